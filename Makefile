@@ -1,0 +1,38 @@
+# Everything is set up in .venv: needs Python 3.11 or later, git and g++ (torch.compile builds C++).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo lab test lint bench notebooks clean
+
+# The extra that a target needs is installed once; touching pyproject.toml installs it again.
+$(VENV)/.installed-%: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".$(if $(filter core,$*),,[$*])"
+	touch $@
+
+demo: $(VENV)/.installed-core  ## explain the shipped recordings in the terminal
+	$(BIN)/cachescope demo
+
+lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
+	$(BIN)/jupyter lab notebooks/01_why_did_it_miss.ipynb
+
+test: $(VENV)/.installed-test  ## all tests, doctests and notebooks
+	$(BIN)/python -m pytest --doctest-modules --benchmark-disable cachescope tests
+	$(BIN)/python -m pytest --nbval notebooks
+
+lint: $(VENV)/.installed-dev  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-test  ## measurements beside their peers
+	$(BIN)/python -m pytest --benchmark-only tests/benchmarks
+
+notebooks: $(VENV)/.installed-test  ## execute the notebooks anew
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
+	    --ClearMetadataPreprocessor.enabled=True \
+	    --ClearMetadataPreprocessor.preserve_nb_metadata_mask='{("language_info", "name"), "kernelspec"}' notebooks/*.ipynb
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,110 @@
+"""Align the graphs of two runs the way a diff aligns the lines of two files.
+
+A new graph and a changed one both have a `gm` that was never seen. What tells them apart is the place: a
+changed graph stands where another one stood, a new one stands between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Final
+
+from cachescope.analysis.graphs import graph_words, likeness
+from cachescope.analysis.history import LookupRow
+from cachescope.details import HashDetails
+
+# Half of the score is the likeness of the code, a quarter each the compile id and equal inputs.
+_ENOUGH: Final = 0.5
+
+
+class GraphAligner:
+    """Finds, for the graphs of one run, the graphs of another run that they took the place of."""
+
+    def __init__(self, details: HashDetails) -> None:
+        self._details = details
+        self._words: dict[int, Counter[str]] = {}
+        self._inputs: dict[int, tuple[int, ...]] = {}
+
+    def partners(self, before: Sequence[LookupRow], after: Sequence[LookupRow]) -> dict[int, LookupRow]:
+        """Pairs of changed graphs of one cache and one direction.
+
+        Parameters
+        ----------
+        before, after : sequence of LookupRow
+            Lookups of two runs in order; those without `gm` are passed over.
+
+        Returns
+        -------
+        dict
+            Lookup id in `after` -> the lookup in `before` whose graph it replaced. Equal graphs and new
+            graphs are not in it.
+        """
+        old, new = _distinct(before), _distinct(after)
+        matcher = SequenceMatcher(None, [r.gm for r in old], [r.gm for r in new], autojunk=False)
+        pairs: dict[int, LookupRow] = {}
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+            if tag == "replace":
+                pairs |= self._pair_up(old[i1:i2], new[j1:j2])
+        return pairs
+
+    def score(self, a: LookupRow, b: LookupRow) -> float:
+        """How likely one graph took the place of the other, between 0 and 1."""
+        assert a.detail_set is not None and b.detail_set is not None
+        same_place = a.compile_id is not None and a.compile_id == b.compile_id
+        same_inputs = self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
+        return 0.5 * self.code_likeness(a.detail_set, b.detail_set) + 0.25 * same_place + 0.25 * same_inputs
+
+    def code_likeness(self, a: int, b: int) -> float:
+        """How alike the code of the graphs in two sets of hash details is."""
+        return likeness(self._words_of(a), self._words_of(b))
+
+    def _pair_up(self, old: list[LookupRow], new: list[LookupRow]) -> dict[int, LookupRow]:
+        """The pairs, in order, of the greatest total score; a pair that is too unlike is none."""
+        best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+        scores = [[self.score(a, b) for b in new] for a in old]
+        for i in range(len(old) - 1, -1, -1):
+            for j in range(len(new) - 1, -1, -1):
+                skip = max(best[i + 1][j], best[i][j + 1])
+                pair = scores[i][j] + best[i + 1][j + 1] if scores[i][j] >= _ENOUGH else 0.0
+                best[i][j] = max(skip, pair)
+        pairs: dict[int, LookupRow] = {}
+        i = j = 0
+        while i < len(old) and j < len(new):
+            if scores[i][j] >= _ENOUGH and best[i][j] == scores[i][j] + best[i + 1][j + 1]:
+                pairs[new[j].lookup] = old[i]
+                i, j = i + 1, j + 1
+            elif best[i][j] == best[i + 1][j]:
+                i += 1
+            else:
+                j += 1
+        return pairs
+
+    def _words_of(self, detail_set: int) -> Counter[str]:
+        words = self._words.get(detail_set)
+        if words is None:
+            gm = self._details.detail(detail_set, "gm")
+            words = self._words[detail_set] = graph_words(gm.value_text if gm else "")
+        return words
+
+    def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
+        inputs = self._inputs.get(detail_set)
+        if inputs is None:
+            store = self._details
+            codes = store.sets[detail_set]
+            inputs = self._inputs[detail_set] = tuple(
+                int(store.hash_codes[code])
+                for code in codes
+                if store.fields[store.field_codes[code]].startswith("example_inputs")
+            )
+        return inputs
+
+
+def _distinct(rows: Sequence[LookupRow]) -> list[LookupRow]:
+    """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) once."""
+    kept: list[LookupRow] = []
+    for row in rows:
+        if row.gm is not None and not (kept and kept[-1].cache_key == row.cache_key):
+            kept.append(row)
+    return kept

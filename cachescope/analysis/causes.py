@@ -1,0 +1,127 @@
+"""Which misses only follow from another one, and the distinct causes that remain.
+
+An AOTAutograd miss is followed by FX lookups of the same compile; one changed config misses every graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachescope.analysis.advice import cause_advice
+from cachescope.analysis.fields import is_from_the_graph
+from cachescope.analysis.misses import Miss
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+
+_CauseKey = tuple[str, tuple[str, ...], str]
+
+
+def link_consequences(misses: Sequence[Miss]) -> None:
+    """Mark the misses that follow from another one: sets `root` and `follows`."""
+    of_lookup = {miss.row.lookup: miss for miss in misses}
+    first: dict[tuple[int, str | None, int | None, _CauseKey], Miss] = {}
+    for miss in misses:
+        row = miss.row
+        parent = of_lookup.get(row.aot_lookup) if row.aot_lookup is not None else None
+        if parent is not None and _graph_entry_was_gone(parent):
+            # The FX entry was gone, and with it the AOTAutograd entry that points to it.
+            if parent.follows is None and parent.root:
+                parent.follows, parent.root = miss, False
+                continue
+            miss.follows = parent.follows
+        elif parent is not None and _explains(parent, miss):
+            miss.follows = parent
+        elif row.compile_id is not None:
+            same = first.setdefault((row.run, row.compile_id, row.aot_lookup, _cause_key(miss)), miss)
+            miss.follows = same if same is not miss and same.row.cache == row.cache else None
+        miss.root = miss.follows is None
+
+
+def _graph_entry_was_gone(aot: Miss) -> bool:
+    return aot.verdict == "entry_unavailable" and aot.kind == "graph entry"
+
+
+def _explains(aot: Miss, fx: Miss) -> bool:
+    """Whether an FX miss needs no reason of its own beside the AOTAutograd miss of the same compile."""
+    if aot.row.cache != AOTAUTOGRAD or fx.row.cache != FXGRAPH:
+        return False
+    if aot.verdict == "key_changed":
+        if fx.verdict == "key_changed":
+            return all(is_from_the_graph(f) or f in aot.changed for f in fx.changed)
+        return fx.verdict in ("first_lookup", "details_not_recorded")
+    if fx.verdict == "details_not_recorded":
+        return aot.verdict in ("first_lookup", "guard_failed")
+    if fx.verdict in ("bypassed", "entry_unavailable"):
+        return aot.verdict == fx.verdict and aot.kind == fx.kind
+    return aot.verdict == fx.verdict and fx.verdict in (
+        "first_lookup",
+        "guard_failed",
+        "compiled_concurrently",
+    )
+
+
+def _cause_key(miss: Miss) -> _CauseKey:
+    # Guards of one graph are one cause, whichever cache they were met in.
+    kind = "" if miss.verdict == "guard_failed" else miss.kind
+    return miss.verdict, tuple(sorted(miss.changed)), kind
+
+
+def _root_of(miss: Miss) -> Miss:
+    while miss.follows is not None:
+        miss = miss.follows
+    return miss
+
+
+def group_causes(misses: Sequence[Miss], ranks: dict[int, int | None]) -> list[dict[str, object]]:
+    """Give every miss its cause, and return the rows of the frame causes, the costliest first."""
+    groups: dict[_CauseKey, list[Miss]] = {}
+    for miss in misses:
+        groups.setdefault(_cause_key(_root_of(miss)), []).append(miss)
+    ordered = sorted(groups.items(), key=lambda item: (-(_time_lost(item[1]) or 0), -len(item[1])))
+    rows = []
+    for number, ((verdict, _, kind), members) in enumerate(ordered):
+        root = _root_of(members[0])
+        for miss in members:
+            miss.cause = number
+        known_ranks = {ranks.get(m.row.run) for m in members} - {None}
+        rows.append(
+            {
+                "cause": number,
+                "verdict": verdict,
+                "fields": root.changed,
+                "misses": len(members),
+                "roots": sum(m.root for m in members),
+                "runs": tuple(sorted({m.row.run for m in members})),
+                "ranks": tuple(sorted(r for r in known_ranks if r is not None)),
+                "time_lost_ns": _time_lost(members),
+                "summary": _summary(root, kind),
+                "advice": cause_advice(root),
+            }
+        )
+    return rows
+
+
+def _time_lost(members: Sequence[Miss]) -> int | None:
+    times = [m.row.time_taken_ns for m in members if m.row.time_taken_ns is not None]
+    return sum(times) if times else None
+
+
+def _summary(root: Miss, kind: str) -> str:
+    match root.verdict:
+        case "key_changed":
+            return ", ".join(root.changed)
+        case "first_lookup":
+            return "first lookups (cold start)"
+        case "guard_failed":
+            return "guards did not hold"
+        case "entry_unavailable":
+            return f"entry unavailable: {kind}"
+        case "compiled_concurrently":
+            return "compiled by several processes at once"
+        case "bypassed":
+            return f"bypassed: {kind}"
+        case "disabled":
+            return "caching was switched off"
+        case "details_not_recorded":
+            return f"hash details not recorded ({kind})"
+        case "no_detail_differs":
+            return "the keys differ and no recorded field does"

@@ -1,0 +1,134 @@
+"""What changed in one field: a graph diff, the parts of a tensor's metadata, old and new value, or opaque bytes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.analysis.graphs import graph_diff
+from cachescope.details import HashDetails
+
+_TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
+# Keyword arguments at the top level of a repr: a comma, then a name and an equals sign.
+_PART: Final = re.compile(r"(?:^|, )(?P<name>[a-z_]+)=")
+# Raw bytes that torch decoded with replacement (2.10+) or did not print at all (through 2.9).
+_OPAQUE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]|^<bytes>$")
+_ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
+_CUT: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One changed field of a key.
+
+    Attributes
+    ----------
+    field : str
+        Path of the field.
+    kind : str
+        ``graph``, ``tensor``, ``value``, ``opaque``, ``new`` or ``gone``.
+    before, after : str or None
+        The texts torch printed; None where the field is absent, which also means an empty container.
+    summary : str
+        One line.
+    parts : tuple of (name, before, after)
+        The parts of a tensor's metadata that differ.
+    diff : str
+        Unified diff of the graph's code.
+    """
+
+    field: str
+    kind: str
+    before: str | None
+    after: str | None
+    summary: str
+    parts: tuple[tuple[str, str, str], ...] = ()
+    diff: str = ""
+
+
+def field_changes(details: HashDetails, before: int, after: int) -> list[FieldChange]:
+    """Every field whose hash differs between two sets, is new or is gone, and what is different about it."""
+    changes = []
+    for field in details.changed_fields(before, after):
+        old, new = details.detail(before, field), details.detail(after, field)
+        changes.append(
+            field_change(
+                field, None if old is None else old.value_text, None if new is None else new.value_text
+            )
+        )
+    return changes
+
+
+def field_change(field: str, before: str | None, after: str | None) -> FieldChange:
+    """What is different about one field whose hash changed, from the texts torch printed."""
+    if before is None:
+        return FieldChange(field, "new", None, after, f"not there -> {short(after or '')}")
+    if after is None:
+        return FieldChange(field, "gone", before, None, f"{short(before)} -> not there")
+    if field == "gm":
+        return _graph_change(field, before, after)
+    if (old := _tensor_parts(before)) and (new := _tensor_parts(after)):
+        return _tensor_change(field, before, after, old, new)
+    if _OPAQUE.search(before) or _OPAQUE.search(after):
+        summary = "opaque bytes, which torch hashes and does not spell out, differ"
+        return FieldChange(field, "opaque", before, after, summary)
+    if _ADDRESS.sub("0x…", before) == _ADDRESS.sub("0x…", after):
+        summary = f"the hashes differ and the printed value does not: {short(after)}"
+        return FieldChange(field, "opaque", before, after, summary)
+    return FieldChange(field, "value", before, after, f"{short(before)} -> {short(after)}")
+
+
+def short(text: str, length: int = _CUT) -> str:
+    """One line of at most `length` characters; what was left out is marked."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 1] + "…"
+
+
+def _graph_change(field: str, before: str, after: str) -> FieldChange:
+    diff = graph_diff(before, after)
+    if not diff:
+        summary = "the printed code is equal: a captured tensor, attribute or annotation in the graph differs"
+        return FieldChange(field, "graph", before, after, summary)
+    lines = diff.split("\n")[2:]
+    gone = sum(line.startswith("-") for line in lines)
+    added = sum(line.startswith("+") for line in lines)
+    return FieldChange(
+        field, "graph", before, after, f"{gone} lines -> {added} lines of graph code", diff=diff
+    )
+
+
+def _tensor_parts(text: str) -> dict[str, str]:
+    match = _TENSOR.search(text)
+    if match is None:
+        return {}
+    body = match["body"]
+    starts = [m for m in _PART.finditer(body) if _is_top_level(body, m.start())]
+    ends = [m.start() for m in starts[1:]] + [len(body)]
+    return {m["name"]: body[m.end() : end] for m, end in zip(starts, ends, strict=True)}
+
+
+def _is_top_level(body: str, at: int) -> bool:
+    before = body[:at]
+    return all(before.count(a) == before.count(b) for a, b in ("()", "[]"))
+
+
+def _tensor_change(
+    field: str, before: str, after: str, old: dict[str, str], new: dict[str, str]
+) -> FieldChange:
+    names = list(dict.fromkeys([*old, *new]))
+    parts = tuple(
+        (name, old.get(name, "not there"), new.get(name, "not there"))
+        for name in names
+        if old.get(name) != new.get(name)
+    )
+    if not parts:
+        summary = "the metadata are equal: the values of a constant tensor differ"
+        return FieldChange(field, "tensor", before, after, summary)
+    summary = "; ".join(f"{name} {_plain(a)} -> {_plain(b)}" for name, a, b in parts)
+    return FieldChange(field, "tensor", before, after, summary, parts)
+
+
+def _plain(text: str) -> str:
+    """``torch.Size([8, 8])`` as people write it: ``[8, 8]``."""
+    return short(re.sub(r"^torch\.Size\((.*)\)$", r"\1", text), 80)

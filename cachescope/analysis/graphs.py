@@ -1,0 +1,39 @@
+"""The printed code of a graph: how alike two graphs are, and how they differ."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from typing import Final
+
+_WORD: Final = re.compile(r"\w+|[@+*/-]")
+# What every printed graph module has says nothing about likeness: torch/fx/graph.py, `python_code`.
+_EVERYWHERE: Final = frozenset(
+    {"def", "forward", "self", "torch", "Tensor", "return", "None", "ops", "aten", "default"}
+)
+_LAST_HINT: Final = "# To see more debug info"
+
+
+def graph_words(code: str) -> Counter[str]:
+    """The words of a graph's code, counted, without those that every graph has."""
+    return Counter(word for word in _WORD.findall(_body(code)) if word not in _EVERYWHERE)
+
+
+def likeness(a: Counter[str], b: Counter[str]) -> float:
+    """Between 0 and 1: the share of words that two graphs have in common (Dice)."""
+    total = a.total() + b.total()
+    return 1.0 if total == 0 else 2 * (a & b).total() / total
+
+
+def graph_diff(before: str, after: str, context: int = 2) -> str:
+    """A unified diff of two graphs' code; empty where the printed code is equal."""
+    lines = difflib.unified_diff(
+        _body(before).splitlines(), _body(after).splitlines(), "before", "after", lineterm="", n=context
+    )
+    return "\n".join(lines)
+
+
+def _body(code: str) -> str:
+    kept = [line.rstrip() for line in code.split("\n") if not line.startswith(_LAST_HINT)]
+    return "\n".join(kept).strip("\n") + "\n"

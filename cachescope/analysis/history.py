@@ -1,0 +1,134 @@
+"""The lookups and entries in the order of time, as plain rows that the analysis walks through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from cachescope.details import HashDetails
+
+
+@dataclass(frozen=True, slots=True)
+class LookupRow:
+    """One lookup as the analysis sees it; times in nanoseconds, missing values None."""
+
+    lookup: int
+    run: int
+    order: int
+    time: int | None
+    end_time: int | None
+    cache: str
+    cache_key: str | None
+    outcome: str
+    status_detailed: str | None
+    cache_state: str | None
+    compile_id: str | None
+    direction: str | None
+    aot_lookup: int | None
+    bypass_reason: str | None
+    save_bypass: str | None
+    load_error: str | None
+    guards_expr: str | None
+    time_taken_ns: int | None
+    detail_set: int | None
+    gm: int | None
+    """Hash code of the graph; equal codes are equal graphs."""
+
+    @property
+    def is_hit(self) -> bool:
+        return self.outcome == "hit"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """One entry as the analysis sees it."""
+
+    entry: int
+    cache: str
+    cache_key: str
+    root: str
+    path: str
+    modified_time: int | None
+    status: str
+    damage: str | None
+    guards_expr: str | None
+    time_taken_ns: int | None
+    direction: str | None
+    detail_set: int | None
+    gm: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One process as the analysis sees it."""
+
+    run: int
+    rank: int | None
+    start_time: int | None
+    cache_dir: str | None
+
+
+def lookup_rows(lookups: pd.DataFrame, details: HashDetails) -> list[LookupRow]:
+    """The rows of the frame lookups, in time order; a run without times keeps the place of its number."""
+    names = [n for n in LookupRow.__dataclass_fields__ if n != "gm"]
+    rows = [LookupRow(**values, gm=_gm(values["detail_set"], details)) for values in records(lookups, names)]
+    latest = 0
+    times: dict[int, int] = {}
+    for row in rows:
+        latest = latest if row.time is None else row.time
+        times[row.lookup] = latest
+    return sorted(rows, key=lambda r: (times[r.lookup], r.lookup))
+
+
+def entry_rows(entries: pd.DataFrame, details: HashDetails) -> list[EntryRow]:
+    """The rows of the frame entries that stand for a key."""
+    skipped = ("gm", "direction")
+    names = [n for n in EntryRow.__dataclass_fields__ if n not in skipped]
+    return [
+        EntryRow(
+            **values,
+            gm=_gm(values["detail_set"], details),
+            direction=_direction(values["detail_set"], details),
+        )
+        for values in records(entries, names)
+        if values["cache_key"] is not None
+    ]
+
+
+def run_rows(runs: pd.DataFrame) -> list[RunRow]:
+    """The rows of the frame runs."""
+    return [RunRow(**values) for values in records(runs, list(RunRow.__dataclass_fields__))]
+
+
+def records(frame: pd.DataFrame, names: list[str]) -> list[dict[str, Any]]:
+    """Rows as dictionaries of plain Python values; times as nanoseconds, missing values as None."""
+    columns = {}
+    for name in names:
+        series = frame[name]
+        if isinstance(series.dtype, pd.DatetimeTZDtype):
+            present = series.notna()
+            series = series.astype("int64").astype("Int64").where(present)
+        columns[name] = [None if _is_missing(value) else value for value in series.tolist()]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
+
+
+def _gm(detail_set: int | None, details: HashDetails) -> int | None:
+    return None if detail_set is None else details.hash_code(detail_set, "gm")
+
+
+def _direction(detail_set: int | None, details: HashDetails) -> str | None:
+    if detail_set is None:
+        return None
+    backward = details.detail(detail_set, "fx_kwargs[is_backward]")
+    inference = details.detail(detail_set, "fx_kwargs[is_inference]")
+    if backward is None:
+        return None
+    if backward.value_text == "True":
+        return "backward"
+    return "inference" if inference is not None and inference.value_text == "True" else "forward"

@@ -1,0 +1,1 @@
+"""The one place that touches a live torch, imported inside functions."""

@@ -1,0 +1,227 @@
+"""A snapshot of what this process's torch would put into its isolation context.
+
+The one module of capture/ that asks torch for contexts; torch is imported inside functions.
+Asking has torch's own side effects: its cache directory is made if it is not there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import platform
+import socket
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from cachescope.errors import CachescopeError
+from cachescope.keys.json_values import json_ready
+
+SNAPSHOT_VERSION: Final = 1
+
+# Environment variables that decide whether and where torch.compile caches, or what it keys.
+SWITCH_PREFIXES: Final = (
+    "TORCHINDUCTOR_",
+    "TORCH_COMPILE_",
+    "TORCH_CACHING_",
+    "TORCHDYNAMO_",
+    "TRITON_",
+    "INDUCTOR_",
+)
+SWITCHES: Final = frozenset(
+    {
+        "CUBLAS_WORKSPACE_CONFIG",
+        "CUDA_VISIBLE_DEVICES",
+        "CXX",
+        "ENABLE_AOT_AUTOGRAD_CACHE",
+        "HIP_VISIBLE_DEVICES",
+        "LOCAL_RANK",
+        "MKL_NUM_THREADS",
+        "NVIDIA_TF32_OVERRIDE",
+        "OMP_NUM_THREADS",
+        "RANK",
+        "ROCR_VISIBLE_DEVICES",
+        "TMPDIR",
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+        "TORCH_LOGS",
+        "TORCH_TRACE",
+        "WORLD_SIZE",
+    }
+)
+# TORCHINDUCTOR_REDIS_URL and the like may carry a password: say that it is set, not what to.
+_SECRET_PARTS: Final = ("REDIS", "PASSWORD", "SECRET", "TOKEN")
+
+
+def capture() -> dict[str, object]:
+    """Return a snapshot of this process's isolation context and what stands around it.
+
+    Returns
+    -------
+    dict
+        Ready for JSON: ``cachescope_snapshot`` (the format, 1), ``context`` (as torch's
+        ``_isolation_context()``), ``context_source`` (``torch`` where torch has that function,
+        2.10 and later; else ``rebuilt`` from the same calls, and then no torch ever made a key
+        of it), ``torch_version``, ``python_version``, ``platform``, ``host``, ``pid``, ``time``
+        (ISO 8601, UTC), ``environment`` (variables that bear on caching, as they were before
+        torch was asked), ``device_properties`` (torch's text for each device) and ``not_json``
+        (paths of values in the context that JSON cannot hold and that are kept as text: torch
+        itself makes no key of these).
+
+    Raises
+    ------
+    CachescopeError
+        If torch is not installed, or fails to import.
+
+    Notes
+    -----
+    Mirrors ``_isolation_context`` of ``torch/_inductor/runtime/caching/context.py``, 2.13.
+    """
+    # Before torch is imported: its cache_dir() writes TORCHINDUCTOR_CACHE_DIR back.
+    environment = _switches(os.environ)
+    torch = _import_torch()
+    context, source = _context(torch)
+    kept, not_json = json_ready(context)
+    return {
+        "cachescope_snapshot": SNAPSHOT_VERSION,
+        "context": kept,
+        "context_source": source,
+        "torch_version": str(torch.__version__),
+        "python_version": platform.python_version(),
+        "platform": platform.platform(),
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "time": datetime.now(UTC).isoformat(),
+        "environment": environment,
+        "device_properties": _device_properties(torch),
+        "not_json": not_json,
+    }
+
+
+def write_snapshot(path: str | os.PathLike[str]) -> dict[str, object]:
+    """Capture a snapshot, write it as one JSON file and return it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; it is replaced whole, so that a reader never sees half of it.
+
+    Raises
+    ------
+    CachescopeError
+        As `capture`, and if the file cannot be written.
+    """
+    snapshot = capture()
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        # json, not orjson: contexts may hold NaN and integers beyond 64 bits.
+        part.write_text(json.dumps(snapshot, indent=1) + "\n", encoding="utf-8")
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise CachescopeError(f"{target}: cannot write the snapshot: {error.strerror}") from error
+    return snapshot
+
+
+def _import_torch() -> Any:
+    try:
+        return importlib.import_module("torch")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise CachescopeError(f"torch is installed but does not import: {error}") from error
+        raise CachescopeError(
+            "torch is not installed here, and capturing a context asks it: pip install torch"
+        ) from error
+    except (ImportError, OSError) as error:
+        raise CachescopeError(f"torch is installed but does not import: {error}") from error
+
+
+def _switches(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: "(set)" if any(part in name for part in _SECRET_PARTS) else value
+        for name, value in sorted(environment.items())
+        if name in SWITCHES or name.startswith(SWITCH_PREFIXES)
+    }
+
+
+def _context(torch: Any) -> tuple[dict[str, object], str]:
+    try:
+        module: Any = importlib.import_module("torch._inductor.runtime.caching.context")
+    except ModuleNotFoundError:
+        return _rebuilt_context(torch), "rebuilt"
+    return module._isolation_context(), "torch"
+
+
+def _rebuilt_context(torch: Any) -> dict[str, object]:
+    """Return what 2.13's ``_RuntimeContext`` and ``_CompileContext`` ask, from 2.6 to 2.9.
+
+    ``fp32_precision`` came with 2.9; before it the same switch is ``allow_tf32``. Private
+    Inductor configs are left out where ``save_config_portable`` cannot give them (2.6, 2.7).
+    """
+    config: Any = importlib.import_module("torch._inductor.config")
+    codecache: Any = importlib.import_module("torch._inductor.codecache")
+    portable = config.save_config_portable
+    private = "ignore_private_configs" in inspect.signature(portable).parameters
+    runtime = "CUDA" if torch.version.cuda else "HIP" if torch.version.hip else None
+    available = bool(runtime and torch.cuda.is_available())
+    return {
+        "runtime_context": {
+            "inductor_configs": portable(ignore_private_configs=False) if private else portable(),
+            "torch_determinism_configs": {
+                "torch.are_deterministic_algorithms_enabled": (torch.are_deterministic_algorithms_enabled()),
+                "torch.is_deterministic_algorithms_warn_only_enabled": (
+                    torch.is_deterministic_algorithms_warn_only_enabled()
+                ),
+                "torch.utils.deterministic.fill_uninitialized_memory": getattr(
+                    torch.utils.deterministic, "fill_uninitialized_memory", None
+                ),
+            },
+            "cuda_matmul_precision_configs": _matmul_precision(torch.backends.cuda.matmul),
+        },
+        "compile_context": {
+            "torch_version_hash": b64encode(codecache.torch_key()).decode(),
+            "triton_version_hash": _triton_key(),
+            "runtime": runtime,
+            "runtime_version": torch.version.cuda or torch.version.hip or None,
+            "accelerator_properties": (
+                repr(torch.cuda.get_device_properties(torch.cuda.current_device())) if available else None
+            ),
+        },
+    }
+
+
+def _matmul_precision(matmul: Any) -> dict[str, object]:
+    fp32 = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
+    return {
+        f"torch.backends.cuda.matmul.{name}": getattr(matmul, name)
+        for name in (
+            fp32,
+            "allow_fp16_reduced_precision_reduction",
+            "allow_bf16_reduced_precision_reduction",
+        )
+    }
+
+
+def _triton_key() -> str | None:
+    """Ask Triton where torch's ``triton_compat`` asks it: first its new place, then its old."""
+    for name in ("triton.runtime.cache", "triton.compiler.compiler"):
+        try:
+            module: Any = importlib.import_module(name)
+        except ImportError:
+            continue
+        if hasattr(module, "triton_key"):
+            return str(module.triton_key())
+    return None
+
+
+def _device_properties(torch: Any) -> list[str]:
+    found: list[str] = []
+    for name in ("cuda", "xpu"):
+        backend = getattr(torch, name, None)
+        if backend is not None and backend.is_available():
+            found += [repr(backend.get_device_properties(i)) for i in range(backend.device_count())]
+    return found

@@ -1,0 +1,190 @@
+"""Hash details kept once: distinct texts, and integer codes that everything else works on.
+
+One lookup has about 640 hash details and 100 kB of text, nearly all of it equal to the lookup before.
+A *component* is one distinct text ``[hash] field: value``; a *set* is the components of one key. Two
+details are equal when field and hash are equal: texts hold addresses and are cut, so they never decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cachescope.terms import HASH
+
+Codes = npt.NDArray[np.int32]
+
+# torch/_inductor/codecache.py, `FxGraphCachePickler.debug_lines`: a list gives one line per element, a
+# dict one per item. The key of a dict may hold a bracket, so it ends at the first "]: ".
+_COMPONENT = re.compile(
+    rf"\[(?P<hash>{HASH})\] (?P<attr>[A-Za-z_]\w*)(?:\[(?P<key>.*?)\])?: (?P<value>.*)", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One hash detail: the path of the field, its hash, and the text torch printed for its value."""
+
+    field: str
+    detail_hash: str
+    value_text: str
+
+
+def parse_component(text: str) -> Detail | None:
+    """Split one component; None when it is no hash detail.
+
+    Mirrors the lines of ``FxGraphCachePickler.debug_lines`` (torch/_inductor/codecache.py, 2.4 to 2.15).
+
+    Examples
+    --------
+    >>> parse_component("[" + "a" * 51 + "] inductor_config[cpp.threads]: -1").field
+    'inductor_config[cpp.threads]'
+    """
+    match = _COMPONENT.fullmatch(text)
+    if match is None:
+        return None
+    attr, key = match["attr"], match["key"]
+    return Detail(attr if key is None else f"{attr}[{key}]", match["hash"], match["value"])
+
+
+class HashDetails:
+    """The hash details of many keys, each distinct text held once.
+
+    Filled by readers through `add`; afterwards read only. `sets[i]` is an array of component codes in
+    torch's own order; `field_codes` and `hash_codes` map a component code to its field and hash.
+    """
+
+    def __init__(self) -> None:
+        self.components: list[str] = []
+        self.fields: list[str] = []
+        self.sets: list[Codes] = []
+        self._component_code: dict[str, int] = {}
+        self._field_code: dict[str, int] = {}
+        self._hash_code: dict[str, int] = {}
+        self._set_code: dict[bytes, int] = {}
+        self._component_field: list[int] = []
+        self._component_hash: list[int] = []
+        self._arrays: tuple[Codes, Codes] | None = None
+
+    def add(self, components: Iterable[str]) -> tuple[int | None, list[str]]:
+        """Keep the components of one key.
+
+        Returns
+        -------
+        set_code : int or None
+            The code of the set, the same for equal sets; None for an empty list, which says nothing.
+        rejected : list of str
+            Components that are no hash details.
+        """
+        codes: list[int] = []
+        rejected: list[str] = []
+        known = self._component_code
+        for text in components:
+            code = known.get(text)
+            if code is None:
+                code = self._add_component(text)
+            if code < 0:
+                rejected.append(text)
+            else:
+                codes.append(code)
+        if not codes:
+            return None, rejected
+        array = np.array(codes, dtype=np.int32)
+        key = array.tobytes()
+        set_code = self._set_code.get(key)
+        if set_code is None:
+            set_code = self._set_code[key] = len(self.sets)
+            self.sets.append(array)
+        return set_code, rejected
+
+    def _add_component(self, text: str) -> int:
+        detail = parse_component(text)
+        if detail is None:
+            return -1
+        self._arrays = None
+        code = self._component_code[text] = len(self.components)
+        self.components.append(text)
+        field = self._field_code.get(detail.field)
+        if field is None:
+            field = self._field_code[detail.field] = len(self.fields)
+            self.fields.append(detail.field)
+        self._component_field.append(field)
+        self._component_hash.append(self._hash_code.setdefault(detail.detail_hash, len(self._hash_code)))
+        return code
+
+    @property
+    def field_codes(self) -> Codes:
+        """Component code -> field code."""
+        return self._code_arrays()[0]
+
+    @property
+    def hash_codes(self) -> Codes:
+        """Component code -> hash code."""
+        return self._code_arrays()[1]
+
+    def _code_arrays(self) -> tuple[Codes, Codes]:
+        if self._arrays is None:
+            self._arrays = (
+                np.array(self._component_field, dtype=np.int32),
+                np.array(self._component_hash, dtype=np.int32),
+            )
+        return self._arrays
+
+    def details(self, set_code: int) -> list[Detail]:
+        """The hash details of one set, in torch's order."""
+        found = (parse_component(self.components[code]) for code in self.sets[set_code])
+        return [detail for detail in found if detail is not None]
+
+    def detail(self, set_code: int, field: str) -> Detail | None:
+        """One hash detail of a set by its field, None where the set has no such field."""
+        code = self.component_of(set_code, field)
+        return None if code is None else parse_component(self.components[code])
+
+    def component_of(self, set_code: int, field: str) -> int | None:
+        """The component code that a set holds for a field."""
+        wanted = self._field_code.get(field)
+        if wanted is None:
+            return None
+        codes = self.sets[set_code]
+        at = np.flatnonzero(self.field_codes[codes] == wanted)
+        return int(codes[at[0]]) if len(at) else None
+
+    def hash_code(self, set_code: int, field: str) -> int | None:
+        """The hash code of a field in a set; equal codes mean equal hashes."""
+        code = self.component_of(set_code, field)
+        return None if code is None else int(self.hash_codes[code])
+
+    def changed_fields(self, before: int, after: int) -> tuple[str, ...]:
+        """Fields whose hash differs, is new or is gone, in torch's order. Texts are not compared.
+
+        Examples
+        --------
+        >>> store = HashDetails()
+        >>> old, _ = store.add(["[" + "a" * 51 + "] x: 1", "[" + "b" * 51 + "] y: 2"])
+        >>> new, _ = store.add(["[" + "a" * 51 + "] x: 1 at 0x7f", "[" + "c" * 51 + "] z: 3"])
+        >>> store.changed_fields(old, new)
+        ('z', 'y')
+        """
+        if before == after:
+            return ()
+        old, new = self._by_field(before), self._by_field(after)
+        fields = [field for field, value in new.items() if old.get(field) != value]
+        fields += [field for field in old if field not in new]
+        return tuple(self.fields[field] for field in fields)
+
+    def _by_field(self, set_code: int) -> dict[int, int]:
+        codes = self.sets[set_code]
+        return dict(zip(self.field_codes[codes].tolist(), self.hash_codes[codes].tolist(), strict=True))
+
+    def restore(self, components: Sequence[str], sets: Sequence[Sequence[int]]) -> None:
+        """Fill an empty store with what another one held, code for code."""
+        for text in components:
+            self._add_component(text)
+        for codes in sets:
+            array = np.array(codes, dtype=np.int32)
+            self._set_code[array.tobytes()] = len(self.sets)
+            self.sets.append(array)

@@ -1,0 +1,45 @@
+"""The exceptions of cachescope. Every one says what failed, where, and what to do about it."""
+
+from __future__ import annotations
+
+
+class CachescopeError(Exception):
+    """Base of everything cachescope raises on purpose."""
+
+
+class SourceError(CachescopeError):
+    """A source that is not there, may not be read, or is nothing cachescope knows.
+
+    Attributes
+    ----------
+    source : str
+        The path as it was given.
+    """
+
+    def __init__(self, source: str, message: str) -> None:
+        super().__init__(f"{source}: {message}")
+        self.source = source
+
+
+class RecordError(CachescopeError):
+    """A damaged record, raised instead of a row in ``problems`` under ``strict=True``.
+
+    Attributes
+    ----------
+    source, where, kind : str
+        As in the frame ``problems``.
+    """
+
+    def __init__(self, source: str, where: str, kind: str, message: str) -> None:
+        super().__init__(f"{source} ({where}): {kind}: {message}")
+        self.source = source
+        self.where = where
+        self.kind = kind
+
+
+class SchemaError(CachescopeError, ValueError):
+    """An isolation schema that torch would not accept."""
+
+
+class NotFoundError(CachescopeError, LookupError):
+    """A lookup, key, run or frame that the scope does not hold."""

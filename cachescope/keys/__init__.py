@@ -1,0 +1,47 @@
+"""torch.compile's own hashing, without torch.
+
+Pure functions: no file is read, no directory made, nothing asked of the environment. Each
+docstring names the torch file, symbol and versions it mirrors.
+"""
+
+from cachescope.keys.detail_hash import detail_hash
+from cachescope.keys.hashing import (
+    code_hash,
+    entry_name,
+    get_hash,
+    sha256_hash,
+    stored_code_hash,
+)
+from cachescope.keys.isolation import isolation_key, select_context
+from cachescope.keys.isolation_schema import (
+    COMPILE_FORMS,
+    CONTEXT_FORMS,
+    RUNTIME_FORMS,
+    IsolationSchema,
+    all_schemas,
+)
+from cachescope.keys.json_values import UnsupportedValueError
+from cachescope.keys.paths import aotautograd_folder, code_folder, fxgraph_folder, get_path
+from cachescope.keys.system import system_hash
+
+__all__ = [
+    "COMPILE_FORMS",
+    "CONTEXT_FORMS",
+    "RUNTIME_FORMS",
+    "IsolationSchema",
+    "UnsupportedValueError",
+    "all_schemas",
+    "aotautograd_folder",
+    "code_folder",
+    "code_hash",
+    "detail_hash",
+    "entry_name",
+    "fxgraph_folder",
+    "get_hash",
+    "get_path",
+    "isolation_key",
+    "select_context",
+    "sha256_hash",
+    "stored_code_hash",
+    "system_hash",
+]

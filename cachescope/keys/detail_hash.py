@@ -1,0 +1,80 @@
+"""The hash torch prints before one hash detail, for plain Python values.
+
+``[hash] field: value`` lines hash the pickle of one value. Numbers, text and containers of
+them pickle without torch; tensors, graphs and other objects do not, and are refused.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Final
+
+from cachescope.errors import CachescopeError
+from cachescope.keys.hashing import sha256_hash
+from cachescope.keys.json_values import UnsupportedValueError
+
+# pickle.DEFAULT_PROTOCOL, which FxGraphCachePickler uses: 4 through Python 3.13, then 5.
+PROTOCOLS: Final = (4, 5)
+
+# Exact types: a subclass (an enum, a named tuple) pickles as a class reference.
+_PLAIN_TYPES: Final = frozenset({type(None), bool, int, float, str, bytes, list, tuple, dict})
+
+
+def detail_hash(value: object, protocol: int = 4) -> str:
+    """Return the hash torch gives one plain value among the hash details of a key.
+
+    Parameters
+    ----------
+    value : object
+        None, bool, int, float, str, bytes, and lists, tuples and dicts of these. The order
+        of a dict counts. torch hashes a list or dict field item by item: pass the item.
+    protocol : int, optional
+        4 for a recording made by Python 3.13 or older, 5 from Python 3.14. torch passes no
+        protocol, so the recording's Python decides and every hash changes with 3.14.
+
+    Raises
+    ------
+    UnsupportedValueError
+        If the value, or one inside it, is of another type, cyclic, or nested too deeply.
+    CachescopeError
+        If the protocol is neither 4 nor 5.
+
+    Notes
+    -----
+    Mirrors ``torch/_inductor/codecache.py`` ``FxGraphCachePickler.get_hash`` (2.6 to 2.15):
+    the C pickler in fast mode. Exact for a recording whose Python writes the same pickle
+    opcodes for these types as the running one. Compared with torch on Python 3.11, protocol
+    4; of protocol 5, which comes with another Python, only the recorded hash of True was.
+
+    Examples
+    --------
+    >>> detail_hash(True)[:8], detail_hash(False)[:8], detail_hash(True, protocol=5)[:8]
+    ('cev5uo2j', 'esstihe2', 'kkapzzb6')
+    """
+    if protocol not in PROTOCOLS:
+        raise CachescopeError(
+            f"no torch pickles hash details with protocol {protocol}: "
+            "give 4 (through Python 3.13) or 5 (from 3.14)"
+        )
+    stream = io.BytesIO()
+    pickler = _PlainPickler(stream, protocol)
+    # Without memo, equal values give equal bytes whether or not they are one object.
+    pickler.fast = True
+    try:
+        pickler.dump(value)
+    except (ValueError, RecursionError) as error:
+        raise UnsupportedValueError(f"cannot hash the value: {error}") from error
+    return sha256_hash(stream.getvalue())
+
+
+class _PlainPickler(pickle.Pickler):
+    def persistent_id(self, obj: object) -> None:
+        # pickle asks here for each object it meets, containers' items included; returning
+        # None leaves the bytes as they are.
+        if type(obj) not in _PLAIN_TYPES:
+            kind = f"{type(obj).__module__}.{type(obj).__qualname__}"
+            raise UnsupportedValueError(
+                f"cannot hash a {kind} without torch: only None, bool, int, float, str, bytes "
+                "and lists, tuples and dicts of these"
+            )

@@ -1,0 +1,167 @@
+"""torch.compile's content hashes: compact sha256, generated-code keys, entry names.
+
+Pure functions without torch. Since torch 2.13 torch routes them through
+``torch/_inductor/cache_key.py`` (``CacheKeyStrategy``); before that they are written out
+in ``torch/_inductor/codecache.py``. The results are the same from 2.6 to 2.15, except
+where a docstring says otherwise.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Final
+
+from cachescope.errors import CachescopeError
+
+COMPACT_LENGTH: Final = 51
+
+# The two branches of torch/_inductor/codecache.py get_hash, 2.13. "zebin" is
+# torch/_inductor/utils.py XPU_KERNEL_FORMAT where TORCHINDUCTOR_XPU_KERNEL_FORMAT is not set.
+TEXT_HASH_TYPES: Final = frozenset({"amdgcn", "code", "ptx", "spv"})
+BINARY_HASH_TYPES: Final = frozenset({"cubin", "hsaco", "zebin"})
+
+
+def sha256_hash(data: bytes) -> str:
+    """Return torch's compact hash: 51 characters of lower-case base32 sha256.
+
+    The cut drops the 52nd character, which carries the last bit of the digest, so the
+    hash cannot be turned back into the 32 bytes.
+
+    Parameters
+    ----------
+    data : bytes
+        What is hashed.
+
+    Notes
+    -----
+    Mirrors ``torch/_inductor/codecache.py`` ``sha256_hash`` (2.6 to 2.15;
+    ``COMPACT_CACHE_KEY_STRATEGY`` from 2.13).
+
+    Examples
+    --------
+    >>> sha256_hash(b"")
+    '4oymiquy7qobjgx36tejs35zeqt24qpemsnzgtfeswmrw6csxbk'
+    """
+    digest = hashlib.sha256(data).digest()
+    return base64.b32encode(digest)[:COMPACT_LENGTH].decode("ascii").lower()
+
+
+def code_hash(code: str | bytes, extra: str | bytes = "") -> str:
+    """Return the key of generated code: ``c`` and the compact hash, 52 characters.
+
+    Parameters
+    ----------
+    code : str or bytes
+        The code as hashed. torch strips what it writes first: see `stored_code_hash`.
+    extra : str or bytes, optional
+        What else decides the result (a compile command, a vector ISA). It is not stored
+        with the file, so the key of a ``.cpp`` cannot be recomputed from the file alone.
+
+    Notes
+    -----
+    Mirrors ``torch/_inductor/codecache.py`` ``code_hash`` (2.6 to 2.15;
+    ``CODE_CACHE_KEY_STRATEGY`` from 2.13; 2.6 takes `extra` as str only).
+
+    Examples
+    --------
+    >>> code_hash("x = 1") == code_hash(b"x = 1")
+    True
+    """
+    data = _to_bytes(code)
+    if extra:
+        data = data + b"||" + _to_bytes(extra)
+    return "c" + sha256_hash(data)
+
+
+def get_hash(content: str | bytes, extra: str = "", hash_type: str = "code") -> str:
+    r"""Return the ``c`` key torch gives a file of one kind.
+
+    Parameters
+    ----------
+    content : str or bytes
+        The content as hashed.
+    extra : str, optional
+        As for `code_hash`; binary kinds ignore it.
+    hash_type : str, optional
+        ``code``, ``ptx``, ``amdgcn`` and ``spv`` hash the content. ``cubin``, ``hsaco``
+        and ``zebin`` hash the *text* ``repr(content)`` (``b'\x7fELF…'``), not the bytes.
+
+    Raises
+    ------
+    CachescopeError
+        If torch 2.13 knows no such kind (torch raises AssertionError).
+
+    Notes
+    -----
+    Mirrors ``torch/_inductor/codecache.py`` ``get_hash``, 2.13. Other versions differ:
+    2.6 hashes ``spv`` as repr and knows neither ``amdgcn``, ``ptx`` nor ``zebin``; 2.10
+    has no ``zebin``; 2.15 is as 2.13. From 2.13 a process with
+    ``TORCHINDUCTOR_XPU_KERNEL_FORMAT=spv`` still hashes ``spv`` as content, for the text
+    branch is asked first.
+
+    Examples
+    --------
+    >>> get_hash(b"\x7fELF", hash_type="cubin") == code_hash(repr(b"\x7fELF"))
+    True
+    """
+    if hash_type in TEXT_HASH_TYPES:
+        return code_hash(content, extra)
+    if hash_type in BINARY_HASH_TYPES:
+        return code_hash(repr(content))
+    known = ", ".join(sorted(TEXT_HASH_TYPES | BINARY_HASH_TYPES))
+    raise CachescopeError(f"no such hash type: {hash_type!r}; torch knows {known}")
+
+
+def stored_code_hash(content: str | bytes, extra: str = "", hash_type: str = "code") -> str:
+    r"""Return the key under which torch writes `content` (surrounding space is not hashed).
+
+    A generated ``.py`` is sound if this equals the file's stem. Read the file as text: str
+    and bytes strip different characters.
+
+    Parameters
+    ----------
+    content : str or bytes
+        The content of the file.
+    extra, hash_type : str, optional
+        As for `get_hash`.
+
+    Notes
+    -----
+    Mirrors the key made in ``torch/_inductor/codecache.py`` ``write`` (2.6 to 2.15).
+
+    Examples
+    --------
+    >>> stored_code_hash("\nx = 1\n") == code_hash("x = 1")
+    True
+    """
+    return get_hash(content.strip(), extra, hash_type)
+
+
+def entry_name(content: bytes) -> str:
+    """Return the file name of an FX graph or AOTAutograd entry, made from its bytes.
+
+    An entry whose name is another one is damaged: torch never checks, cachescope can.
+
+    Parameters
+    ----------
+    content : bytes
+        The whole file.
+
+    Notes
+    -----
+    Mirrors ``torch/_inductor/codecache.py`` ``FxGraphCache._write_to_local_cache`` (2.6 to
+    2.15) and ``torch/_functorch/_aot_autograd/autograd_cache.py``
+    ``AOTAutogradCache._write_to_local_cache`` (2.8 to 2.15). Through 2.7 an AOTAutograd
+    entry is always called ``entry``.
+
+    Examples
+    --------
+    >>> len(entry_name(b"content"))
+    51
+    """
+    return sha256_hash(content)
+
+
+def _to_bytes(text: str | bytes) -> bytes:
+    return text.encode("utf-8") if isinstance(text, str) else text

@@ -1,0 +1,172 @@
+"""From what the readers gave to the frames runs, lookups, entries, contexts and problems."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from cachescope import frames
+from cachescope.details import HashDetails
+from cachescope.readers.processes import Run, join_processes
+from cachescope.readers.reading import Entry, Lookup, Reading
+from cachescope.terms import AOTAUTOGRAD, COMPILE_FORMS, FXGRAPH, RUNTIME_FORMS
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The frames that come straight from sources, and the hash details they point into."""
+
+    runs: pd.DataFrame
+    lookups: pd.DataFrame
+    entries: pd.DataFrame
+    contexts: pd.DataFrame
+    problems: pd.DataFrame
+    hash_details: HashDetails
+
+
+def assemble(reading: Reading) -> Tables:
+    """Join the processes, take missing hash details from where the same key has them, and build the frames."""
+    runs = join_processes(reading.processes)
+    known = _details_of_keys(reading, runs)
+    lookup_rows = list(_lookup_rows(runs, known, reading.details))
+    return Tables(
+        runs=frames.RUNS.build(_run_row(number, run) for number, run in enumerate(runs)),
+        lookups=frames.LOOKUPS.build(lookup_rows),
+        entries=frames.ENTRIES.build(_entry_row(number, e) for number, e in enumerate(reading.entries)),
+        contexts=frames.CONTEXTS.build(_context_row(n, c) for n, c in enumerate(reading.contexts)),
+        problems=frames.PROBLEMS.build(
+            {"source": p.source, "where": p.where, "kind": p.kind, "message": p.message}
+            for p in reading.problems
+        ),
+        hash_details=reading.details,
+    )
+
+
+def _run_row(number: int, run: Run) -> dict[str, Any]:
+    process = run.process
+    return {
+        "run": number,
+        "source": run.sources[0],
+        "sources": tuple(run.sources),
+        "pid": process.pid,
+        "rank": process.rank,
+        "torch_version": process.torch_version,
+        "python_version": process.python_version,
+        "start_time": run.start_time_ns,
+        "end_time": run.end_time_ns,
+        "cache_dir": process.cache_dir,
+        "looked_up": process.looked_up,
+    }
+
+
+def _details_of_keys(reading: Reading, runs: list[Run]) -> dict[str, tuple[int, str]]:
+    """Where the hash details of a key can be had: equal keys have equal details, whoever wrote them down."""
+    known: dict[str, tuple[int, str]] = {}
+    for key, details in reading.details_of_key.items():
+        known[key] = (details, "from_entry")
+    for entry in reading.entries:
+        if entry.details is not None and entry.cache_key is not None:
+            known[entry.cache_key] = (entry.details, "from_entry")
+    for run in runs:
+        for lookup in run.lookups:
+            if lookup.details is not None and lookup.cache_key is not None:
+                known.setdefault(lookup.cache_key, (lookup.details, "from_log"))
+    return known
+
+
+def _lookup_rows(
+    runs: list[Run], known: dict[str, tuple[int, str]], details: HashDetails
+) -> Iterator[dict[str, Any]]:
+    number = 0
+    for run_number, run in enumerate(runs):
+        aot_lookup: dict[str | None, int] = {}
+        for order, lookup in enumerate(run.lookups):
+            row = _lookup_row(lookup, known, details)
+            row |= {"lookup": number, "run": run_number, "order": order}
+            row["aot_lookup"] = aot_lookup.get(lookup.compile_id) if lookup.cache == FXGRAPH else None
+            if lookup.cache == AOTAUTOGRAD:
+                aot_lookup[lookup.compile_id] = number
+            yield row
+            number += 1
+
+
+def _lookup_row(lookup: Lookup, known: dict[str, tuple[int, str]], details: HashDetails) -> dict[str, Any]:
+    detail_set, origin = lookup.details, "recorded"
+    if detail_set is None:
+        detail_set, origin = known.get(lookup.cache_key or "", (None, "not_recorded"))
+    is_backward, direction = _direction(lookup, detail_set, details)
+    return {
+        "time": lookup.time_ns,
+        "end_time": lookup.end_time_ns,
+        "cache": lookup.cache,
+        "cache_key": lookup.cache_key,
+        "outcome": lookup.outcome,
+        "cache_state": lookup.cache_state,
+        "status_detailed": lookup.status_detailed,
+        "compile_id": lookup.compile_id,
+        "direction": direction,
+        "is_backward": is_backward,
+        "bypass_reason": lookup.bypass_reason,
+        "save_bypass": lookup.save_bypass,
+        "load_error": lookup.load_error,
+        "guards_expr": lookup.guards_expr,
+        "time_taken_ns": lookup.time_taken_ns,
+        "time_saved_ns": lookup.time_saved_ns,
+        "details": origin,
+        "detail_set": detail_set,
+        "entry_path": lookup.entry_path,
+    }
+
+
+def _direction(
+    lookup: Lookup, detail_set: int | None, details: HashDetails
+) -> tuple[bool | None, str | None]:
+    if lookup.cache == AOTAUTOGRAD:
+        return False, None
+    backward = inference = None
+    if detail_set is not None:
+        backward = details.detail(detail_set, "fx_kwargs[is_backward]")
+        inference = details.detail(detail_set, "fx_kwargs[is_inference]")
+    if backward is None:
+        return lookup.is_backward, "backward" if lookup.is_backward else None
+    if backward.value_text == "True":
+        return True, "backward"
+    return False, "inference" if inference is not None and inference.value_text == "True" else "forward"
+
+
+def _entry_row(number: int, entry: Entry) -> dict[str, Any]:
+    return {
+        "entry": number,
+        "cache": entry.cache,
+        "cache_key": entry.cache_key,
+        "path": entry.path,
+        "root": entry.root,
+        "size_bytes": entry.size_bytes,
+        "modified_time": entry.modified_time_ns,
+        "status": entry.status,
+        "damage": entry.damage,
+        "guards_expr": entry.guards_expr,
+        "time_taken_ns": entry.time_taken_ns,
+        "code_key": entry.code_key,
+        "device_types": entry.device_types,
+        "fx_keys": entry.fx_keys,
+        "detail_set": entry.details,
+    }
+
+
+def _context_row(number: int, snapshot: dict[str, Any]) -> dict[str, Any]:
+    context = snapshot["context"]
+    runtime = context.get("runtime_context") or {}
+    compile_ = context.get("compile_context") or {}
+    row: dict[str, Any] = {"context": number, "source": snapshot["source"], "run": None}
+    for form in RUNTIME_FORMS:
+        row[form] = json.dumps(runtime[form], sort_keys=True) if form in runtime else None
+    for form in COMPILE_FORMS:
+        row[form] = compile_.get(form)
+    missing = [f for f in RUNTIME_FORMS if f not in runtime] + [f for f in COMPILE_FORMS if f not in compile_]
+    row["missing_forms"] = tuple(missing)
+    return row

@@ -1,0 +1,185 @@
+"""One entry file: its bytes, whether they are whole, and the inert object in them.
+
+A damaged entry keeps its row, says why in `damage`, and is a row in ``problems``. Nothing here decides
+that an entry is safe for torch to load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cachescope.keys.hashing import entry_name
+from cachescope.readers.inert_pickle import Limits, Stub, UnreadablePickle, global_name, loads_with_globals
+from cachescope.readers.reading import Entry, Reading
+
+Fill = Callable[[Entry, Stub, Reading], str | None]
+"""Takes what the top object says into the row; gives what is wrong with it, if anything."""
+
+# Modules whose functions no compiled graph needs, and those builtins. A pickle with one of them was made to
+# run something. Other unknown modules are the user's own: tensor subclasses, kernels, opaque values.
+_HOSTILE_MODULES = frozenset(
+    {
+        "asyncio",
+        "bdb",
+        "cmd",
+        "code",
+        "codeop",
+        "commands",
+        "ctypes",
+        "doctest",
+        "ftplib",
+        "http",
+        "imp",
+        "importlib",
+        "marshal",
+        "multiprocessing",
+        "nt",
+        "os",
+        "pdb",
+        "pickle",
+        "pip",
+        "pkgutil",
+        "platform",
+        "posix",
+        "profile",
+        "pty",
+        "runpy",
+        "shelve",
+        "shutil",
+        "smtplib",
+        "socket",
+        "subprocess",
+        "sys",
+        "tempfile",
+        "threading",
+        "timeit",
+        "trace",
+        "urllib",
+        "webbrowser",
+    }
+)
+_HOSTILE_BUILTINS = frozenset(
+    {
+        "__import__",
+        "breakpoint",
+        "compile",
+        "delattr",
+        "eval",
+        "exec",
+        "globals",
+        "input",
+        "locals",
+        "open",
+        "setattr",
+        "vars",
+    }
+)
+_CONTENT_NAME_LENGTH = 51
+
+
+def read_entry_file(
+    entry: Entry, path: str, name: str, reading: Reading, top: frozenset[str], fill: Fill
+) -> bool:
+    """Fill the row of one entry from its file; False where the file is gone meanwhile.
+
+    Parameters
+    ----------
+    entry : Entry
+        The row, with what the directory says about the file.
+    path, name : str
+        The file; from torch 2.8 its name is the hash of its content (``write_atomic`` callers in
+        torch/_inductor/codecache.py and torch/_functorch/_aot_autograd), before that AOTAutograd's is ``entry``.
+    top : frozenset of str
+        The classes of torch that this kind of entry is an object of.
+    fill : callable
+        Reads the object.
+    """
+    limits = Limits()
+    try:
+        with open(path, "rb") as file:
+            data = file.read(limits.size_bytes + 1)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        _damaged(entry, f"unreadable: {error.strerror}", None, reading)
+        return True
+    damage, offset = _fill(entry, data, limits, top, fill, reading)
+    if len(name) == _CONTENT_NAME_LENGTH and entry_name(data) != name:
+        differs = "content hash differs from the name"
+        damage = differs if damage is None else f"{damage}; {differs}"
+    if damage is not None:
+        _damaged(entry, damage, offset, reading)
+    return True
+
+
+def _damaged(entry: Entry, damage: str, offset: int | None, reading: Reading) -> None:
+    entry.status = "damaged"
+    entry.damage = damage
+    reading.problem(entry.path, "" if offset is None else f"byte {offset}", "damaged_entry", damage)
+
+
+def _fill(
+    entry: Entry, data: bytes, limits: Limits, top: frozenset[str], fill: Fill, reading: Reading
+) -> tuple[str | None, int | None]:
+    if not data:
+        return "empty file", None
+    try:
+        value, names = loads_with_globals(data, limits)
+    except UnreadablePickle as error:
+        return error.what, error.offset
+    hostile = sorted(f"{module}.{name}" for module, name in names if _is_hostile(module, name))
+    if hostile:
+        return f"hostile: names {', '.join(hostile[:3])}", None
+    made_of = global_name(value)
+    if not isinstance(value, Stub) or made_of is None or not _is_torch(made_of, top):
+        return f"not an entry of {entry.cache}: holds {made_of or type(value).__name__}", None
+    return fill(entry, value, reading), None
+
+
+def _is_hostile(module: str, name: str) -> bool:
+    if module in ("builtins", "__builtin__"):
+        return name.partition(".")[0] in _HOSTILE_BUILTINS
+    return module.partition(".")[0] in _HOSTILE_MODULES
+
+
+def _is_torch(made_of: str, top: frozenset[str]) -> bool:
+    module, _, name = made_of.rpartition(".")
+    return module.startswith("torch.") and name in top
+
+
+def text(value: object) -> str | None:
+    """A value of an entry where it is a str."""
+    return value if isinstance(value, str) else None
+
+
+def nanoseconds(value: object) -> int | None:
+    """A value of an entry where it can be a duration that a column of int64 holds."""
+    return value if type(value) is int and 0 <= value < 1 << 63 else None
+
+
+def words(value: object) -> tuple[str, ...]:
+    """The strings of a set: a real one, or torch's ``OrderedSet`` (torch/utils/_ordered_set.py).
+
+    An ``OrderedSet`` is pickled as a call with the list of its items.
+    """
+    if isinstance(value, Stub):
+        value = value.args[0] if value.args else None
+    if not isinstance(value, (set, frozenset, list, tuple)):
+        return ()
+    return tuple(word for word in value if isinstance(word, str))
+
+
+def add_hash_details(lines: object, reading: Reading) -> tuple[int | None, str | None]:
+    """Keep ``_fx_graph_cache_debug_lines``; gives the set code and what is wrong with them.
+
+    Mirrors ``FxGraphCachePickler.debug_lines`` (torch/_inductor/codecache.py), stored from 2.8.
+    """
+    if lines is None:
+        return None, None
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        return None, "its hash details are no list of text"
+    # One remark for all of them: a hostile entry could hold a million.
+    set_code, rejected = reading.details.add(lines)
+    if rejected:
+        return set_code, f"{len(rejected)} of {len(lines)} lines are no hash details: {rejected[0][:80]!r}"
+    return set_code, None

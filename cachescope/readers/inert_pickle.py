@@ -1,0 +1,184 @@
+"""Read a pickle without resolving a single global: every class and function is an inert stand-in.
+
+The C unpickler builds the value, because only it is fast enough, with `find_class` replaced, so that all
+it can ever call is `Stub`. `check_program` has followed every opcode before it starts.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from functools import lru_cache
+from typing import ClassVar, Never, Self, cast
+
+from cachescope.readers.pickle_check import Limits, UnreadablePickle, check_program
+
+__all__ = ["Limits", "Stub", "UnreadablePickle", "global_name", "loads_inert"]
+
+_MAX_KEYWORDS = 100
+
+
+class _Sealed(type):
+    """The class of stand-in classes: BUILD may not set attributes on one, and they are kept between pickles."""
+
+    def __setattr__(cls, name: str, value: object) -> Never:
+        raise AttributeError(f"{cls!r} is a stand-in")
+
+    def __repr__(cls) -> str:
+        return f"<stand-in for {cls.__dict__.get('module')}.{cls.__dict__.get('name')}>"
+
+
+class Stub(metaclass=_Sealed):
+    """What a pickle made of a global: a record of what it asked for. It equals only itself.
+
+    The class of a stub stands for the global, so a function that is only mentioned is a subclass of Stub.
+
+    Attributes
+    ----------
+    module, name : str
+        The global, as the pickle spells it.
+    args : tuple
+        What it was called with (REDUCE, NEWOBJ, OBJ, INST).
+    keywords : dict
+        The keyword arguments of NEWOBJ_EX.
+    raw_state : object
+        What BUILD was given, None without it.
+    items : list
+        What was appended or added.
+    pairs : list of tuple
+        The keys and values that were set.
+    """
+
+    __slots__ = ("args", "items", "keywords", "pairs", "raw_state")
+
+    module: ClassVar[str] = ""
+    name: ClassVar[str] = ""
+    args: tuple[object, ...]
+    keywords: dict[str, object]
+    raw_state: object
+    items: list[object]
+    pairs: list[tuple[object, object]]
+
+    def __new__(cls, /, *args: object, **keywords: object) -> Self:
+        # The dict was copied by the call, so that a small one taken from the memo often would cost much.
+        if len(keywords) > _MAX_KEYWORDS:
+            raise UnreadablePickle(f"more than {_MAX_KEYWORDS} keyword arguments")
+        self = object.__new__(cls)
+        self.args = args
+        self.keywords = keywords
+        self.raw_state = None
+        self.items = []
+        self.pairs = []
+        return self
+
+    def __setstate__(self, state: object) -> None:
+        # Kept, not copied: one state may be given to many objects. Its presence is what keeps BUILD from
+        # writing __dict__ or calling setattr.
+        if self.raw_state is not None:
+            raise UnreadablePickle("an object is built twice")
+        self.raw_state = state
+
+    def append(self, item: object, /) -> None:
+        self.items.append(item)
+
+    add = append
+
+    def extend(self, items: list[object], /) -> None:
+        self.items.extend(items)
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self.pairs.append((key, value))
+
+    @property
+    def state(self) -> dict[str, object]:
+        """The state as a dict: ``__dict__`` and slots in one; empty where it is of another shape."""
+        raw = self.raw_state
+        if type(raw) is dict:
+            return raw
+        if type(raw) is tuple and len(raw) == 2 and all(part is None or type(part) is dict for part in raw):
+            return {**(raw[0] or {}), **(raw[1] or {})}
+        return {}
+
+    def __repr__(self) -> str:
+        return f"<{self.module}.{self.name} stand-in>"
+
+
+def global_name(value: object) -> str | None:
+    """``module.name`` where a value stands for a global itself, or for something made from one."""
+    if isinstance(value, Stub):
+        return f"{value.module}.{value.name}"
+    if isinstance(value, _Sealed):
+        return f"{value.__dict__.get('module')}.{value.__dict__.get('name')}"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _stand_in(module: str, name: str) -> type[Stub]:
+    return cast(type[Stub], _Sealed("StandIn", (Stub,), {"__slots__": (), "module": module, "name": name}))
+
+
+class _Source(io.BytesIO):
+    """Bytes that show all of themselves at once, so that the unpickler does not fetch them one by one."""
+
+    def peek(self, size: int = -1, /) -> bytes:
+        return self.getvalue()[self.tell() :]
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, program: bytes, limits: Limits) -> None:
+        super().__init__(_Source(program), fix_imports=False)
+        self.globals: set[tuple[str, str]] = set()
+        self._limits = limits
+
+    def find_class(self, module: str, name: str, /) -> type[Stub]:
+        self.globals.add((module, name))
+        if len(self.globals) > self._limits.stand_ins:
+            raise UnreadablePickle(f"more than {self._limits.stand_ins} globals")
+        return _stand_in(module, name)
+
+    def persistent_load(self, pid: object, /) -> Never:
+        raise UnreadablePickle("persistent id")
+
+
+def loads_inert(data: bytes, limits: Limits | None = None) -> object:
+    """Read a pickle; every global in it becomes an inert `Stub`, and nothing of the real world is called.
+
+    Mirrors what ``pickle.loads`` gives for plain values. Bytes after STOP are ignored, as torch does.
+
+    Raises
+    ------
+    UnreadablePickle
+        Whatever is wrong with the bytes.
+
+    Examples
+    --------
+    >>> stub = loads_inert(b"cos\\nsystem\\n(S'true'\\ntR.".replace(b"S'true'", b"Vtrue"))
+    >>> stub, stub.args
+    (<os.system stand-in>, ('true',))
+    """
+    return loads_with_globals(data, limits)[0]
+
+
+def loads_with_globals(data: bytes, limits: Limits | None = None) -> tuple[object, set[tuple[str, str]]]:
+    """`loads_inert`, and the ``(module, name)`` of every global the pickle names."""
+    limits = limits or Limits()
+    if len(data) > limits.size_bytes:
+        raise UnreadablePickle(f"{len(data)} bytes, more than {limits.size_bytes}")
+    frames = check_program(data, limits)
+    unpickler = _Unpickler(_without_frames(data, frames), limits)
+    try:
+        return unpickler.load(), unpickler.globals
+    except UnreadablePickle:
+        raise
+    except Exception as error:  # the unpickler lets out whatever a damaged program led it to
+        raise UnreadablePickle(f"{type(error).__name__}: {error}") from error
+
+
+def _without_frames(data: bytes, frames: list[int]) -> bytes:
+    # FRAME is no more than a hint to fetch ahead. But an argument that crosses the end of its frame makes
+    # the C unpickler drop the rest of the frame, and run another program than the one that was checked.
+    if not frames:
+        return data
+    starts = [0, *(at + 9 for at in frames)]
+    view = memoryview(data)
+    return b"".join(view[start:end] for start, end in zip(starts, [*frames, len(data)], strict=True))

@@ -1,0 +1,88 @@
+"""The prefix in front of every line of torch's text logs and of every record of a TORCH_TRACE file.
+
+torch/_logging/_internal.py, `TorchLogsFormatter.format`: level letter, MMDD, time, pid, file:line, then
+optionally the trace id and the artifact. No year and no time zone: both have to come from elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+# The trace id has to be numeric, or the hash at the start of a detail line would be taken for one.
+PREFIX: Final = re.compile(
+    rb"(?P<level>[VIWEC])(?P<month>\d\d)(?P<day>\d\d) (?P<time>\d\d:\d\d:\d\d\.\d{6}) (?P<pid>\d+) "
+    rb"(?P<place>[^\n]*?\.py:\d+)\](?: \[(?P<compile_id>!?[0-9-]+(?:/[0-9-]+)*(?:_\d+)?)\])?"
+    rb"(?: \[__(?P<artifact>\w+)\])?(?: |$)"
+)
+
+_QUARTER_US: Final = 15 * 60 * 1_000_000
+_DAYS_BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
+
+
+def clock_us(month: bytes, day: bytes, time: bytes) -> int:
+    """Microseconds of a prefix since the start of a leap year: a clock that both logs of a process share.
+
+    Raises
+    ------
+    ValueError
+        If the month is not one.
+    """
+    number = int(month)
+    if not 1 <= number <= 12:
+        raise ValueError(f"no month: {number}")
+    days = _DAYS_BEFORE[number - 1] + int(day) - 1
+    seconds = (days * 24 + int(time[:2])) * 3600 + int(time[3:5]) * 60 + int(time[6:8])
+    return seconds * 1_000_000 + int(time[9:15])
+
+
+def _naive_us(clock: int, year: int) -> int:
+    """The clock of a prefix in a year, as if it were UTC, in microseconds since the epoch."""
+    days, rest = divmod(clock, 86_400_000_000)
+    month = max(i for i, before in enumerate(_DAYS_BEFORE) if before <= days)
+    day = days - _DAYS_BEFORE[month] + 1
+    # 29 February of a year that has none can only be a wrong guess of the year.
+    if month == 1 and day == 29 and (year % 4 or (year % 100 == 0 and year % 400)):
+        day = 28
+    return int(datetime(year, month + 1, min(day, 31), tzinfo=UTC).timestamp()) * 1_000_000 + rest
+
+
+class LogClock:
+    """Turns the clock of a prefix into nanoseconds since the epoch, once the offset is known."""
+
+    __slots__ = ("_offset_us", "_year")
+
+    def __init__(self, year: int, offset_us: int) -> None:
+        self._year = year
+        self._offset_us = offset_us
+
+    @classmethod
+    def from_event(cls, clock: int, epoch_us: float) -> LogClock:
+        """From a record that holds both: a `chromium_event` has its time since the epoch in `ts`."""
+        year = datetime.fromtimestamp(epoch_us / 1e6, UTC).year
+        offsets = {
+            y: round((epoch_us - _naive_us(clock, y)) / _QUARTER_US) * _QUARTER_US
+            for y in (year - 1, year, year + 1)
+        }
+        best = min(offsets, key=lambda y: abs(offsets[y]))
+        return cls(best, offsets[best])
+
+    @classmethod
+    def from_file_time(cls, clock: int, modified_s: float) -> LogClock:
+        """From the time a file was last written, for a log that holds no time since the epoch.
+
+        The year is the file's, and the time zone is taken to be this machine's.
+        """
+        written = datetime.fromtimestamp(modified_s, UTC).astimezone()
+        offset = written.utcoffset()
+        offset_us = 0 if offset is None else -int(offset.total_seconds()) * 1_000_000
+        year = written.year
+        # A log of 31 December that was last written on 1 January.
+        if _naive_us(clock, year) + offset_us > modified_s * 1e6 + 86_400_000_000:
+            year -= 1
+        return cls(year, offset_us)
+
+    def ns(self, clock: int) -> int:
+        """Nanoseconds since the epoch, UTC."""
+        return (_naive_us(clock, self._year) + self._offset_us) * 1000

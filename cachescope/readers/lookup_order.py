@@ -1,0 +1,48 @@
+"""The order in which torch made its lookups, which is not the order in which it wrote about them.
+
+An AOTAutograd lookup begins before the FX lookups of its graphs. On a hit its record follows theirs in every
+version; on a miss its trace artifact follows them through 2.9 and precedes them from 2.10 on.
+"""
+
+from __future__ import annotations
+
+from cachescope.readers.reading import Lookup
+from cachescope.terms import AOTAUTOGRAD
+
+
+def put_in_order(lookups: list[Lookup]) -> list[Lookup]:
+    """Order lookups given in the order of their lines; an AOTAutograd lookup comes before those made under it.
+
+    The times of AOTAutograd lookups are moved before the lookups they contain, so that times agree with the
+    order.
+    """
+    ordered: list[Lookup] = []
+    for lookup in lookups:
+        at = _place_of(lookup, ordered) if lookup.cache == AOTAUTOGRAD else len(ordered)
+        if at < len(ordered):
+            inner = ordered[at].time_ns
+            if inner is not None and lookup.time_ns is not None:
+                lookup.time_ns = min(lookup.time_ns, inner - 1)
+        ordered.insert(at, lookup)
+    if all(lookup.time_ns is not None for lookup in ordered):
+        ordered.sort(key=lambda lookup: lookup.time_ns or 0)
+    return ordered
+
+
+def _place_of(aot: Lookup, ordered: list[Lookup]) -> int:
+    """Where an AOTAutograd lookup belongs: before the FX lookups that were made under it."""
+    at = len(ordered)
+    while at > 0:
+        before = ordered[at - 1]
+        same_compile = (before.compile_id, before.segment) == (aot.compile_id, aot.segment)
+        if before.cache == AOTAUTOGRAD or not same_compile:
+            break
+        # A hit contains hits only; an FX miss before it belongs to an earlier compile of the same id.
+        if aot.outcome == "hit" and before.outcome != "hit":
+            break
+        at -= 1
+    after_miss = at > 0 and ordered[at - 1].cache == AOTAUTOGRAD and ordered[at - 1].outcome != "hit"
+    if after_miss and ordered[at - 1].compile_id == aot.compile_id and aot.outcome != "hit":
+        # Those FX lookups are what the earlier AOTAutograd miss compiled.
+        return len(ordered)
+    return at

@@ -1,0 +1,159 @@
+"""One run per process, also where a trace and text logs tell of the same one.
+
+A trace and a text log share pid and clock; two containers may share a pid, so a lookup that both tell of has
+to fall on the same moment as well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from cachescope.readers.lookup_order import put_in_order
+from cachescope.readers.reading import Lookup, Process
+
+_SLACK_US: Final = 60_000_000
+_SAME_MOMENT_NS: Final = 250_000_000
+_FILLED: Final = (
+    "cache_state",
+    "status_detailed",
+    "compile_id",
+    "is_backward",
+    "bypass_reason",
+    "guards_expr",
+    "load_error",
+    "time_taken_ns",
+    "time_saved_ns",
+    "end_time_ns",
+    "logged_ns",
+    "details",
+    "entry_path",
+    "save_bypass",
+)
+
+
+@dataclass(slots=True)
+class Run:
+    """One process with everything its logs tell."""
+
+    process: Process
+    sources: list[str]
+    lookups: list[Lookup]
+    kinds: set[str] = field(default_factory=set)
+
+    @property
+    def start_time_ns(self) -> int | None:
+        return self.process.start_time_ns
+
+    @property
+    def end_time_ns(self) -> int | None:
+        first, last = self.process.clock_first_us, self.process.clock_last_us
+        start = self.process.start_time_ns
+        return None if start is None or first is None or last is None else start + (last - first) * 1000
+
+
+def join_processes(processes: list[Process]) -> list[Run]:
+    """Join what several logs tell of one process; runs in time order, those without times last.
+
+    Traces come first, for they know the year; the lookups of a process are counted once.
+    """
+    runs: list[Run] = []
+    for process in sorted(processes, key=lambda p: p.kind != "trace"):
+        run = next((run for run in runs if _is_same(run, process)), None)
+        if run is None:
+            runs.append(Run(process, [process.source], process.lookups, {process.kind}))
+        else:
+            _join(run, process)
+    runs.sort(key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.process.rank or 0))
+    return runs
+
+
+def _is_same(run: Run, other: Process) -> bool:
+    known = run.process
+    if other.kind == "trace" or other.source in run.sources:
+        return False
+    if known.rank is not None and other.rank is not None and known.rank != other.rank:
+        return False
+    if known.pid is None or other.pid is None:
+        # A short log has neither pid nor time: the same keys in the same order have to do.
+        return other.kind not in run.kinds and _keys(run.lookups) == _keys(other.lookups)
+    if known.pid != other.pid or not _overlap(known, other):
+        return False
+    return _same_moment(run, other)
+
+
+def _keys(lookups: list[Lookup]) -> list[tuple[str, str | None, str]]:
+    return [(lookup.cache, lookup.cache_key, lookup.outcome) for lookup in lookups]
+
+
+def _overlap(a: Process, b: Process) -> bool:
+    if None in (a.clock_first_us, a.clock_last_us, b.clock_first_us, b.clock_last_us):
+        return False
+    assert a.clock_first_us is not None and a.clock_last_us is not None
+    assert b.clock_first_us is not None and b.clock_last_us is not None
+    return a.clock_first_us - _SLACK_US <= b.clock_last_us and b.clock_first_us - _SLACK_US <= a.clock_last_us
+
+
+def _shift_ns(to: Process, of: Process) -> int:
+    """What to add to the times of one log to put them on the clock of the other: both print the same clock."""
+    if None in (to.start_time_ns, to.clock_first_us, of.start_time_ns, of.clock_first_us):
+        return 0
+    assert to.start_time_ns is not None and to.clock_first_us is not None
+    assert of.start_time_ns is not None and of.clock_first_us is not None
+    return (to.start_time_ns - to.clock_first_us * 1000) - (of.start_time_ns - of.clock_first_us * 1000)
+
+
+def _same_moment(run: Run, other: Process) -> bool:
+    shift = _shift_ns(run.process, other)
+    times: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+    for lookup in run.lookups:
+        times[lookup.cache, lookup.cache_key] += [
+            t for t in (lookup.time_ns, lookup.logged_ns) if t is not None
+        ]
+    shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
+    if not shared:
+        return not run.lookups or not other.lookups or run.process.kind == "trace"
+    return any(
+        abs(at + shift - t) <= _SAME_MOMENT_NS
+        for lookup in shared
+        for at in (lookup.time_ns, lookup.logged_ns)
+        if at is not None
+        for t in times[lookup.cache, lookup.cache_key]
+    )
+
+
+def _join(run: Run, other: Process) -> None:
+    run.sources.append(other.source)
+    run.kinds.add(other.kind)
+    process = run.process
+    process.rank = process.rank if process.rank is not None else other.rank
+    process.pid = process.pid if process.pid is not None else other.pid
+    process.cache_dir = process.cache_dir or other.cache_dir
+    shift = _shift_ns(process, other)
+    known: dict[tuple[str, str | None], deque[Lookup]] = defaultdict(deque)
+    for lookup in run.lookups:
+        known[lookup.cache, lookup.cache_key].append(lookup)
+    added: list[Lookup] = []
+    for lookup in other.lookups:
+        if lookup.time_ns is not None:
+            lookup.time_ns += shift
+        same = known[lookup.cache, lookup.cache_key]
+        if same:
+            _fill(same.popleft(), lookup)
+        else:
+            added.append(lookup)
+    run.lookups = put_in_order(run.lookups + added) if added else run.lookups
+    process.looked_up = process.looked_up or other.looked_up and bool(other.lookups)
+
+
+def _fill(lookup: Lookup, other: Lookup) -> None:
+    """Take from the other log what this one does not tell."""
+    for name in _FILLED:
+        if getattr(lookup, name) is None:
+            setattr(lookup, name, getattr(other, name))
+    if lookup.outcome == "full_miss" and lookup.status_detailed is None:
+        lookup.outcome = other.outcome
+    # A text log has the beginning of a lookup, a trace its end.
+    if other.time_ns is not None:
+        lookup.time_ns = min(other.time_ns, lookup.time_ns or other.time_ns)

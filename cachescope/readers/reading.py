@@ -1,0 +1,123 @@
+"""What every reader gives: plain rows of one shape, whatever the source was.
+
+A log gives `Process` objects that hold their lookups; a cache directory gives entries. Rows that could not
+be read go to `problems`, or are raised at once under ``strict=True``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cachescope.details import HashDetails
+from cachescope.errors import RecordError
+
+
+@dataclass(slots=True)
+class Lookup:
+    """One attempt to find one key in one cache, as one source tells it.
+
+    Times are nanoseconds since the epoch, UTC. `details` is a set code of the shared `HashDetails`.
+    """
+
+    cache: str
+    time_ns: int | None
+    cache_key: str | None = None
+    outcome: str = "full_miss"
+    cache_state: str | None = None
+    status_detailed: str | None = None
+    compile_id: str | None = None
+    is_backward: bool | None = None
+    bypass_reason: str | None = None
+    guards_expr: str | None = None
+    load_error: str | None = None
+    time_taken_ns: int | None = None
+    time_saved_ns: int | None = None
+    end_time_ns: int | None = None
+    logged_ns: int | None = None
+    """When the outcome was written down: two logs of one process agree on it."""
+    details: int | None = None
+    entry_path: str | None = None
+    """Where torch says it wrote the entry; only the AOTAutograd text log tells."""
+    segment: int = 0
+    """Counts the compiles that began under one compile id, so that one reused after a reset is told apart."""
+    save_bypass: str | None = None
+    """Why torch did not store what it compiled after this miss; only text logs tell."""
+
+
+@dataclass(slots=True)
+class Process:
+    """One process as one source tells it; a trace and a text log of one process are joined later."""
+
+    source: str
+    kind: str
+    pid: int | None
+    rank: int | None = None
+    torch_version: str | None = None
+    python_version: str | None = None
+    clock_first_us: int | None = None
+    """First and last log prefix as microseconds of the local year: both logs of a process share that clock."""
+    clock_last_us: int | None = None
+    start_time_ns: int | None = None
+    cache_dir: str | None = None
+    lookups: list[Lookup] = field(default_factory=list)
+    looked_up: bool = True
+    """False where the log shows that torch compiled with its caches switched off."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One file or folder of a cache directory that torch would call an entry."""
+
+    cache: str
+    path: str
+    root: str
+    size_bytes: int | None = None
+    modified_time_ns: int | None = None
+    cache_key: str | None = None
+    status: str = "ok"
+    damage: str | None = None
+    guards_expr: str | None = None
+    time_taken_ns: int | None = None
+    code_key: str | None = None
+    device_types: tuple[str, ...] = ()
+    details: int | None = None
+    fx_keys: tuple[str, ...] = ()
+    """The FX keys that an AOTAutograd entry points to."""
+    source_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that could not be read."""
+
+    source: str
+    where: str
+    kind: str
+    message: str
+
+
+@dataclass(slots=True)
+class Reading:
+    """Everything read so far. Readers append to it; nothing is removed."""
+
+    strict: bool = False
+    details: HashDetails = field(default_factory=HashDetails)
+    processes: list[Process] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    contexts: list[dict[str, object]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    details_of_key: dict[str, int] = field(default_factory=dict)
+    """Set codes that an AOTAutograd entry holds for the FX keys it points to."""
+
+    def problem(self, source: str, where: str, kind: str, message: str) -> None:
+        """Note one thing that could not be read, or raise it under ``strict=True``."""
+        if self.strict:
+            raise RecordError(source, where, kind, message)
+        self.problems.append(Problem(source, where, kind, message))
+
+    def add_details(self, components: list[str], source: str, where: str) -> int | None:
+        """Keep the components of one key; what is no hash detail becomes a problem."""
+        set_code, rejected = self.details.add(components)
+        for text in rejected:
+            self.problem(source, where, "hash_detail", f"not a hash detail: {text[:80]!r}")
+        return set_code

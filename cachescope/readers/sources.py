@@ -1,0 +1,106 @@
+"""Which reader a path is for, told by looking inside: names prove nothing."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from cachescope.errors import SourceError
+from cachescope.readers.byte_source import read_head
+from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir
+from cachescope.readers.reading import Reading
+from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
+from cachescope.readers.text_log import looks_like_text_log, read_text_log
+from cachescope.readers.trace_log import looks_like_trace_log, read_trace_log
+
+# A job's log may begin with pages of its own before torch says a word.
+_HEAD_BYTES: Final = 4 << 20
+_PROBE_BYTES: Final = 1 << 14
+
+Progress = Callable[[str, int, int], None]
+
+
+def read_sources(paths: list[str], reading: Reading, progress: Progress | None = None) -> None:
+    """Read any mix of directories, logs, traces, snapshots and globs into `reading`.
+
+    Parameters
+    ----------
+    paths : list of str
+        Paths or glob patterns.
+    reading : Reading
+        What was read is appended to it.
+    progress : callable, optional
+        Called with the path, the number of sources done and of all, before each is read.
+
+    Raises
+    ------
+    SourceError
+        If a path is not there, may not be read, or holds nothing cachescope knows.
+    """
+    work: list[tuple[Callable[[str, Reading], None], str]] = []
+    for path in paths:
+        found = [item for one in _expand(path) for item in _find(one)]
+        if not found:
+            what = "directory" if os.path.isdir(path) else "file"
+            raise SourceError(
+                path,
+                f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile "
+                "(a log that says nothing of a cache is from a run whose caching was off, or that compiled nothing)",
+            )
+        work += found
+    seen: set[str] = set()
+    for done, (read, path) in enumerate(work):
+        real = os.path.realpath(path)
+        if real in seen:
+            continue
+        seen.add(real)
+        if progress is not None:
+            progress(path, done, len(work))
+        read(path, reading)
+
+
+def _expand(path: str) -> list[str]:
+    if os.path.lexists(path):
+        return [path]
+    matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []
+    if not matches:
+        raise SourceError(path, "there is no such file or directory")
+    return matches
+
+
+def _find(path: str) -> Iterator[tuple[Callable[[str, Reading], None], str]]:
+    if looks_like_cache_dir(path):
+        yield read_cache_dir, path
+    elif os.path.isdir(path):
+        try:
+            names = sorted(os.listdir(path))
+        except OSError as error:
+            raise SourceError(path, f"cannot be read: {error.strerror}") from error
+        for name in names:
+            child = os.path.join(path, name)
+            # A link out of the directory may lead back into it.
+            if os.path.islink(child) and os.path.isdir(child):
+                continue
+            if os.path.isdir(child) or os.path.isfile(child):
+                yield from _find(child)
+    elif (read := _reader_of_file(path)) is not None:
+        yield read, path
+
+
+def _reader_of_file(path: str) -> Callable[[str, Reading], None] | None:
+    if not os.access(path, os.R_OK):
+        raise SourceError(path, "cannot be read: permission denied")
+    head = read_head(path, _PROBE_BYTES)
+    if looks_like_trace_log(head):
+        return read_trace_log
+    if looks_like_snapshot(head):
+        return _read_context
+    if looks_like_text_log(head) or looks_like_text_log(read_head(path, _HEAD_BYTES)):
+        return read_text_log
+    return None
+
+
+def _read_context(path: str, reading: Reading) -> None:
+    reading.contexts.append({**read_snapshot(path), "source": path})

@@ -1,0 +1,145 @@
+"""Text logs of the cache loggers (``TORCH_LOGS``): the lookups of one or several processes in one file.
+
+torch/_logging/_internal.py, `TorchLogsFormatter`: every physical line of a message repeats the prefix, so a
+line that begins no known message continues the one before it from the same place. With
+``TORCH_LOGS_FORMAT=short`` only the first line of a message has a prefix, and no time and no pid.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from cachescope.errors import SourceError
+from cachescope.readers.byte_source import open_bytes
+from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us
+from cachescope.readers.reading import Reading
+from cachescope.readers.text_messages import Message, MessageReader, begins_message
+
+# What launchers put before a line: colours, `[rank0]:`, torchrun's `[default0]:`, container runtimes' stamps.
+_LEAD: Final = re.compile(
+    rb"(?:\x1b\[[0-9;]*m|\[[A-Za-z_-]*\d*\]:? ?|\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] )*"
+)
+_RANK: Final = re.compile(rb"\[rank(\d+)\]:")
+_SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
+_READ_BYTES: Final = 1 << 22
+
+# (pid, rank): the same pid in two containers writes under two ranks.
+_Stream = tuple[int | None, int | None]
+
+
+def looks_like_text_log(head: bytes) -> bool:
+    """Whether a line of the first bytes of a file begins with torch's log prefix."""
+    return any(_prefix_of(line) or _SHORT.match(line) for line in head.split(b"\n"))
+
+
+def read_text_log(path: str, reading: Reading, source: str | None = None) -> None:
+    """Read one text log (plain, gzip or zstandard) into `reading`.
+
+    Adds one `Process` for each pid that wrote about a cache. Lines that are not torch's are passed over: a
+    log is often mixed with what the program prints.
+
+    Raises
+    ------
+    SourceError
+        If the file is not there, cannot be read at all, or holds no line of torch's logs.
+    """
+    source = source or path
+    streams: dict[_Stream, MessageReader] = {}
+    with open_bytes(path) as stream:
+        try:
+            for message in _messages(stream_lines(stream)):
+                key = (message.pid, message.rank)
+                reader = streams.get(key)
+                if reader is None:
+                    reader = streams[key] = MessageReader(source, reading, *key)
+                reader.read(message)
+        except (OSError, EOFError) as error:
+            reading.problem(source, "end", "damaged_compression", str(error))
+    if not streams:
+        raise SourceError(source, "holds no line of torch's logs")
+    modified = os.stat(path).st_mtime
+    for reader in streams.values():
+        first = reader.process.clock_first_us
+        clock = None if first is None else LogClock.from_file_time(first, modified)
+        process = reader.finish(clock)
+        if process.lookups:
+            reading.processes.append(process)
+
+
+def stream_lines(stream: object) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers, ended by ``\\n`` alone."""
+    rest, number = b"", 0
+    while chunk := stream.read(_READ_BYTES):  # type: ignore[attr-defined]
+        lines = (rest + chunk).split(b"\n")
+        rest = lines.pop()
+        for line in lines:
+            number += 1
+            yield number, line
+    if rest:
+        yield number + 1, rest
+
+
+def _prefix_of(line: bytes) -> re.Match[bytes] | None:
+    if match := PREFIX.match(line):
+        return match
+    lead = _LEAD.match(line)
+    return PREFIX.match(line, lead.end()) if lead and lead.end() else None
+
+
+def _messages(lines: Iterator[tuple[int, bytes]]) -> Iterator[Message]:
+    """Join physical lines into messages, each process apart from the others."""
+    open_messages: dict[_Stream, Message] = {}
+    short: Message | None = None
+    for number, line in lines:
+        if b"] " not in line and b":" not in line and short is None:
+            continue
+        prefix = _prefix_of(line)
+        if prefix is None:
+            if match := _SHORT.match(line):
+                if short is not None:
+                    yield short
+                text = line[match.end() :].decode("utf-8", "replace")
+                short = Message(number, match["level"].decode()[:1], match["place"].decode(), [text])
+            elif short is not None:
+                short.lines.append(line.decode("utf-8", "replace"))
+            continue
+        message = _message(number, line, prefix)
+        if message is None:
+            continue
+        stream = (message.pid, message.rank)
+        before = open_messages.get(stream)
+        if before is not None and before.continues_in(message) and not begins_message(message.lines[0]):
+            before.lines += message.lines
+            continue
+        if before is not None:
+            yield before
+        open_messages[stream] = message
+    if short is not None:
+        yield short
+    yield from open_messages.values()
+
+
+def _message(number: int, line: bytes, prefix: re.Match[bytes]) -> Message | None:
+    lead = line[: prefix.start()]
+    rank = _RANK.search(lead)
+    text = line[prefix.end() :]
+    if b"\x1b" in lead and text.endswith(b"\x1b[0m"):
+        text = text[:-4]
+    compile_id = prefix["compile_id"]
+    try:
+        clock = clock_us(prefix["month"], prefix["day"], prefix["time"])
+    except ValueError:
+        return None
+    return Message(
+        number,
+        prefix["level"].decode(),
+        prefix["place"].decode("utf-8", "replace"),
+        [text.decode("utf-8", "replace")],
+        pid=int(prefix["pid"]),
+        rank=int(rank[1]) if rank else None,
+        clock_us=clock,
+        compile_id=compile_id.decode() if compile_id and compile_id != b"-" else None,
+    )

@@ -1,0 +1,225 @@
+"""What the cache loggers say, message by message, from torch 2.4 to 2.15.
+
+torch/_inductor/codecache.py and torch/_functorch/_aot_autograd/autograd_cache.py (from 2.10 also
+aot_autograd_result.py). Messages are told apart by their words, never by their line, which moves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.readers.log_prefix import LogClock
+from cachescope.readers.lookup_order import put_in_order
+from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, HASH
+
+_DETAILS: Final = re.compile(r"(?P<which>FX|Autograd) graph cache hash details for key (?P<key>\S+):")
+_OUTCOME: Final = re.compile(
+    r"(?P<which>fx graph|AOTAutograd) cache (?P<state>hit|miss) for key (?P<key>\S+)"
+)
+_BYPASS: Final = re.compile(
+    r"Bypassing (?P<which>FX Graph Cache because '|autograd cache due to: )(?P<reason>.*)", re.DOTALL
+)
+# 2.4 to 2.7 only; later guard misses leave no line.
+_GUARDS: Final = re.compile(
+    r"fx graph cache key (?P<key>\S+) evaluating guards (?P<guards>.*) with values .* => hit=(?P<hit>\w+)",
+    re.DOTALL,
+)
+_POST_LOAD_GUARDS: Final = re.compile(
+    r"fx graph cache key (?P<key>\S+) post-load guards: (?P<guards>.*)", re.DOTALL
+)
+_UNABLE: Final = re.compile(
+    r"(?P<which>.*?)(?: cache)? unable to load compiled graph(?:: (?P<error>.*))?", re.DOTALL
+)
+_WRITING: Final = re.compile(r"Writing AOTAutograd cache entry to (?P<path>.+)", re.DOTALL)
+_ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
+_MESSAGES: Final = (
+    _DETAILS,
+    _OUTCOME,
+    _BYPASS,
+    _GUARDS,
+    _POST_LOAD_GUARDS,
+    _UNABLE,
+    _WRITING,
+    _ENTRY_WITHOUT_GRAPH,
+)
+_DETAIL_START: Final = re.compile(rf"\[{HASH}\] ")
+
+
+def begins_message(text: str) -> bool:
+    """Whether a line begins one of the messages that are read here."""
+    return any(pattern.match(text) for pattern in _MESSAGES)
+
+
+@dataclass(slots=True)
+class Message:
+    """One message: the lines that one call of a logger wrote."""
+
+    line: int
+    level: str
+    place: str
+    lines: list[str]
+    pid: int | None = None
+    rank: int | None = None
+    clock_us: int | None = None
+    compile_id: str | None = None
+
+    def continues_in(self, other: Message) -> bool:
+        """Whether a line of the same process can belong to this message."""
+        return (self.place, self.compile_id, self.level, self.clock_us) == (
+            other.place,
+            other.compile_id,
+            other.level,
+            other.clock_us,
+        )
+
+
+class MessageReader:
+    """Builds the lookups of one process from its messages."""
+
+    def __init__(self, source: str, reading: Reading, pid: int | None, rank: int | None) -> None:
+        self.process = Process(source, "text", pid, rank)
+        self._reading = reading
+        self._lookups: list[Lookup] = []
+        self._clocks: list[int | None] = []
+        self._outcome_clocks: dict[int, int | None] = {}
+        self._unresolved: list[Lookup] = []
+        self._segments: Counter[str | None] = Counter()
+        self._guards: dict[str, str] = {}
+        self._load_error: tuple[str, str] | None = None
+
+    def read(self, message: Message) -> None:
+        """Take in one message; one that says nothing about a cache only tells the time."""
+        process = self.process
+        if message.clock_us is not None:
+            if process.clock_first_us is None:
+                process.clock_first_us = message.clock_us
+            process.clock_last_us = message.clock_us
+        text = "\n".join(message.lines)
+        if match := _DETAILS.match(message.lines[0]):
+            self._read_details(match, message)
+        elif match := _OUTCOME.match(text):
+            self._read_outcome(match, message)
+        elif match := _BYPASS.match(text):
+            self._read_bypass(match, message)
+        elif (match := _GUARDS.match(text)) and match["hit"] == "False":
+            self._guards[match["key"]] = match["guards"]
+        elif match := _POST_LOAD_GUARDS.match(text):
+            self._note_guards(match)
+        elif match := _UNABLE.match(text):
+            cache = AOTAUTOGRAD if "AOTAutograd" in match["which"] else FXGRAPH
+            self._load_error = (cache, match["error"] or message.lines[-1])
+        elif match := _WRITING.match(text):
+            self._note_entry(match["path"], message)
+
+    def finish(self, clock: LogClock | None) -> Process:
+        """The process, its lookups in order and with times where the log has them."""
+        for lookup in self._unresolved:
+            if lookup.cache == FXGRAPH:
+                where = f"key {lookup.cache_key}"
+                self._reading.problem(
+                    self.process.source, where, "truncated", "the log ends before the outcome"
+                )
+                at = next(i for i, other in enumerate(self._lookups) if other is lookup)
+                del self._lookups[at], self._clocks[at]
+        if clock is not None:
+            for lookup, at in zip(self._lookups, self._clocks, strict=True):
+                lookup.time_ns = None if at is None else clock.ns(at)
+                logged = self._outcome_clocks.get(id(lookup), at)
+                lookup.logged_ns = None if logged is None else clock.ns(logged)
+            first = self.process.clock_first_us
+            self.process.start_time_ns = None if first is None else clock.ns(first)
+        self.process.lookups = put_in_order(self._lookups)
+        return self.process
+
+    def _add(self, cache: str, key: str | None, message: Message) -> Lookup:
+        if cache == AOTAUTOGRAD:
+            self._segments[message.compile_id] += 1
+        lookup = Lookup(
+            cache,
+            time_ns=None,
+            cache_key=key,
+            compile_id=message.compile_id,
+            segment=self._segments[message.compile_id],
+        )
+        self._lookups.append(lookup)
+        self._clocks.append(message.clock_us)
+        return lookup
+
+    def _read_details(self, match: re.Match[str], message: Message) -> None:
+        # 2.4 wrote the details of AOTAutograd keys under the words of FX ones.
+        cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
+        lookup = self._add(cache, match["key"], message)
+        components: list[str] = []
+        for line in message.lines[1:]:
+            if _DETAIL_START.match(line) or not components:
+                components.append(line)
+            else:
+                components[-1] += "\n" + line
+        where = f"line {message.line}"
+        lookup.details = self._reading.add_details(components, self.process.source, where)
+        self._unresolved.append(lookup)
+
+    def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> Lookup | None:
+        for at in range(len(self._unresolved) - 1, -1, -1):
+            lookup = self._unresolved[at]
+            if (lookup.cache, lookup.cache_key, lookup.compile_id) == (cache, key, compile_id):
+                return self._unresolved.pop(at)
+        return None
+
+    def _read_outcome(self, match: re.Match[str], message: Message) -> None:
+        cache = FXGRAPH if match["which"] == "fx graph" else AOTAUTOGRAD
+        key = match["key"]
+        lookup = self._take_unresolved(cache, key, message.compile_id)
+        if lookup is None:
+            lookup = self._add(cache, key, message)
+        lookup.cache_state = match["state"]
+        self._outcome_clocks[id(lookup)] = message.clock_us
+        guards = self._guards.pop(key, None)
+        if lookup.cache_state == "hit":
+            lookup.outcome = "hit"
+        elif guards is not None:
+            lookup.outcome, lookup.guards_expr = "guard_miss", guards
+        if self._load_error is not None and self._load_error[0] == cache:
+            lookup.load_error = self._load_error[1]
+            self._load_error = None
+
+    def _read_bypass(self, match: re.Match[str], message: Message) -> None:
+        is_fx = match["which"].startswith("FX")
+        cache = FXGRAPH if is_fx else AOTAUTOGRAD
+        reason = match["reason"].removesuffix("'") if is_fx else match["reason"]
+        missed = self._missed_in_this_compile(cache, message.compile_id)
+        if missed is not None:
+            missed.save_bypass = reason
+            return
+        lookup = self._add(cache, None, message)
+        lookup.outcome = lookup.cache_state = "bypass"
+        lookup.bypass_reason = reason
+
+    def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> Lookup | None:
+        """The miss after which torch found that the result cannot be stored: no second lookup."""
+        for lookup in reversed(self._lookups):
+            if lookup.cache == cache and lookup.compile_id == compile_id:
+                stored = lookup.entry_path is not None or lookup.save_bypass is not None
+                missed = lookup.outcome in ("full_miss", "guard_miss")
+                return lookup if cache == AOTAUTOGRAD and missed and not stored else None
+        return None
+
+    def _note_guards(self, match: re.Match[str]) -> None:
+        for lookup in reversed(self._lookups):
+            if lookup.cache_key == match["key"]:
+                lookup.guards_expr = match["guards"]
+                return
+
+    def _note_entry(self, path: str, message: Message) -> None:
+        if self.process.cache_dir is None:
+            # <cache directory>/aotautograd/<key>/<entry>
+            self.process.cache_dir = os.path.dirname(os.path.dirname(os.path.dirname(path)))
+        for lookup, _ in zip(reversed(self._lookups), range(64), strict=False):
+            if lookup.cache == AOTAUTOGRAD and lookup.compile_id == message.compile_id:
+                lookup.entry_path = path
+                return

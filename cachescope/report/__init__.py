@@ -1,0 +1,1 @@
+"""What people read: text, HTML, JSON and Parquet made from a Scope. Nothing here judges."""

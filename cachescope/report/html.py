@@ -1,0 +1,75 @@
+"""The HTML forms for notebooks: every text from a log is escaped, nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from cachescope.report.text import cause_rows, duration, footer, harmless, headline, miss_lines, plural
+
+if TYPE_CHECKING:
+    from cachescope.report.explanation import Explanation
+    from cachescope.scope import Scope
+
+_CAUSES_SHOWN = 5
+_STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
+_CODE = (
+    "margin: .3em 0; padding: .4em .6em; overflow-x: auto; white-space: pre; "
+    "background: var(--jp-layout-color2, rgba(128,128,128,.12)); color: inherit"
+)
+_FAINT = "opacity: .75"
+
+
+def safe(text: object) -> str:
+    """Text from a log as HTML text."""
+    return escape(harmless(str(text)), quote=True)
+
+
+def summary_html(scope: Scope) -> str:
+    """The HTML repr of a Scope: the rates first, then the costliest causes, then what is left over."""
+    parts = [f"<p><b>{safe(headline(scope))}</b></p>"]
+    causes = cause_rows(scope)
+    for number, cause in enumerate(causes[:_CAUSES_SHOWN], 1):
+        misses = plural(int(cause["misses"]), "miss", "misses")
+        where = "".join(f"<li>{safe(line)}</li>" for line in miss_lines(scope, cause["cause"])[:3])
+        advice = (
+            ""
+            if not isinstance(cause["advice"], str)
+            else f"<div style='{_FAINT}'>{safe(cause['advice'])}</div>"
+        )
+        parts.append(
+            f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(cause['summary'])}</code> "
+            f"({safe(cause['verdict'])}) · {misses} · {duration(cause['time_lost_ns'])}</summary>"
+            f"<ul>{where}</ul>{advice}</details>"
+        )
+    if len(causes) > _CAUSES_SHOWN:
+        parts.append(
+            f"<p>… and {plural(len(causes) - _CAUSES_SHOWN, 'more cause')}, see <code>scope.causes</code></p>"
+        )
+    parts.append(f"<p style='{_FAINT}'>{safe(footer(scope))}</p>")
+    return f"<div style='{_STYLE}'>{''.join(parts)}</div>"
+
+
+def explanation_html(explained: Explanation) -> str:
+    """The HTML repr of an explanation."""
+    parts = [
+        f"<p>{safe(explained.title)}<br><b>{safe(explained.verdict or 'hit')}</b>: {safe(explained.reason)}</p>"
+    ]
+    if explained.baseline is not None:
+        parts.append(f"<p style='{_FAINT}'>compared with {safe(explained.baseline)}</p>")
+    for change in explained.changes:
+        parts.append(f"<div><code><b>{safe(change.field)}</b></code> {safe(change.summary)}</div>")
+        if change.diff:
+            body = "\n".join(_diff_line(line) for line in change.diff.split("\n")[2:])
+            parts.append(f"<pre style='{_CODE}'>{body}</pre>")
+    if explained.consequences:
+        parts.append(f"<p style='{_FAINT}'>same cause: {safe('; '.join(explained.consequences[:6]))}</p>")
+    if explained.advice:
+        parts.append(f"<p>{safe(explained.advice)}</p>")
+    return f"<div style='{_STYLE}'>{''.join(parts)}</div>"
+
+
+def _diff_line(line: str) -> str:
+    # Sign and weight carry the meaning, so that no colour is needed to read it.
+    text = safe(line)
+    return f"<b>{text}</b>" if line.startswith(("+", "-")) else text

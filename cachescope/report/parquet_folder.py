@@ -1,0 +1,43 @@
+"""Writing a scope as a folder of Parquet files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from cachescope.readers.assemble import Tables
+from cachescope.readers.parquet_folder import FORMAT, MANIFEST, SAVED_FRAMES, is_saved_scope
+
+
+def write_scope(tables: Tables, folder: Path) -> None:
+    """Write the frames and the hash details; a folder that is there already is replaced as a whole.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder is there and was not written by cachescope.
+    """
+    if folder.exists() and not is_saved_scope(str(folder)):
+        raise FileExistsError(f"{folder} is there and is no saved scope")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Written beside its place and renamed, so that nobody reads half of it.
+    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        for name in SAVED_FRAMES:
+            getattr(tables, name).to_parquet(work / f"{name}.parquet", compression="zstd")
+        details = tables.hash_details
+        components = pd.DataFrame({"component": pd.Series(details.components, dtype="str")})
+        components.to_parquet(work / "components.parquet", compression="zstd")
+        sets = pd.DataFrame({"components": pd.Series([s.tolist() for s in details.sets], dtype=object)})
+        sets.to_parquet(work / "detail_sets.parquet", compression="zstd")
+        (work / MANIFEST).write_text(json.dumps({"format": FORMAT}) + "\n")
+        if folder.exists():
+            shutil.rmtree(folder)
+        work.rename(folder)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise

@@ -1,0 +1,364 @@
+"""The Scope: everything read, as frames, with the questions it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cachescope import frames
+from cachescope.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from cachescope.analysis.misses import Miss
+    from cachescope.readers.assemble import Tables
+    from cachescope.readers.sources import Progress
+    from cachescope.report.explanation import Explanation
+
+
+def read(
+    *sources: str | Path,
+    strict: bool = False,
+    baseline: str | int = "auto",
+    progress: Progress | None = None,
+) -> Scope:
+    """Read traces, text logs, cache directories, snapshots and saved scopes.
+
+    Parameters
+    ----------
+    *sources : str or Path
+        Any mix of files, directories (searched for everything cachescope knows) and glob patterns. What a
+        file is, is told by looking inside.
+    strict : bool, default False
+        Raise `RecordError` at the first damaged record instead of noting it in ``problems``.
+    baseline : {"auto", "nearest"}, run number or key
+        What missed lookups are compared with; see `Scope.with_baseline`.
+    progress : callable, optional
+        Called with (path, done, total) before each source is read.
+
+    Returns
+    -------
+    Scope
+
+    Raises
+    ------
+    SourceError
+        If a source is not there, may not be read, or is nothing cachescope knows.
+
+    Notes
+    -----
+    Sources are opened for reading only; no pickle is ever executed and torch is not imported.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> scope = cachescope.read(cachescope.sample("config_flip"))
+    >>> scope.lookups["outcome"].value_counts().to_dict()
+    {'hit': 2, 'full_miss': 4}
+    """
+    from cachescope.readers.assemble import assemble
+    from cachescope.readers.parquet_folder import is_saved_scope, read_saved_scope
+    from cachescope.readers.reading import Reading
+    from cachescope.readers.sources import read_sources
+
+    paths = [str(source) for source in sources]
+    if not paths:
+        raise TypeError("read() needs at least one source")
+    if len(paths) == 1 and is_saved_scope(paths[0]):
+        return Scope(read_saved_scope(paths[0]), baseline)
+    reading = Reading(strict=strict)
+    read_sources(paths, reading, progress)
+    return Scope(assemble(reading), baseline)
+
+
+class Scope:
+    """What was read, as frames. A Scope never changes; its frames are copies that are cheap to take.
+
+    Attributes
+    ----------
+    runs, lookups, misses, causes, entries, contexts, devices, problems : DataFrame
+        See ``cachescope.describe(name)``.
+    """
+
+    def __init__(self, tables: Tables, baseline: str | int = "auto") -> None:
+        self._tables = tables
+        self._baseline = baseline
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row per process."""
+        return self._tables.runs.copy(deep=False)
+
+    @property
+    def lookups(self) -> pd.DataFrame:
+        """One row per lookup."""
+        return self._lookups.copy(deep=False)
+
+    @property
+    def entries(self) -> pd.DataFrame:
+        """One row per entry of the cache directories that were read."""
+        return self._tables.entries.copy(deep=False)
+
+    @property
+    def contexts(self) -> pd.DataFrame:
+        """One row per isolation context."""
+        return self._tables.contexts.copy(deep=False)
+
+    @property
+    def devices(self) -> pd.DataFrame:
+        """One row per device that a key or an entry names."""
+        return self._devices.copy(deep=False)
+
+    @property
+    def problems(self) -> pd.DataFrame:
+        """One row per thing that could not be read."""
+        return self._tables.problems.copy(deep=False)
+
+    @property
+    def misses(self) -> pd.DataFrame:
+        """One row per lookup that did not hit, with its verdict."""
+        return self._misses_frame.copy(deep=False)
+
+    @property
+    def causes(self) -> pd.DataFrame:
+        """One row per distinct reason, the costliest first."""
+        return self._causes_frame.copy(deep=False)
+
+    def with_baseline(self, baseline: str | int) -> Scope:
+        """The same scope, its misses compared with something else.
+
+        Parameters
+        ----------
+        baseline : {"auto", "nearest"}, run number or key
+            ``auto`` prefers the same graph, then the same compile id in the run before, then the fewest
+            changed fields, then the latest. ``nearest`` takes the fewest changed fields, whatever the graph.
+            A run number compares with that run only, a key with that key only.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such run or key.
+        """
+        scope = Scope(self._tables, baseline)
+        scope._choice()
+        return scope
+
+    def hit_rates(self, by: Sequence[str] = ()) -> pd.DataFrame:
+        """Hit rates by count and by compile time, for groups of lookups; see ``describe("hit_rates")``.
+
+        Parameters
+        ----------
+        by : sequence of str
+            Columns of ``lookups``, such as ``["run", "cache"]``, or ``rank``.
+        """
+        from cachescope.analysis.rates import hit_rates
+
+        lookups = self._lookups
+        if "rank" in by:
+            lookups = lookups.merge(self._tables.runs[["run", "rank"]], on="run", how="left")
+        return hit_rates(lookups, by)
+
+    def hash_details(self, cache_key: str | None = None, lookup: int | None = None) -> pd.DataFrame:
+        """The hash details of one key: field, detail_hash, value_text, in torch's order.
+
+        Parameters
+        ----------
+        cache_key : str, optional
+            A key, or enough of its beginning.
+        lookup : int, optional
+            A lookup, instead of a key.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such key or lookup, or no source recorded its details.
+        """
+        detail_set = self._detail_set(cache_key, lookup)
+        rows = self._tables.hash_details.details(detail_set)
+        return frames.HASH_DETAILS.build(
+            {"field": d.field, "detail_hash": d.detail_hash, "value_text": d.value_text} for d in rows
+        )
+
+    def explain(self, which: int | str | None = None) -> Explanation:
+        """Why one lookup missed.
+
+        Parameters
+        ----------
+        which : int or str, optional
+            A lookup, or a key (or enough of its beginning: its last miss is taken). Without it, the root
+            miss that cost the most.
+
+        Returns
+        -------
+        Explanation
+            With a text and an HTML repr, and ``.frame``: one row per changed field.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such lookup or key.
+        """
+        from cachescope.report.explanation import explanation
+
+        return explanation(self, self._lookup_of(which))
+
+    def save(self, folder: str | Path) -> None:
+        """Write everything into a folder of Parquet files; `cachescope.read` takes it back.
+
+        Raises
+        ------
+        FileExistsError
+            If the folder is there and is not a saved scope.
+        """
+        from cachescope.report.parquet_folder import write_scope
+
+        write_scope(self._tables, Path(folder))
+
+    def __repr__(self) -> str:
+        from cachescope.report.text import summary_text
+
+        return summary_text(self)
+
+    def _repr_html_(self) -> str:
+        from cachescope.report.html import summary_html
+
+        return summary_html(self)
+
+    # What the frames are made from.
+
+    @cached_property
+    def _lookups(self) -> pd.DataFrame:
+        """The lookups as read, with the guard misses that follow from all of them together."""
+        from cachescope.analysis.history import entry_rows, lookup_rows
+        from cachescope.analysis.timeline import inferred_guard_misses
+
+        tables, details = self._tables, self._tables.hash_details
+        rows, entries = lookup_rows(tables.lookups, details), entry_rows(tables.entries, details)
+        guard_misses = inferred_guard_misses(rows, entries, details)
+        lookups = tables.lookups.copy(deep=False)
+        lookups.loc[lookups["lookup"].isin(guard_misses), "outcome"] = "guard_miss"
+        return lookups
+
+    @cached_property
+    def _judged(self) -> tuple[list[Miss], list[dict[str, object]]]:
+        from cachescope.analysis.causes import group_causes, link_consequences
+        from cachescope.analysis.history import entry_rows, lookup_rows, run_rows
+        from cachescope.analysis.misses import explain_misses
+
+        tables, details = self._tables, self._tables.hash_details
+        runs = run_rows(tables.runs)
+        misses = explain_misses(
+            lookup_rows(self._lookups, details),
+            entry_rows(tables.entries, details),
+            runs,
+            details,
+            self._choice(),
+        )
+        misses.sort(key=lambda miss: miss.row.lookup)
+        link_consequences(misses)
+        return misses, group_causes(misses, {run.run: run.rank for run in runs})
+
+    @cached_property
+    def _misses_frame(self) -> pd.DataFrame:
+        return frames.MISSES.build(_miss_row(miss) for miss in self._judged[0])
+
+    @cached_property
+    def _causes_frame(self) -> pd.DataFrame:
+        return frames.CAUSES.build(self._judged[1])
+
+    @cached_property
+    def _devices(self) -> pd.DataFrame:
+        seen: dict[str, list[str]] = {}
+        for row in self._tables.entries.itertuples():
+            for name in row.device_types or ():
+                places = seen.setdefault(name, [])
+                if "entries" not in places:
+                    places.append("entries")
+        return frames.DEVICES.build(
+            {"device": n, "name": name, "seen_in": tuple(places)}
+            for n, (name, places) in enumerate(seen.items())
+        )
+
+    def _choice(self) -> Any:
+        from cachescope.analysis.baselines import Choice
+
+        baseline = self._baseline
+        if isinstance(baseline, str) and baseline.isdecimal():
+            baseline = int(baseline)
+        if isinstance(baseline, int):
+            if baseline not in self._tables.runs["run"].tolist():
+                raise NotFoundError(f"no run {baseline}; there are runs 0 to {len(self._tables.runs) - 1}")
+            return Choice("run", run=baseline)
+        if baseline in ("auto", "nearest"):
+            return Choice(baseline)
+        return Choice("key", cache_key=self._full_key(baseline))
+
+    def _full_key(self, start: str) -> str:
+        known = (
+            pd.concat([self._tables.lookups["cache_key"], self._tables.entries["cache_key"]])
+            .dropna()
+            .unique()
+        )
+        found = [key for key in known if key.startswith(start)] if start else []
+        if not found:
+            raise NotFoundError(f"no key {start!r} in what was read")
+        if len(found) > 1:
+            raise NotFoundError(f"{start!r} begins {len(found)} keys: {', '.join(k[:12] for k in found[:4])}")
+        return str(found[0])
+
+    def _lookup_of(self, which: int | str | None) -> int:
+        lookups = self._lookups
+        if which is None:
+            return self._costliest_root()
+        if isinstance(which, str) and not which.isdecimal():
+            same = lookups[lookups["cache_key"] == self._full_key(which)]
+            if same.empty:
+                raise NotFoundError(f"{which!r} is the key of an entry, and no lookup of it was recorded")
+            missed = same[same["outcome"] != "hit"]
+            return int((same if missed.empty else missed)["lookup"].iloc[-1])
+        number = int(which)
+        if number not in lookups["lookup"].tolist():
+            raise NotFoundError(f"no lookup {number}; there are {len(lookups)}")
+        return number
+
+    def _costliest_root(self) -> int:
+        misses = self._misses_frame
+        if misses.empty:
+            raise NotFoundError("nothing missed")
+        order = [c["cause"] for c in self._judged[1] if c["verdict"] != "first_lookup"]
+        first = order[0] if order else 0
+        roots = misses[(misses["cause"] == first) & misses["root"]]
+        return int(roots["lookup"].iloc[0])
+
+    def _detail_set(self, cache_key: str | None, lookup: int | None) -> int:
+        if (cache_key is None) == (lookup is None):
+            raise TypeError("hash_details() takes a cache_key or a lookup")
+        if lookup is not None:
+            rows = self._tables.lookups.loc[self._tables.lookups["lookup"] == self._lookup_of(lookup)]
+        else:
+            assert cache_key is not None
+            key = self._full_key(cache_key)
+            names = ["cache_key", "detail_set"]
+            both = pd.concat([self._tables.lookups[names], self._tables.entries[names]])
+            rows = both[both["cache_key"] == key]
+        sets = rows["detail_set"].dropna()
+        if sets.empty:
+            raise NotFoundError("no source recorded the hash details of this key")
+        return int(sets.iloc[0])
+
+
+def _miss_row(miss: Miss) -> dict[str, object]:
+    baseline = miss.baseline
+    return {
+        "lookup": miss.row.lookup,
+        "verdict": miss.verdict,
+        "baseline_lookup": getattr(baseline, "lookup", None),
+        "baseline_entry": getattr(baseline, "entry", None),
+        "changed": miss.changed,
+        "root": miss.root,
+        "cause": miss.cause,
+        "reason": miss.reason,
+    }

@@ -1,0 +1,52 @@
+"""Fixtures that every part of the tests shares: real recordings, and torch with a cache directory of its own."""
+
+from __future__ import annotations
+
+import importlib
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+RECORDINGS = Path(__file__).parent / "data" / "recordings"
+Recording = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="session")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """``recording(torch_version, scenario)`` unpacks a recording once and returns its folder."""
+    unpacked: dict[tuple[str, str], Path] = {}
+
+    def unpack(version: str, scenario: str) -> Path:
+        key = (version, scenario)
+        if key not in unpacked:
+            folder = tmp_path_factory.mktemp(f"{version}-{scenario}")
+            with tarfile.open(RECORDINGS / version / f"{scenario}.tar.xz") as archive:
+                archive.extractall(folder, filter="data")
+            unpacked[key] = folder
+        return unpacked[key]
+
+    return unpack
+
+
+@pytest.fixture(scope="session")
+def cache_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give torch a cache directory of its own for the whole session."""
+    root = tmp_path_factory.mktemp("torchinductor")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(root))
+        yield root
+
+
+@pytest.fixture(scope="session")
+def codecache(cache_root: Path) -> ModuleType:
+    """Import torch's codecache after the cache directory is set."""
+    return importlib.import_module("torch._inductor.codecache")
+
+
+@pytest.fixture(scope="session")
+def caching_context(cache_root: Path) -> ModuleType:
+    """Import the module that makes torch's isolation keys."""
+    return importlib.import_module("torch._inductor.runtime.caching.context")

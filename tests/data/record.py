@@ -1,0 +1,256 @@
+"""Record what real torch processes write about their caches; the results are the data that the tests read.
+
+    python record.py --python /path/to/venv/bin/python [--only NAME ...] [--jobs 2]
+
+Each scenario of recording_scenarios.py runs in /tmp/cachescope-recording/<torch version>/<scenario>, so that no path of
+the machine gets into the data, and is packed as recordings/<torch version>/<scenario>.tar.xz. Plain standard library;
+only the processes it starts need torch. What torch wrote is packed unchanged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from recording_scenarios import DEBUG_LOGGERS, SCENARIOS, Damage, Scenario, Step
+
+HERE = Path(__file__).resolve().parent
+WORKSHOP = Path("/tmp/cachescope-recording")
+PROGRAMS = "record_programs.py"
+STEP_TIMEOUT_S = 600
+# Generated code above this size is left out: no question that the tests ask needs it.
+MAX_CODE_BYTES = 100_000
+MAX_ARCHIVE_BYTES = 1_000_000
+
+
+def torch_version(python: Path) -> str:
+    """Ask the interpreter for its torch, without loading torch."""
+    question = "import importlib.metadata as m; print(m.version('torch'))"
+    return subprocess.run([python, "-c", question], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def base_environment(version_folder: Path, torch_release: str) -> dict[str, str]:
+    """A small environment of its own: nothing of the caller's shell reaches torch or the data."""
+    environment = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(version_folder / "home"),
+        "TMPDIR": str(version_folder / "tmp"),
+        "LANG": "C.UTF-8",
+        # Log lines carry no time zone.
+        "TZ": "UTC",
+    }
+    if torch_release.startswith(("2.5.", "2.6.")):
+        # The AOTAutograd cache is on by default from 2.7.
+        environment["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "1"
+    return environment
+
+
+def recording_environment(folder: Path, scenario: Scenario, step: Step) -> dict[str, str]:
+    """The variables that make torch record, then the scenario's, then the step's."""
+    environment = {
+        "TORCH_TRACE": str(folder / "trace"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / step.cache),
+    }
+    if scenario.debug_loggers:
+        environment["TORCH_LOGS"] = DEBUG_LOGGERS
+    return environment | dict(scenario.environment) | dict(step.environment)
+
+
+def stored_files(cache_folder: Path, cache: str) -> Iterator[tuple[str, Path]]:
+    """Yield (key, file) of every entry; fxgraph has a two-letter level above the key, aotautograd has none."""
+    pattern = {"fxgraph": "fxgraph/*/*/*", "aotautograd": "aotautograd/*/*"}[cache]
+    for file in sorted(cache_folder.glob(pattern)):
+        yield file.parent.name, file
+
+
+def do_damage(damage: Damage, cache_folder: Path) -> list[dict[str, str]]:
+    """Delete, halve or overwrite every entry of one cache, and say which."""
+    done = []
+    for key, file in stored_files(cache_folder, damage.cache):
+        content = file.read_bytes()
+        if damage.action == "delete":
+            file.unlink()
+        elif damage.action == "truncate":
+            file.write_bytes(content[: len(content) // 2])
+        else:
+            file.write_bytes((bytes(range(255, -1, -1)) * (len(content) // 256 + 1))[: len(content)])
+        done.append({"action": damage.action, "cache": damage.cache, "cache_key": key, "file": file.name})
+    return done
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def run_group(
+    python: Path, folder: Path, scenario: Scenario, group: tuple[Step, ...], first: int, base: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Start the processes of one group at once, wait for all, and describe each."""
+    port = str(free_port())
+    started: list[subprocess.Popen[bytes]] = []
+    described: list[dict[str, Any]] = []
+    for number, step in enumerate(group, start=first):
+        label = f"{number:02d}_{step.name}"
+        damage = do_damage(step.damage, folder / step.cache) if step.damage else []
+        environment = recording_environment(folder, scenario, step)
+        if "MASTER_ADDR" in environment:
+            environment["MASTER_PORT"] = port
+        command = [str(python), PROGRAMS, *step.arguments, "--report", f"steps/{label}.json"]
+        log = Path("text") / (step.log or f"{label}.log")
+        if "TORCH_LOGS_OUT" in environment:
+            # torch logs to stderr as well: keep that apart, so that text/ holds the one file only.
+            log = Path("stderr") / log.name
+        # Appending lets several processes share a file, as the ranks of one job do.
+        with (folder / log).open("ab") as stderr:
+            process = subprocess.Popen(
+                command, cwd=folder, env=base | environment, stdout=subprocess.DEVNULL, stderr=stderr
+            )
+        started.append(process)
+        described.append(
+            {
+                "step": label,
+                "name": step.name,
+                "differs": step.differs,
+                "command": command[1:],
+                "environment": environment,
+                "damage": damage,
+                "cache": step.cache,
+                "log": str(log),
+            }
+        )
+    for process, description in zip(started, described, strict=True):
+        description["return_code"] = process.wait(timeout=STEP_TIMEOUT_S)
+        description["pid"] = process.pid
+    return described
+
+
+def trace_of(folder: Path, pid: int) -> list[str]:
+    """Names of the trace files that this process wrote: the pid stands in each line."""
+    names = []
+    for file in sorted((folder / "trace").glob("*")):
+        with file.open("rb") as stream:
+            if stream.readline().split()[2:3] == [str(pid).encode()]:
+                names.append(file.name)
+    return names
+
+
+def record(python: Path, version: str, scenario: Scenario, version_folder: Path) -> Path:
+    """Run one scenario in an empty folder and write its provenance beside what torch wrote."""
+    folder = version_folder / scenario.name
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("trace", "text", "steps") + (
+        ("stderr",) if "TORCH_LOGS_OUT" in scenario.environment else ()
+    ):
+        (folder / name).mkdir(parents=True)
+    shutil.copy(HERE / PROGRAMS, folder)
+    base = base_environment(version_folder, version)
+    steps: list[dict[str, Any]] = []
+    for number, group in enumerate(scenario.groups):
+        described = run_group(python, folder, scenario, group, len(steps), base)
+        for description in described:
+            steps.append({"group": number, **description, "trace": trace_of(folder, description["pid"])})
+    provenance = {
+        "scenario": scenario.name,
+        "summary": scenario.summary,
+        "torch_version": version,
+        "python_version": json.loads((folder / "steps" / f"{steps[0]['step']}.json").read_text())[
+            "python_version"
+        ],
+        "platform": f"{platform.system()} {platform.machine()}",
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": f"python tests/data/record.py --python {python} --only {scenario.name}",
+        "environment": base,
+        "steps": steps,
+    }
+    (folder / "scenario.json").write_text(json.dumps(provenance, indent=1) + "\n")
+    failed = [one["step"] for one in steps if one["return_code"] != 0]
+    if failed:
+        raise RuntimeError(f"{scenario.name}: {', '.join(failed)} failed; see {folder}/text")
+    return folder
+
+
+def packed_files(folder: Path) -> Iterator[Path]:
+    """What goes into the archive: all that torch wrote about its caches, and its generated Python code."""
+    yield folder / "scenario.json"
+    for name in ("trace", "text", "stderr", "steps"):
+        yield from sorted((folder / name).glob("*"))
+    for cache in sorted(folder.glob("cache*")):
+        yield from sorted(file for part in ("fxgraph", "aotautograd") for file in (cache / part).rglob("*"))
+        yield from sorted(file for file in cache.glob("??/c*.py") if file.stat().st_size <= MAX_CODE_BYTES)
+
+
+def pack(folder: Path, archive: Path) -> None:
+    """Write a tar.xz; the PAX format keeps modification times below a second."""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(archive, "w:xz", format=tarfile.PAX_FORMAT, preset=9) as tar:
+        for file in packed_files(folder):
+            tar.add(file, arcname=str(file.relative_to(folder)), recursive=False, filter=without_owner)
+    if archive.stat().st_size > MAX_ARCHIVE_BYTES:
+        raise RuntimeError(f"{archive} has {archive.stat().st_size} bytes; the limit is {MAX_ARCHIVE_BYTES}")
+
+
+def without_owner(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    return info
+
+
+def chosen(scenarios: Iterable[Scenario], only: list[str]) -> list[Scenario]:
+    known = {scenario.name: scenario for scenario in scenarios}
+    unknown = sorted(set(only) - set(known))
+    if unknown:
+        raise SystemExit(f"no such scenario: {', '.join(unknown)}; known: {', '.join(known)}")
+    return [known[name] for name in only] if only else list(known.values())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--python", type=Path, required=True, help="an interpreter that has torch")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--jobs", type=int, default=2, help="scenarios at a time")
+    arguments = parser.parse_args()
+
+    version = torch_version(arguments.python)
+    release = version.partition("+")[0]
+    if release not in SCENARIOS:
+        raise SystemExit(f"no scenarios for torch {release}; known: {', '.join(SCENARIOS)}")
+    version_folder = WORKSHOP / release
+    for name in ("home", "tmp"):
+        (version_folder / name).mkdir(parents=True, exist_ok=True)
+
+    def record_and_pack(scenario: Scenario) -> str:
+        archive = HERE / "recordings" / release / f"{scenario.name}.tar.xz"
+        try:
+            pack(record(arguments.python, version, scenario, version_folder), archive)
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            return f"FAILED {scenario.name}: {error}"
+        return f"{scenario.name}: {archive.stat().st_size} bytes"
+
+    failures = 0
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for line in pool.map(record_and_pack, chosen(SCENARIOS[release], arguments.only)):
+            failures += line.startswith("FAILED")
+            print(line, flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""The hash of one plain hash detail equals the one torch's pickler gives."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import pickle
+from collections import OrderedDict
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.errors import CachescopeError
+from cachescope.keys import UnsupportedValueError, detail_hash
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(2**300), 2**300)
+    | st.floats()
+    | st.text(st.characters(codec=None))
+    | st.binary()
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner)
+        | st.lists(inner).map(tuple)
+        | st.dictionaries(st.text() | st.integers() | st.tuples(st.text()), inner)
+    ),
+)
+
+
+class Point(NamedTuple):
+    """A subclass of a plain type."""
+
+    x: int
+
+
+class Colour(enum.IntEnum):
+    """An enum, which is an int."""
+
+    RED = 1
+
+
+@pytest.fixture(scope="session")
+def pickler(codecache: ModuleType) -> Any:
+    """Return torch's own pickler."""
+    torch = importlib.import_module("torch")
+    graph = torch.fx.GraphModule({}, torch.fx.Graph())
+    return codecache.FxGraphCachePickler(graph)
+
+
+@given(value=VALUES)
+def test_detail_hash_is_torchs(pickler: Any, value: object) -> None:
+    assert detail_hash(value, pickle.DEFAULT_PROTOCOL) == pickler.get_hash(value)
+
+
+@pytest.mark.parametrize("size", [65_534, 65_535, 65_536, 65_537, 200_000])
+@pytest.mark.parametrize("unit", ["x", "é", b"x"])
+def test_values_around_the_size_of_a_pickle_frame(pickler: Any, unit: str | bytes, size: int) -> None:
+    value = ["before", unit * size, "after"]
+    assert detail_hash(value) == pickler.get_hash(value)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 255, 256, 1000, 1001, 2001])
+def test_containers_around_the_size_of_a_pickle_batch(pickler: Any, length: int) -> None:
+    for value in ([7] * length, (7,) * length, dict.fromkeys(range(length))):
+        assert detail_hash(value) == pickler.get_hash(value)
+
+
+def test_a_value_that_occurs_twice_counts_as_two_equal_values(pickler: Any) -> None:
+    part = ["shared"]
+    assert detail_hash([part, part]) == detail_hash([["shared"], ["shared"]])
+    assert detail_hash([part, part]) == pickler.get_hash([part, part])
+
+
+def test_deep_nesting_is_torchs(pickler: Any) -> None:
+    value: object = "bottom"
+    for _ in range(100):
+        value = [value]
+    assert detail_hash(value) == pickler.get_hash(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "start"),
+    [
+        (True, "cev5uo2j"),
+        (False, "esstihe2"),
+        (None, "tquy2we2"),
+        ("", "v3hzzlv4"),
+        ([], "h25wqx6v"),
+        ({}, "4bryyl4a"),
+    ],
+)
+def test_known_hashes(value: object, start: str) -> None:
+    assert detail_hash(value).startswith(start)
+
+
+def test_python_3_14_gives_other_hashes() -> None:
+    assert detail_hash(True, protocol=5).startswith("kkapzzb6")
+
+
+def test_values_that_compare_equal_may_differ() -> None:
+    assert len({detail_hash(value) for value in (1, 1.0, True, "1", b"1", [1], (1,))}) == 7
+    assert detail_hash({"a": 1, "b": 2}) != detail_hash({"b": 2, "a": 1})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1},
+        frozenset(),
+        bytearray(b"x"),
+        1j,
+        object(),
+        len,
+        int,
+        Point(1),
+        Colour.RED,
+        OrderedDict(),
+        ...,
+    ],
+    ids=repr,
+)
+def test_other_types_are_refused_wherever_they_stand(value: object) -> None:
+    for whole in (value, [value], {"key": (0, value)}):
+        with pytest.raises(UnsupportedValueError, match="without torch") as caught:
+            detail_hash(whole)
+        assert isinstance(caught.value, TypeError)
+
+
+def test_a_cycle_is_refused() -> None:
+    cycle: list[object] = []
+    cycle.append(cycle)
+    with pytest.raises(UnsupportedValueError, match="cannot hash"):
+        detail_hash(cycle)
+
+
+def test_nesting_without_end_is_refused() -> None:
+    value: object = None
+    for _ in range(100_000):
+        value = (value,)
+    with pytest.raises(UnsupportedValueError, match="cannot hash"):
+        detail_hash(value)
+
+
+@pytest.mark.parametrize("protocol", [-1, 0, 2, 3, 6])
+def test_a_protocol_torch_never_uses_is_refused(protocol: int) -> None:
+    with pytest.raises(CachescopeError, match="protocol"):
+        detail_hash(None, protocol=protocol)

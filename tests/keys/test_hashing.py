@@ -1,0 +1,80 @@
+"""Content hashes equal torch's on random input."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.errors import CachescopeError
+from cachescope.keys import code_hash, entry_name, get_hash, sha256_hash, stored_code_hash
+
+# Half surrogates cannot be encoded, by torch either.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+CODE = TEXT | st.binary()
+
+
+@given(data=st.binary())
+def test_sha256_hash_is_torchs(codecache: ModuleType, data: bytes) -> None:
+    assert sha256_hash(data) == codecache.sha256_hash(data)
+
+
+@given(code=CODE, extra=CODE)
+def test_code_hash_is_torchs(codecache: ModuleType, code: str | bytes, extra: str | bytes) -> None:
+    assert code_hash(code, extra) == codecache.code_hash(code, extra)
+
+
+@given(
+    content=CODE,
+    extra=TEXT,
+    hash_type=st.sampled_from(["amdgcn", "code", "ptx", "spv", "cubin", "hsaco", "zebin"]),
+)
+def test_get_hash_is_torchs(codecache: ModuleType, content: str | bytes, extra: str, hash_type: str) -> None:
+    assert get_hash(content, extra, hash_type) == codecache.get_hash(content, extra, hash_type)
+
+
+def test_a_binary_kind_hashes_the_repr_of_its_bytes() -> None:
+    assert get_hash(b"\x7fELF", "ignored", "cubin") == code_hash("b'\\x7fELF'")
+
+
+def test_an_unknown_kind_is_refused_with_the_known_ones(codecache: ModuleType) -> None:
+    with pytest.raises(CachescopeError, match=r"'wasm'.*amdgcn, code, cubin"):
+        get_hash("", hash_type="wasm")
+    with pytest.raises(AssertionError):
+        codecache.get_hash("", hash_type="wasm")
+
+
+def test_half_a_surrogate_fails_as_in_torch(codecache: ModuleType) -> None:
+    for function in (code_hash, codecache.code_hash):
+        with pytest.raises(UnicodeEncodeError):
+            function("\ud800")
+
+
+@given(content=TEXT)
+def test_stored_code_hash_is_the_stem_torch_writes(
+    codecache: ModuleType, cache_root: Path, content: str
+) -> None:
+    key, path = codecache.write(content, "txt")
+    assert stored_code_hash(content) == key == Path(path).stem
+
+
+def test_entry_name_is_the_file_torch_writes(codecache: ModuleType, cache_root: Path) -> None:
+    content = b"any bytes: torch does not look inside when it writes"
+    key = "f" + "a" * 51
+    codecache.FxGraphCache._write_to_local_cache(key, content)
+    folder = Path(codecache.FxGraphCache._get_tmp_dir_for_key(key))
+    assert [path.name for path in folder.iterdir()] == [entry_name(content)]
+
+
+def test_the_cut_loses_only_the_last_bit() -> None:
+    digest = hashlib.sha256(b"").digest()
+    full = int.from_bytes(digest, "big")
+    alphabet = "abcdefghijklmnopqrstuvwxyz234567"
+    kept = 0
+    for character in sha256_hash(b""):
+        kept = kept * 32 + alphabet.index(character)
+    assert kept == full >> 1

@@ -1,0 +1,50 @@
+"""Folders and paths equal torch's on random input, and none is made."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.keys import aotautograd_folder, code_folder, fxgraph_folder, get_path
+
+NAME = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+
+
+@given(
+    basename=NAME,
+    extension=NAME,
+    folder=st.sampled_from(["", "relative", "two/levels", "/absolute", "/", "."]) | NAME,
+)
+def test_get_path_is_torchs(
+    codecache: ModuleType, cache_root: Path, basename: str, extension: str, folder: str
+) -> None:
+    expected = codecache.get_path(basename, extension, folder)
+    assert get_path(basename, extension, folder, cache_root=str(cache_root)) == expected
+
+
+@given(key=NAME)
+def test_entry_folders_are_torchs(codecache: ModuleType, cache_root: Path, key: str) -> None:
+    autograd_cache = importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
+    root = str(cache_root)
+    assert fxgraph_folder(key, root) == codecache.FxGraphCache._get_tmp_dir_for_key(key)
+    assert aotautograd_folder(key, root) == (autograd_cache.AOTAutogradCache._get_tmp_dir_for_key(key))
+    assert code_folder(key, root) == codecache.get_path(key, "py")[1]
+
+
+def test_asking_for_a_path_makes_no_directory(tmp_path: Path) -> None:
+    root = tmp_path / "not there"
+    key = "c" + "a" * 51
+    get_path(key, "py", cache_root=str(root))
+    fxgraph_folder(key, str(root))
+    aotautograd_folder(key, str(root))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("extension", ["py", "main.cpp", "so.load_ok"])
+def test_an_extension_may_hold_dots(extension: str) -> None:
+    assert get_path("cabc", extension, cache_root="/r")[2] == f"/r/ab/cabc.{extension}"

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hostile_pickles import Object, entry_bytes, hostile
+
+from cachescope.errors import RecordError
+from cachescope.keys.hashing import entry_name
+from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir
+from cachescope.readers.reading import Reading
+
+Recording = Callable[[str, str], Path]
+FX_KEY = "f" + "a" * 51
+AOT_KEY = "a" + "b" * 51
+SOUND = entry_bytes(Object("torch._inductor.output_code.CompiledFxGraph", {"cache_key": "x"}))
+
+
+def read(path: Path, *, strict: bool = False) -> Reading:
+    reading = Reading(strict=strict)
+    read_cache_dir(str(path), reading)
+    return reading
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """A hand-made cache of one sound entry."""
+    folder = tmp_path / "cache" / "fxgraph" / "aa" / FX_KEY
+    folder.mkdir(parents=True)
+    (folder / entry_name(SOUND)).write_bytes(SOUND)
+    return tmp_path / "cache"
+
+
+def key_folder(cache: Path) -> Path:
+    return cache / "fxgraph" / "aa" / FX_KEY
+
+
+@pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
+def test_a_real_cache_is_read_whole_from_every_level(version: str, recording: Recording) -> None:
+    cache = recording(version, "cold_warm") / "cache"
+    whole = read(cache, strict=True)
+    parts: Counter[tuple[str, str | None]] = Counter()
+    folders = sorted({*(cache / "fxgraph").glob("*/*"), *(cache / "aotautograd").iterdir()})
+    for folder in folders:
+        assert looks_like_cache_dir(str(folder))
+        for file in folder.iterdir():
+            assert looks_like_cache_dir(str(file))
+            parts.update((entry.cache, entry.cache_key) for entry in read(file).entries)
+        assert len(read(folder).entries) == len(list(folder.iterdir()))
+    assert parts == Counter((entry.cache, entry.cache_key) for entry in whole.entries)
+    for name in ("fxgraph", "aotautograd"):
+        assert looks_like_cache_dir(str(cache / name))
+        assert len(read(cache / name).entries) == sum(entry.cache == name for entry in whole.entries)
+    assert all(entry.size_bytes and entry.modified_time_ns for entry in whole.entries)
+
+
+def test_nothing_is_written_into_the_cache(recording: Recording, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    shutil.copytree(recording("2.13.0", "cold_warm") / "cache", cache)
+    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in cache.rglob("*")}
+    read(cache)
+    assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in cache.rglob("*")} == before
+
+
+def test_other_directories_are_no_cache(tmp_path: Path) -> None:
+    (tmp_path / "fxgraph" / "aa").mkdir(parents=True)
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path, tmp_path / "fxgraph", tmp_path / "file", tmp_path / "absent"):
+        assert not looks_like_cache_dir(str(path))
+
+
+@pytest.mark.parametrize("version", ["2.13.0"])
+@pytest.mark.parametrize(
+    ("scenario", "damage"),
+    [
+        ("entry_truncated", "truncated; content hash differs from the name"),
+        ("aot_entry_truncated", "truncated; content hash differs from the name"),
+        ("entry_garbage", "not a pickle: no opcode 0xff; content hash differs from the name"),
+    ],
+)
+def test_a_damaged_real_entry_says_why(
+    version: str, scenario: str, damage: str, recording: Recording
+) -> None:
+    reading = read(recording(version, scenario) / "cache")
+    damaged = [entry for entry in reading.entries if entry.status == "damaged"]
+    assert [entry.damage for entry in damaged] == [damage]
+    assert [(problem.kind, problem.source) for problem in reading.problems] == [
+        ("damaged_entry", damaged[0].path)
+    ]
+    assert any(entry.status == "ok" and entry.cache == damaged[0].cache for entry in reading.entries)
+
+
+def test_a_changed_byte_is_found_by_the_content_hash(cache: Path) -> None:
+    file = next(key_folder(cache).iterdir())
+    file.write_bytes(SOUND.replace(b"x", b"y"))
+    (entry,) = read(cache).entries
+    assert (entry.status, entry.damage) == ("damaged", "content hash differs from the name")
+
+
+def test_strict_raises_at_the_first_damaged_entry(cache: Path) -> None:
+    (key_folder(cache) / ("q" * 51)).write_bytes(b"")
+    with pytest.raises(RecordError, match="empty file"):
+        read(cache, strict=True)
+
+
+@pytest.mark.parametrize("name", sorted(hostile("")))
+@pytest.mark.parametrize("kind", ["fxgraph", "aotautograd"])
+def test_a_hostile_entry_is_a_problem_and_executes_nothing(name: str, kind: str, tmp_path: Path) -> None:
+    sentinel = tmp_path / "executed"
+    data = hostile(str(sentinel))[name]
+    cache = tmp_path / "cache"
+    folder = cache / "fxgraph" / "aa" / FX_KEY if kind == "fxgraph" else cache / "aotautograd" / AOT_KEY
+    folder.mkdir(parents=True)
+    (folder / entry_name(data)).write_bytes(data)
+    reading = read(cache)
+    (entry,) = reading.entries
+    assert (entry.cache, entry.status) == (kind, "damaged")
+    assert [problem.kind for problem in reading.problems] == ["damaged_entry"]
+    assert not sentinel.exists()
+
+
+def test_temporary_and_foreign_files_are_told_apart(cache: Path) -> None:
+    folder = key_folder(cache)
+    (folder / ".123.456.tmp").write_bytes(b"half")
+    (folder / "notes.txt").write_text("mine")
+    (cache / "fxgraph" / "README").write_text("mine")
+    (cache / "fxgraph" / "elsewhere").mkdir()
+    (cache / "fxgraph" / "aa" / "stray").write_text("mine")
+    reading = read(cache)
+    assert Counter(entry.status for entry in reading.entries) == {"ok": 1, "temporary": 1, "foreign": 4}
+    assert not reading.problems
+
+
+def test_other_folders_of_a_root_are_not_looked_at(cache: Path) -> None:
+    (cache / "aa").mkdir()
+    (cache / "aa" / ("c" + "a" * 51 + ".py")).write_text("pass")
+    assert len(read(cache).entries) == 1
+
+
+def test_a_key_made_without_a_hash_is_read(tmp_path: Path) -> None:
+    nonce = tmp_path / "aotautograd" / "0.3745401188473625"
+    nonce.mkdir(parents=True)
+    (nonce / "entry").write_bytes(b"")
+    (entry,) = read(tmp_path).entries
+    assert entry.cache_key == "0.3745401188473625"
+
+
+def test_a_pipe_is_never_opened(cache: Path) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.fail("needs named pipes")
+    os.mkfifo(key_folder(cache) / ("p" * 51))
+    assert Counter(entry.status for entry in read(cache).entries) == {"ok": 1, "foreign": 1}
+
+
+def test_links_that_loop_or_lead_nowhere_are_survived(cache: Path) -> None:
+    folder = key_folder(cache)
+    (folder / ("l" * 51)).symlink_to(folder / ("l" * 51))
+    (folder / ("m" * 51)).symlink_to(cache / "absent")
+    (cache / "fxgraph" / "bb").symlink_to(cache / "fxgraph")
+    (cache / "fxgraph" / "cc").symlink_to(cache / "fxgraph" / "aa")
+    reading = read(cache)
+    assert sum(entry.status == "ok" for entry in reading.entries) == 1
+    assert all(problem.kind == "unreadable" for problem in reading.problems)
+
+
+def test_a_file_that_vanishes_while_being_read_is_passed_over(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cachescope.readers import cache_dir
+
+    def gone_after_stat(path: str) -> os.stat_result:
+        found = os.stat(path)
+        if os.path.isfile(path):
+            os.remove(path)
+        return found
+
+    class Os:
+        stat = staticmethod(gone_after_stat)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(os, name)
+
+    monkeypatch.setattr(cache_dir, "os", Os())
+    reading = read(cache)
+    assert not reading.entries
+    assert not reading.problems
+
+
+def test_what_may_not_be_read_is_a_problem(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not by chmod: the tests may run as root, who may read everything.
+    def refuse(path: object, *_: object) -> object:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("builtins.open", refuse)
+    (entry,) = read(cache).entries
+    assert (entry.status, entry.damage) == ("damaged", "unreadable: Permission denied")
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "scandir", refuse)
+    reading = read(cache)
+    assert not reading.entries
+    assert {problem.kind for problem in reading.problems} == {"unreadable"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")
+def test_a_name_that_is_not_utf_8_is_shown_as_text(cache: Path) -> None:
+    with open(os.fsencode(key_folder(cache)) + b"/n\xffme", "wb") as file:
+        file.write(b"x")
+    foreign = [entry for entry in read(cache).entries if entry.status == "foreign"]
+    assert [Path(entry.path).name for entry in foreign] == ["n\\xffme"]

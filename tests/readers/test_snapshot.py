@@ -1,0 +1,140 @@
+"""Snapshots: what is read, and what is refused with one clear line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cachescope.errors import SourceError
+from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
+
+CONTEXT: dict[str, Any] = {
+    "runtime_context": {"inductor_configs": {"epilogue_fusion": True}},
+    "compile_context": None,
+}
+# Made by hand; tests/capture reads real ones.
+SNAPSHOT: dict[str, Any] = {
+    "cachescope_snapshot": 1,
+    "context": CONTEXT,
+    "context_source": "torch",
+    "torch_version": "2.13.0+cpu",
+    "python_version": "3.11.2",
+    "platform": "Linux",
+    "host": "host",
+    "pid": 1,
+    "time": "2026-01-01T00:00:00+00:00",
+    "environment": {"OMP_NUM_THREADS": "2"},
+    "device_properties": ["_CudaDeviceProperties(name='NVIDIA H100', major=9, minor=0)"],
+    "not_json": [],
+}
+
+
+def written(tmp_path: Path, content: object) -> Path:
+    path = tmp_path / "snapshot.json"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_snapshot_is_read_whole(tmp_path: Path) -> None:
+    assert read_snapshot(written(tmp_path, SNAPSHOT)) == SNAPSHOT
+
+
+def test_a_bare_context_is_read_with_the_rest_unknown(tmp_path: Path) -> None:
+    read = read_snapshot(written(tmp_path, CONTEXT))
+    assert read["context"] == CONTEXT
+    assert read["cachescope_snapshot"] is None
+    assert read["torch_version"] is None
+    assert (read["environment"], read["device_properties"], read["not_json"]) == ({}, [], [])
+    assert read.keys() == SNAPSHOT.keys()
+
+
+def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
+    content = b"\xef\xbb\xbf" + json.dumps(CONTEXT).encode()
+    assert looks_like_snapshot(content[:100])
+    assert read_snapshot(written(tmp_path, content))["context"] == CONTEXT
+
+
+def test_forms_of_a_newer_torch_are_kept(tmp_path: Path) -> None:
+    context = {"runtime_context": {"new_form": 1}, "compile_context": {}}
+    assert read_snapshot(written(tmp_path, context))["context"] == context
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not readable as JSON"),
+        (b"\x00\xff\xfe", "not readable as JSON"),
+        (json.dumps(SNAPSHOT).encode()[:200], "cut short"),
+        (b"[" * 200_000, "not readable as JSON"),
+        ([], "JSON object"),
+        ({}, "not a cachescope snapshot"),
+        ({"system": {}, "cache": {}}, "not a cachescope snapshot"),
+        ({**SNAPSHOT, "cachescope_snapshot": 2}, "format 2.*upgrade"),
+        ({**SNAPSHOT, "context": None}, "its context"),
+        ({**SNAPSHOT, "context": {"runtime_context": {}}}, "its context"),
+        ({**SNAPSHOT, "context": {**CONTEXT, "compile_context": 1}}, "compile_context is neither"),
+        ({**SNAPSHOT, "pid": "1"}, "pid is str, not int"),
+        ({**SNAPSHOT, "environment": []}, "environment is list"),
+        ({**SNAPSHOT, "environment": {"A": 1}}, "environment holds something"),
+        ({**SNAPSHOT, "not_json": [None]}, "not_json holds something"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused_in_one_line(content: object, message: str, tmp_path: Path) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(SourceError, match=message) as caught:
+        read_snapshot(path)
+    assert caught.value.source == str(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.json", tmp_path):
+        with pytest.raises(SourceError, match="cannot be read"):
+            read_snapshot(path)
+
+
+def test_a_huge_file_is_not_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "huge.json"
+    with path.open("wb") as file:
+        file.truncate(2**30)
+    with pytest.raises(SourceError, match="larger than"):
+        read_snapshot(path)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary() | st.text().map(str.encode))
+def test_any_bytes_are_read_or_refused(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        read_snapshot(written(tmp_path, content))
+    assert looks_like_snapshot(content) in (True, False)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(length=st.integers(min_value=0, max_value=len(json.dumps(SNAPSHOT)) - 1))
+def test_a_snapshot_cut_anywhere_is_refused(length: int, tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        read_snapshot(written(tmp_path, json.dumps(SNAPSHOT).encode()[:length]))
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (b'{"cachescope_snapshot": 1', True),
+        (b'\n {\n "cachescope_snapshot" : 1', True),
+        (b'{"runtime_context": {', True),
+        (b'{"compile_context": null', True),
+        (b'{"cachescope": "0.1"', False),
+        (b"V0101 00:00:00.000", False),
+        (b"", False),
+    ],
+)
+def test_a_snapshot_is_told_by_its_head(head: bytes, expected: bool) -> None:
+    assert looks_like_snapshot(head) is expected

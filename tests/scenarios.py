@@ -1,0 +1,198 @@
+"""What every lookup of every recorded scenario must be called, written down by hand from what was changed.
+
+One string is one lookup in the order in which torch made it: cache (A AOTAutograd, F FX, B FX backward), the
+outcome, the verdict, the changed fields in any order, and ``<`` where it only follows from another miss.
+"""
+
+from __future__ import annotations
+
+Run = list[str]
+
+COLD: Run = ["A full_miss first_lookup", "F full_miss first_lookup <"]
+COLD_FX: Run = ["F full_miss first_lookup"]
+HIT: Run = ["A hit", "F hit"]
+HIT_FX: Run = ["F hit"]
+COLD_TRAINING: Run = [*COLD, "B full_miss first_lookup <"]
+HIT_TRAINING: Run = [*HIT, "B hit"]
+BYPASS: Run = ["A bypass bypassed", "F bypass bypassed <"]
+
+
+def changed(*fields: str, aot_only: tuple[str, ...] = (), fx_only: tuple[str, ...] = ()) -> Run:
+    """An AOTAutograd miss by some fields, and the FX miss that follows from it."""
+    return [
+        " ".join(["A full_miss key_changed", *fields, *aot_only]),
+        " ".join(["F full_miss key_changed", *fields, *fx_only, "<"]),
+    ]
+
+
+def changed_fx(*fields: str) -> Run:
+    """An FX miss by some fields, with the AOTAutograd cache off."""
+    return [" ".join(["F full_miss key_changed", *fields])]
+
+
+FUSION = "inductor_config[epilogue_fusion]"
+DETERMINISTIC = ("deterministic_algorithms_settings", "inductor_config[deterministic]")
+GUARD: Run = ["A guard_miss guard_failed", "F guard_miss guard_failed <"]
+GUARD_FX: Run = ["F guard_miss guard_failed"]
+# The AOTAutograd entry is found, the FX entry it points to is not; then the graph is looked up by itself.
+GRAPH_ENTRY_GONE: Run = [
+    "A full_miss entry_unavailable <",
+    "F full_miss entry_unavailable",
+    "F full_miss entry_unavailable <",
+]
+COMBINED = ("example_inputs[0]", "cache_key_tag", *DETERMINISTIC, FUSION)
+FOUR = [*COLD, *COLD, *COLD, *COLD]
+FOUR_FX = [*COLD_FX, *COLD_FX, *COLD_FX, *COLD_FX]
+
+SCENARIOS: dict[str, list[Run]] = {
+    "cold_warm": [COLD, HIT, HIT],
+    "cold_warm_fx": [COLD_FX, HIT_FX, HIT_FX],
+    "config_flip": [COLD, changed(FUSION), HIT],
+    "config_flip_fx": [COLD_FX, changed_fx(FUSION), HIT_FX],
+    "config_env": [COLD, changed("inductor_config[coordinate_descent_tuning]"), HIT],
+    "deterministic": [COLD, changed(*DETERMINISTIC, aot_only=("deterministic_algorithms",)), HIT],
+    "matmul_precision": [COLD, changed("cuda_matmul_settings"), changed("cuda_matmul_settings")],
+    "inputs": [
+        COLD,
+        changed("example_inputs[0]"),
+        changed("example_inputs[0]", "example_inputs[1]"),
+        changed("example_inputs[0]", "example_inputs[1]"),
+        HIT,
+    ],
+    "inputs_fx": [
+        COLD_FX,
+        changed_fx("example_inputs[0]"),
+        changed_fx("example_inputs[0]", "example_inputs[1]"),
+        changed_fx("example_inputs[0]", "example_inputs[1]"),
+        HIT_FX,
+    ],
+    "graph_relu_tanh": [COLD, changed("gm")],
+    "graph_relu_tanh_fx": [COLD_FX, changed_fx("gm")],
+    "graph_constant": [COLD, changed("gm")],
+    "captured_tensor": [COLD, changed("gm")],
+    "captured_tensor_fx": [COLD_FX, changed_fx("gm")],
+    "rename_argument": [COLD, ["A full_miss key_changed aot_config", "F hit"]],
+    "autograd_config": [COLD, ["A full_miss key_changed autograd_config", "F hit"], HIT],
+    "grad_mode": [
+        COLD_TRAINING,
+        ["A full_miss key_changed grad_enabled", "F full_miss first_lookup <"],
+        HIT_TRAINING,
+    ],
+    "dynamic_guards": [COLD, GUARD, HIT, HIT],
+    "dynamic_guards_fx": [COLD_FX, GUARD_FX, HIT_FX, HIT_FX],
+    "cache_key_tag": [COLD, changed("cache_key_tag"), changed("cache_key_tag"), HIT],
+    "bypass_custom_pass": [BYPASS, BYPASS, COLD, changed("post_grad_custom_post_pass")],
+    "bypass_custom_pass_fx": [
+        ["F bypass bypassed"],
+        ["F bypass bypassed"],
+        COLD_FX,
+        changed_fx("post_grad_custom_post_pass"),
+    ],
+    # Two reasons: AOTAutograd refuses frozen graphs, FX cannot pickle their weights.
+    "bypass_freezing": [COLD, *[["A bypass bypassed", "F bypass bypassed"]] * 2],
+    "entry_deleted": [COLD, HIT, GRAPH_ENTRY_GONE, HIT],
+    "entry_truncated": [COLD, HIT, GRAPH_ENTRY_GONE, HIT],
+    "entry_garbage": [COLD, HIT, GRAPH_ENTRY_GONE, HIT],
+    "entry_deleted_fx": [COLD_FX, HIT_FX, ["F full_miss entry_unavailable"], HIT_FX],
+    "aot_entry_deleted": [COLD, HIT, ["A full_miss entry_unavailable", "F hit"], HIT],
+    "aot_entry_truncated": [COLD, HIT, ["A full_miss entry_unavailable", "F hit"], HIT],
+    "other_directory": [COLD, ["A full_miss entry_unavailable", "F full_miss entry_unavailable <"], HIT],
+    # A training graph whose backward is never compiled is never stored.
+    "forward_only": [COLD, ["A full_miss entry_unavailable", "F hit"]],
+    "four_graphs": [FOUR, [*HIT, *changed("gm"), *HIT, *HIT], HIT * 4],
+    "four_graphs_fx": [FOUR_FX, [*HIT_FX, *changed_fx("gm"), *HIT_FX, *HIT_FX], HIT_FX * 4],
+    "new_graph": [FOUR, [*HIT, *COLD, *HIT, *HIT, *HIT]],
+    "new_graph_fx": [FOUR_FX, [*HIT_FX, *COLD_FX, *HIT_FX, *HIT_FX, *HIT_FX]],
+    "training": [
+        COLD_TRAINING,
+        HIT_TRAINING,
+        [*changed(FUSION), f"B full_miss key_changed {FUSION} <"],
+        HIT_TRAINING,
+    ],
+    "training_fx": [
+        [*COLD_FX, "B full_miss first_lookup <"],
+        [*HIT_FX, "B hit"],
+        [*changed_fx(FUSION), f"B full_miss key_changed {FUSION} <"],
+        [*HIT_FX, "B hit"],
+    ],
+    "trace_only": [
+        COLD,
+        HIT,
+        ["A full_miss details_not_recorded", f"F full_miss key_changed {FUSION}"],
+    ],
+    "force_disabled": [
+        COLD,
+        ["F disabled disabled"],
+        ["F disabled disabled"],
+        ["A bypass bypassed", "F disabled disabled"],
+        HIT,
+    ],
+    "combined": [COLD, changed(*COMBINED, aot_only=("deterministic_algorithms",))],
+    "combined_fx": [COLD_FX, changed_fx(*COMBINED)],
+    # Compared with the run before, which shares the config.
+    "three_changes": [
+        COLD,
+        changed(FUSION),
+        changed("example_inputs[0]", *DETERMINISTIC, aot_only=("deterministic_algorithms",)),
+    ],
+    "in_process": [
+        [*COLD, *changed(FUSION), *HIT, *changed("inductor_config[shape_padding]")],
+        HIT * 4,
+    ],
+    "cpp_wrapper": [
+        COLD,
+        changed(
+            "inductor_config[cpp_wrapper]",
+            "inductor_config[triton.autotune_at_compile_time]",
+            "inductor_config[triton.store_cubin]",
+            fx_only=("fx_kwargs[cpp_wrapper]",),
+        ),
+        HIT,
+    ],
+    "text_short": [COLD, changed(FUSION), HIT],
+    "logs_out": [COLD, changed(FUSION), HIT],
+}
+
+_OTHER_VERSIONS = (
+    "cold_warm",
+    "cold_warm_fx",
+    "config_flip",
+    "config_flip_fx",
+    "dynamic_guards",
+    "dynamic_guards_fx",
+    "training",
+    "bypass_custom_pass",
+    "entry_deleted",
+    "graph_relu_tanh",
+    "combined",
+    "trace_only",
+    "inputs",
+)
+VERSIONS: dict[str, dict[str, list[Run]]] = {
+    "2.13.0": SCENARIOS,
+    "2.15.0": {name: SCENARIOS[name] for name in _OTHER_VERSIONS},
+}
+
+
+def text_expectation(version: str, name: str, expected: list[Run]) -> list[Run] | None:
+    """What the text logs alone can tell; None where a scenario has none."""
+    if name == "trace_only":
+        return None
+    if name == "force_disabled":
+        # A process whose caches are off writes nothing, and a disabled FX cache leaves no line.
+        return [COLD, ["A bypass bypassed"], HIT]
+    if version == "2.15.0":
+        return [[_without_fx_details(line, name) for line in run] for run in expected]
+    return expected
+
+
+def _without_fx_details(line: str, name: str) -> str:
+    """2.15 no longer logs the hash details of FX keys, which also hold the direction."""
+    words = line.split()
+    letter, rest = ("F" if words[0] == "B" else words[0]), words[1:]
+    if letter == "F" and len(rest) > 1 and rest[1] == "key_changed":
+        rest = [rest[0], "details_not_recorded", *(["<"] if rest[-1] == "<" else [])]
+    if line == GUARD_FX[0] and name.endswith("_fx"):
+        # Without the inputs nothing says that the graph has symbolic sizes, hence guards.
+        return "F full_miss entry_unavailable"
+    return " ".join([letter, *rest])

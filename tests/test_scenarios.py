@@ -1,0 +1,106 @@
+"""Every lookup of every recording, read three ways, against what was changed and against torch's own counters."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from scenarios import SCENARIOS, VERSIONS, Run, text_expectation
+
+import cachescope
+
+Recording = Callable[[str, str], Path]
+WAYS = ("trace", "text", "all")
+CASES = [(version, name) for version, names in VERSIONS.items() for name in names]
+
+
+def read_way(folder: Path, way: str) -> cachescope.Scope:
+    sources = {
+        "trace": ["trace"],
+        "text": ["text"],
+        "all": ["trace", "text", *sorted(p.name for p in folder.glob("cache*"))],
+    }[way]
+    if not any(log.stat().st_size for log in (folder / "text").iterdir()):
+        sources = [source for source in sources if source != "text"]
+    return cachescope.read(*(folder / source for source in sources))
+
+
+def lookups_of(scope: cachescope.Scope) -> list[Run]:
+    """The lookups in the notation of scenarios.py."""
+    told = scope.lookups.merge(scope.misses, on="lookup", how="left")
+    runs: list[Run] = [[] for _ in range(len(scope.runs))]
+    for row in told.itertuples():
+        letter = "A" if row.cache == "aotautograd" else "B" if row.direction == "backward" else "F"
+        words = [letter, row.outcome]
+        if row.outcome != "hit":
+            words += [row.verdict, *sorted(row.changed), *([] if row.root else ["<"])]
+        runs[row.run].append(" ".join(words))
+    return runs
+
+
+def with_sorted_fields(runs: list[Run]) -> list[Run]:
+    def sort(line: str) -> str:
+        head, fields = line.split()[:3], line.split()[3:]
+        follows = ["<"] if "<" in fields else []
+        return " ".join([*head, *sorted(f for f in fields if f != "<"), *follows])
+
+    return [[sort(line) for line in run] for run in runs]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_every_lookup_is_explained(version: str, name: str, way: str, recording: Recording) -> None:
+    folder = recording(version, name)
+    expected = VERSIONS[version][name]
+    if way == "text":
+        expected = text_expectation(version, name, expected)
+        if expected is None:
+            assert not any((folder / "text").glob("*.log")) or name == "trace_only"
+            return
+    scope = read_way(folder, way)
+    assert lookups_of(scope) == with_sorted_fields(expected)
+
+
+@pytest.mark.parametrize("way", ["trace", "all"])
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_counts_equal_torchs_own_counters(version: str, name: str, way: str, recording: Recording) -> None:
+    folder = recording(version, name)
+    scope = read_way(folder, way)
+    steps = [json.loads(path.read_text()) for path in sorted((folder / "steps").glob("*.json"))]
+    # A process that compiled nothing writes no trace.
+    of_pid = {step["pid"]: step["counters"] for step in steps if step["counters"]}
+    assert sorted(scope.runs["pid"]) == sorted(of_pid)
+    for run in scope.runs.itertuples():
+        mine = scope.lookups[scope.lookups["run"] == run.run]
+        assert counted(mine) == torch_counted(of_pid[run.pid]), f"run {run.run}"
+
+
+def counted(lookups: pd.DataFrame) -> dict[str, int]:
+    names = {"fxgraph": "fxgraph_cache", "aotautograd": "autograd_cache"}
+    outcomes = {"hit": "hit", "full_miss": "miss", "guard_miss": "miss", "bypass": "bypass"}
+    counts = Counter(
+        f"{names[row.cache]}_{outcomes[row.outcome]}"
+        for row in lookups.itertuples()
+        if row.outcome in outcomes
+    )
+    return dict(counts)
+
+
+def torch_counted(counters: dict[str, dict[str, int]]) -> dict[str, int]:
+    wanted = [f"fxgraph_cache_{s}" for s in ("hit", "miss", "bypass")]
+    fx = {name: counters.get("inductor", {}).get(name, 0) for name in wanted}
+    wanted = [f"autograd_cache_{s}" for s in ("hit", "miss", "bypass")]
+    aot = {name: counters.get("aot_autograd", {}).get(name, 0) for name in wanted}
+    return {name: count for name, count in (fx | aot).items() if count}
+
+
+def test_scenarios_are_all_recorded() -> None:
+    root = Path(__file__).parent / "data" / "recordings"
+    recorded = {(p.parent.name, p.name.removesuffix(".tar.xz")) for p in root.glob("*/*.tar.xz")}
+    racing = {("2.13.0", "four_processes"), ("2.13.0", "four_ranks")}
+    assert recorded - racing == set(CASES)
+    assert set(SCENARIOS) == {name for version, name in CASES if version == "2.13.0"}
