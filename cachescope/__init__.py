@@ -10,7 +10,7 @@ from __future__ import annotations
 from cachescope.capture.contexts import capture
 from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
 from cachescope.frames import describe
-from cachescope.keys.isolation import IsolationSchema, isolation_key
+from cachescope.keys import IsolationSchema, isolation_key
 from cachescope.samples import sample
 from cachescope.scope import Scope, read
 

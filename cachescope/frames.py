@@ -258,6 +258,29 @@ FRAMES: Final = {
 }
 
 
+def records(frame: pd.DataFrame, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """Rows as dictionaries of plain Python values; times as nanoseconds, missing values as None.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    names : iterable of str, optional
+        Columns to take; all of them by default.
+    """
+    columns: dict[str, list[Any]] = {}
+    for name in frame.columns if names is None else names:
+        series = frame[name]
+        if isinstance(series.dtype, pd.DatetimeTZDtype):
+            present = series.notna()
+            series = series.astype("int64").astype("Int64").where(present)
+        columns[name] = [None if _is_missing(value) else value for value in series.tolist()]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
+
+
 def describe(name: str | None = None) -> pd.DataFrame:
     """What a frame holds.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -13,10 +13,13 @@ from cachescope import frames
 from cachescope.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from cachescope.analysis.baselines import Choice
+    from cachescope.analysis.differences import FieldChange
     from cachescope.analysis.misses import Miss
     from cachescope.readers.assemble import Tables
     from cachescope.readers.sources import Progress
     from cachescope.report.explanation import Explanation
+    from cachescope.report.facts import Facts
 
 
 def read(
@@ -270,19 +273,41 @@ class Scope:
         return frames.CAUSES.build(self._judged[1])
 
     @cached_property
+    def facts(self) -> Facts:
+        """The frames as plain rows, which the reports are made of."""
+        from cachescope.report.facts import Facts
+
+        return Facts.of(self)
+
+    def changes(self, lookup: int) -> tuple[FieldChange, ...]:
+        """What changed between a missed lookup and its baseline, field by field.
+
+        Parameters
+        ----------
+        lookup : int
+            A lookup; one that hit, or whose verdict is not ``key_changed``, has no changes.
+        """
+        from cachescope.analysis.differences import field_changes
+
+        for miss in self._judged[0]:
+            if miss.row.lookup == lookup and miss.changed and miss.baseline is not None:
+                before, after = miss.baseline.detail_set, miss.row.detail_set
+                assert before is not None and after is not None
+                return tuple(field_changes(self._tables.hash_details, before, after))
+        return ()
+
+    @cached_property
     def _devices(self) -> pd.DataFrame:
         seen: dict[str, list[str]] = {}
-        for row in self._tables.entries.itertuples():
-            for name in row.device_types or ():
-                places = seen.setdefault(name, [])
-                if "entries" not in places:
-                    places.append("entries")
+        for row in frames.records(self._tables.entries, ["device_types"]):
+            for name in row["device_types"]:
+                seen.setdefault(name, ["entries"])
         return frames.DEVICES.build(
             {"device": n, "name": name, "seen_in": tuple(places)}
             for n, (name, places) in enumerate(seen.items())
         )
 
-    def _choice(self) -> Any:
+    def _choice(self) -> Choice:
         from cachescope.analysis.baselines import Choice
 
         baseline = self._baseline

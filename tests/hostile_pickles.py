@@ -1,4 +1,4 @@
-"""Hand-made pickles for the reader's tests: hostile ones, and entries of torch versions that were not recorded."""
+"""Hand-made pickles for the readers' tests: hostile ones, and entries of versions that were not recorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def found(module: str, name: str) -> bytes:
 
 
 def hostile(sentinel: str) -> dict[str, bytes]:
-    """Pickles that would create `sentinel`, or exhaust time, stack or memory, in an unpickler that trusts them."""
+    """Pickles that create `sentinel`, or exhaust time, stack or memory, where an unpickler trusts them."""
     shell = line(f"touch {sentinel}")
     system = found("os", "system")
     nested = b"\x80\x04" + found("builtins", "getattr") + found("os", "path") + line("os") + b"\x86R"
@@ -68,7 +68,7 @@ def hostile(sentinel: str) -> dict[str, bytes]:
         "10,000 lists deep": b"\x80\x04" + b"]" * 10_000 + b"a" * 9_999 + b".",
         "10,000 dicts deep": b"\x80\x04" + b"}K\x00" * 10_000 + b"N" + b"s" * 10_000 + b".",
         "10,000 tuples deep": deep_tuple,
-        "10,000 calls deep": b"\x80\x04" + system * 10_000 + b")" + b"\x85R" * 9_999 + b"R.",
+        "10,000 calls deep": b"\x80\x04" + system * 10_000 + b")R" + b"\x85R" * 9_999 + b".",
         "10,000 marks deep": b"\x80\x04" + b"(" * 10_000 + b"t" * 10_000 + b".",
         "deep tuple as a key": b"\x80\x04})" + b"\x85" * 100_000 + b"Ns.",
         "hash bomb": b"\x80\x04})" + b"2\x86" * 100 + b"Ns.",

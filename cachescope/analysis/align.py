@@ -15,8 +15,12 @@ from cachescope.analysis.graphs import graph_words, likeness
 from cachescope.analysis.history import LookupRow
 from cachescope.details import HashDetails
 
-# Half of the score is the likeness of the code, a quarter each the compile id and equal inputs.
+# Most of the score is the likeness of the code, the rest the compile id and equal inputs.
+_CODE, _PLACE, _INPUTS = 0.6, 0.2, 0.2
 _ENOUGH: Final = 0.5
+# As many graphs as before between the same neighbours: place and inputs are enough, as when the only
+# operation of a graph is exchanged.
+_ENOUGH_IN_PLACE: Final = 0.4
 
 
 class GraphAligner:
@@ -54,7 +58,11 @@ class GraphAligner:
         assert a.detail_set is not None and b.detail_set is not None
         same_place = a.compile_id is not None and a.compile_id == b.compile_id
         same_inputs = self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
-        return 0.5 * self.code_likeness(a.detail_set, b.detail_set) + 0.25 * same_place + 0.25 * same_inputs
+        return (
+            _CODE * self.code_likeness(a.detail_set, b.detail_set)
+            + _PLACE * same_place
+            + _INPUTS * same_inputs
+        )
 
     def code_likeness(self, a: int, b: int) -> float:
         """How alike the code of the graphs in two sets of hash details is."""
@@ -64,15 +72,16 @@ class GraphAligner:
         """The pairs, in order, of the greatest total score; a pair that is too unlike is none."""
         best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
         scores = [[self.score(a, b) for b in new] for a in old]
+        enough = _ENOUGH_IN_PLACE if len(old) == len(new) else _ENOUGH
         for i in range(len(old) - 1, -1, -1):
             for j in range(len(new) - 1, -1, -1):
                 skip = max(best[i + 1][j], best[i][j + 1])
-                pair = scores[i][j] + best[i + 1][j + 1] if scores[i][j] >= _ENOUGH else 0.0
+                pair = scores[i][j] + best[i + 1][j + 1] if scores[i][j] >= enough else 0.0
                 best[i][j] = max(skip, pair)
         pairs: dict[int, LookupRow] = {}
         i = j = 0
         while i < len(old) and j < len(new):
-            if scores[i][j] >= _ENOUGH and best[i][j] == scores[i][j] + best[i + 1][j + 1]:
+            if scores[i][j] >= enough and best[i][j] == scores[i][j] + best[i + 1][j + 1]:
                 pairs[new[j].lookup] = old[i]
                 i, j = i + 1, j + 1
             elif best[i][j] == best[i + 1][j]:

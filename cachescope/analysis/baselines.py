@@ -75,7 +75,7 @@ class Baselines:
             return self._with_key(row)
         if choice.mode == "nearest":
             return self._nearest(row, [*self._all[row.cache, row.direction], *self._older_entries(row)])
-        same = [
+        same: list[Candidate] = [
             *self._same_graph[row.cache, row.direction, row.gm if row.gm is not None else -1],
             *(e for e in self._older_entries(row) if e.gm == row.gm),
         ]

@@ -8,16 +8,21 @@ from collections import Counter
 from typing import Final
 
 _WORD: Final = re.compile(r"\w+|[@+*/-]")
-# What every printed graph module has says nothing about likeness: torch/fx/graph.py, `python_code`.
+# What every printed graph has says nothing about likeness: torch/fx/graph.py, `python_code`.
 _EVERYWHERE: Final = frozenset(
-    {"def", "forward", "self", "torch", "Tensor", "return", "None", "ops", "aten", "default"}
+    {"def", "forward", "self", "torch", "Tensor", "return", "ops", "aten", "default"}
 )
+_PLACEHOLDER: Final = re.compile(r"(?:arg|primals|tangents|p|s|x)_?\d+(?:_\d+)?|L_\w+_|None")
 _LAST_HINT: Final = "# To see more debug info"
 
 
 def graph_words(code: str) -> Counter[str]:
-    """The words of a graph's code, counted, without those that every graph has."""
-    return Counter(word for word in _WORD.findall(_body(code)) if word not in _EVERYWHERE)
+    """The words of a graph's code, counted: its operations and constants, without what every graph has."""
+    return Counter(
+        word
+        for word in _WORD.findall(_body(code))
+        if word not in _EVERYWHERE and not _PLACEHOLDER.fullmatch(word)
+    )
 
 
 def likeness(a: Counter[str], b: Counter[str]) -> float:

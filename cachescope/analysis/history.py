@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from cachescope.details import HashDetails
+from cachescope.frames import records
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class LookupRow:
 
     @property
     def is_hit(self) -> bool:
+        """Whether an entry was found and used."""
         return self.outcome == "hit"
 
 
@@ -100,22 +101,6 @@ def entry_rows(entries: pd.DataFrame, details: HashDetails) -> list[EntryRow]:
 def run_rows(runs: pd.DataFrame) -> list[RunRow]:
     """The rows of the frame runs."""
     return [RunRow(**values) for values in records(runs, list(RunRow.__dataclass_fields__))]
-
-
-def records(frame: pd.DataFrame, names: list[str]) -> list[dict[str, Any]]:
-    """Rows as dictionaries of plain Python values; times as nanoseconds, missing values as None."""
-    columns = {}
-    for name in names:
-        series = frame[name]
-        if isinstance(series.dtype, pd.DatetimeTZDtype):
-            present = series.notna()
-            series = series.astype("int64").astype("Int64").where(present)
-        columns[name] = [None if _is_missing(value) else value for value in series.tolist()]
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
 
 
 def _gm(detail_set: int | None, details: HashDetails) -> int | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cachescope.analysis.baselines import Baselines, Candidate, Choice
+from cachescope.analysis.differences import field_change
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
 from cachescope.analysis.timeline import Timeline, is_older
 from cachescope.details import HashDetails
@@ -203,7 +204,21 @@ class _Judge:
                 "where its list of fields cannot show it"
             )
             return Miss(row, "no_detail_differs", reason, baseline=baseline)
-        return Miss(row, "key_changed", f"{_fields(changed)} differs", baseline=baseline, changed=changed)
+        return Miss(row, "key_changed", self._what_changed(baseline, row, changed), baseline, changed)
+
+    def _what_changed(self, baseline: Candidate, row: LookupRow, changed: tuple[str, ...]) -> str:
+        graph = "another graph in the same place" if "gm" in changed else "the same graph"
+        if len(changed) > 1:
+            return f"{graph}, and {len(changed)} fields of the key differ: {_fields(changed)}"
+        assert baseline.detail_set is not None and row.detail_set is not None
+        before = self._details.detail(baseline.detail_set, changed[0])
+        after = self._details.detail(row.detail_set, changed[0])
+        change = field_change(
+            changed[0],
+            None if before is None else before.value_text,
+            None if after is None else after.value_text,
+        )
+        return f"{graph}, and one field of the key differs: {changed[0]}, {change.summary}"
 
     def _without_details(self, row: LookupRow) -> Miss:
         oldest = self._oldest_entry[row.cache]

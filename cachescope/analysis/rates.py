@@ -67,6 +67,6 @@ def _rate(group: pd.DataFrame) -> dict[str, object]:
     }
 
 
-def _total(times: pd.Series) -> int | None:  # type: ignore[type-arg]
+def _total(times: pd.Series) -> int | None:
     present = times.dropna()
     return int(present.sum()) if len(present) else None

@@ -26,8 +26,8 @@ AOT_CLASSES = frozenset(
 def read_aotautograd_entry(entry: Entry, path: str, name: str, reading: Reading) -> bool:
     """Fill the row of one AOTAutograd entry; False where the file is gone meanwhile.
 
-    `time_taken_ns` is forward and backward together. The FX graphs are referred to by key (``CompiledForward``
-    and ``CompiledBackward``), or lie in the entry themselves (``Bundled…``, 2.8+).
+    `time_taken_ns` is forward and backward together. The FX graphs are referred to by key
+    (``CompiledForward``, ``CompiledBackward``), or lie in the entry themselves (``Bundled…``, 2.8+).
     """
     return read_entry_file(entry, path, name, reading, AOT_CLASSES, _fill)
 

@@ -1,6 +1,6 @@
-"""Log files as bytes: plain, gzip or zstandard, told apart by their first bytes and cut at record starts.
+r"""Log files as bytes: plain, gzip or zstandard, told apart by their first bytes and cut at record starts.
 
-Nothing here decodes: values hold newlines, NULs and escapes, so only ``\\n`` ends a line.
+Nothing here decodes: values hold newlines, NULs and escapes, so only ``\n`` ends a line.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from cachescope.errors import SourceError
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 BLOCK_BYTES: Final = 32 << 20
+# Damaged compression loses the piece in which it shows.
+_PIECE_BYTES: Final = 1 << 17
 _MOST_BYTES_OF_A_RECORD: Final = 1 << 30
 
 
@@ -69,24 +71,27 @@ def blocks(stream: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[
     """
     offset = 0
     rest = b""
-    while True:
-        failure: Exception | None = None
-        try:
-            chunk = stream.read(block_bytes)
-        except (OSError, EOFError) as error:
-            chunk, failure = b"", error
-        data = rest + chunk
-        cut = _last_record_start(data) if chunk else len(data)
+    failure: Exception | None = None
+    at_end = False
+    while not at_end:
+        pieces = [rest]
+        while sum(map(len, pieces)) < block_bytes + len(rest) and not at_end:
+            try:
+                piece = stream.read(min(_PIECE_BYTES, block_bytes))
+            except (OSError, EOFError) as error:
+                piece, failure = b"", error
+            at_end = not piece
+            pieces.append(piece)
+        data = b"".join(pieces)
+        cut = len(data) if at_end else _last_record_start(data)
         if cut == 0 and len(data) > _MOST_BYTES_OF_A_RECORD:
             cut = len(data)
         if cut:
             yield offset, data[:cut]
         offset += cut
         rest = data[cut:]
-        if failure is not None:
-            raise failure
-        if not chunk:
-            return
+    if failure is not None:
+        raise failure
 
 
 def _last_record_start(data: bytes) -> int:

@@ -19,7 +19,7 @@ from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
 _TEMPORARY = re.compile(r"\..*\.tmp", re.DOTALL)
 _CONTENT_NAME = re.compile(HASH)
 _PREFIX = re.compile(r"[a-z2-7]{2}")
-# Where no AOTAutograd key can be made in precompile mode: `str(random.random())` in 2.10, `uuid4().hex` in 2.15.
+# Where precompile mode can make no AOTAutograd key: `str(random.random())` in 2.10, `uuid4().hex` in 2.15.
 _AOT_NONCE = re.compile(r"0\.\d+|[0-9a-f]{32}")
 _LOOK_AT = 1_000
 

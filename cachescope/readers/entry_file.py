@@ -87,8 +87,8 @@ def read_entry_file(
     entry : Entry
         The row, with what the directory says about the file.
     path, name : str
-        The file; from torch 2.8 its name is the hash of its content (``write_atomic`` callers in
-        torch/_inductor/codecache.py and torch/_functorch/_aot_autograd), before that AOTAutograd's is ``entry``.
+        The file. Its name is the hash of its content (``GuardedCache._write_to_local_cache`` and its like);
+        before torch 2.8 that of an AOTAutograd entry is ``entry``.
     top : frozenset of str
         The classes of torch that this kind of entry is an object of.
     fill : callable

@@ -57,5 +57,5 @@ def _frame(folder: Path, name: str) -> pd.DataFrame:
             # Parquet knows lists; the frames promise tuples.
             columns[column.name] = pd.Series([tuple(value) for value in series], dtype=object)
         else:
-            columns[column.name] = series.astype(column.dtype)
+            columns[column.name] = series.astype(column.dtype)  # type: ignore[call-overload]
     return pd.DataFrame(columns)

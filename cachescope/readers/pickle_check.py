@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cachescope.errors import CachescopeError
 
 
-class UnreadablePickle(CachescopeError):
+class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers say it
     """A pickle that was not read: damaged, hostile, or over a limit.
 
     Attributes
@@ -91,7 +91,7 @@ def check_program(data: bytes, limits: Limits) -> list[int]:
     try:
         program.run()
     except IndexError:
-        if program.pos >= len(data):
+        if program.pos >= len(data) or data[program.pos :] == b"\x8c":
             raise UnreadablePickle("truncated", len(data), is_truncated=True) from None
         raise UnreadablePickle("not a pickle: takes what is not there", program.pos) from None
     return program.frames
@@ -261,8 +261,12 @@ class _Program:
             self.stack[-1]
 
     def push_hashable(self, parts: list[int]) -> None:
-        visited = 1 + len(parts) + sum(part & _PARTS for part in parts)
-        self.stack.append(self.above(parts) + min(visited, _PARTS))
+        visited = 1 + len(parts)
+        if any(parts):
+            visited += sum(part & _PARTS for part in parts)
+            self.stack.append(self.above(parts) + min(visited, _PARTS))
+        else:
+            self.stack.append(_LEVEL + visited)
 
 
 def _mark(program: _Program) -> None:

@@ -44,10 +44,12 @@ class Run:
 
     @property
     def start_time_ns(self) -> int | None:
+        """First record, nanoseconds since the epoch."""
         return self.process.start_time_ns
 
     @property
     def end_time_ns(self) -> int | None:
+        """Last record, nanoseconds since the epoch."""
         first, last = self.process.clock_first_us, self.process.clock_last_us
         start = self.process.start_time_ns
         return None if start is None or first is None or last is None else start + (last - first) * 1000
@@ -144,7 +146,7 @@ def _join(run: Run, other: Process) -> None:
         else:
             added.append(lookup)
     run.lookups = put_in_order(run.lookups + added) if added else run.lookups
-    process.looked_up = process.looked_up or other.looked_up and bool(other.lookups)
+    process.looked_up = process.looked_up or bool(other.lookups)
 
 
 def _fill(lookup: Lookup, other: Lookup) -> None:

@@ -24,7 +24,8 @@ _LEAD: Final = re.compile(
 )
 _RANK: Final = re.compile(rb"\[rank(\d+)\]:")
 _SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
-_READ_BYTES: Final = 1 << 22
+# Damaged compression loses the piece in which it shows.
+_READ_BYTES: Final = 1 << 17
 
 # (pid, rank): the same pid in two containers writes under two ranks.
 _Stream = tuple[int | None, int | None]
@@ -70,7 +71,7 @@ def read_text_log(path: str, reading: Reading, source: str | None = None) -> Non
 
 
 def stream_lines(stream: object) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers, ended by ``\\n`` alone."""
+    r"""Lines with their numbers, ended by ``\n`` alone."""
     rest, number = b"", 0
     while chunk := stream.read(_READ_BYTES):  # type: ignore[attr-defined]
         lines = (rest + chunk).split(b"\n")

@@ -127,9 +127,9 @@ class MessageReader:
                 at = next(i for i, other in enumerate(self._lookups) if other is lookup)
                 del self._lookups[at], self._clocks[at]
         if clock is not None:
-            for lookup, at in zip(self._lookups, self._clocks, strict=True):
-                lookup.time_ns = None if at is None else clock.ns(at)
-                logged = self._outcome_clocks.get(id(lookup), at)
+            for lookup, began in zip(self._lookups, self._clocks, strict=True):
+                lookup.time_ns = None if began is None else clock.ns(began)
+                logged = self._outcome_clocks.get(id(lookup), began)
                 lookup.logged_ns = None if logged is None else clock.ns(logged)
             first = self.process.clock_first_us
             self.process.start_time_ns = None if first is None else clock.ns(first)

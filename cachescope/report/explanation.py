@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.differences import FieldChange
 from cachescope.report.text import (
     baseline_name,
     duration,
     harmless,
+    in_compile,
     lookup_name,
     plural,
     run_name,
@@ -39,8 +40,8 @@ class Explanation:
         What it was compared with.
     changes : tuple of FieldChange
         Every field whose hash differs.
-    consequences : tuple of str
-        Other misses of the same cause.
+    same_cause : tuple of str
+        The other misses of the same cause.
     advice : str or None
         What can be done.
     """
@@ -51,7 +52,7 @@ class Explanation:
     reason: str
     baseline: str | None = None
     changes: tuple[FieldChange, ...] = ()
-    consequences: tuple[str, ...] = ()
+    same_cause: tuple[str, ...] = ()
     advice: str | None = None
     root: bool = True
 
@@ -72,40 +73,28 @@ class Explanation:
 
 def explanation(scope: Scope, lookup: int) -> Explanation:
     """Everything that is known about one lookup, put together from the frames of a scope."""
-    row = scope.lookups.set_index("lookup").loc[lookup]
-    where = run_name(scope.runs.set_index("run"), int(row["run"]))
-    at = "" if pd.isna(row["compile_id"]) else f", compile {harmless(row['compile_id'])}"
-    title = f"lookup {lookup}, {where}{at}: {lookup_name(row)}"
+    facts = scope.facts
+    row = facts.lookups[lookup]
+    title = f"lookup {lookup}, {run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
     if row["outcome"] == "hit":
-        return Explanation(lookup, None, title, f"it hit, and saved {duration(row['time_saved_ns'])}")
-    misses = scope.misses
-    miss = next(misses[misses["lookup"] == lookup].itertuples())
-    cause = scope.causes.set_index("cause").loc[miss.cause]
-    same_cause = misses[(misses["cause"] == miss.cause) & (misses["lookup"] != lookup)]["lookup"]
-    others = scope.lookups.set_index("lookup").loc[same_cause]
+        saved = row["time_saved_ns"]
+        reason = (
+            "an entry was found" if saved is None else f"an entry was found, which saved {duration(saved)}"
+        )
+        return Explanation(lookup, None, title, reason)
+    miss = facts.misses[lookup]
+    others = [facts.lookups[m["lookup"]] for m in facts.misses_of(miss["cause"]) if m["lookup"] != lookup]
     return Explanation(
         lookup,
-        miss.verdict,
+        miss["verdict"],
         title,
-        miss.reason,
+        miss["reason"],
         baseline=baseline_name(scope, miss),
-        changes=_changes(scope, row, miss),
-        consequences=tuple(f"run {other['run']}: {lookup_name(other)}" for _, other in others.iterrows()),
-        advice=None if pd.isna(cause["advice"]) else cause["advice"],
-        root=bool(miss.root),
+        changes=scope.changes(lookup),
+        same_cause=tuple(f"run {other['run']}: {lookup_name(other)}" for other in others),
+        advice=facts.causes[miss["cause"]]["advice"],
+        root=miss["root"],
     )
-
-
-def _changes(scope: Scope, row: pd.Series, miss: object) -> tuple[FieldChange, ...]:  # type: ignore[type-arg]
-    if not getattr(miss, "changed"):
-        return ()
-    tables = scope._tables
-    baseline_lookup = getattr(miss, "baseline_lookup")
-    if pd.notna(baseline_lookup):
-        before = tables.lookups.set_index("lookup").loc[baseline_lookup, "detail_set"]
-    else:
-        before = tables.entries.set_index("entry").loc[getattr(miss, "baseline_entry"), "detail_set"]
-    return tuple(field_changes(tables.hash_details, int(before), int(row["detail_set"])))
 
 
 def explanation_lines(explained: Explanation, most: int = 20) -> list[str]:
@@ -119,9 +108,9 @@ def explanation_lines(explained: Explanation, most: int = 20) -> list[str]:
         lines += [f"    {harmless(line)}" for line in change.diff.split("\n")[2:] if change.diff]
     if len(explained.changes) > most:
         lines.append(f"  … and {len(explained.changes) - most} more fields")
-    if explained.consequences:
-        shown = "; ".join(explained.consequences[:4])
-        more = len(explained.consequences) - 4
+    if explained.same_cause:
+        shown = "; ".join(explained.same_cause[:4])
+        more = len(explained.same_cause) - 4
         lines.append(f"same cause: {shown}" + (f" and {plural(more, 'other')}" if more > 0 else ""))
     if explained.advice:
         lines.append(harmless(explained.advice))

@@ -30,7 +30,7 @@ def summary_html(scope: Scope) -> str:
     parts = [f"<p><b>{safe(headline(scope))}</b></p>"]
     causes = cause_rows(scope)
     for number, cause in enumerate(causes[:_CAUSES_SHOWN], 1):
-        misses = plural(int(cause["misses"]), "miss", "misses")
+        misses = plural(cause["misses"], "miss", "misses")
         where = "".join(f"<li>{safe(line)}</li>" for line in miss_lines(scope, cause["cause"])[:3])
         advice = (
             ""
@@ -62,8 +62,8 @@ def explanation_html(explained: Explanation) -> str:
         if change.diff:
             body = "\n".join(_diff_line(line) for line in change.diff.split("\n")[2:])
             parts.append(f"<pre style='{_CODE}'>{body}</pre>")
-    if explained.consequences:
-        parts.append(f"<p style='{_FAINT}'>same cause: {safe('; '.join(explained.consequences[:6]))}</p>")
+    if explained.same_cause:
+        parts.append(f"<p style='{_FAINT}'>same cause: {safe('; '.join(explained.same_cause[:6]))}</p>")
     if explained.advice:
         parts.append(f"<p>{safe(explained.advice)}</p>")
     return f"<div style='{_STYLE}'>{''.join(parts)}</div>"

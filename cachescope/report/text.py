@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
-import pandas as pd
+from cachescope.frames import records
+from cachescope.report.facts import Facts, Row
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -30,7 +32,7 @@ def duration(ns: int | None) -> str:
     >>> duration(4_100_000_000), duration(230_000_000), duration(None)
     ('4.1 s', '230 ms', '-')
     """
-    if ns is None or ns is pd.NA:
+    if ns is None:
         return "-"
     seconds = ns / 1e9
     if seconds >= 600:
@@ -45,128 +47,116 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 def headline(scope: Scope) -> str:
     """Lookups, hits and misses, and the hit rate by count and by compile time, in one line."""
-    lookups, runs = scope.lookups, scope.runs
-    if lookups.empty:
-        return _nothing_looked_up(scope)
-    rate = scope.hit_rates().iloc[0]
-    hits, missed = int(rate["hits"]), int(rate["misses"])
-    parts = [f"{hits} hit", f"{missed} missed"]
+    facts = scope.facts
+    if not facts.lookups:
+        return _nothing_looked_up(facts)
+    (rate,) = records(scope.hit_rates())
+    parts = [f"{rate['hits']} hit", f"{rate['misses']} missed"]
     if rate["bypasses"]:
-        parts.append(f"{int(rate['bypasses'])} bypassed or disabled")
+        parts.append(f"{rate['bypasses']} bypassed or disabled")
     rates = f"{100 * rate['hit_rate']:.0f} % by count"
-    if pd.notna(rate["time_hit_rate"]):
+    if rate["time_hit_rate"] is not None:
         rates += f", {100 * rate['time_hit_rate']:.0f} % by compile time"
-    lost = "" if pd.isna(rate["time_lost_ns"]) else f"; {duration(rate['time_lost_ns'])} lost"
-    return (
-        f"{plural(len(lookups), 'lookup')} in {plural(len(runs), 'run')}: {', '.join(parts)} ({rates}{lost})"
-    )
+    lost = "" if rate["time_lost_ns"] is None else f"; {duration(rate['time_lost_ns'])} lost"
+    lookups, runs = plural(len(facts.lookups), "lookup"), plural(len(facts.runs), "run")
+    return f"{lookups} in {runs}: {', '.join(parts)} ({rates}{lost})"
 
 
-def _nothing_looked_up(scope: Scope) -> str:
-    runs, entries = scope.runs, scope.entries
-    if len(runs):
+def _nothing_looked_up(facts: Facts) -> str:
+    if facts.runs:
+        return f"nothing was looked up in {plural(len(facts.runs), 'run')}: caching was off, or nothing was compiled"
+    if facts.entries:
+        size = sum(entry["size_bytes"] or 0 for entry in facts.entries.values())
         return (
-            f"nothing was looked up in {plural(len(runs), 'run')}: caching was off, or nothing was compiled"
+            f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {size / 1e6:.1f} MB"
         )
-    if len(entries):
-        size = entries["size_bytes"].sum() / 1e6
-        return f"no lookups were read; {plural(len(entries), 'entry', 'entries')} of {size:.1f} MB"
-    return f"no lookups and no entries; {plural(len(scope.contexts), 'context')}"
+    return f"no lookups and no entries; {plural(facts.contexts, 'context')}"
 
 
-def cause_rows(scope: Scope) -> list[dict[str, Any]]:
+def cause_rows(scope: Scope) -> list[Row]:
     """The causes to show one by one: everything but first lookups."""
-    causes = scope.causes
-    return causes[causes["verdict"] != "first_lookup"].to_dict("records")
+    return [cause for cause in scope.facts.causes if cause["verdict"] != "first_lookup"]
 
 
 def footer(scope: Scope) -> str:
     """What stays outside the numbered causes: cold starts, unexplained misses, problems."""
-    causes, problems = scope.causes, scope.problems
-    first = causes[causes["verdict"] == "first_lookup"]
+    facts = scope.facts
     parts = []
-    if len(first):
-        row = first.iloc[0]
-        time = "" if pd.isna(row["time_lost_ns"]) else f", {duration(row['time_lost_ns'])}"
-        parts.append(f"first lookups (cold start): {plural(int(row['misses']), 'miss', 'misses')}{time}")
-    unexplained = causes[causes["verdict"].isin(["details_not_recorded", "no_detail_differs"])]
-    parts.append(f"not explained: {int(unexplained['misses'].sum())}")
-    parts.append(f"problems: {len(problems)}")
+    for cause in facts.causes:
+        if cause["verdict"] == "first_lookup":
+            time = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])}"
+            parts.append(f"first lookups (cold start): {plural(cause['misses'], 'miss', 'misses')}{time}")
+    unexplained = [
+        c["misses"] for c in facts.causes if c["verdict"] in ("details_not_recorded", "no_detail_differs")
+    ]
+    parts.append(f"not explained: {sum(unexplained)}")
+    parts.append(f"problems: {len(facts.problems)}")
     return "    ".join(parts)
 
 
 def summary_text(scope: Scope) -> str:
     """The repr of a Scope: short, and the same for the same data."""
+    facts = scope.facts
     lines = [f"cachescope.Scope: {headline(scope)}"]
     for number, cause in enumerate(cause_rows(scope)[:3], 1):
-        misses = plural(int(cause["misses"]), "miss", "misses")
+        misses = plural(cause["misses"], "miss", "misses")
         lines.append(
             f"  {number}  {harmless(cause['summary'])}  [{cause['verdict']}]  {misses}  "
             f"{duration(cause['time_lost_ns'])}"
         )
-    if len(scope.lookups) or len(scope.problems):
+    if facts.lookups or facts.problems:
         lines.append(f"  {footer(scope)}")
-    if len(scope.entries):
-        damaged = int((scope.entries["status"] == "damaged").sum())
-        lines.append(f"  entries: {len(scope.entries)}, damaged: {damaged}")
+    if facts.entries:
+        damaged = sum(entry["status"] == "damaged" for entry in facts.entries.values())
+        lines.append(f"  entries: {len(facts.entries)}, damaged: {damaged}")
     return "\n".join(lines)
 
 
 def miss_lines(scope: Scope, cause: int) -> list[str]:
     """Where a cause struck: one line per root miss, with the misses that follow from it."""
-    misses, lookups, runs = scope.misses, scope.lookups.set_index("lookup"), scope.runs.set_index("run")
-    mine = misses[misses["cause"] == cause]
+    facts = scope.facts
+    mine = facts.misses_of(cause)
     lines = []
-    for root in mine[mine["root"]].itertuples():
-        row = lookups.loc[root.lookup]
-        following = [
-            lookups.loc[m.lookup]
-            for m in mine[~mine["root"]].itertuples()
-            if lookups.loc[m.lookup, "run"] == row["run"]
-            and _same(lookups.loc[m.lookup, "compile_id"], row["compile_id"])
-        ]
-        text = f"{run_name(runs, int(row['run']))}{_compile(row)}: {lookup_name(row)}"
+    for root in mine:
+        if not root["root"]:
+            continue
+        row = facts.lookups[root["lookup"]]
+        others = [facts.lookups[miss["lookup"]] for miss in mine if not miss["root"]]
+        following = [o for o in others if (o["run"], o["compile_id"]) == (row["run"], row["compile_id"])]
+        text = f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
         if following:
-            text += " and, because of it, " + ", ".join(lookup_name(f) for f in following)
+            text += " and, because of it, " + ", ".join(lookup_name(other) for other in following)
         lines.append(text)
     return lines
 
 
-def _same(a: object, b: object) -> bool:
-    return (pd.isna(a) and pd.isna(b)) or a == b  # type: ignore[call-overload]
+def in_compile(row: Row) -> str:
+    """``, compile 0/0`` where the compile id is known."""
+    return "" if row["compile_id"] is None else f", compile {harmless(row['compile_id'])}"
 
 
-def _compile(row: Any) -> str:
-    return "" if pd.isna(row["compile_id"]) else f", compile {harmless(row['compile_id'])}"
-
-
-def lookup_name(row: Any) -> str:
+def lookup_name(row: Row) -> str:
     """``fxgraph fuyebj4t…`` with its direction where it is a backward graph."""
-    key = "(no key)" if pd.isna(row["cache_key"]) else f"{row['cache_key'][:SHORT_KEY]}…"
+    key = "(no key)" if row["cache_key"] is None else f"{row['cache_key'][:SHORT_KEY]}…"
     backward = " backward" if row["direction"] == "backward" else ""
     return f"{row['cache']}{backward} {harmless(key)}"
 
 
-def run_name(runs: pd.DataFrame, run: int) -> str:
+def run_name(row: Row) -> str:
     """``run 1 (rank 0, pid 17905, 13:49:03)``; the clock is UTC."""
-    row = runs.loc[run]
-    facts = []
-    if pd.notna(row["rank"]):
-        facts.append(f"rank {row['rank']}")
-    if pd.notna(row["pid"]):
-        facts.append(f"pid {row['pid']}")
-    if pd.notna(row["start_time"]):
-        facts.append(f"{row['start_time']:%H:%M:%S}")
-    return f"run {run}" + (f" ({', '.join(facts)})" if facts else "")
+    facts = [f"{name} {row[name]}" for name in ("rank", "pid") if row[name] is not None]
+    if row["start_time"] is not None:
+        facts.append(f"{datetime.fromtimestamp(row['start_time'] // 10**9, UTC):%H:%M:%S}")
+    return f"run {row['run']}" + (f" ({', '.join(facts)})" if facts else "")
 
 
-def baseline_name(scope: Scope, miss: Any) -> str | None:
+def baseline_name(scope: Scope, miss: Row) -> str | None:
     """What a miss was compared with, in words; None where there is nothing."""
-    if pd.notna(miss.baseline_lookup):
-        row = scope.lookups.set_index("lookup").loc[miss.baseline_lookup]
-        runs = scope.runs.set_index("run")
-        return f"{run_name(runs, int(row['run']))}, {lookup_name(row)}{_compile(row)}"
-    if pd.notna(miss.baseline_entry):
-        row = scope.entries.set_index("entry").loc[miss.baseline_entry]
-        return f"the entry {harmless(str(row['cache_key'])[:SHORT_KEY])}… of {harmless(row['root'])}"
+    facts = scope.facts
+    if miss["baseline_lookup"] is not None:
+        row = facts.lookups[miss["baseline_lookup"]]
+        return f"{run_name(facts.runs[row['run']])}, {lookup_name(row)}{in_compile(row)}"
+    if miss["baseline_entry"] is not None:
+        entry = facts.entries[miss["baseline_entry"]]
+        return f"the entry {harmless(entry['cache_key'][:SHORT_KEY])}… of {harmless(entry['root'])}"
     return None

@@ -41,7 +41,8 @@ def test_a_real_training_entry_gives_both_fx_keys_and_their_details(
     assert any(len(entry.fx_keys) == 2 for entry in results)
     for entry in results:
         assert entry.status == "ok"
-        assert entry.time_taken_ns is not None and entry.time_taken_ns > 1e6
+        assert entry.time_taken_ns is not None
+        assert entry.time_taken_ns > 1e6
         for key in entry.fx_keys:
             details = reading.details_of_key[key]
             graph = graphs[key].details
@@ -108,5 +109,6 @@ def test_a_bundled_entry_gives_the_graph_inside(tmp_path: Path, name: str) -> No
 def test_what_is_no_sound_result_is_damaged(tmp_path: Path, result: Object, damage: str) -> None:
     entry, reading = read_result(tmp_path, result)
     assert entry.status == "damaged"
-    assert entry.damage is not None and damage in entry.damage
+    assert entry.damage is not None
+    assert damage in entry.damage
     assert [problem.kind for problem in reading.problems] == ["damaged_entry"]

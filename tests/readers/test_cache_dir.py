@@ -97,7 +97,7 @@ def test_a_damaged_real_entry_says_why(
 
 def test_a_changed_byte_is_found_by_the_content_hash(cache: Path) -> None:
     file = next(key_folder(cache).iterdir())
-    file.write_bytes(SOUND.replace(b"x", b"y"))
+    file.write_bytes(SOUND.replace(b"\x01x", b"\x01y"))
     (entry,) = read(cache).entries
     assert (entry.status, entry.damage) == ("damaged", "content hash differs from the name")
 

@@ -37,11 +37,15 @@ def test_a_real_entry_gives_its_key_code_time_and_details(version: str, recordin
     for entry in graphs:
         assert entry.status == "ok"
         assert entry.damage is None
-        assert entry.cache_key is not None and entry.cache_key.startswith("f")
-        assert entry.code_key is not None and entry.code_key.startswith("c")
-        assert entry.source_code is not None and "import torch" in entry.source_code
+        assert entry.cache_key is not None
+        assert entry.cache_key.startswith("f")
+        assert entry.code_key is not None
+        assert entry.code_key.startswith("c")
+        assert entry.source_code is not None
+        assert "import torch" in entry.source_code
         assert entry.device_types == ("cpu",)
-        assert entry.time_taken_ns is not None and 1e6 < entry.time_taken_ns < 1e12
+        assert entry.time_taken_ns is not None
+        assert 1e6 < entry.time_taken_ns < 1e12
         assert entry.details is not None
         fields = [detail.field for detail in reading.details.details(entry.details)]
         assert fields[0] == "gm"
@@ -117,7 +121,8 @@ def test_the_class_of_torch_2_5_is_known(tmp_path: Path) -> None:
 def test_what_is_no_sound_graph_is_damaged_and_a_problem(tmp_path: Path, graph: Object, damage: str) -> None:
     entry, reading = read_graph(tmp_path, graph)
     assert entry.status == "damaged"
-    assert entry.damage is not None and damage in entry.damage
+    assert entry.damage is not None
+    assert damage in entry.damage
     (problem,) = reading.problems
     assert (problem.kind, problem.source, problem.message) == ("damaged_entry", entry.path, entry.damage)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import copyreg
 import pickle
 import pickletools
@@ -14,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile_pickles import hostile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.readers import pickle_check
 from cachescope.readers.inert_pickle import Limits, Stub, UnreadablePickle, global_name, loads_inert
-from hostile_pickles import hostile
 
 # What only builds inert stubs is harmless and may be read; every other hostile pickle must be refused.
 HARMLESS = {
@@ -32,7 +33,7 @@ HARMLESS = {
     "newobj_ex",
     "build __class__",
 }
-# What pickle writes without a global: sets need protocol 4, bytes 3, so they are tried from there.
+# What pickle writes without naming a global: sets need protocol 4 for that, and bytes protocol 3.
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 keys = scalars | st.tuples(scalars, scalars)
 values = st.recursive(
@@ -157,7 +158,7 @@ def test_deep_values_within_the_limits_survive_what_python_does_with_values() ->
         for data in (
             b"]" * depth + b"a" * (depth - 1) + b".",
             b"}K\\x00" * depth + b"N" + b"s" * depth + b".",
-            b"cm\\nn\\n" * depth + b")" + b"\\x85R" * (depth - 1) + b"R.",
+            b"cm\\nn\\n" * depth + b")R" + b"\\x85R" * (depth - 1) + b".",
             # Inside out through the memo, where the depth is not counted.
             b"]q\\x00" + b"0]h\\x00aq\\x00" * (depth // 2) + b".",
         ):
@@ -174,7 +175,9 @@ def test_deep_values_within_the_limits_survive_what_python_does_with_values() ->
         print("alive")
         """
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.stdout == "alive\n", done.stderr
 
 
@@ -200,18 +203,18 @@ def test_bombs_fit_in_little_address_space(name: str, tmp_path: Path) -> None:
         [sys.executable, "-c", program],
         input=hostile(str(tmp_path / "x"))[name],
         capture_output=True,
+        check=False,
         timeout=60,
     )
-    assert resource and done.stdout == b"False\n", done.stderr
+    assert resource
+    assert done.stdout == b"False\n", done.stderr
 
 
 @settings(max_examples=500)
 @given(st.binary(max_size=200))
 def test_any_bytes_give_a_value_or_are_unreadable(data: bytes) -> None:
-    try:
+    with contextlib.suppress(UnreadablePickle):
         loads_inert(data)
-    except UnreadablePickle:
-        pass
 
 
 @st.composite
@@ -246,10 +249,8 @@ def programs(draw: st.DrawFn) -> bytes:
 @settings(max_examples=1000)
 @given(programs())
 def test_any_program_gives_a_value_or_is_unreadable(data: bytes) -> None:
-    try:
+    with contextlib.suppress(UnreadablePickle):
         loads_inert(data)
-    except UnreadablePickle:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -270,10 +271,8 @@ def test_mutated_real_entries_are_read_or_unreadable(real_entry: bytes) -> None:
             data[at] = byte
         if cut == 0 and changes:
             del data[changes[0][0] :]
-        try:
+        with contextlib.suppress(UnreadablePickle):
             loads_inert(bytes(data))
-        except UnreadablePickle:
-            pass
 
     mutate()
 
@@ -289,9 +288,12 @@ def test_every_cut_of_a_pickle_is_truncated() -> None:
 def test_the_check_knows_every_opcode() -> None:
     for op in pickletools.opcodes:
         data = b"\x80\x05NNNN" + op.code.encode("latin-1") + b"\x00" * 8
-        with pytest.raises(UnreadablePickle) as caught:
+        what = ""
+        try:
             pickle_check.check_program(data, Limits())
-        assert "no opcode 0x0" in caught.value.what or "no opcode" not in caught.value.what, op.name
+        except UnreadablePickle as error:
+            what = error.what
+        assert f"no opcode 0x{ord(op.code):02x}" not in what, op.name
 
 
 def test_limits_are_held() -> None:

@@ -1,0 +1,84 @@
+"""The command line: a table of commands, one small module each, whose docstring is its help."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Final
+
+from cachescope import __version__
+from cachescope.errors import CachescopeError, NotFoundError
+
+COMMANDS: Final = ("explain", "diff", "entries", "capture", "record", "demo")
+
+_DESCRIPTION: Final = (
+    "Why torch.compile's caches missed: which field of the key changed, from what to what, and what it cost. "
+    "Reads TORCH_TRACE files, TORCH_LOGS text and cache directories; never unpickles, and never writes to a cache."
+)
+_EPILOG: Final = "exit status: 0 done, 1 a source could not be read, 2 wrong usage, 130 interrupted"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    try:
+        args = _parser().parse_args(argv)
+        status: int = args.run(args)
+        sys.stdout.flush()
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else 2
+    except NotFoundError as error:
+        return _failed(error, 2)
+    except CachescopeError as error:
+        return _failed(error, 1)
+    except BrokenPipeError:
+        # Whoever read has enough. Python would fail once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _failed(error: CachescopeError, status: int) -> int:
+    from cachescope.report.text import harmless
+
+    # One line, whatever the message quotes.
+    print(harmless(f"cachescope: {' '.join(str(error).split())}"), file=sys.stderr)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="cachescope", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("--version", action="version", version=f"cachescope {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        module = import_module(f"cachescope.cli.{name}")
+        summary, _, rest = (module.__doc__ or "").partition("\n")
+        command = commands.add_parser(
+            name,
+            help=summary[:1].lower() + summary[1:].rstrip("."),
+            description=f"{summary}\n{rest}".strip(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        _add(module, command)
+    return parser
+
+
+def _add(module: ModuleType, command: argparse.ArgumentParser) -> None:
+    module.add_arguments(command)
+    command.set_defaults(run=module.run)

@@ -1,0 +1,34 @@
+"""List what a cache directory holds: entries by cache and status, their size and age, and what is damaged.
+
+DIRs are opened read-only; entries are parsed, never unpickled.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_output_arguments
+
+    parser.add_argument("paths", nargs="+", metavar="DIR", help="a torchinductor cache directory")
+    parser.add_argument("--strict", action="store_true", help="stop at the first damaged entry")
+    parser.add_argument("--most", type=int, default=20, metavar="N", help="entries to list (20, the newest)")
+    add_output_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, and print the table."""
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.report.as_json import entries_object
+    from cachescope.report.entry_table import entry_lines
+
+    scope = read_scope(args.paths, strict=args.strict)
+    redaction = redaction_of(args, scope, args.paths)
+    if args.json:
+        write_json(entries_object(scope), redaction)
+    else:
+        write_lines(entry_lines(scope, args.most), redaction)
+    return 0

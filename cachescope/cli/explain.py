@@ -1,0 +1,45 @@
+"""Explain why lookups missed: the changed fields, old and new value, and what it cost.
+
+PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, or directories and globs of them;
+what each is, is told by looking inside. With --key or --lookup, one lookup in full.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
+
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--key", help="only the last miss of this key (or of what begins with this)")
+    which.add_argument("--lookup", type=int, metavar="N", help="only this lookup")
+    parser.add_argument("--causes", type=int, default=10, metavar="N", help="causes to show (10)")
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, and print the answer."""
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.report.as_json import explain_object, explanation_object
+    from cachescope.report.terminal import answer_lines, explanation_lines
+
+    scope = read_scope(args.paths, strict=args.strict, baseline=args.baseline)
+    redaction = redaction_of(args, scope, args.paths)
+    which = args.key if args.key is not None else args.lookup
+    explained = None if which is None else scope.explain(which)
+    if args.json:
+        printed = explain_object(scope)
+        if explained is not None:
+            printed["explanation"] = explanation_object(explained)
+        write_json(printed, redaction)
+    elif explained is not None:
+        write_lines(explanation_lines(explained), redaction)
+    else:
+        write_lines(answer_lines(scope, most=args.causes), redaction)
+    return 0

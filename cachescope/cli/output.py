@@ -1,0 +1,59 @@
+"""Writing to standard output: JSON, or lines that are coloured on a terminal and plain in a pipe."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope.report.as_json import json_text
+from cachescope.report.terminal import Line, laid_out
+
+if TYPE_CHECKING:
+    from cachescope.cli.sources import Redaction
+
+_WIDTH_OF_A_PIPE: Final = 100
+_WIDEST: Final = 120
+
+
+def write_json(value: object, redaction: Redaction | None = None) -> None:
+    """One JSON object on standard output."""
+    if redaction is not None:
+        value = redaction(value)
+    is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    _write(json_text(value, ascii_only=not is_utf8) + "\n")
+
+
+def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> None:
+    """Lines on standard output, as wide as the terminal."""
+    if redaction is not None:
+        texts: list[Any] = redaction([[line.text, line.right] for line in lines])
+        lines = [line.with_texts(*text) for line, text in zip(lines, texts, strict=True)]
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size((_WIDTH_OF_A_PIPE, 24)).columns if is_terminal else _WIDTH_OF_A_PIPE
+    rows = list(laid_out(lines, min(width, _WIDEST)))
+    if is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+        _write_styled(rows)
+    else:
+        _write("".join(f"{text}\n" for text, _ in rows))
+
+
+def _write_styled(rows: Sequence[tuple[str, str]]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    # soft_wrap: the rows are laid out already. Text objects: nothing in a log is taken for markup.
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    for text, style in rows:
+        console.print(Text(text, style=style))
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding or "ascii"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()

@@ -1,0 +1,145 @@
+"""The JSON forms: plain objects made from frames, and strict JSON text made from those."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from cachescope.analysis.differences import FieldChange
+    from cachescope.report.explanation import Explanation
+    from cachescope.scope import Scope
+
+# Codes of the scope's own store, which mean nothing outside it.
+_INTERNAL: Final = frozenset({"detail_set"})
+# JSON itself escapes what is below a space; the rest may steer a terminal, or is no valid UTF-8.
+_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_NO_MISS: Final[Mapping[str, Any]] = {
+    "verdict": None,
+    "baseline": None,
+    "changed": [],
+    "root": None,
+    "cause": None,
+    "reason": None,
+}
+
+
+def explain_object(scope: Scope) -> dict[str, Any]:
+    """What ``cachescope explain --json`` prints: runs, lookups with their verdicts, causes and problems."""
+    from cachescope import __version__
+
+    return {
+        "cachescope": __version__,
+        "hit_rates": frame_rows(scope.hit_rates())[0] if len(scope.lookups) else None,
+        "runs": frame_rows(scope.runs),
+        "lookups": _lookups(scope),
+        "causes": _causes(scope),
+        "problems": frame_rows(scope.problems),
+    }
+
+
+def entries_object(scope: Scope) -> dict[str, Any]:
+    """What ``cachescope entries --json`` prints."""
+    from cachescope import __version__
+
+    return {
+        "cachescope": __version__,
+        "entries": frame_rows(scope.entries),
+        "problems": frame_rows(scope.problems),
+    }
+
+
+def explanation_object(explained: Explanation) -> dict[str, Any]:
+    """One explanation, the texts of its changed fields in full."""
+    return {
+        "lookup": explained.lookup,
+        "verdict": explained.verdict,
+        "title": explained.title,
+        "reason": explained.reason,
+        "baseline": explained.baseline,
+        "root": explained.root,
+        "changes": [
+            {**change_object(change), "before": change.before, "after": change.after}
+            for change in explained.changes
+        ],
+        "same_cause": list(explained.same_cause),
+        "advice": explained.advice,
+    }
+
+
+def change_object(change: FieldChange) -> dict[str, Any]:
+    """One changed field, without the texts it was read from."""
+    return {
+        "field": change.field,
+        "kind": change.kind,
+        "summary": change.summary,
+        "parts": [{"part": name, "before": a, "after": b} for name, a, b in change.parts],
+        "diff": change.diff or None,
+    }
+
+
+def frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as plain values: missing is None, a time is ISO 8601, a tuple is a list."""
+    names = [name for name in frame.columns if name not in _INTERNAL]
+    columns = [[_plain(value) for value in frame[name].tolist()] for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def json_text(value: object, *, ascii_only: bool = False) -> str:
+    """Strict JSON, one line per key and list item, with nothing in it that steers a terminal.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite: `frame_rows` lets none through.
+    """
+    text = json.dumps(value, indent=1, ensure_ascii=ascii_only, allow_nan=False)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    if isinstance(value, pd.Timestamp):
+        return value.isoformat()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _lookups(scope: Scope) -> list[dict[str, Any]]:
+    misses = {row["lookup"]: _verdict(row) for row in frame_rows(scope.misses)}
+    first = ("lookup", "run", "order", "cache", "cache_key", "compile_id", "is_backward", "outcome")
+    return [
+        {**_first(row, first), **misses.get(row["lookup"], _NO_MISS), **row}
+        for row in frame_rows(scope.lookups)
+    ]
+
+
+def _verdict(miss: dict[str, Any]) -> dict[str, Any]:
+    baseline = None
+    for kind in ("lookup", "entry"):
+        if miss[f"baseline_{kind}"] is not None:
+            baseline = {kind: miss[f"baseline_{kind}"]}
+            break
+    return {name: baseline if name == "baseline" else miss[name] for name in _NO_MISS}
+
+
+def _causes(scope: Scope) -> list[dict[str, Any]]:
+    root_of = {
+        miss["cause"]: miss["lookup"] for miss in reversed(scope.facts.misses.values()) if miss["root"]
+    }
+    return [
+        {**row, "changes": [change_object(change) for change in scope.changes(root_of[row["cause"]])]}
+        for row in frame_rows(scope.causes)
+    ]
+
+
+def _first(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: row[name] for name in names}

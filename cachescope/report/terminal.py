@@ -1,0 +1,260 @@
+"""What the command line shows: a scope as lines of text, and lines laid out for a width.
+
+The lines are plain data, so that tests and `--redact` work on them before anything is wrapped or coloured.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from cachescope.analysis.differences import FieldChange, short
+from cachescope.report.facts import Row
+from cachescope.report.text import (
+    baseline_name,
+    duration,
+    footer,
+    harmless,
+    headline,
+    in_compile,
+    lookup_name,
+    plural,
+    run_name,
+)
+
+if TYPE_CHECKING:
+    from cachescope.report.explanation import Explanation
+    from cachescope.scope import Scope
+
+_ROOTS_SHOWN: Final = 2
+_FIELDS_SHOWN: Final = 8
+_DIFF_LINES: Final = 12
+_PROBLEMS_SHOWN: Final = 3
+_ADVICE_ROWS: Final = 4
+_NARROWEST: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line before it is wrapped.
+
+    `right` stands at the right edge, `rows` is the most that wrapping may make of it (0: any number), and a
+    `verbatim` line is cut, not wrapped.
+    """
+
+    text: str = ""
+    indent: int = 0
+    style: str = ""
+    right: str = ""
+    rows: int = 0
+    verbatim: bool = False
+
+    def with_texts(self, text: str, right: str) -> Line:
+        """The same line with other texts."""
+        return replace(self, text=text, right=right)
+
+
+def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 10) -> list[Line]:
+    """The answer to "why did it miss": rates, the causes by time lost, what is left over.
+
+    Parameters
+    ----------
+    scope : Scope
+        What was read.
+    runs : collection of int, optional
+        Only causes that struck in these runs, and of them only where they did.
+    most : int
+        Causes shown one by one; the rest is counted.
+    """
+    causes = _causes_in(scope, runs)
+    lines = [] if runs is not None else [Line(headline(scope), style="bold")]
+    for number, (cause, misses) in enumerate(causes[:most], 1):
+        lines += [Line(), *_cause_lines(scope, number, cause, misses)]
+    if rest := causes[most:]:
+        misses_left = sum(len(misses) for _, misses in rest)
+        more = f"… and {plural(len(rest), 'more cause')} of {plural(misses_left, 'miss', 'misses')}"
+        lines += [Line(), Line(f"{more}: --causes {len(causes)} shows all", style="dim")]
+    lines += [Line(), Line(footer(scope), style="dim")]
+    return lines + list(problem_lines(scope))
+
+
+def run_lines(scope: Scope, runs: Collection[int]) -> list[Line]:
+    """How the lookups of some runs went, in one line."""
+    lookups = [row for row in scope.facts.lookups.values() if row["run"] in runs]
+    if not lookups:
+        return [
+            Line("this run looked nothing up: nothing was compiled, or its caches were off", style="bold")
+        ]
+    hits = sum(row["outcome"] == "hit" for row in lookups)
+    lost = [row["time_taken_ns"] for row in lookups if row["outcome"] != "hit" and row["time_taken_ns"]]
+    processes = f" in {plural(len(runs), 'process', 'processes')}" if len(runs) > 1 else ""
+    text = f"this run: {plural(len(lookups), 'lookup')}{processes}: {hits} hit, {len(lookups) - hits} did not"
+    return [Line(text + (f"; {duration(sum(lost))} lost" if lost else ""), style="bold")]
+
+
+def explanation_lines(explained: Explanation) -> list[Line]:
+    """One lookup, with every changed field and the whole diff of its graph."""
+    lines = [
+        Line(harmless(explained.title), style="bold"),
+        Line(f"{explained.verdict or 'hit'}: {harmless(explained.reason)}"),
+    ]
+    if explained.baseline is not None:
+        lines.append(Line(f"compared with {harmless(explained.baseline)}"))
+    lines += change_lines(explained.changes, indent=2, fields=200, diff_lines=400)
+    if explained.same_cause:
+        lines.append(Line(f"same cause: {_some(explained.same_cause, 4, '; ')}"))
+    if explained.advice:
+        lines.append(Line(harmless(explained.advice), style="dim"))
+    return lines
+
+
+def change_lines(
+    changes: Sequence[FieldChange], indent: int, fields: int = _FIELDS_SHOWN, diff_lines: int = _DIFF_LINES
+) -> Iterator[Line]:
+    """One line per changed field, and the diff of a changed graph."""
+    for change in changes[:fields]:
+        yield Line(f"{harmless(change.field)}   {harmless(change.summary)}", indent)
+        yield from _diff(change, indent + 2, diff_lines)
+    if len(changes) > fields:
+        yield Line(f"… and {plural(len(changes) - fields, 'more field')}", indent, "dim")
+
+
+def problem_lines(scope: Scope) -> Iterator[Line]:
+    """The first things that could not be read."""
+    problems = scope.facts.problems
+    for row in problems[:_PROBLEMS_SHOWN]:
+        where = f" ({row['where']})" if row["where"] else ""
+        yield Line(harmless(short(f"{row['source']}{where}: {row['kind']}: {row['message']}")), 2, "dim")
+    if len(problems) > _PROBLEMS_SHOWN:
+        yield Line(f"… and {len(problems) - _PROBLEMS_SHOWN} more: --json lists all", 2, "dim")
+
+
+def _causes_in(scope: Scope, runs: Collection[int] | None) -> list[tuple[Row, list[Row]]]:
+    facts = scope.facts
+    found = []
+    for cause in facts.causes:
+        # First lookups are the cold start: the footer counts them, and there is nothing to explain.
+        if cause["verdict"] == "first_lookup":
+            continue
+        misses = facts.misses_of(cause["cause"])
+        if runs is not None:
+            misses = [miss for miss in misses if facts.lookups[miss["lookup"]]["run"] in runs]
+        if misses:
+            found.append((cause, misses))
+    return found
+
+
+def _cause_lines(scope: Scope, number: int, cause: Row, misses: list[Row]) -> Iterator[Line]:
+    facts = scope.facts
+    roots = [miss for miss in misses if miss["root"]] or misses
+    times = [facts.lookups[miss["lookup"]]["time_taken_ns"] for miss in misses]
+    lost = sum(time for time in times if time is not None) if any(t is not None for t in times) else None
+    count = plural(len(misses), "miss", "misses")
+    right = f"{count:>8}  {duration(lost):>6}"
+    changes = scope.changes(roots[0]["lookup"])
+    title = (
+        harmless(cause["summary"])
+        if len(cause["fields"]) < 2
+        else plural(len(cause["fields"]), "field") + " changed"
+    )
+    if len(changes) == 1:
+        title += f"   {harmless(changes[0].summary)}"
+    yield Line(f"{number}  {title}", style="bold", right=right)
+    if len(changes) == 1:
+        yield from _diff(changes[0], 5, _DIFF_LINES)
+        yield from _other_values(scope, roots, changes[0])
+    elif changes:
+        yield from change_lines(changes, 3)
+    else:
+        yield Line(harmless(short(roots[0]["reason"], 400)), 3)
+    for root in roots[:_ROOTS_SHOWN]:
+        yield Line(_where(scope, root, misses), 3)
+    if len(roots) > _ROOTS_SHOWN:
+        yield Line(f"and {plural(len(roots) - _ROOTS_SHOWN, 'more lookup')} in {_in_runs(scope, misses)}", 3)
+    name = baseline_name(scope, roots[0])
+    if name is not None:
+        yield Line(f"compared with {name}{_sameness(cause)}", 3)
+    # What to do about missing details is part of the reason.
+    if cause["advice"] and cause["verdict"] != "details_not_recorded":
+        yield Line(harmless(cause["advice"]), 3, "dim", rows=_ADVICE_ROWS)
+
+
+def _diff(change: FieldChange, indent: int, most: int) -> Iterator[Line]:
+    # The first two lines name the files of a diff; there are none here.
+    lines = change.diff.split("\n")[2:] if change.diff else []
+    for text in lines[:most]:
+        style = {"+": "green", "-": "red", "@": "dim"}.get(text[:1], "")
+        yield Line(harmless(text), indent, style, verbatim=True)
+    if len(lines) > most:
+        yield Line(f"… and {plural(len(lines) - most, 'more line')}: --key shows all", indent, "dim")
+
+
+def _other_values(scope: Scope, roots: list[Row], first: FieldChange) -> Iterator[Line]:
+    """The same field may have changed in several ways: they are one cause, and shown side by side."""
+    if first.field == "gm":
+        return
+    seen = {first.summary}
+    for root in roots[1:20]:
+        for change in scope.changes(root["lookup"]):
+            if change.summary not in seen and len(seen) < 4:
+                seen.add(change.summary)
+                run = scope.facts.lookups[root["lookup"]]["run"]
+                yield Line(f"and in run {run}: {harmless(change.summary)}", 3)
+
+
+def _where(scope: Scope, root: Row, misses: list[Row]) -> str:
+    facts = scope.facts
+    row = facts.lookups[root["lookup"]]
+    text = f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
+    followers = [facts.lookups[miss["lookup"]] for miss in misses if not miss["root"]]
+    place = (row["run"], row["compile_id"])
+    names = [lookup_name(other) for other in followers if (other["run"], other["compile_id"]) == place]
+    return text + (f" and, because of it, {_some(names, 3, ', ')}" if names else "")
+
+
+def _in_runs(scope: Scope, misses: list[Row]) -> str:
+    return plural(len({scope.facts.lookups[miss["lookup"]]["run"] for miss in misses}), "run")
+
+
+def _sameness(cause: Row) -> str:
+    if cause["verdict"] != "key_changed":
+        return ""
+    return "; nothing else differs" if "gm" in cause["fields"] else ", the same graph; nothing else differs"
+
+
+def _some(texts: Sequence[str], most: int, between: str) -> str:
+    shown = between.join(harmless(text) for text in texts[:most])
+    return shown + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
+def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
+    """The lines wrapped to a width, each with its style."""
+    for line in lines:
+        pad = " " * line.indent
+        room = max(width - line.indent, _NARROWEST)
+        if line.verbatim:
+            yield (pad + _cut(line.text, room)).rstrip(), line.style
+            continue
+        if line.right:
+            room = max(room - len(line.right) - 2, _NARROWEST)
+        hang = "   " if line.right else ""
+        wrapped = textwrap.wrap(
+            line.text,
+            room,
+            subsequent_indent=hang,
+            break_on_hyphens=False,
+            max_lines=line.rows or None,
+            placeholder=" …",
+        ) or [""]
+        if line.right:
+            wrapped[0] = f"{wrapped[0]:<{room}}  {line.right}"
+        for text in wrapped:
+            yield (pad + text).rstrip(), line.style
+
+
+def _cut(code: str, width: int) -> str:
+    """A line of code cut at a width, its inner spaces kept."""
+    code = code.expandtabs(4)
+    return code if len(code) <= width else code[: width - 1] + "…"

@@ -1,0 +1,68 @@
+"""One key has one set of hash details, whichever source tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cachescope
+
+Recording = Callable[[str, str], Path]
+
+
+@pytest.mark.parametrize("version", ["2.10.0", "2.13.0"])
+def test_trace_text_log_and_entry_give_identical_details(version: str, recording: Recording) -> None:
+    folder = recording(version, "training")
+    trace = cachescope.read(folder / "trace")
+    text = cachescope.read(folder / "text")
+    entries = cachescope.read(folder / "cache")
+    fx_misses = trace.lookups[(trace.lookups["cache"] == "fxgraph") & (trace.lookups["outcome"] != "hit")]
+    assert len(fx_misses) == 4
+    for key in fx_misses["cache_key"]:
+        from_trace = trace.hash_details(key)
+        assert len(from_trace) > 400
+        assert from_trace.equals(text.hash_details(key))
+        assert from_trace.equals(entries.hash_details(key))
+
+
+def test_aotautograd_details_of_trace_and_text_log_are_identical(recording: Recording) -> None:
+    folder = recording("2.13.0", "training")
+    trace, text = cachescope.read(folder / "trace"), cachescope.read(folder / "text")
+    keys = set(trace.lookups.loc[trace.lookups["cache"] == "aotautograd", "cache_key"])
+    assert len(keys) == 2
+    for key in keys:
+        assert trace.hash_details(key).equals(text.hash_details(key))
+
+
+def test_details_missing_in_a_text_log_of_2_15_come_from_the_entry(recording: Recording) -> None:
+    folder = recording("2.15.0", "config_flip")
+    alone = cachescope.read(folder / "text").lookups
+    fx = alone[alone["cache"] == "fxgraph"]
+    assert set(fx["details"]) == {"not_recorded"}
+    joined = cachescope.read(folder / "text", folder / "cache")
+    fx = joined.lookups[joined.lookups["cache"] == "fxgraph"]
+    assert set(fx["details"]) == {"from_entry"}
+    (changed,) = joined.misses.loc[joined.misses["verdict"] == "key_changed", "changed"].drop_duplicates()
+    assert changed == ("inductor_config[epilogue_fusion]",)
+
+
+def test_a_trace_and_a_text_log_of_one_process_are_one_run(recording: Recording) -> None:
+    folder = recording("2.13.0", "logs_out")
+    scope = cachescope.read(folder / "trace", folder / "text", folder / "stderr")
+    assert len(scope.runs) == 3
+    assert len(scope.lookups) == 6
+    for run in scope.runs.itertuples():
+        assert run.source == run.sources[0]
+        assert "trace" in run.source
+        assert len(run.sources) == 3
+
+
+def test_the_order_is_that_of_the_lookups(recording: Recording) -> None:
+    for way in ("trace", "text"):
+        lookups = cachescope.read(recording("2.13.0", "training") / way).lookups
+        for _, run in lookups.groupby("run"):
+            assert run["order"].tolist() == [0, 1, 2]
+            assert run["cache"].tolist() == ["aotautograd", "fxgraph", "fxgraph"]
+            assert run["time"].is_monotonic_increasing

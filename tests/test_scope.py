@@ -1,0 +1,198 @@
+"""The Scope: frames that keep their contract, baselines that can be chosen, save and read back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.frames import FRAMES
+
+Recording = Callable[[str, str], Path]
+FROM_SOURCES = ("runs", "lookups", "misses", "causes", "entries", "contexts", "devices", "problems")
+
+
+@pytest.fixture(scope="module")
+def scope(recording: Recording) -> cachescope.Scope:
+    folder = recording("2.13.0", "three_changes")
+    return cachescope.read(folder / "trace", folder / "cache")
+
+
+@pytest.mark.parametrize("name", FROM_SOURCES)
+def test_frames_have_exactly_the_declared_columns_and_types(name: str, scope: cachescope.Scope) -> None:
+    frame = getattr(scope, name)
+    declared = {column.name: column.dtype for column in FRAMES[name].columns}
+    assert {column: str(frame[column].dtype) for column in frame} == declared
+
+
+@pytest.mark.parametrize("name", FROM_SOURCES)
+def test_columns_that_are_never_missing_are_not(name: str, scope: cachescope.Scope) -> None:
+    frame = getattr(scope, name)
+    for column in FRAMES[name].columns:
+        if column.missing == "never":
+            assert frame[column.name].notna().all(), column.name
+
+
+@pytest.mark.parametrize("name", [*FRAMES, "verdicts"])
+def test_every_frame_is_described(name: str) -> None:
+    described = cachescope.describe(name)
+    assert len(described)
+    assert described["meaning"].str.len().gt(3).all()
+
+
+def test_a_frame_that_is_changed_leaves_the_scope_as_it_was(scope: cachescope.Scope) -> None:
+    frame = scope.lookups
+    frame.loc[:, "outcome"] = "hit"
+    assert "full_miss" in set(scope.lookups["outcome"])
+
+
+def test_empty_sources_give_frames_of_the_same_types(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "cold_warm") / "cache")
+    assert len(scope.lookups) == 0
+    declared = {column.name: column.dtype for column in FRAMES["lookups"].columns}
+    assert {column: str(scope.lookups[column].dtype) for column in scope.lookups} == declared
+    assert "2 entries" in repr(scope)
+
+
+def test_saved_and_read_back_is_the_same(scope: cachescope.Scope, tmp_path: Path) -> None:
+    scope.save(tmp_path / "saved")
+    again = cachescope.read(tmp_path / "saved")
+    for name in FROM_SOURCES:
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))
+    key = scope.lookups["cache_key"].iloc[-1]
+    assert again.hash_details(key).equals(scope.hash_details(key))
+    assert repr(again) == repr(scope)
+    again.save(tmp_path / "saved")
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(FileExistsError):
+        scope.save(tmp_path / "mine")
+
+
+def test_a_damaged_saved_scope_is_refused_in_one_line(scope: cachescope.Scope, tmp_path: Path) -> None:
+    scope.save(tmp_path / "saved")
+    (tmp_path / "saved" / "lookups.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(cachescope.SourceError, match="cannot be read"):
+        cachescope.read(tmp_path / "saved")
+
+
+def changed_in_last_run(scope: cachescope.Scope) -> set[str]:
+    lookups = scope.lookups
+    last = lookups[(lookups["run"] == lookups["run"].max()) & (lookups["cache"] == "fxgraph")]["lookup"]
+    (changed,) = scope.misses.set_index("lookup").loc[list(last), "changed"]
+    return set(changed)
+
+
+FUSION = "inductor_config[epilogue_fusion]"
+REST = {"example_inputs[0]", "deterministic_algorithms_settings", "inductor_config[deterministic]"}
+
+
+def test_the_baseline_can_be_chosen(scope: cachescope.Scope) -> None:
+    assert changed_in_last_run(scope) == REST
+    assert changed_in_last_run(scope.with_baseline(0)) == REST | {FUSION}
+    assert changed_in_last_run(scope.with_baseline(1)) == REST
+    assert changed_in_last_run(scope.with_baseline("nearest")) == REST
+    first = scope.lookups["cache_key"].iloc[1]
+    assert changed_in_last_run(scope.with_baseline(first[:12])) == REST | {FUSION}
+
+
+@pytest.mark.parametrize("baseline", [17, "fzzzz", "latest"])
+def test_a_baseline_that_is_not_there_is_an_error(baseline: str | int, scope: cachescope.Scope) -> None:
+    with pytest.raises(cachescope.NotFoundError):
+        scope.with_baseline(baseline)
+
+
+def test_entries_alone_are_a_baseline_for_one_slow_run(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "config_flip")
+    traces = sorted((folder / "trace").iterdir(), key=lambda p: p.read_bytes()[:40])
+    shutil.copy(traces[1], tmp_path / "slow.log")
+    scope = cachescope.read(tmp_path / "slow.log", folder / "cache")
+    miss = scope.misses.merge(scope.lookups, on="lookup").query("cache == 'fxgraph'").iloc[0]
+    assert miss["verdict"] == "key_changed"
+    assert miss["changed"] == (FUSION,)
+    assert pd.isna(miss["baseline_lookup"])
+    entry = scope.entries.set_index("entry").loc[miss["baseline_entry"]]
+    assert entry["cache"] == "fxgraph"
+    assert entry["cache_key"] != miss["cache_key"]
+
+
+def test_an_explanation_tells_field_baseline_and_advice(recording: Recording) -> None:
+    explained = cachescope.read(recording("2.13.0", "config_flip") / "trace").explain()
+    assert explained.verdict == "key_changed"
+    assert explained.frame[["field", "summary"]].values.tolist() == [[FUSION, "True -> False"]]
+    text = repr(explained)
+    assert "compared with run 0" in text
+    assert "torch._inductor.config.epilogue_fusion" in text
+    assert "\x1b" not in text
+
+
+def test_a_hit_and_unknown_keys_are_told_plainly(scope: cachescope.Scope, recording: Recording) -> None:
+    warm = cachescope.read(recording("2.13.0", "cold_warm") / "trace")
+    assert warm.explain(len(warm.lookups) - 1).verdict is None
+    with pytest.raises(cachescope.NotFoundError, match="no lookup 99"):
+        scope.explain(99)
+    with pytest.raises(cachescope.NotFoundError, match="no key"):
+        scope.explain("fnothere")
+    with pytest.raises(cachescope.NotFoundError, match="begins"):
+        scope.hash_details("f")
+
+
+def test_hit_rates_by_run_and_cache_add_up(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "config_flip") / "trace")
+    total = scope.hit_rates().iloc[0]
+    by_run = scope.hit_rates(by=["run", "cache"])
+    assert by_run["lookups"].sum() == total["lookups"] == 6
+    assert by_run["hits"].sum() == total["hits"] == 2
+    fx = by_run[by_run["cache"] == "fxgraph"].set_index("run")
+    assert fx["hit_rate"].tolist() == [0.0, 0.0, 1.0]
+    # torch's own measure: what the hit saved is what the first compile took.
+    assert fx["time_saved_ns"].loc[2] == fx["time_lost_ns"].loc[0]
+    assert total["time_hit_rate"] == pytest.approx(
+        fx["time_saved_ns"].loc[2] / (fx["time_saved_ns"].loc[2] + fx["time_lost_ns"].sum())
+    )
+    with pytest.raises(cachescope.NotFoundError):
+        scope.hit_rates(by=["nothing"])
+
+
+def test_html_escapes_what_logs_hold(recording: Recording, tmp_path: Path) -> None:
+    trace = next(iter((recording("2.13.0", "bypass_custom_pass") / "trace").iterdir()))
+    hostile = b"<script>alert(1)</script>\\u001b[31m"
+    data = trace.read_bytes().replace(b"Unsupported post grad custom pass", hostile)
+    (tmp_path / "t.log").write_bytes(data)
+    scope = cachescope.read(tmp_path / "t.log")
+    for html in (scope._repr_html_(), scope.explain()._repr_html_()):
+        if "alert" in html:
+            assert "<script>" not in html
+    assert "\x1b" not in repr(scope) + repr(scope.explain())
+
+
+@pytest.mark.parametrize("make", ["missing", "empty", "binary", "unreadable_glob"])
+def test_a_source_that_is_nothing_raises_one_line(make: str, tmp_path: Path) -> None:
+    path = tmp_path / make
+    if make == "empty":
+        path.mkdir()
+    elif make == "binary":
+        path.write_bytes(bytes(range(256)) * 100)
+    elif make == "unreadable_glob":
+        path = tmp_path / "*.nothing"
+    with pytest.raises(cachescope.SourceError) as caught:
+        cachescope.read(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_globs_and_directories_read_the_same(recording: Recording) -> None:
+    folder = recording("2.13.0", "config_flip")
+    whole = cachescope.read(folder / "trace")
+    pd.testing.assert_frame_equal(cachescope.read(folder / "trace" / "*.log").lookups, whole.lookups)
+    pd.testing.assert_frame_equal(cachescope.read(folder / "trace", folder / "trace").lookups, whole.lookups)
+
+
+def test_reading_writes_nothing_into_a_cache(recording: Recording) -> None:
+    cache = recording("2.13.0", "training") / "cache"
+    before = {p: p.stat().st_mtime_ns for p in [cache, *cache.rglob("*")]}
+    cachescope.read(cache).explain if len(cachescope.read(cache).lookups) else repr(cachescope.read(cache))
+    assert {p: p.stat().st_mtime_ns for p in [cache, *cache.rglob("*")]} == before
