@@ -108,6 +108,11 @@ def inferred_guard_misses(
             if may_have_guards and _is_there(row, stored, of_key[key]):
                 found[row.lookup] = None
         seen[key].append(row)
+    # Through 2.7 an AOTAutograd entry had no guards of its own: those of its graphs failed.
+    for row in lookups:
+        failed = [g for g in timeline.graphs_of(row) if g.outcome == "guard_miss" or g.lookup in found]
+        if failed and row.outcome == "full_miss" and row.status_detailed is None:
+            found[row.lookup] = None
     return list(found)
 
 

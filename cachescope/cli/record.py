@@ -1,6 +1,89 @@
-"""Stub record."""
+"""Run a command with torch's cache logs on, then explain its lookups against the runs recorded before.
+
+    cachescope record -- python train.py
+
+The command keeps the terminal and its exit status. Its trace and log go into a new folder of FOLDER; the
+DEBUG records of the two cache loggers go there only, and not to the terminal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cachescope.capture.recording import Recorded
+    from cachescope.scope import Scope
 
 
-def add_arguments(p): ...
-def run(a):
-    return 0
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_output_arguments
+
+    parser.add_argument(
+        "-o", "--output", default="cachescope-runs", metavar="FOLDER", help="where the runs are kept (cachescope-runs)"
+    )
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run")
+    add_output_arguments(parser)
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it, then explain."""
+    from cachescope.capture.recording import CommandNotFoundError, record
+
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not command:
+        args.usage_error("give the command to run after --")
+    for name in ("TORCH_TRACE", "TORCH_LOGS_OUT"):
+        if os.environ.get(name):
+            _say(f"{name} is set; for this run it points into {args.output}")
+    try:
+        recorded = record(command, args.output)
+    except CommandNotFoundError as error:
+        _say(str(error))
+        return error.status
+    ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
+    _say(f"recorded in {recorded.folder} (exit status {recorded.exit_status}{ended})")
+    _explain(args, recorded)
+    return recorded.exit_status
+
+
+def _explain(args: argparse.Namespace, recorded: Recorded) -> None:
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.errors import SourceError
+    from cachescope.report.as_json import explain_object
+    from cachescope.report.terminal import Line, answer_lines, run_lines
+
+    try:
+        scope = read_scope([args.output])
+    except SourceError:
+        _say("nothing was recorded: the command ran no torch.compile")
+        return
+    runs = _runs_below(scope, str(recorded.folder))
+    redaction = redaction_of(args, scope, [args.output])
+    if args.json:
+        about = {"folder": str(recorded.folder), "runs": sorted(runs), "exit_status": recorded.exit_status}
+        write_json({**explain_object(scope), "recorded": about}, redaction)
+        return
+    earlier = f"compared with what was recorded before: cachescope explain {args.output} shows all of it"
+    lines = [*run_lines(scope, runs), *answer_lines(scope, runs), Line(earlier, style="dim")]
+    write_lines(lines, redaction)
+
+
+def _runs_below(scope: Scope, folder: str) -> set[int]:
+    place = os.path.join(os.path.realpath(folder), "")
+    return {
+        row["run"]
+        for row in scope.facts.runs.values()
+        if any(os.path.realpath(source).startswith(place) for source in row["sources"])
+    }
+
+
+def _say(text: str) -> None:
+    from cachescope.report.text import harmless
+
+    print(harmless(f"cachescope: {text}"), file=sys.stderr, flush=True)

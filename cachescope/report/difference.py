@@ -80,7 +80,9 @@ def difference(
     new_keys = {(row.cache, row.cache_key) for row in after}
     old = [row for row in before if (row.cache, row.cache_key) not in new_keys]
     new = [row for row in after if (row.cache, row.cache_key) not in old_keys]
-    pairs = list(_pairs(scope, old, new, before, after))
+    # Two keys that were asked for by name are compared, whatever their graphs.
+    by_name = len(before) == len(after) == len(old) == 1
+    pairs = [(old[0], new[0])] if by_name else list(_pairs(scope, old, new, before, after))
     paired = {row.lookup for pair in pairs for row in pair}
     groups: dict[object, tuple[tuple[FieldChange, ...], list[Pair]]] = {}
     unknown = []
@@ -150,11 +152,13 @@ def difference_lines(found: Difference) -> list[Line]:
     lines = [Line(", ".join(counts), style="bold")]
     lines += [Line(f"before: {harmless(found.before)}", 3), Line(f"after:  {harmless(found.after)}", 3)]
     for number, (changes, pairs) in enumerate(found.groups, 1):
-        title = changes[0].field if len(changes) == 1 else plural(len(changes), "field")
+        shown = list(change_lines(changes, 3, fields=40, diff_lines=40))
+        title = plural(len(changes), "field")
         if not changes:
             title = "no recorded field differs: the pickled whole differs where the list cannot show it"
-        lines += [Line(), Line(f"{number}  {harmless(title)}", style="bold", right=plural(len(pairs), "key"))]
-        lines += change_lines(changes, 3, fields=40, diff_lines=40)
+        elif len(changes) == 1:
+            title = shown.pop(0).text
+        lines += [Line(), Line(f"{number}  {title}", style="bold", right=plural(len(pairs), "key")), *shown]
         lines += [Line(_pair_text(pair), 3, "dim") for pair in pairs[:_PAIRS_SHOWN]]
         if len(pairs) > _PAIRS_SHOWN:
             lines.append(Line(f"and {plural(len(pairs) - _PAIRS_SHOWN, 'more key')}", 3, "dim"))

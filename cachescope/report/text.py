@@ -70,7 +70,9 @@ def _nothing_looked_up(facts: Facts) -> str:
         return (
             f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {size / 1e6:.1f} MB"
         )
-    return f"no lookups and no entries; {plural(facts.contexts, 'context')}"
+    if facts.contexts:
+        return f"no lookups and no entries; {plural(facts.contexts, 'context')}"
+    return "nothing was looked up: the cache loggers or the caches were off, or nothing was compiled"
 
 
 def cause_rows(scope: Scope) -> list[Row]:

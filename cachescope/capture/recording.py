@@ -1,0 +1,205 @@
+"""Runs a command with torch's cache logs switched on, each run in a folder of its own.
+
+The command keeps its standard input and output. Its standard error passes through `RecordFilter`: over a
+pseudo terminal where ours is a terminal, so that progress bars still know, and over a pipe elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from cachescope.capture.stderr_pump import StderrPump
+from cachescope.errors import CachescopeError
+from cachescope.terms import LOGGERS
+
+LOG_NAME: Final = "torch.log"
+MANIFEST: Final = "run.json"
+_STDERR: Final = 2
+_SECRET: Final = re.compile(r"(token|secret|passw|credential|api[-_]?key)", re.IGNORECASE)
+
+
+class CommandNotFoundError(CachescopeError):
+    """A command that cannot be started.
+
+    Attributes
+    ----------
+    status : int
+        What a shell would give: 127 where there is none, 126 where it may not be run.
+    """
+
+    def __init__(self, command: str, status: int) -> None:
+        why = "command not found" if status == 127 else "cannot be run: permission denied"
+        super().__init__(f"{command}: {why}")
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One recorded run.
+
+    Attributes
+    ----------
+    folder : Path
+        Where its trace, its log and ``run.json`` are.
+    exit_status : int
+        That of the command; 128 + n where signal n ended it.
+    """
+
+    folder: Path
+    exit_status: int
+
+    @property
+    def ended_by(self) -> str | None:
+        """The signal that ended the command."""
+        with suppress(ValueError):
+            return signal.Signals(self.exit_status - 128).name if self.exit_status > 128 else None
+        return None
+
+
+def record(command: Sequence[str], folder: str | os.PathLike[str]) -> Recorded:
+    """Run a command and record what torch's caches do in it.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+    folder : path-like
+        The run gets a new folder in it.
+
+    Raises
+    ------
+    CommandNotFoundError
+        If there is no such program.
+    CachescopeError
+        If the folder cannot be made.
+
+    Notes
+    -----
+    Sets ``TORCH_TRACE``, ``TORCH_LOGS`` and ``TORCH_LOGS_OUT`` (torch/_logging/_internal.py, `_init_logs`, 2.5
+    to 2.15). Several processes append whole records to the one log file.
+    """
+    program = command[0]
+    if shutil.which(program) is None:
+        raise CommandNotFoundError(program, 126 if os.path.isfile(program) else 127)
+    run_folder = _new_folder(Path(folder))
+    about: dict[str, Any] = {
+        "cachescope_run": 1,
+        "command": _without_secrets(command),
+        "start_time": datetime.now(UTC).isoformat(),
+    }
+    _write_manifest(run_folder, about)
+    status = _run(command, child_environment(os.environ, run_folder.absolute()))
+    _write_manifest(run_folder, about | {"end_time": datetime.now(UTC).isoformat(), "exit_status": status})
+    return Recorded(run_folder, status)
+
+
+def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:
+    """The environment of the command: `base`, and what makes torch write everything into `run_folder`."""
+    loggers = ",".join(part for part in (base.get("TORCH_LOGS", ""), LOGGERS) if part.strip())
+    changed = {
+        **base,
+        "TORCH_TRACE": str(run_folder),
+        "TORCH_LOGS": loggers,
+        "TORCH_LOGS_OUT": str(run_folder / LOG_NAME),
+    }
+    # In another format the lines of a record cannot be told from those of the program.
+    changed.pop("TORCH_LOGS_FORMAT", None)
+    return changed
+
+
+def _new_folder(folder: Path) -> Path:
+    name = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for attempt in range(1, 1000):
+            path = folder / (name if attempt == 1 else f"{name}-{attempt}")
+            with suppress(FileExistsError):
+                path.mkdir()
+                return path
+    except OSError as error:
+        raise CachescopeError(f"{folder}: cannot make a folder for the run: {error.strerror}") from error
+    raise CachescopeError(f"{folder}: cannot make a folder for the run: a thousand began this second")
+
+
+def _write_manifest(run_folder: Path, about: Mapping[str, Any]) -> None:
+    (run_folder / MANIFEST).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def _without_secrets(command: Sequence[str]) -> list[str]:
+    """The command with the values of options such as ``--hf-token`` left out."""
+    kept, hide_next = [], False
+    for argument in command:
+        name, equals, _ = argument.partition("=")
+        is_secret = _SECRET.search(name) is not None
+        kept.append("…" if hide_next else f"{name}=…" if is_secret and equals else argument)
+        hide_next = is_secret and not equals and argument.startswith("-")
+    return kept
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    pump = StderrPump(_STDERR)
+    try:
+        child = subprocess.Popen(list(command), env=dict(environment), stderr=pump.child_end)
+    except OSError as error:
+        pump.close()
+        raise CachescopeError(f"{command[0]}: cannot be started: {error.strerror}") from error
+    with _signals_to(child, pump):
+        pump.start()
+        status = child.wait()
+        pump.finish()
+    return 128 - status if status < 0 else status
+
+
+@contextmanager
+def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[None]:
+    """While the command runs, signals are the command's: it decides whether Ctrl-C ends it."""
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        # Ctrl-C on the terminal reaches the command without us, and must not reach it twice.
+        if number in (signal.SIGINT, signal.SIGQUIT) and _is_in_foreground():
+            return
+        with suppress(ProcessLookupError):
+            child.send_signal(number)
+
+    def resized(number: int, frame: FrameType | None) -> None:
+        pump.copy_size()
+        with suppress(ProcessLookupError):
+            child.send_signal(number)
+
+    handlers = {signal.SIGINT: pass_on, signal.SIGQUIT: pass_on, signal.SIGTERM: pass_on, signal.SIGHUP: pass_on}
+    before = {}
+    for number, handler in {**handlers, signal.SIGWINCH: resized}.items():
+        # Under nohup a signal is ignored, and stays so.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _is_in_foreground() -> bool:
+    """Whether a terminal would send Ctrl-C to this process and its command alike."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
