@@ -103,6 +103,14 @@ SCENARIOS: dict[str, list[Run]] = {
     "four_graphs_fx": [FOUR_FX, [*HIT_FX, *changed_fx("gm"), *HIT_FX, *HIT_FX], HIT_FX * 4],
     "new_graph": [FOUR, [*HIT, *COLD, *HIT, *HIT, *HIT]],
     "new_graph_fx": [FOUR_FX, [*HIT_FX, *COLD_FX, *HIT_FX, *HIT_FX, *HIT_FX]],
+    "tour": [
+        FOUR,
+        HIT * 4,
+        [*HIT, *changed("gm"), *HIT, *HIT],
+        changed(FUSION) * 4,
+        HIT * 4,
+        changed("cpp_runtime_thread_count") * 4,
+    ],
     "training": [
         COLD_TRAINING,
         HIT_TRAINING,

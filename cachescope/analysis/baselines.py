@@ -18,6 +18,7 @@ from cachescope.details import HashDetails
 
 # Runs that are tried, from the latest back, for a graph that this one may have replaced.
 _RUNS_ALIGNED: Final = 16
+_NEARER_TRIED: Final = 32
 # An entry has no place in a run: only the code can tell that it is an earlier form of the graph.
 _LIKE_ENOUGH: Final = 0.75
 
@@ -85,6 +86,21 @@ class Baselines:
         if same:
             return self._prefer(row, same)
         return self._replaced(row)
+
+    def nearer(self, row: LookupRow, baseline: Candidate) -> tuple[Candidate, tuple[str, ...]] | None:
+        """A key of the same graph that differs in some of the fields only; None where there is none.
+
+        The run before is what a person thinks of; the nearest key is what the cache could have used.
+        """
+        changed = set(self._changed(baseline, row))
+        best: tuple[Candidate, tuple[str, ...]] | None = None
+        for candidate in self._same_graph[row.cache, row.direction, row.gm if row.gm is not None else -1][
+            -_NEARER_TRIED:
+        ]:
+            fields = self._changed(candidate, row)
+            if 0 < len(fields) < (len(best[1]) if best else len(changed)) and changed.issuperset(fields):
+                best = candidate, fields
+        return best
 
     def _with_key(self, row: LookupRow) -> Candidate | None:
         candidates: list[Candidate] = [

@@ -209,7 +209,11 @@ class _Judge:
     def _what_changed(self, baseline: Candidate, row: LookupRow, changed: tuple[str, ...]) -> str:
         graph = "another graph in the same place" if "gm" in changed else "the same graph"
         if len(changed) > 1:
-            return f"{graph}, and {len(changed)} fields of the key differ: {_fields(changed)}"
+            text = f"{graph}, and {len(changed)} fields of the key differ: {_fields(changed)}"
+            nearer = self._baselines.nearer(row, baseline)
+            if nearer is not None and isinstance(nearer[0], LookupRow):
+                text += f" (compared with run {nearer[0].run} only {_fields(nearer[1])})"
+            return text
         assert baseline.detail_set is not None and row.detail_set is not None
         before = self._details.detail(baseline.detail_set, changed[0])
         after = self._details.detail(row.detail_set, changed[0])

@@ -178,7 +178,12 @@ def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[No
         with suppress(ProcessLookupError):
             child.send_signal(number)
 
-    handlers = {signal.SIGINT: pass_on, signal.SIGQUIT: pass_on, signal.SIGTERM: pass_on, signal.SIGHUP: pass_on}
+    handlers = {
+        signal.SIGINT: pass_on,
+        signal.SIGQUIT: pass_on,
+        signal.SIGTERM: pass_on,
+        signal.SIGHUP: pass_on,
+    }
     before = {}
     for number, handler in {**handlers, signal.SIGWINCH: resized}.items():
         # Under nohup a signal is ignored, and stays so.

@@ -76,7 +76,9 @@ class StderrPump:
     def _carry(self) -> None:
         deadline = None
         while True:
-            ready, _, _ = select.select([self._source], [], [], _HOLD_S if self._filter.is_holding else _POLL_S)
+            ready, _, _ = select.select(
+                [self._source], [], [], _HOLD_S if self._filter.is_holding else _POLL_S
+            )
             if ready:
                 data = self._read()
                 if not data:

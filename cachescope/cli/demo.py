@@ -19,7 +19,8 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_scope, redaction_of
     from cachescope.report.as_json import explain_object
-    from cachescope.report.terminal import Line, answer_lines
+    from cachescope.report.layout import Line
+    from cachescope.report.terminal import answer_lines
     from cachescope.samples import sample, sample_names
 
     printed = {}

@@ -37,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_scope, redaction_of
     from cachescope.report.as_json import frame_rows
-    from cachescope.report.difference import difference, difference_lines, difference_object
+    from cachescope.report.difference import difference
+    from cachescope.report.difference_forms import difference_lines, difference_object
     from cachescope.report.terminal import problem_lines
 
     names = (args.before, args.after)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.report.as_json import json_text
-from cachescope.report.terminal import Line, laid_out
+from cachescope.report.layout import Line, laid_out
 
 if TYPE_CHECKING:
     from cachescope.cli.sources import Redaction

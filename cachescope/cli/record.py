@@ -23,7 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from cachescope.cli.sources import add_output_arguments
 
     parser.add_argument(
-        "-o", "--output", default="cachescope-runs", metavar="FOLDER", help="where the runs are kept (cachescope-runs)"
+        "-o",
+        "--output",
+        default="cachescope-runs",
+        metavar="FOLDER",
+        help="where the runs are kept (cachescope-runs)",
     )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run")
     add_output_arguments(parser)
@@ -56,7 +60,8 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> None:
     from cachescope.cli.sources import read_scope, redaction_of
     from cachescope.errors import SourceError
     from cachescope.report.as_json import explain_object
-    from cachescope.report.terminal import Line, answer_lines, run_lines
+    from cachescope.report.layout import Line
+    from cachescope.report.terminal import answer_lines, run_lines
 
     try:
         scope = read_scope([args.output])

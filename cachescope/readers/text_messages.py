@@ -90,7 +90,7 @@ class MessageReader:
         self._unresolved: list[Lookup] = []
         self._segments: Counter[str | None] = Counter()
         self._guards: dict[str, str] = {}
-        self._load_error: tuple[str, str] | None = None
+        self._load_error: str | None = None
 
     def read(self, message: Message) -> None:
         """Take in one message; one that says nothing about a cache only tells the time."""
@@ -111,8 +111,7 @@ class MessageReader:
         elif match := _POST_LOAD_GUARDS.match(text):
             self._note_guards(match)
         elif match := _UNABLE.match(text):
-            cache = AOTAUTOGRAD if "AOTAutograd" in match["which"] else FXGRAPH
-            self._load_error = (cache, match["error"] or message.lines[-1])
+            self._load_error = match["error"] or message.lines[-1]
         elif match := _WRITING.match(text):
             self._note_entry(match["path"], message)
 
@@ -184,9 +183,8 @@ class MessageReader:
             lookup.outcome = "hit"
         elif guards is not None:
             lookup.outcome, lookup.guards_expr = "guard_miss", guards
-        if self._load_error is not None and self._load_error[0] == cache:
-            lookup.load_error = self._load_error[1]
-            self._load_error = None
+        # Damaged entries of both caches are told in the same words; the next outcome says whose it was.
+        lookup.load_error, self._load_error = self._load_error, None
 
     def _read_bypass(self, match: re.Match[str], message: Message) -> None:
         is_fx = match["which"].startswith("FX")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
 from cachescope.report.facts import Row
-from cachescope.report.terminal import Line, problem_lines
+from cachescope.report.layout import Line
+from cachescope.report.terminal import problem_lines
 from cachescope.report.text import duration, harmless, plural
 
 if TYPE_CHECKING:

@@ -37,11 +37,26 @@ _BUS: Final = re.compile(
 )
 # Names of accounts that name nobody, and that are words of the output besides.
 _NOBODY: Final = frozenset(
-    "root user users ubuntu admin runner torch python test docker home data work jovyan default main".split()
+    {
+        "root",
+        "user",
+        "users",
+        "ubuntu",
+        "admin",
+        "runner",
+        "torch",
+        "python",
+        "test",
+        "docker",
+        "home",
+        "data",
+    }
+    | {"work", "jovyan", "default", "main"}
 )
 # Values under these keys are torch's own names and keys of a cache.
 _KEPT: Final = frozenset(
-    "changed fields field cache cache_key code_key fx_keys verdict outcome cachescope torch_version".split()
+    {"changed", "fields", "field", "cache", "cache_key", "code_key", "fx_keys", "verdict", "outcome"}
+    | {"cachescope", "torch_version"}
 )
 
 
@@ -54,7 +69,7 @@ class Identities:
     users: Collection[str] = ()
 
 
-def redact(value: Any, known: Identities = Identities()) -> Any:  # noqa: B008 - frozen
+def redact(value: Any, known: Identities = Identities()) -> Any:
     """The same value with a stand-in for every path, host, user, uuid and bus id in its texts.
 
     Parameters

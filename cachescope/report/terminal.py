@@ -1,17 +1,13 @@
-"""What the command line shows: a scope as lines of text, and lines laid out for a width.
-
-The lines are plain data, so that tests and `--redact` work on them before anything is wrapped or coloured.
-"""
+"""What the command line shows of a scope: the answer first, then the causes by time lost, one block each."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, short
 from cachescope.report.facts import Row
+from cachescope.report.layout import Line
 from cachescope.report.text import (
     baseline_name,
     duration,
@@ -33,27 +29,6 @@ _FIELDS_SHOWN: Final = 8
 _DIFF_LINES: Final = 12
 _PROBLEMS_SHOWN: Final = 3
 _ADVICE_ROWS: Final = 4
-_NARROWEST: Final = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line before it is wrapped.
-
-    `right` stands at the right edge, `rows` is the most that wrapping may make of it (0: any number), and a
-    `verbatim` line is cut, not wrapped.
-    """
-
-    text: str = ""
-    indent: int = 0
-    style: str = ""
-    right: str = ""
-    rows: int = 0
-    verbatim: bool = False
-
-    def with_texts(self, text: str, right: str) -> Line:
-        """The same line with other texts."""
-        return replace(self, text=text, right=right)
 
 
 def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 10) -> list[Line]:
@@ -76,8 +51,18 @@ def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 
         misses_left = sum(len(misses) for _, misses in rest)
         more = f"… and {plural(len(rest), 'more cause')} of {plural(misses_left, 'miss', 'misses')}"
         lines += [Line(), Line(f"{more}: --causes {len(causes)} shows all", style="dim")]
-    lines += [Line(), Line(footer(scope), style="dim")]
+    left_over = footer(scope) if runs is None else _footer_of_runs(scope, runs)
+    lines += [Line(), Line(left_over, style="dim")]
     return lines + list(problem_lines(scope))
+
+
+def _footer_of_runs(scope: Scope, runs: Collection[int]) -> str:
+    facts = scope.facts
+    mine = [miss for miss in facts.misses.values() if facts.lookups[miss["lookup"]]["run"] in runs]
+    first = sum(miss["verdict"] == "first_lookup" for miss in mine)
+    unexplained = sum(miss["verdict"] in ("details_not_recorded", "no_detail_differs") for miss in mine)
+    parts = [f"first lookups: {plural(first, 'miss', 'misses')}"] if first else []
+    return "    ".join([*parts, f"not explained: {unexplained}", f"problems: {len(facts.problems)}"])
 
 
 def run_lines(scope: Scope, runs: Collection[int]) -> list[Line]:
@@ -227,34 +212,3 @@ def _sameness(cause: Row) -> str:
 def _some(texts: Sequence[str], most: int, between: str) -> str:
     shown = between.join(harmless(text) for text in texts[:most])
     return shown + (f" and {len(texts) - most} more" if len(texts) > most else "")
-
-
-def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
-    """The lines wrapped to a width, each with its style."""
-    for line in lines:
-        pad = " " * line.indent
-        room = max(width - line.indent, _NARROWEST)
-        if line.verbatim:
-            yield (pad + _cut(line.text, room)).rstrip(), line.style
-            continue
-        if line.right:
-            room = max(room - len(line.right) - 2, _NARROWEST)
-        hang = "   " if line.right else ""
-        wrapped = textwrap.wrap(
-            line.text,
-            room,
-            subsequent_indent=hang,
-            break_on_hyphens=False,
-            max_lines=line.rows or None,
-            placeholder=" …",
-        ) or [""]
-        if line.right:
-            wrapped[0] = f"{wrapped[0]:<{room}}  {line.right}"
-        for text in wrapped:
-            yield (pad + text).rstrip(), line.style
-
-
-def _cut(code: str, width: int) -> str:
-    """A line of code cut at a width, its inner spaces kept."""
-    code = code.expandtabs(4)
-    return code if len(code) <= width else code[: width - 1] + "…"

@@ -285,6 +285,16 @@ MAIN_VERSION: tuple[Scenario, ...] = (
     damaged("aot_entry_truncated", "truncate", "aotautograd"),
     FOUR_GRAPHS,
     NEW_GRAPH,
+    scenario(
+        "tour",
+        "one program over six runs: made, warm, a function edited, an option, back, fewer threads",
+        step("made", "empty cache directory", *functions(*FOUR)),
+        step("warm", "nothing", *functions(*FOUR)),
+        step("edited", "relu -> tanh in the second function", *functions(FOUR[0], "gated_tanh", *FOUR[2:])),
+        step("option", "edit undone, options epilogue_fusion=False", *functions(*FOUR), *EPILOGUE_OFF),
+        step("back", "option back to its default", *functions(*FOUR)),
+        step("one_thread", "OMP_NUM_THREADS=1", *functions(*FOUR), environment={"OMP_NUM_THREADS": "1"}),
+    ),
     four_processes("four_processes", "four processes at once, twice", {}, ()),
     four_processes(
         "four_ranks",

@@ -1,0 +1,64 @@
+"""Lines of text, and how they are laid out for a width.
+
+Lines are plain data, so that tests and `--redact` work on them before anything is wrapped or coloured.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+_NARROWEST: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line before it is wrapped.
+
+    `right` stands at the right edge, `rows` is the most that wrapping may make of it (0: any number), and a
+    `verbatim` line is cut, not wrapped.
+    """
+
+    text: str = ""
+    indent: int = 0
+    style: str = ""
+    right: str = ""
+    rows: int = 0
+    verbatim: bool = False
+
+    def with_texts(self, text: str, right: str) -> Line:
+        """The same line with other texts."""
+        return replace(self, text=text, right=right)
+
+
+def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
+    """The lines wrapped to a width, each with its style."""
+    for line in lines:
+        pad = " " * line.indent
+        room = max(width - line.indent, _NARROWEST)
+        if line.verbatim:
+            yield (pad + _cut(line.text, room)).rstrip(), line.style
+            continue
+        if line.right:
+            room = max(room - len(line.right) - 2, _NARROWEST)
+        hang = "   " if line.right else ""
+        wrapped = textwrap.wrap(
+            line.text,
+            room,
+            subsequent_indent=hang,
+            break_on_hyphens=False,
+            max_lines=line.rows or None,
+            placeholder=" …",
+        ) or [""]
+        if line.right:
+            wrapped[0] = f"{wrapped[0]:<{room}}  {line.right}"
+        for text in wrapped:
+            yield (pad + text).rstrip(), line.style
+
+
+def _cut(code: str, width: int) -> str:
+    """A line of code cut at a width, its inner spaces kept."""
+    code = code.expandtabs(4)
+    return code if len(code) <= width else code[: width - 1] + "…"

@@ -1,0 +1,28 @@
+"""``cachescope capture``: a snapshot as JSON, and one line where there is no torch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.mark.torch
+def test_a_snapshot_is_printed_or_written(run: Run, cache_root: Path, tmp_path: Path) -> None:
+    printed = json.loads(run("capture").out)
+    assert printed["cachescope_snapshot"] == 1
+    done = run("capture", "-o", tmp_path / "snapshot.json")
+    assert (done.status, done.out) == (0, "")
+    assert json.loads((tmp_path / "snapshot.json").read_text())["context"] == printed["context"]
+
+
+def test_without_torch_it_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    done = run("capture")
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith("cachescope: torch is")
+    assert done.err.count("\n") == 1

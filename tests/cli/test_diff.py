@@ -1,0 +1,85 @@
+"""``cachescope diff``: runs, directories, keys and lookups."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.conftest import Run
+from tests.conftest import Recording
+
+FIELD = "inductor_config[epilogue_fusion]"
+
+
+def test_two_logs_differ_in_one_field_of_both_caches(run: Run, recording: Recording) -> None:
+    text = recording("2.13.0", "config_flip") / "text"
+    paths = (text / "00_cold.log", text / "01_epilogue_fusion_off.log")
+    assert f"1  {FIELD}   True -> False" in run("diff", *paths).out
+    (difference,) = json.loads(run("diff", *paths, "--json").out)["differences"]
+    assert difference["fields"] == [FIELD]
+    assert [pair["after"]["cache"] for pair in difference["keys"]] == ["aotautograd", "fxgraph"]
+
+
+def test_equal_runs_have_equal_keys_and_no_differences(run: Run, recording: Recording) -> None:
+    text = recording("2.13.0", "config_flip") / "text"
+    printed = json.loads(run("diff", text / "00_cold.log", text / "02_back.log", "--json").out)
+    assert printed["equal"] == 2
+    assert printed["differences"] == printed["only_before"] == printed["only_after"] == []
+
+
+def test_the_changed_graph_is_paired_with_the_one_it_replaced(run: Run, recording: Recording) -> None:
+    printed = json.loads(run("diff", "run:0", "run:1", recording("2.13.0", "four_graphs"), "--json").out)
+    assert printed["equal"] == 6
+    (difference,) = printed["differences"]
+    assert difference["fields"] == ["gm"]
+    assert {pair["before"]["compile_id"] for pair in difference["keys"]} == {"1/0"}
+
+
+def test_a_new_graph_is_only_after(run: Run, recording: Recording) -> None:
+    printed = json.loads(run("diff", "run:0", "run:1", recording("2.13.0", "new_graph"), "--json").out)
+    assert printed["equal"] == 8
+    assert printed["differences"] == []
+    assert [row["cache"] for row in printed["only_after"]] == ["aotautograd", "fxgraph"]
+
+
+def test_swapping_the_sides_swaps_the_values(run: Run, recording: Recording) -> None:
+    text = recording("2.13.0", "combined") / "text"
+    a, b = sorted(text.iterdir())
+    there = json.loads(run("diff", a, b, "--json").out)["differences"]
+    back = json.loads(run("diff", b, a, "--json").out)["differences"]
+    for one, other in zip(there, back, strict=True):
+        assert {(c["field"], c["before"], c["after"]) for c in one["changes"]} == {
+            (c["field"], c["after"], c["before"]) for c in other["changes"]
+        }
+
+
+def test_two_keys_by_their_beginnings_and_two_lookups(run: Run, recording: Recording) -> None:
+    flip = recording("2.13.0", "config_flip")
+    for names in (("ft4g", "fhcz"), ("1", "3")):
+        (difference,) = json.loads(run("diff", *names, flip, "--json").out)["differences"]
+        assert difference["fields"] == [FIELD]
+
+
+def test_two_cache_directories_without_logs(run: Run, recording: Recording) -> None:
+    caches = (recording("2.13.0", "config_flip") / "cache", recording("2.13.0", "graph_relu_tanh") / "cache")
+    printed = json.loads(run("diff", *caches, "--json").out)
+    assert printed["equal"] == 2
+    fx = next(d for d in printed["differences"] if d["keys"][0]["after"]["cache"] == "fxgraph")
+    assert "gm" in fx["fields"]
+
+
+def test_what_is_not_there_is_wrong_usage_and_what_cannot_be_read_is_1(
+    run: Run, recording: Recording
+) -> None:
+    flip = recording("2.13.0", "config_flip")
+    assert run("diff", "fzzz", "fhcz", flip).status == 2
+    assert run("diff", "f", "fhcz", flip).status == 2
+    assert run("diff", "run:9", "run:0", flip).status == 2
+    assert run("diff", "99", "1", flip).status == 2
+    assert run("diff", "/no/a", "/no/b").status == 1
+
+
+def test_redact(run: Run, recording: Recording) -> None:
+    text = recording("2.13.0", "config_flip") / "text"
+    done = run("diff", text / "00_cold.log", text / "02_back.log", "--redact")
+    assert "before: <path-1>" in done.out
+    assert str(text) not in done.out

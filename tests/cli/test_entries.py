@@ -1,0 +1,49 @@
+"""``cachescope entries``: what is in a directory, and what is damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cachescope
+from tests.cli.conftest import Run
+from tests.conftest import Recording
+
+
+def test_json_is_the_frame(run: Run, recording: Recording) -> None:
+    cache = recording("2.13.0", "config_flip") / "cache"
+    printed = json.loads(run("entries", cache, "--json").out)
+    assert printed.keys() == {"cachescope", "entries", "problems"}
+    assert printed["cachescope"] == cachescope.__version__
+    assert [entry["cache"] for entry in printed["entries"]].count("fxgraph") == 2
+    assert {"entry", "cache_key", "path", "size_bytes", "modified_time", "status"} <= printed["entries"][
+        0
+    ].keys()
+
+
+def test_the_table_counts_by_cache_and_status(run: Run, recording: Recording) -> None:
+    out = run("entries", recording("2.13.0", "config_flip") / "cache").out
+    assert out.startswith("4 entries of ")
+    assert "ft4g52pb6tzvpozp…" in out
+
+
+def test_damage_is_said_with_its_reason(run: Run, recording: Recording) -> None:
+    out = run("entries", recording("2.13.0", "aot_entry_truncated") / "cache").out
+    assert "1 damaged:" in out
+    assert "truncated" in out
+
+
+def test_the_newest_are_listed_and_the_rest_counted(run: Run, recording: Recording) -> None:
+    out = run("entries", recording("2.13.0", "config_flip") / "cache", "--most", 1).out
+    assert "and 3 older: --most 4 lists all" in out
+
+
+def test_an_empty_directory_is_status_1(run: Run, tmp_path: Path) -> None:
+    assert run("entries", tmp_path).status == 1
+
+
+def test_redact_keeps_the_folders_of_the_cache(run: Run, recording: Recording) -> None:
+    cache = recording("2.13.0", "config_flip") / "cache"
+    printed = json.loads(run("entries", cache, "--json", "--redact").out)
+    assert {entry["path"].split("/")[0] for entry in printed["entries"]} == {"<path-1>"}
+    assert printed["entries"][0]["path"].startswith("<path-1>/fxgraph/")

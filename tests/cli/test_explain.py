@@ -1,0 +1,237 @@
+"""``cachescope explain``: the JSON contract, the terminal form, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from tests.cli.conftest import Run, command, environment, in_pipe, on_screen
+from tests.conftest import Recording
+
+FIELD = "inductor_config[epilogue_fusion]"
+LOOKUP_KEYS = {
+    "lookup", "run", "order", "cache", "cache_key", "compile_id", "is_backward", "outcome", "verdict",
+    "baseline", "changed", "root", "cause", "reason",
+}  # fmt: skip
+
+
+@pytest.fixture
+def flip(recording: Recording) -> Path:
+    return recording("2.13.0", "config_flip")
+
+
+def strict_json(text: str) -> dict[str, object]:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    value = json.loads(text, parse_constant=refuse)
+    assert isinstance(value, dict)
+    return value
+
+
+def test_json_is_the_object_of_the_contract(run: Run, flip: Path) -> None:
+    done = run("explain", "--json", flip / "trace")
+    assert (done.status, done.err) == (0, "")
+    printed = json.loads(done.out)
+    assert printed["cachescope"] == cachescope.__version__
+    assert {"runs", "lookups", "causes", "problems"} <= printed.keys()
+    assert [run["run"] for run in printed["runs"]] == [0, 1, 2]
+    assert all({"source", "sources", "pid", "rank", "torch_version"} <= run.keys() for run in printed["runs"])
+    assert all(run["source"].startswith(str(flip / "trace")) for run in printed["runs"])
+    assert printed["runs"][0]["start_time"] < printed["runs"][1]["start_time"]
+    assert all(LOOKUP_KEYS <= lookup.keys() for lookup in printed["lookups"])
+    assert [lookup["lookup"] for lookup in printed["lookups"]] == list(range(6))
+    missed = printed["lookups"][3]
+    assert missed["cache"] == "fxgraph"
+    assert missed["verdict"] == "key_changed"
+    assert missed["changed"] == [FIELD]
+    assert missed["baseline"] == {"lookup": 1}
+    assert missed["is_backward"] is False
+    assert missed["root"] is False
+    cause = next(cause for cause in printed["causes"] if cause["cause"] == missed["cause"])
+    assert cause["fields"] == [FIELD]
+    assert cause["misses"] == 2
+    assert cause["time_lost_ns"] > 0
+    assert "epilogue_fusion" in cause["advice"]
+    assert cause["changes"][0]["summary"] == "True -> False"
+    assert printed["problems"] == []
+
+
+def test_a_hit_has_no_verdict(run: Run, flip: Path) -> None:
+    lookups = json.loads(run("explain", "--json", flip).out)["lookups"]
+    hit = next(lookup for lookup in lookups if lookup["outcome"] == "hit")
+    assert [hit[name] for name in ("verdict", "baseline", "cause", "root", "reason")] == [None] * 5
+    assert hit["changed"] == []
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    ["four_graphs", "combined", "dynamic_guards", "force_disabled", "bypass_custom_pass", "four_ranks"],
+)
+def test_json_is_strict_and_steers_no_terminal(run: Run, recording: Recording, scenario: str) -> None:
+    done = run("explain", "--json", recording("2.13.0", scenario))
+    assert done.status == 0
+    strict_json(done.out)
+    assert not [c for c in done.out if ord(c) < 32 and c != "\n" or 0x7F <= ord(c) < 0xA0]
+
+
+@pytest.mark.parametrize("version", ["2.10.0", "2.15.0"])
+def test_other_versions_of_torch_give_the_same_answer(run: Run, recording: Recording, version: str) -> None:
+    printed = json.loads(run("explain", "--json", recording(version, "config_flip")).out)
+    assert [c["fields"] for c in printed["causes"] if c["verdict"] == "key_changed"] == [[FIELD]]
+
+
+def test_the_answer_names_field_values_runs_and_baseline(run: Run, flip: Path) -> None:
+    out = run("explain", flip).out
+    assert out.startswith("6 lookups in 3 runs: 2 hit, 4 missed")
+    assert f"1  {FIELD}   True -> False" in out
+    flat = " ".join(out.split())
+    assert "and, because of it, fxgraph" in flat
+    assert "compared with run 0" in flat
+    assert "the same graph; nothing else differs" in flat
+    assert 'options={"epilogue_fusion": …}' in flat
+    assert "first lookups (cold start): 2 misses" in flat
+    assert "problems: 0" in flat
+
+
+def test_a_changed_graph_is_shown_as_a_diff(run: Run, recording: Recording) -> None:
+    out = run("explain", recording("2.13.0", "graph_relu_tanh")).out
+    assert "-    relu = torch.relu(matmul)" in out
+    assert "+    tanh = torch.tanh(matmul)" in out
+
+
+def test_failed_guards_are_shown(run: Run, recording: Recording) -> None:
+    assert "11 <= L['t0']" in run("explain", recording("2.13.0", "dynamic_guards")).out
+
+
+def test_the_changed_part_of_a_tensor_is_shown(run: Run, recording: Recording) -> None:
+    assert "shape [8, 16] -> [12, 16]" in run("explain", recording("2.13.0", "inputs")).out
+
+
+def test_missing_details_come_with_how_to_record_them_once(run: Run, recording: Recording) -> None:
+    out = run("explain", recording("2.13.0", "trace_only")).out
+    assert out.count("cachescope record -- COMMAND") == 1
+    assert "not explained: 1" in out
+
+
+def test_one_key_is_explained_in_full(run: Run, flip: Path) -> None:
+    done = run("explain", flip, "--key", "fhcz3")
+    assert done.out.startswith("lookup 3, run 1")
+    explained = json.loads(run("explain", flip, "--lookup", 3, "--json").out)["explanation"]
+    assert explained["changes"][0]["before"] == "True"
+    assert explained["changes"][0]["after"] == "False"
+
+
+def test_causes_beyond_the_limit_are_counted(run: Run, recording: Recording) -> None:
+    out = run("explain", recording("2.13.0", "inputs"), "--causes", 1).out
+    assert "more cause" in out
+    assert "\n2  " not in out
+
+
+def test_the_baseline_can_be_chosen(run: Run, recording: Recording) -> None:
+    scenario = recording("2.13.0", "three_changes")
+    against_base = json.loads(run("explain", "--json", "--baseline", 0, scenario).out)["lookups"][-1]
+    nearest = json.loads(run("explain", "--json", "--baseline", "nearest", scenario).out)["lookups"][-1]
+    assert FIELD in against_base["changed"]
+    assert FIELD not in nearest["changed"]
+
+
+@pytest.mark.parametrize("baseline", ["7", "fnothing"])
+def test_a_baseline_that_is_not_there_is_wrong_usage(run: Run, flip: Path, baseline: str) -> None:
+    done = run("explain", flip, "--baseline", baseline)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("cachescope: no ")
+
+
+def test_a_missing_path_is_one_line_and_status_1(run: Run) -> None:
+    done = run("explain", "/no/such/place")
+    assert (done.status, done.out) == (1, "")
+    assert done.err == "cachescope: /no/such/place: there is no such file or directory\n"
+
+
+def test_an_empty_directory_is_one_line_and_status_1(run: Run, tmp_path: Path) -> None:
+    done = run("explain", tmp_path)
+    assert done.status == 1
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\x1b[31m" * 500, b"{", b"\x1f\x8b\x08broken"])
+def test_garbage_is_one_line_and_status_1(run: Run, tmp_path: Path, content: bytes) -> None:
+    garbage = tmp_path / "garbage.log"
+    garbage.write_bytes(content)
+    done = run("explain", garbage)
+    assert (done.status, done.out) == (1, "")
+    assert done.err.count("\n") == 1
+    assert "\x1b" not in done.err
+
+
+def test_a_cut_trace_is_read_as_far_as_it_goes_and_noted(run: Run, flip: Path, tmp_path: Path) -> None:
+    whole = next((flip / "trace").iterdir()).read_bytes()
+    (tmp_path / "cut.log").write_bytes(whole[: len(whole) * 2 // 3])
+    done = run("explain", tmp_path)
+    assert done.status == 0
+    assert "problems: 0" not in done.out
+    assert "cut.log" in done.out
+    assert run("explain", "--strict", tmp_path).status == 1
+
+
+@pytest.mark.parametrize(
+    "scenario", ["config_flip", "graph_relu_tanh", "dynamic_guards", "four_graphs", "combined"]
+)
+def test_the_answer_fits_a_screen(recording: Recording, scenario: str) -> None:
+    shown = on_screen(command("explain", recording("2.13.0", scenario)))
+    assert shown.status == 0
+    assert len(shown.rows) <= 23
+    assert max(map(len, shown.rows)) <= 80
+    # The progress bar is gone from the screen, and the cursor is back.
+    assert "lookups in" in shown.rows[0]
+    assert shown.sent.rfind("\x1b[?25h") > shown.sent.rfind("\x1b[?25l")
+
+
+def test_colour_is_for_terminals_without_no_color(flip: Path) -> None:
+    assert "\x1b[1m" in on_screen(command("explain", flip)).sent
+    plain = on_screen(command("explain", flip), env=environment(NO_COLOR="1"))
+    # The bar on standard error still moves; the answer has no codes.
+    assert "\x1b[1m" not in plain.sent
+    piped = in_pipe(command("explain", flip))
+    assert "\x1b" not in piped.stdout + piped.stderr
+    assert piped.stderr == ""
+
+
+def test_markup_and_escapes_in_a_log_are_shown_as_text(run: Run, flip: Path, tmp_path: Path) -> None:
+    text = (flip / "text" / "00_cold.log").read_bytes()
+    (tmp_path / "a.log").write_bytes(text)
+    changed = text.replace(
+        b"inductor_config[epilogue_fusion]: True", b"inductor_config[epilogue_fusion]: [red]\x1b[2Jx"
+    )
+    key, other = b"ft4g52pb6tzvpozph5t6ill7iibdchx5kgihzufdm2p5pdgs7mws", b"f" + b"a" * 51
+    at = changed.index(b"[red]")
+    hash_at = changed.rindex(b"[", 0, at - len(b"inductor_config[epilogue_fusion]: "))
+    changed = changed[: hash_at + 1] + b"b" * 51 + changed[hash_at + 52 :]
+    (tmp_path / "b.log").write_bytes(
+        changed.replace(key, other).replace(b" 5049 ", b" 5050 ").replace(b"15:3", b"16:3")
+    )
+    shown = on_screen(command("explain", tmp_path))
+    assert "\x1b[2J" not in shown.sent
+    assert any("[red]\\x1b[2Jx" in row for row in shown.rows)
+
+
+def test_redact_hides_the_place_in_both_forms(run: Run, flip: Path) -> None:
+    for form in ([], ["--json"]):
+        done = run("explain", flip, "--redact", *form)
+        assert done.status == 0
+        assert str(flip) not in done.out
+        assert "/tmp/" not in done.out
+        assert FIELD in done.out
+    printed = json.loads(done.out)
+    assert printed["runs"][0]["source"].startswith("<path-")
+    assert len({run["cache_dir"] for run in printed["runs"]}) == 1
+
+
+def test_redact_in_a_miss_of_another_directory(run: Run, recording: Recording) -> None:
+    scenario = recording("2.13.0", "other_directory")
+    assert "/cachescope-recording/" in run("explain", scenario).out
+    assert "cachescope-recording" not in run("explain", scenario, "--redact").out

@@ -1,0 +1,103 @@
+"""The command line as a whole: help, wrong usage, interrupts and closed pipes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope import cli
+from cachescope.cli import COMMANDS
+from tests.cli.conftest import Run, command, environment, in_pipe
+from tests.conftest import Recording
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(run: Run, name: str) -> None:
+    done = run(name, "--help")
+    assert done.status == 0
+    assert f"usage: cachescope {name}" in done.out
+
+
+def test_help_lists_every_command_and_loads_nothing_heavy() -> None:
+    code = "import sys; from cachescope.cli import main; main(['--help']); print(sorted({'torch', 'rich', 'plotly'} & set(sys.modules)))"
+    done = in_pipe([*command()[:1], "-c", code])
+    assert all(f"\n    {name} " in done.stdout for name in COMMANDS)
+    assert done.stdout.endswith("[]\n")
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").out == f"cachescope {cachescope.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("explain",), ("explode",), ("explain", "x", "--no-such"), ("record",)]
+)
+def test_wrong_usage_is_status_2(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run(*arguments).status == 2
+
+
+def test_an_interrupt_is_130_without_a_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cachescope.cli.sources.read", interrupted)
+    done = run("explain", "x")
+    assert (done.status, done.out, done.err) == (130, "", "")
+
+
+def test_an_interrupt_of_a_real_process(tmp_path: Path) -> None:
+    fifo = tmp_path / "pipe.log"
+    code = (
+        "import os, sys; from cachescope import cli, readers; import cachescope.cli.sources as s\n"
+        "def wait(*a, **k): print('ready', flush=True); sys.stdin.read()\n"
+        "s.read = wait\n"
+        f"sys.exit(cli.main(['explain', {str(fifo)!r}]))"
+    )
+    process = subprocess.Popen(
+        [*command()[:1], "-c", code],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "")
+
+
+def test_a_closed_pipe_is_quiet(recording: Recording) -> None:
+    process = subprocess.Popen(
+        command("explain", recording("2.13.0", "four_graphs"), "--json"),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stderr:
+        assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 141
+
+
+def test_an_ascii_terminal_gets_what_it_can_show(recording: Recording) -> None:
+    env = {**environment(), "PYTHONIOENCODING": "ascii"}
+    for form in ([], ["--json"]):
+        done = subprocess.run(
+            command("explain", recording("2.13.0", "config_flip"), *form),
+            env=env, capture_output=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.isascii()
+
+
+def test_commands_are_small_modules() -> None:
+    folder = Path(cli.__file__).parent
+    assert all(len((folder / f"{name}.py").read_text().splitlines()) <= 150 for name in COMMANDS)
