@@ -93,9 +93,8 @@ def _graph_change(field: str, before: str, after: str) -> FieldChange:
     lines = diff.split("\n")[2:]
     gone = sum(line.startswith("-") for line in lines)
     added = sum(line.startswith("+") for line in lines)
-    return FieldChange(
-        field, "graph", before, after, f"{gone} lines -> {added} lines of graph code", diff=diff
-    )
+    summary = f"{gone} lines of the graph's code gone, {added} new"
+    return FieldChange(field, "graph", before, after, summary, diff=diff)
 
 
 def _tensor_parts(text: str) -> dict[str, str]:

@@ -49,7 +49,7 @@ def side_of_runs(scope: Scope, runs: Iterable[int], roots: Iterable[str]) -> lis
     details = scope._tables.hash_details
     wanted, places = set(runs), tuple(roots)
     rows = [row for row in lookup_rows(scope.lookups, details) if row.run in wanted]
-    for entry in entry_rows(scope.entries, details):
+    for entry in sorted(entry_rows(scope.entries, details), key=lambda entry: entry.modified_time or 0):
         if entry.path.startswith(places) and entry.status == "ok":
             known: dict[str, Any] = {
                 name: getattr(entry, name, None) for name in (f.name for f in fields(LookupRow))
@@ -107,21 +107,28 @@ def _pairs(
     after: Sequence[LookupRow],
 ) -> Iterator[Pair]:
     aligner = GraphAligner(scope._tables.hash_details)
-    free = {row.lookup: row for row in old}
     for kind, rows in _by_kind(new).items():
-        # Aligned with all keys of both sides: the equal ones hold the others in place.
+        free = {row.lookup: row for row in _by_kind(old)[kind]}
+        # Aligned with all keys of both sides first: the equal ones hold the others in place.
         partners = aligner.partners(_by_kind(before)[kind], _by_kind(after)[kind])
+        alone = []
         for row in rows:
-            same = [a for a in free.values() if _kind(a) == kind and a.gm is not None and a.gm == row.gm]
-            same.sort(key=lambda a: a.compile_id != row.compile_id)
-            found = same[0] if same else partners.get(row.lookup)
-            if found is None and row.gm is None:
-                # Without details only the place can tell.
-                places = (a for a in free.values() if _kind(a) == kind and a.compile_id == row.compile_id)
-                found = next((a for a in places if row.compile_id is not None), None)
-            if found is not None and found.lookup in free:
-                del free[found.lookup]
+            found = _of_same_graph(row, free.values()) or partners.get(row.lookup)
+            if found is not None and free.pop(found.lookup, None) is not None:
                 yield found, row
+            else:
+                alone.append(row)
+        partners = aligner.partners(list(free.values()), alone)
+        yield from ((partners[row.lookup], row) for row in alone if row.lookup in partners)
+
+
+def _of_same_graph(row: LookupRow, candidates: Iterable[LookupRow]) -> LookupRow | None:
+    """A key of an equal graph, of the same compile if there is one; without details only the compile tells."""
+    if row.gm is None:
+        places = (a for a in candidates if a.compile_id == row.compile_id and row.compile_id is not None)
+        return next(places, None)
+    same = [a for a in candidates if a.gm == row.gm]
+    return min(same, key=lambda a: a.compile_id != row.compile_id, default=None)
 
 
 def _kind(row: LookupRow) -> tuple[str, str | None]:

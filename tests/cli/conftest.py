@@ -70,7 +70,7 @@ def on_screen(
     """Run a command with all three streams on a pseudo terminal that is its controlling one."""
     pid, master = pty.fork()
     if pid == 0:
-        os.execvpe(arguments[0], arguments, dict(env or environment()))  # noqa: S606
+        os.execvpe(arguments[0], arguments, dict(env or environment()))
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     sent = b""
     while True:

@@ -1,0 +1,257 @@
+"""Recording a command: what it sees, what is kept, what the terminal shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.capture.recording import CommandNotFoundError, child_environment, record
+from cachescope.capture.stderr_filter import RecordFilter
+from cachescope.terms import LOGGERS
+from tests.cli.conftest import command, environment, in_pipe, on_screen
+from tests.conftest import Recording
+
+PYTHON = sys.executable
+RECORD = b"V1120 15:31:59.512000 5049 torch/_inductor/codecache.py:854] [0/0] [hash] gm: x\n"
+
+
+def filtered(*chunks: bytes) -> bytes:
+    one = RecordFilter()
+    return b"".join(map(one.feed, chunks)) + one.flush()
+
+
+# The filter.
+
+
+def test_the_records_of_a_real_log_are_hidden_however_it_is_cut(recording: Recording) -> None:
+    log = (recording("2.13.0", "config_flip") / "text" / "00_cold.log").read_bytes()
+    assert filtered(log) == b""
+    cuts, at, chunks = random.Random(0), 0, []
+    while at < len(log):
+        size = cuts.choice([1, 3, 40, 6000])
+        chunks.append(log[at : at + size])
+        at += size
+    assert filtered(*chunks) == b""
+
+
+def test_everything_else_passes_unchanged() -> None:
+    lines = (
+        b"Traceback\n  File x\nloss 0.3\r\nV8 engine\nI am\n[rank0]: hello\n\x1b[31mred\x1b[0m\n\xff\x00\n"
+    )
+    other = RECORD.replace(b"codecache", b"compile_fx")
+    assert filtered(lines + other) == lines + other
+
+
+def test_warnings_of_the_same_loggers_pass() -> None:
+    warning = b"W" + RECORD[1:]
+    assert filtered(RECORD + warning + RECORD) == warning
+
+
+@pytest.mark.parametrize("lead", [b"[rank0]:", b"[default3]:", b"[default0]:[rank0]:"])
+def test_what_launchers_put_before_a_record_goes_with_it(lead: bytes) -> None:
+    assert filtered(b"a\n" + lead + RECORD + b"b\n") == b"a\nb\n"
+
+
+def test_a_progress_bar_keeps_its_line() -> None:
+    assert filtered(b"\r 50%|##  |", RECORD + RECORD, b"\r100%|####|\n") == b"\r 50%|##  |\r100%|####|\n"
+
+
+def test_an_open_line_is_shown_at_once() -> None:
+    one = RecordFilter()
+    assert one.feed(b"\r 10%|#   | Verbose") == b"\r 10%|#   | Verbose"
+    assert one.feed(b"(Pdb) ") == b"(Pdb) "
+    assert not one.is_holding
+
+
+@given(st.lists(st.binary(max_size=40)))
+def test_bytes_without_a_record_are_never_lost(chunks: list[bytes]) -> None:
+    assert filtered(*chunks) == b"".join(chunks)
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60), st.integers(0, 150))
+def test_where_a_chunk_ends_changes_nothing(before: bytes, after: bytes, cut: int) -> None:
+    whole = before + b"\n" + RECORD + after
+    assert filtered(whole[:cut], whole[cut:]) == filtered(whole)
+
+
+# The environment and the folder.
+
+
+def test_loggers_are_added_to_those_that_are_set(tmp_path: Path) -> None:
+    changed = child_environment(
+        {"TORCH_LOGS": "+dynamo", "TORCH_LOGS_FORMAT": "short", "HOME": "/h"}, tmp_path
+    )
+    assert changed["TORCH_LOGS"] == f"+dynamo,{LOGGERS}"
+    assert changed["TORCH_TRACE"] == str(tmp_path)
+    assert changed["TORCH_LOGS_OUT"] == str(tmp_path / "torch.log")
+    assert "TORCH_LOGS_FORMAT" not in changed
+    assert changed["HOME"] == "/h"
+
+
+def test_each_run_has_a_folder_with_its_command_but_no_secrets(tmp_path: Path) -> None:
+    program = [PYTHON, "-c", "import sys; sys.exit(7)", "--hf-token", "abc", "--api_key=def", "--lr", "1"]
+    first, second = record(program, tmp_path / "runs"), record(program, tmp_path / "runs")
+    assert first.folder != second.folder
+    assert (first.exit_status, first.ended_by) == (7, None)
+    about = json.loads((first.folder / "run.json").read_text())
+    assert about["command"][3:] == ["--hf-token", "…", "--api_key=…", "--lr", "1"]
+    assert about["exit_status"] == 7
+    assert about["start_time"] < about["end_time"]
+
+
+@pytest.mark.parametrize(("make", "status"), [(False, 127), (True, 126)])
+def test_a_command_that_cannot_be_started_leaves_nothing(tmp_path: Path, make: bool, status: int) -> None:
+    program = tmp_path / "program"
+    if make:
+        program.write_text("")
+    with pytest.raises(CommandNotFoundError) as caught:
+        record([str(program)], tmp_path / "runs")
+    assert caught.value.status == status
+    assert not (tmp_path / "runs").exists()
+    done = in_pipe(command("record", "-o", tmp_path / "runs", "--", program))
+    assert done.returncode == status
+    assert done.stderr.count("\n") == 1
+
+
+# The streams and the exit status.
+
+
+def test_streams_pass_in_a_pipe_and_the_exit_status_is_kept(tmp_path: Path) -> None:
+    program = "import sys; print(sys.stdin.read()); sys.stderr.write('x' * 300_000 + 'end\\n'); sys.exit(3)"
+    done = in_pipe(command("record", "-o", tmp_path, "--", PYTHON, "-c", program), input="typed")
+    assert done.returncode == 3
+    assert done.stdout == "typed\n"
+    assert done.stderr.startswith("x" * 300_000 + "end\n")
+    assert "nothing was recorded" in done.stderr
+
+
+def test_a_command_ended_by_a_signal(tmp_path: Path) -> None:
+    program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    done = in_pipe(command("record", "-o", tmp_path, "--", PYTHON, "-c", program))
+    assert done.returncode == 128 + signal.SIGKILL
+    assert "ended by SIGKILL" in done.stderr
+
+
+def test_an_open_line_of_standard_error_arrives_before_the_command_goes_on(tmp_path: Path) -> None:
+    program = "import sys; sys.stderr.write('V1'); sys.stderr.flush(); sys.stdin.read(1)"
+    process = subprocess.Popen(
+        command("record", "-o", tmp_path, "--", PYTHON, "-c", program),
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    assert process.stderr.read(2) == b"V1"
+    process.communicate(b"x", timeout=30)
+    assert process.returncode == 0
+
+
+def test_a_process_left_behind_does_not_hold_the_end(tmp_path: Path) -> None:
+    program = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()'], stdout=subprocess.DEVNULL)"
+    process = subprocess.Popen(
+        command("record", "-o", tmp_path, "--", PYTHON, "-c", program),
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.wait(timeout=30) == 0
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def test_a_closed_standard_error_does_not_stop_the_command(tmp_path: Path) -> None:
+    program = (
+        "import sys; [sys.stderr.write('x' * 1000 + '\\n') for _ in range(500)]; open('done', 'w').close()"
+    )
+    process = subprocess.Popen(
+        command("record", "-o", tmp_path, "--", PYTHON, "-c", program),
+        env=environment(),
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    process.stderr.close()
+    process.wait(timeout=30)
+    assert (tmp_path / "done").exists()
+
+
+def test_the_terminal_is_the_commands(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; print([s.isatty() for s in (sys.stdin, sys.stdout, sys.stderr)], "
+        "os.get_terminal_size(2).columns); sys.stderr.write('one\\ntwo\\n')"
+    )
+    shown = on_screen(command("record", "-o", tmp_path, "--", PYTHON, "-c", program), columns=90)
+    assert shown.status == 0
+    assert shown.rows[0] == "[True, True, True] 90"
+    assert shown.rows[1:3] == ["one", "two"]
+
+
+def test_ctrl_c_on_the_terminal_reaches_the_command_once_and_is_reported(tmp_path: Path) -> None:
+    program = (
+        "import signal, sys, time; seen = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
+        "print('ready', flush=True); signal.pause(); time.sleep(0.3); sys.exit(40 + len(seen))"
+    )
+    shown = on_screen(command("record", "-o", tmp_path, "--", PYTHON, "-c", program), keys=b"\x03")
+    assert shown.status == 41
+    ended = "import signal; print('ready', flush=True); signal.pause()"
+    shown = on_screen(command("record", "-o", tmp_path, "--", PYTHON, "-c", ended), keys=b"\x03")
+    assert shown.status == 130
+    assert any("exit status 130" in row for row in shown.rows)
+    assert not any("cachescope/" in row and "File" in row for row in shown.rows)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_sent_to_us_is_passed_on(tmp_path: Path, number: signal.Signals) -> None:
+    program = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); print('ready', flush=True); signal.pause()"
+    process = subprocess.Popen(
+        command("record", "-o", tmp_path, "--", PYTHON, "-c", program),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.kill(process.pid, number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert f"ended by {number.name}" in err
+
+
+@pytest.mark.torch
+def test_a_real_program_recorded_twice_hits_and_its_flood_stays_off_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, torch\n"
+        "torch.compile(lambda x: torch.relu(x) + 1)(torch.ones(3))\n"
+        "sys.stderr.write('said\\n'); sys.exit(5)\n"
+    )
+    recorded = command("record", "-o", tmp_path / "runs", "--", PYTHON, program)
+    cold = in_pipe([*recorded[:4], "--json", *recorded[4:]])
+    assert cold.returncode == 5
+    assert cold.stderr.startswith("said\n")
+    assert "codecache.py" not in cold.stderr
+    printed = json.loads(cold.stdout)
+    assert printed["recorded"]["runs"] == [0]
+    assert {lookup["details"] for lookup in printed["lookups"]} == {"recorded"}
+    warm = on_screen(recorded)
+    assert warm.status == 5
+    assert "codecache.py" not in warm.sent
+    assert any("this run: 2 lookups: 2 hit" in row for row in warm.rows)

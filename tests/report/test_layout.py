@@ -1,0 +1,41 @@
+"""Lines laid out for a width."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.report.layout import Line, laid_out
+
+
+def rows(*lines: Line, width: int = 40) -> list[str]:
+    return [text for text, _ in laid_out(lines, width)]
+
+
+def test_what_stands_at_the_right_ends_at_the_edge() -> None:
+    (row,) = rows(Line("1  gm", right="2 misses"))
+    assert row == "1  gm" + " " * 27 + "2 misses"
+    assert len(row) == 40
+
+
+def test_a_long_title_wraps_beside_its_right() -> None:
+    first, *more = rows(Line("1  " + "word " * 12, right="2 misses"))
+    assert first.endswith("  2 misses")
+    assert all(row.startswith("   ") for row in more)
+
+
+def test_a_limit_of_rows_is_marked() -> None:
+    shown = rows(Line("word " * 40, 3, rows=2))
+    assert len(shown) == 2
+    assert shown[-1].endswith(" …")
+
+
+def test_code_is_cut_and_keeps_its_spaces() -> None:
+    assert rows(Line("-    x  =  1", 2, verbatim=True)) == ["  -    x  =  1"]
+    (cut,) = rows(Line("x" * 100, verbatim=True))
+    assert cut == "x" * 39 + "…"
+
+
+@given(st.text(max_size=300), st.integers(0, 8), st.integers(40, 120), st.sampled_from(["", "1 miss"]))
+def test_no_row_is_wider_than_the_screen(text: str, indent: int, width: int, right: str) -> None:
+    assert all(len(row) <= width for row in rows(Line(text, indent, right=right), width=width))

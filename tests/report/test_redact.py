@@ -1,0 +1,107 @@
+"""Stand-ins for paths, hosts, users, uuids and bus ids."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.report.redact import Identities, redact
+
+
+def test_equal_things_get_equal_stand_ins_within_one_call() -> None:
+    assert redact(["/data/ann/a.log", "/data/ann/b.log", "/data/ann/a.log"]) == [
+        "<path-1>",
+        "<path-2>",
+        "<path-1>",
+    ]
+
+
+def test_the_same_input_gives_the_same_output() -> None:
+    value = {"source": "/data/x/a.log", "reason": "in /data/x/a.log, not /data/y"}
+    assert redact(value) == redact(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch/_inductor/codecache.py",
+        "inductor_config[cpp.threads]",
+        "compile 0/0",
+        "shape [8, 16] -> [12, 16]",
+        "(s0 + 1)//2, s0/s1, a / b",
+        "torch._inductor.config.triton.cudagraphs",
+        "self.net.weight",
+        "2.13.0+cpu, 12.8",
+        "15:32:17",
+        "https://pytorch.org/docs",
+        "and/or",
+    ],
+)
+def test_torchs_own_words_stay(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no such file: /home/ann/run.log.", "no such file: <path-1>."),
+        ("File \"/opt/py/lib/torch/_inductor/codecache.py\", line 3", "File \"<path-1>/torch/_inductor/codecache.py\", line 3"),
+        ("'/srv/my runs/a.log'", "'<path-1>'"),
+        ("~/runs/a.log", "<path-1>"),
+        (r"C:\Users\ann\a.log", "<path-1>"),
+        ("/tmp/torchinductor_ann/fxgraph/ab/fabc", "<path-1>/fxgraph/ab/fabc"),
+        ("redis://me:secret@cache:6379/0", "<url-1>"),
+        ("ann@example.com", "<user-1>"),
+        ("node-7.cluster.local", "<host-1>"),
+        ("pod 10.0.3.17", "pod <host-1>"),
+        ("ip-10-0-3-17", "<host-1>"),
+        ("GPU-01234567-89ab-cdef-0123-456789abcdef", "<uuid-1>"),
+        ("uuid=01234567-89ab-cdef-0123-456789abcdef", "uuid=<uuid-1>"),
+        ("00000000:3B:00.0", "<bus-1>"),
+        ("pci_bus_id=59, pci_device_id=0", "pci_bus_id=<bus-1>, pci_device_id=<bus-2>"),
+    ],
+)  # fmt: skip
+def test_what_tells_who_and_where_is_replaced(text: str, expected: str) -> None:
+    assert redact(text) == expected
+
+
+def test_a_user_seen_in_one_path_is_hidden_elsewhere() -> None:
+    assert redact(["/home/annabel/x", "cache_key_tag -> annabel_exp1"])[1] == "cache_key_tag -> <user-1>_exp1"
+
+
+def test_known_names_are_hidden_as_whole_words() -> None:
+    known = Identities(paths={"runs/ann"}, hosts={"gpu-box.example"}, users={"ann"})
+    assert redact("runs/ann/trace/a.log", known) == "<path-1>"
+    assert redact("on gpu-box and gpu-box.example", known) == "on <host-1> and <host-2>"
+    assert redact("ann planned", known) == "<user-1> planned"
+
+
+def test_accounts_that_name_nobody_stay() -> None:
+    assert redact("root cause", Identities(users={"root"})) == "root cause"
+
+
+def test_keys_fields_and_numbers_stay() -> None:
+    value = {"fields": ["a/b/c/d", "gm"], "cache_key": "fabc", "misses": 3, "root": True, "rank": None}
+    assert redact(value) == value
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_any_value_keeps_its_shape(value: object) -> None:
+    def shape(item: object) -> object:
+        if isinstance(item, dict):
+            return {name: shape(child) for name, child in item.items()}
+        return [shape(child) for child in item] if isinstance(item, list) else type(item)
+
+    assert shape(redact(value)) == shape(value)
+
+
+@given(st.text())
+def test_redacting_twice_changes_nothing_more(text: str) -> None:
+    once = redact(text)
+    assert redact(once) == once
