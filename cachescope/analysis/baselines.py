@@ -14,6 +14,7 @@ from typing import Final
 from cachescope.analysis.align import GraphAligner
 from cachescope.analysis.fields import is_input
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
+from cachescope.analysis.timeline import is_older
 from cachescope.details import HashDetails
 
 # Runs that are tried, from the latest back, for a graph that this one may have replaced.
@@ -52,6 +53,7 @@ class Baselines:
         for entry in entries:
             if entry.detail_set is not None:
                 self._entries[entry.cache, entry.direction].append(entry)
+        self._keys_seen: set[str] = set()
         self._partners: dict[tuple[int, int, str, str | None], dict[int, LookupRow]] = {}
         self._rows_of_run: dict[tuple[int, str, str | None], list[LookupRow]] = defaultdict(list)
 
@@ -62,6 +64,8 @@ class Baselines:
 
     def add(self, row: LookupRow) -> None:
         """Make a lookup a candidate for those after it."""
+        if row.cache_key is not None:
+            self._keys_seen.add(row.cache_key)
         if row.detail_set is None:
             return
         self._all[row.cache, row.direction].append(row)
@@ -110,11 +114,11 @@ class Baselines:
         return next((c for c in reversed(candidates) if c.cache_key == self._choice.cache_key), None)
 
     def _older_entries(self, row: LookupRow) -> list[EntryRow]:
-        """Entries that were there when the lookup was made; an entry that this run wrote later is none."""
+        """Entries that were there when the lookup was made, and that no recorded lookup stands for."""
         return [
             e
             for e in self._entries[row.cache, row.direction]
-            if row.time is not None and e.modified_time is not None and e.modified_time < row.time
+            if is_older(e, row) and e.cache_key not in self._keys_seen
         ]
 
     def _is_another_call(self, row: LookupRow, candidate: Candidate) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Final
 
 from cachescope.analysis.graphs import graph_diff
@@ -16,6 +17,8 @@ _PART: Final = re.compile(r"(?:^|, )(?P<name>[a-z_]+)=")
 _OPAQUE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]|^<bytes>$")
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
 _CUT: Final = 200
+_LONG: Final = 80
+_CONTEXT: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,33 @@ def field_change(field: str, before: str | None, after: str | None) -> FieldChan
     if _ADDRESS.sub("0x…", before) == _ADDRESS.sub("0x…", after):
         summary = f"the hashes differ and the printed value does not: {short(after)}"
         return FieldChange(field, "opaque", before, after, summary)
-    return FieldChange(field, "value", before, after, f"{short(before)} -> {short(after)}")
+    return FieldChange(field, "value", before, after, _contrast(before, after))
 
 
 def short(text: str, length: int = _CUT) -> str:
     """One line of at most `length` characters; what was left out is marked."""
     flat = " ".join(text.split())
     return flat if len(flat) <= length else flat[: length - 1] + "…"
+
+
+def _contrast(before: str, after: str) -> str:
+    """``old -> new``; of long values the place where they differ."""
+    old, new = " ".join(before.split()), " ".join(after.split())
+    if len(old) <= _LONG and len(new) <= _LONG:
+        return f"{old} -> {new}"
+    # Character by character is what is wanted: these are values, not paths.
+    start = len(commonprefix([old, new]))  # noqa: RUF071
+    rest = [old[start:], new[start:]]
+    end = len(commonprefix([text[::-1] for text in rest]))  # noqa: RUF071
+    return " -> ".join(_window(text, start, len(text) - end) for text in (old, new))
+
+
+def _window(text: str, start: int, end: int) -> str:
+    first, last = max(start - _CONTEXT, 0), end + _CONTEXT
+    shown = text[first:last]
+    if len(shown) > _CUT:
+        shown = shown[: _CUT - 1] + "…"
+    return ("…" if first else "") + shown + ("…" if last < len(text) and not shown.endswith("…") else "")
 
 
 def _graph_change(field: str, before: str, after: str) -> FieldChange:

@@ -28,7 +28,7 @@ def open_bytes(path: str) -> IO[bytes]:
         If the file is not there or may not be read.
     """
     try:
-        raw = open(path, "rb")
+        raw = open(path, "rb")  # noqa: SIM115 (the caller closes it)
     except FileNotFoundError as error:
         raise SourceError(path, "there is no such file or directory") from error
     except OSError as error:

@@ -12,5 +12,7 @@ import pytest
 @pytest.mark.benchmark(group="import")
 def test_import(module: str, benchmark) -> None:  # type: ignore[no-untyped-def]
     benchmark.pedantic(
-        lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True), rounds=15, warmup_rounds=2
+        lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True),
+        rounds=15,
+        warmup_rounds=2,
     )
