@@ -23,6 +23,7 @@ Codes = npt.NDArray[np.int32]
 _COMPONENT = re.compile(
     rf"\[(?P<hash>{HASH})\] (?P<attr>[A-Za-z_]\w*)(?:\[(?P<key>.*?)\])?: (?P<value>.*)", re.DOTALL
 )
+_COMPONENT_START = re.compile(rf"\[{HASH}\] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,25 @@ def parse_component(text: str) -> Detail | None:
         return None
     attr, key = match["attr"], match["key"]
     return Detail(attr if key is None else f"{attr}[{key}]", match["hash"], match["value"])
+
+
+def join_components(lines: Iterable[str]) -> list[str]:
+    r"""Put the lines of components together again: a line that begins no hash detail continues the one before.
+
+    Text logs hold values over many lines, and torch 2.4 split its components at every newline.
+
+    Examples
+    --------
+    >>> join_components(["[" + "a" * 51 + "] gm: def f():", "    return 1"])[0][-24:]
+    'm: def f():\n    return 1'
+    """
+    components: list[str] = []
+    for line in lines:
+        if components and not _COMPONENT_START.match(line):
+            components[-1] += "\n" + line
+        else:
+            components.append(line)
+    return components
 
 
 class HashDetails:

@@ -60,7 +60,7 @@ def read(
     >>> import cachescope
     >>> scope = cachescope.read(cachescope.sample("config_flip"))
     >>> scope.lookups["outcome"].value_counts().to_dict()
-    {'hit': 2, 'full_miss': 4}
+    {'full_miss': 4, 'hit': 2}
     """
     from cachescope.readers.assemble import assemble
     from cachescope.readers.parquet_folder import is_saved_scope, read_saved_scope
@@ -185,7 +185,7 @@ class Scope:
             {"field": d.field, "detail_hash": d.detail_hash, "value_text": d.value_text} for d in rows
         )
 
-    def explain(self, which: int | str | None = None) -> Explanation:
+    def explain(self, which: int | str | None = None, baseline: str | int | None = None) -> Explanation:
         """Why one lookup missed.
 
         Parameters
@@ -193,6 +193,8 @@ class Scope:
         which : int or str, optional
             A lookup, or a key (or enough of its beginning: its last miss is taken). Without it, the root
             miss that cost the most.
+        baseline : str or int, optional
+            Compare with something else than the scope does; see `with_baseline`.
 
         Returns
         -------
@@ -206,7 +208,8 @@ class Scope:
         """
         from cachescope.report.explanation import explanation
 
-        return explanation(self, self._lookup_of(which))
+        scope = self if baseline is None else self.with_baseline(baseline)
+        return explanation(scope, scope._lookup_of(which))
 
     def save(self, folder: str | Path) -> None:
         """Write everything into a folder of Parquet files; `cachescope.read` takes it back.
@@ -289,12 +292,16 @@ class Scope:
         """
         from cachescope.analysis.differences import field_changes
 
-        for miss in self._judged[0]:
-            if miss.row.lookup == lookup and miss.changed and miss.baseline is not None:
-                before, after = miss.baseline.detail_set, miss.row.detail_set
-                assert before is not None and after is not None
-                return tuple(field_changes(self._tables.hash_details, before, after))
-        return ()
+        miss = self._miss_of_lookup.get(lookup)
+        if miss is None or not miss.changed or miss.baseline is None:
+            return ()
+        before, after = miss.baseline.detail_set, miss.row.detail_set
+        assert before is not None and after is not None
+        return tuple(field_changes(self._tables.hash_details, before, after))
+
+    @cached_property
+    def _miss_of_lookup(self) -> dict[int, Miss]:
+        return {miss.row.lookup: miss for miss in self._judged[0]}
 
     @cached_property
     def _devices(self) -> pd.DataFrame:

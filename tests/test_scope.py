@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -196,3 +197,19 @@ def test_reading_writes_nothing_into_a_cache(recording: Recording) -> None:
     before = {p: p.stat().st_mtime_ns for p in [cache, *cache.rglob("*")]}
     cachescope.read(cache).explain if len(cachescope.read(cache).lookups) else repr(cachescope.read(cache))
     assert {p: p.stat().st_mtime_ns for p in [cache, *cache.rglob("*")]} == before
+
+
+def test_a_snapshot_of_this_torch_becomes_a_context(tmp_path: Path, caching_context: object) -> None:
+    snapshot = cachescope.capture()
+    (tmp_path / "host.json").write_text(json.dumps(snapshot))
+    (context,) = cachescope.read(tmp_path / "host.json").contexts.itertuples()
+    assert json.loads(context.inductor_configs) == snapshot["context"]["runtime_context"]["inductor_configs"]
+    assert context.torch_version_hash == snapshot["context"]["compile_context"]["torch_version_hash"]
+    everything = {"runtime_context": True, "compile_context": True}
+    assert cachescope.isolation_key(snapshot["context"]) == caching_context._isolation_key(everything)
+
+
+def test_another_baseline_for_one_explanation(scope: cachescope.Scope) -> None:
+    last = len(scope.lookups) - 1
+    assert set(scope.explain(last).frame["field"]) == REST
+    assert set(scope.explain(last, baseline=0).frame["field"]) == REST | {FUSION}

@@ -92,7 +92,7 @@ def _contrast(before: str, after: str) -> str:
     """``old -> new``; of long values the place where they differ."""
     old, new = " ".join(before.split()), " ".join(after.split())
     if len(old) <= _LONG and len(new) <= _LONG:
-        return f"{old} -> {new}"
+        return f"{old or '(empty)'} -> {new or '(empty)'}"
     # Character by character is what is wanted: these are values, not paths.
     start = len(commonprefix([old, new]))  # noqa: RUF071
     rest = [old[start:], new[start:]]

@@ -9,13 +9,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     from cachescope.cli.sources import add_output_arguments
 
-    parser.add_argument("name", nargs="?", help="only this recording")
+    parser.add_argument("name", nargs="?", default="tour", help="which recording (tour)")
     add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Explain each sample; with ``--json``, one object per name."""
-    from cachescope import __version__
+    """Explain one sample, and say where to go on."""
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_scope, redaction_of
     from cachescope.report.as_json import explain_object
@@ -23,20 +22,20 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.terminal import answer_lines
     from cachescope.samples import sample, sample_names
 
-    printed = {}
-    names = sample_names() if args.name is None else [args.name]
-    for name in names:
-        path = str(sample(name))
-        scope = read_scope([path])
-        redaction = redaction_of(args, scope, [path])
-        if args.json:
-            printed[name] = explain_object(scope) if redaction is None else redaction(explain_object(scope))
-        else:
-            title = Line(f"── {name}: cachescope explain {path}", style="cyan")
-            write_lines([title, *answer_lines(scope), Line()], redaction)
+    path = str(sample(args.name))
+    scope = read_scope([path])
+    redaction = redaction_of(args, scope, [path])
     if args.json:
-        write_json({"cachescope": __version__, "samples": printed})
-    else:
-        how = "In Jupyter: make lab, which opens notebooks/01_why_did_it_miss.ipynb"
-        write_lines([Line(how), Line("On your own program: cachescope record -- python train.py")])
+        write_json(explain_object(scope), redaction)
+        return 0
+    others = ", ".join(name for name in sample_names() if name != args.name)
+    lines = [
+        *answer_lines(scope),
+        Line(),
+        Line(f"This was: cachescope explain {path}"),
+        Line(f"Other recordings: cachescope demo NAME, with NAME one of {others}"),
+        Line("In Jupyter: make lab, which opens notebooks/01_why_did_it_miss.ipynb"),
+        Line("On your own program: cachescope record -- python train.py"),
+    ]
+    write_lines(lines, redaction)
     return 0

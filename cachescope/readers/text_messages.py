@@ -12,10 +12,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.details import join_components
 from cachescope.readers.log_prefix import LogClock
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH, HASH
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _DETAILS: Final = re.compile(r"(?P<which>FX|Autograd) graph cache hash details for key (?P<key>\S+):")
 _OUTCOME: Final = re.compile(
@@ -32,9 +33,7 @@ _GUARDS: Final = re.compile(
 _POST_LOAD_GUARDS: Final = re.compile(
     r"fx graph cache key (?P<key>\S+) post-load guards: (?P<guards>.*)", re.DOTALL
 )
-_UNABLE: Final = re.compile(
-    r"(?P<which>.*?)(?: cache)? unable to load compiled graph(?:: (?P<error>.*))?", re.DOTALL
-)
+_UNABLE: Final = re.compile(r".*? unable to load compiled graph(?:: (?P<error>.*))?", re.DOTALL)
 _WRITING: Final = re.compile(r"Writing AOTAutograd cache entry to (?P<path>.+)", re.DOTALL)
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
 _MESSAGES: Final = (
@@ -47,7 +46,6 @@ _MESSAGES: Final = (
     _WRITING,
     _ENTRY_WITHOUT_GRAPH,
 )
-_DETAIL_START: Final = re.compile(rf"\[{HASH}\] ")
 
 
 def begins_message(text: str) -> bool:
@@ -153,14 +151,10 @@ class MessageReader:
         # 2.4 wrote the details of AOTAutograd keys under the words of FX ones.
         cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
         lookup = self._add(cache, match["key"], message)
-        components: list[str] = []
-        for line in message.lines[1:]:
-            if _DETAIL_START.match(line) or not components:
-                components.append(line)
-            else:
-                components[-1] += "\n" + line
         where = f"line {message.line}"
-        lookup.details = self._reading.add_details(components, self.process.source, where)
+        lookup.details = self._reading.add_details(
+            join_components(message.lines[1:]), self.process.source, where
+        )
         self._unresolved.append(lookup)
 
     def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> Lookup | None:

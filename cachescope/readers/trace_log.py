@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import orjson
 
+from cachescope.details import join_components
 from cachescope.errors import SourceError
 from cachescope.readers.byte_source import blocks, open_bytes
 from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us
@@ -30,6 +31,8 @@ _WANTED: Final = re.compile(
     rb'\{"(?:artifact": \{"name": "(?P<artifact>\w+)"|(?P<kind>dynamo_start|compilation_metrics)")'
 )
 _VERSION: Final = "torch_version"
+# The event that ends a compile follows the artifact of its lookup.
+_RECENT: Final = 64
 _STRAY: Final = re.compile(rb"^(?![\tVIWEC]).+$", re.MULTILINE)
 _STAMP: Final = re.compile(rb'"ts": ([0-9.]+)')
 # Generated code lies two levels below the cache directory: torch/_inductor/codecache.py, `get_path`.
@@ -206,7 +209,7 @@ class _Trace:
         if not isinstance(components, list) or not all(isinstance(c, str) for c in components):
             self.reading.problem(self.source, where, "hash_detail", "components is no list of texts")
             components = []
-        lookup.details = self.reading.add_details(components, self.source, where)
+        lookup.details = self.reading.add_details(join_components(components), self.source, where)
         self._lookups.append((lookup, self._clock_us(record.prefix) or 0))
 
     def _read_event(self, block: bytes, at: int) -> None:
@@ -221,7 +224,7 @@ class _Trace:
         except ValueError:
             return
         if isinstance(event, dict):
-            lookup = note_compile_event(event, [known for known, _ in self._lookups])
+            lookup = note_compile_event(event, [known for known, _ in self._lookups[-_RECENT:]])
             if lookup is not None:
                 lookup.segment = self._segments[lookup.compile_id or ""]
                 self._lookups.append((lookup, self._clock_us(prefix) or 0))

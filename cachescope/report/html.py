@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from cachescope.report.facts import Row
 from cachescope.report.text import cause_rows, duration, footer, harmless, headline, miss_lines, plural
 
 if TYPE_CHECKING:
@@ -39,15 +40,22 @@ def summary_html(scope: Scope) -> str:
         )
         parts.append(
             f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(cause['summary'])}</code> "
-            f"({safe(cause['verdict'])}) · {misses} · {duration(cause['time_lost_ns'])}</summary>"
+            f"{_first_change(scope, cause)}({safe(cause['verdict'])}) · {misses} · {duration(cause['time_lost_ns'])}</summary>"
             f"<ul>{where}</ul>{advice}</details>"
         )
     if len(causes) > _CAUSES_SHOWN:
         parts.append(
             f"<p>… and {plural(len(causes) - _CAUSES_SHOWN, 'more cause')}, see <code>scope.causes</code></p>"
         )
-    parts.append(f"<p style='{_FAINT}'>{safe(footer(scope))}</p>")
+    parts.append(f"<p style='{_FAINT}'>{safe(footer(scope).replace('    ', ' · '))}</p>")
     return f"<div style='{_STYLE}'>{''.join(parts)}</div>"
+
+
+def _first_change(scope: Scope, cause: Row) -> str:
+    """Old and new value, where one field alone made the cause."""
+    roots = [miss["lookup"] for miss in scope.facts.misses_of(cause["cause"]) if miss["root"]]
+    changes = scope.changes(roots[0]) if roots else ()
+    return f"{safe(changes[0].summary)} " if len(changes) == 1 else ""
 
 
 def explanation_html(explained: Explanation) -> str:

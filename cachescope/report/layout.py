@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-_NARROWEST: Final = 30
+_NARROWEST: Final = 20
 
 
 @dataclass(frozen=True, slots=True)

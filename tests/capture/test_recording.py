@@ -200,9 +200,9 @@ def test_the_terminal_is_the_commands(tmp_path: Path) -> None:
 
 def test_ctrl_c_on_the_terminal_reaches_the_command_once_and_is_reported(tmp_path: Path) -> None:
     program = (
-        "import signal, sys, time; seen = []\n"
-        "signal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
-        "print('ready', flush=True); signal.pause(); time.sleep(0.3); sys.exit(40 + len(seen))"
+        "import signal, sys; wanted = {signal.SIGINT}; signal.pthread_sigmask(signal.SIG_BLOCK, wanted)\n"
+        "print('ready', flush=True); signal.sigwait(wanted)\n"
+        "sys.exit(41 if signal.sigtimedwait(wanted, 0.3) is None else 42)"
     )
     shown = on_screen(command("record", "-o", tmp_path, "--", PYTHON, "-c", program), keys=b"\x03")
     assert shown.status == 41
