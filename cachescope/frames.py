@@ -127,6 +127,9 @@ MISSES: Final = Frame(
     (
         Column("lookup", _WHOLE, "an id into lookups"),
         Column("verdict", _TEXT, "why it missed: " + ", ".join(VERDICTS)),
+        Column(
+            "baseline", _TEXT, "what it is compared with, as ``lookup 3`` or ``entry 5``", missing="nothing"
+        ),
         Column("baseline_lookup", _WHOLE, "the earlier lookup it is compared with", missing="an entry, or none"),
         Column("baseline_entry", _WHOLE, "the entry it is compared with", missing="a lookup, or none"),
         Column("changed", _TUPLE, "fields whose hash differs, is new or is gone; empty unless key_changed"),

@@ -384,11 +384,14 @@ class Scope:
 
 def _miss_row(miss: Miss) -> dict[str, object]:
     baseline = miss.baseline
+    lookup, entry = getattr(baseline, "lookup", None), getattr(baseline, "entry", None)
+    name = None if baseline is None else f"entry {entry}" if lookup is None else f"lookup {lookup}"
     return {
         "lookup": miss.row.lookup,
         "verdict": miss.verdict,
-        "baseline_lookup": getattr(baseline, "lookup", None),
-        "baseline_entry": getattr(baseline, "entry", None),
+        "baseline": name,
+        "baseline_lookup": lookup,
+        "baseline_entry": entry,
         "changed": miss.changed,
         "root": miss.root,
         "cause": miss.cause,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -195,7 +197,9 @@ def test_globs_and_directories_read_the_same(recording: Recording) -> None:
 def test_reading_writes_nothing_into_a_cache(recording: Recording) -> None:
     cache = recording("2.13.0", "training") / "cache"
     before = {p: p.stat().st_mtime_ns for p in [cache, *cache.rglob("*")]}
-    cachescope.read(cache).explain if len(cachescope.read(cache).lookups) else repr(cachescope.read(cache))
+    scope = cachescope.read(cache)
+    assert len(scope.entries) == 6
+    repr(scope)
     assert {p: p.stat().st_mtime_ns for p in [cache, *cache.rglob("*")]} == before
 
 
@@ -213,3 +217,29 @@ def test_another_baseline_for_one_explanation(scope: cachescope.Scope) -> None:
     last = len(scope.lookups) - 1
     assert set(scope.explain(last).frame["field"]) == REST
     assert set(scope.explain(last, baseline=0).frame["field"]) == REST | {FUSION}
+
+
+def test_a_copy_of_a_trace_is_no_second_process(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "config_flip") / "trace"
+    for path in folder.iterdir():
+        (tmp_path / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    scope = cachescope.read(folder, tmp_path)
+    assert len(scope.runs) == 3
+    assert len(scope.lookups) == 6
+    assert all(len(sources) == 2 for sources in scope.runs["sources"])
+
+
+def test_ranks_that_share_a_pid_are_told_apart_by_their_moments(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "four_processes")
+    for kind in ("trace", "text"):
+        for path in (folder / kind).iterdir():
+            data = re.sub(rb"(?m)^([VIW]\d{4} \S+) \d+ ", rb"\1 17 ", path.read_bytes())
+            (tmp_path / f"{kind}-{path.name}").write_bytes(data)
+    scope = cachescope.read(tmp_path)
+    assert len(scope.runs) == 8
+    assert len(scope.lookups) == 16
+    apart = cachescope.read(folder / "trace", folder / "text")
+    for pairs in (scope.runs["sources"], apart.runs["sources"]):
+        assert all(len(sources) == 2 for sources in pairs)
+    names = [{Path(s).name.split("-")[-1] for s in sources} for sources in scope.runs["sources"]]
+    assert names == [{Path(s).name for s in sources} for sources in apart.runs["sources"]]

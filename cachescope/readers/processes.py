@@ -62,27 +62,33 @@ def join_processes(processes: list[Process]) -> list[Run]:
     """
     runs: list[Run] = []
     for process in sorted(processes, key=lambda p: p.kind != "trace"):
-        run = next((run for run in runs if _is_same(run, process)), None)
-        if run is None:
+        distances = {at: d for at, run in enumerate(runs) if (d := _distance_ns(run, process)) is not None}
+        if not distances:
             runs.append(Run(process, [process.source], process.lookups, {process.kind}))
         else:
-            _join(run, process)
+            # Ranks in containers share pids and race for the same keys: the nearest moment tells them apart.
+            _join(runs[min(distances, key=lambda at: distances[at])], process)
     runs.sort(key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.process.rank or 0))
     return runs
 
 
-def _is_same(run: Run, other: Process) -> bool:
+def _distance_ns(run: Run, other: Process) -> int | None:
+    """How far apart a run and a log tell of the same lookup; None where they are different processes."""
     known = run.process
-    if other.kind == "trace" or other.source in run.sources:
-        return False
+    if other.source in run.sources or (known.pid != other.pid and None not in (known.pid, other.pid)):
+        return None
     if known.rank is not None and other.rank is not None and known.rank != other.rank:
-        return False
+        return None
+    same_keys = _keys(run.lookups) == _keys(other.lookups)
+    if other.kind == "trace":
+        # A process writes one trace; two that begin together and say the same are copies.
+        began = (known.clock_first_us, known.start_time_ns)
+        copied = same_keys and began == (other.clock_first_us, other.start_time_ns)
+        return 0 if copied else None
     if known.pid is None or other.pid is None:
         # A short log has neither pid nor time: the same keys in the same order have to do.
-        return other.kind not in run.kinds and _keys(run.lookups) == _keys(other.lookups)
-    if known.pid != other.pid or not _overlap(known, other):
-        return False
-    return _same_moment(run, other)
+        return 0 if same_keys and other.kind not in run.kinds else None
+    return _moments_apart_ns(run, other) if _overlap(known, other) else None
 
 
 def _keys(lookups: list[Lookup]) -> list[tuple[str, str | None, str]]:
@@ -106,7 +112,7 @@ def _shift_ns(to: Process, of: Process) -> int:
     return (to.start_time_ns - to.clock_first_us * 1000) - (of.start_time_ns - of.clock_first_us * 1000)
 
 
-def _same_moment(run: Run, other: Process) -> bool:
+def _moments_apart_ns(run: Run, other: Process) -> int | None:
     shift = _shift_ns(run.process, other)
     times: dict[tuple[str, str | None], list[int]] = defaultdict(list)
     for lookup in run.lookups:
@@ -115,14 +121,17 @@ def _same_moment(run: Run, other: Process) -> bool:
         ]
     shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
     if not shared:
-        return not run.lookups or not other.lookups or run.process.kind == "trace"
-    return any(
-        abs(at + shift - t) <= _SAME_MOMENT_NS
+        alone = not run.lookups or not other.lookups or run.process.kind == "trace"
+        return _SAME_MOMENT_NS if alone else None
+    apart = [
+        abs(at + shift - t)
         for lookup in shared
         for at in (lookup.time_ns, lookup.logged_ns)
         if at is not None
         for t in times[lookup.cache, lookup.cache_key]
-    )
+    ]
+    nearest = min(apart, default=_SAME_MOMENT_NS)
+    return nearest if nearest <= _SAME_MOMENT_NS else None
 
 
 def _join(run: Run, other: Process) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cachescope.details import HashDetails
+from cachescope.details import HashDetails, join_components
 from cachescope.errors import RecordError
 
 
@@ -118,6 +118,9 @@ class Reading:
     def add_details(self, components: list[str], source: str, where: str) -> int | None:
         """Keep the components of one key; what is no hash detail becomes a problem."""
         set_code, rejected = self.details.add(components)
+        if rejected:
+            # torch 2.4 split them at every newline.
+            set_code, rejected = self.details.add(join_components(components))
         for text in rejected:
             self.problem(source, where, "hash_detail", f"not a hash detail: {text[:80]!r}")
         return set_code

@@ -50,7 +50,8 @@ _MESSAGES: Final = (
 
 def begins_message(text: str) -> bool:
     """Whether a line begins one of the messages that are read here."""
-    return any(pattern.match(text) for pattern in _MESSAGES)
+    # Nearly all lines are hash details.
+    return not text.startswith("[") and any(pattern.match(text) for pattern in _MESSAGES)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import orjson
 
-from cachescope.details import join_components
 from cachescope.errors import SourceError
 from cachescope.readers.byte_source import blocks, open_bytes
 from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us
@@ -206,10 +205,10 @@ class _Trace:
         lookup.segment = self._segments[lookup.compile_id or ""]
         where = f"byte {record.offset}"
         components = payload.get("components") or []
-        if not isinstance(components, list) or not all(isinstance(c, str) for c in components):
+        if not isinstance(components, list) or not set(map(type, components)) <= {str}:
             self.reading.problem(self.source, where, "hash_detail", "components is no list of texts")
             components = []
-        lookup.details = self.reading.add_details(join_components(components), self.source, where)
+        lookup.details = self.reading.add_details(components, self.source, where)
         self._lookups.append((lookup, self._clock_us(record.prefix) or 0))
 
     def _read_event(self, block: bytes, at: int) -> None:

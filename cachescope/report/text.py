@@ -58,7 +58,9 @@ def headline(scope: Scope) -> str:
     if rate["time_hit_rate"] is not None:
         rates += f", {100 * rate['time_hit_rate']:.0f} % by compile time"
     lost = "" if rate["time_lost_ns"] is None else f"; {duration(rate['time_lost_ns'])} lost"
-    lookups, runs = plural(len(facts.lookups), "lookup"), plural(len(facts.runs), "run")
+    # Compile workers leave traces as well; a run is a process that looked something up.
+    looked_up = {row["run"] for row in facts.lookups.values()}
+    lookups, runs = plural(len(facts.lookups), "lookup"), plural(len(looked_up), "run")
     return f"{lookups} in {runs}: {', '.join(parts)} ({rates}{lost})"
 
 
