@@ -84,16 +84,18 @@ class Scope:
     ----------
     runs, lookups, misses, causes, entries, contexts, devices, problems : DataFrame
         See ``cachescope.describe(name)``.
+    tables : Tables
+        The frames that come straight from the sources, and the store of hash details with its codes.
     """
 
     def __init__(self, tables: Tables, baseline: str | int = "auto") -> None:
-        self._tables = tables
+        self.tables = tables
         self._baseline = baseline
 
     @property
     def runs(self) -> pd.DataFrame:
         """One row per process."""
-        return self._tables.runs.copy(deep=False)
+        return self.tables.runs.copy(deep=False)
 
     @property
     def lookups(self) -> pd.DataFrame:
@@ -103,12 +105,12 @@ class Scope:
     @property
     def entries(self) -> pd.DataFrame:
         """One row per entry of the cache directories that were read."""
-        return self._tables.entries.copy(deep=False)
+        return self.tables.entries.copy(deep=False)
 
     @property
     def contexts(self) -> pd.DataFrame:
         """One row per isolation context."""
-        return self._tables.contexts.copy(deep=False)
+        return self.tables.contexts.copy(deep=False)
 
     @property
     def devices(self) -> pd.DataFrame:
@@ -118,7 +120,7 @@ class Scope:
     @property
     def problems(self) -> pd.DataFrame:
         """One row per thing that could not be read."""
-        return self._tables.problems.copy(deep=False)
+        return self.tables.problems.copy(deep=False)
 
     @property
     def misses(self) -> pd.DataFrame:
@@ -145,7 +147,7 @@ class Scope:
         NotFoundError
             If there is no such run or key.
         """
-        scope = Scope(self._tables, baseline)
+        scope = Scope(self.tables, baseline)
         scope._choice()
         return scope
 
@@ -161,7 +163,7 @@ class Scope:
 
         lookups = self._lookups
         if "rank" in by:
-            lookups = lookups.merge(self._tables.runs[["run", "rank"]], on="run", how="left")
+            lookups = lookups.merge(self.tables.runs[["run", "rank"]], on="run", how="left")
         return hit_rates(lookups, by)
 
     def hash_details(self, cache_key: str | None = None, lookup: int | None = None) -> pd.DataFrame:
@@ -180,7 +182,7 @@ class Scope:
             If there is no such key or lookup, or no source recorded its details.
         """
         detail_set = self._detail_set(cache_key, lookup)
-        rows = self._tables.hash_details.details(detail_set)
+        rows = self.tables.hash_details.details(detail_set)
         return frames.HASH_DETAILS.build(
             {"field": d.field, "detail_hash": d.detail_hash, "value_text": d.value_text} for d in rows
         )
@@ -221,7 +223,7 @@ class Scope:
         """
         from cachescope.report.parquet_folder import write_scope
 
-        write_scope(self._tables, Path(folder))
+        write_scope(self.tables, Path(folder))
 
     def __repr__(self) -> str:
         from cachescope.report.text import summary_text
@@ -241,7 +243,7 @@ class Scope:
         from cachescope.analysis.history import entry_rows, lookup_rows
         from cachescope.analysis.timeline import inferred_guard_misses
 
-        tables, details = self._tables, self._tables.hash_details
+        tables, details = self.tables, self.tables.hash_details
         rows, entries = lookup_rows(tables.lookups, details), entry_rows(tables.entries, details)
         guard_misses = inferred_guard_misses(rows, entries, details)
         lookups = tables.lookups.copy(deep=False)
@@ -254,7 +256,7 @@ class Scope:
         from cachescope.analysis.history import entry_rows, lookup_rows, run_rows
         from cachescope.analysis.misses import explain_misses
 
-        tables, details = self._tables, self._tables.hash_details
+        tables, details = self.tables, self.tables.hash_details
         runs = run_rows(tables.runs)
         misses = explain_misses(
             lookup_rows(self._lookups, details),
@@ -297,7 +299,7 @@ class Scope:
             return ()
         before, after = miss.baseline.detail_set, miss.row.detail_set
         assert before is not None and after is not None
-        return tuple(field_changes(self._tables.hash_details, before, after))
+        return tuple(field_changes(self.tables.hash_details, before, after))
 
     @cached_property
     def _miss_of_lookup(self) -> dict[int, Miss]:
@@ -306,7 +308,7 @@ class Scope:
     @cached_property
     def _devices(self) -> pd.DataFrame:
         seen: dict[str, list[str]] = {}
-        for row in frames.records(self._tables.entries, ["device_types"]):
+        for row in frames.records(self.tables.entries, ["device_types"]):
             for name in row["device_types"]:
                 seen.setdefault(name, ["entries"])
         return frames.DEVICES.build(
@@ -321,8 +323,8 @@ class Scope:
         if isinstance(baseline, str) and baseline.isdecimal():
             baseline = int(baseline)
         if isinstance(baseline, int):
-            if baseline not in self._tables.runs["run"].tolist():
-                raise NotFoundError(f"no run {baseline}; there are runs 0 to {len(self._tables.runs) - 1}")
+            if baseline not in self.tables.runs["run"].tolist():
+                raise NotFoundError(f"no run {baseline}; there are runs 0 to {len(self.tables.runs) - 1}")
             return Choice("run", run=baseline)
         if baseline in ("auto", "nearest"):
             return Choice(baseline)
@@ -330,9 +332,7 @@ class Scope:
 
     def _full_key(self, start: str) -> str:
         known = (
-            pd.concat([self._tables.lookups["cache_key"], self._tables.entries["cache_key"]])
-            .dropna()
-            .unique()
+            pd.concat([self.tables.lookups["cache_key"], self.tables.entries["cache_key"]]).dropna().unique()
         )
         found = [key for key in known if key.startswith(start)] if start else []
         if not found:
@@ -369,12 +369,12 @@ class Scope:
         if (cache_key is None) == (lookup is None):
             raise TypeError("hash_details() takes a cache_key or a lookup")
         if lookup is not None:
-            rows = self._tables.lookups.loc[self._tables.lookups["lookup"] == self._lookup_of(lookup)]
+            rows = self.tables.lookups.loc[self.tables.lookups["lookup"] == self._lookup_of(lookup)]
         else:
             assert cache_key is not None
             key = self._full_key(cache_key)
             names = ["cache_key", "detail_set"]
-            both = pd.concat([self._tables.lookups[names], self._tables.entries[names]])
+            both = pd.concat([self.tables.lookups[names], self.tables.entries[names]])
             rows = both[both["cache_key"] == key]
         sets = rows["detail_set"].dropna()
         if sets.empty:

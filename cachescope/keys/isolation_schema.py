@@ -13,21 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from cachescope.errors import SchemaError
+from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
-# torch/_inductor/runtime/caching/context.py, 2.10 to 2.15: forms_of_context() of
-# _RuntimeContext and _CompileContext.
-RUNTIME_FORMS: Final = (
-    "inductor_configs",
-    "torch_determinism_configs",
-    "cuda_matmul_precision_configs",
-)
-COMPILE_FORMS: Final = (
-    "torch_version_hash",
-    "triton_version_hash",
-    "runtime",
-    "runtime_version",
-    "accelerator_properties",
-)
 CONTEXT_FORMS: Final = MappingProxyType({"runtime_context": RUNTIME_FORMS, "compile_context": COMPILE_FORMS})
 
 Selection = bool | Mapping[str, bool]

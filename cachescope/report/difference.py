@@ -46,7 +46,7 @@ class Difference:
 
 def side_of_runs(scope: Scope, runs: Iterable[int], roots: Iterable[str]) -> list[LookupRow]:
     """The distinct keys of some runs and of the entries below some directories, in the order of time."""
-    details = scope._tables.hash_details
+    details = scope.tables.hash_details
     wanted, places = set(runs), tuple(roots)
     rows = [row for row in lookup_rows(scope.lookups, details) if row.run in wanted]
     for entry in sorted(entry_rows(scope.entries, details), key=lambda entry: entry.modified_time or 0):
@@ -86,7 +86,7 @@ def difference(
         if a.detail_set is None or b.detail_set is None:
             unknown.append((a, b))
             continue
-        changes = tuple(field_changes(scope._tables.hash_details, a.detail_set, b.detail_set))
+        changes = tuple(field_changes(scope.tables.hash_details, a.detail_set, b.detail_set))
         groups.setdefault(_fold_key(changes), (changes, []))[1].append((a, b))
     ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
     return Difference(
@@ -106,7 +106,7 @@ def _pairs(
     before: Sequence[LookupRow],
     after: Sequence[LookupRow],
 ) -> Iterator[Pair]:
-    aligner = GraphAligner(scope._tables.hash_details)
+    aligner = GraphAligner(scope.tables.hash_details)
     for kind, rows in _by_kind(new).items():
         free = {row.lookup: row for row in _by_kind(old)[kind]}
         # Aligned with all keys of both sides first: the equal ones hold the others in place.

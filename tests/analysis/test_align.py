@@ -106,7 +106,7 @@ def test_the_second_of_four_graphs_is_compared_with_the_right_one(recording: Rec
 
 def test_a_graph_looked_up_twice_is_one_place(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "entry_deleted") / "trace")
-    store = scope._tables.hash_details
+    store = scope.tables.hash_details
     found = lookup_rows(scope.lookups, store)
     by_run = [[r for r in found if r.run == run and r.cache == "fxgraph"] for run in (1, 2)]
     assert len(by_run[1]) == 2
