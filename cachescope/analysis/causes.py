@@ -49,7 +49,7 @@ def _explains(aot: Miss, fx: Miss) -> bool:
             return all(is_from_the_graph(f) or f in aot.changed for f in fx.changed)
         return fx.verdict in ("first_lookup", "details_not_recorded")
     if fx.verdict == "details_not_recorded":
-        return aot.verdict in ("first_lookup", "guard_failed")
+        return aot.verdict in ("first_lookup", "guard_failed", "details_not_recorded")
     if fx.verdict in ("bypassed", "entry_unavailable"):
         return aot.verdict == fx.verdict and aot.kind == fx.kind
     return aot.verdict == fx.verdict and fx.verdict in (

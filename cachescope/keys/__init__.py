@@ -13,16 +13,11 @@ from cachescope.keys.hashing import (
     stored_code_hash,
 )
 from cachescope.keys.isolation import isolation_key, select_context
-from cachescope.keys.isolation_schema import (
-    COMPILE_FORMS,
-    CONTEXT_FORMS,
-    RUNTIME_FORMS,
-    IsolationSchema,
-    all_schemas,
-)
+from cachescope.keys.isolation_schema import CONTEXT_FORMS, IsolationSchema, all_schemas
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.keys.paths import aotautograd_folder, code_folder, fxgraph_folder, get_path
 from cachescope.keys.system import system_hash
+from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 __all__ = [
     "COMPILE_FORMS",

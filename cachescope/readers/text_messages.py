@@ -135,8 +135,6 @@ class MessageReader:
         return self.process
 
     def _add(self, cache: str, key: str | None, message: Message) -> Lookup:
-        if cache == AOTAUTOGRAD:
-            self._segments[message.compile_id] += 1
         lookup = Lookup(
             cache,
             time_ns=None,
@@ -151,6 +149,8 @@ class MessageReader:
     def _read_details(self, match: re.Match[str], message: Message) -> None:
         # 2.4 wrote the details of AOTAutograd keys under the words of FX ones.
         cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
+        if cache == AOTAUTOGRAD:
+            self._segments[message.compile_id] += 1
         lookup = self._add(cache, match["key"], message)
         where = f"line {message.line}"
         lookup.details = self._reading.add_details(
@@ -170,7 +170,12 @@ class MessageReader:
         key = match["key"]
         lookup = self._take_unresolved(cache, key, message.compile_id)
         if lookup is None:
+            # At INFO a miss is told before the lookups that follow it, a hit after those it contains.
+            if cache == AOTAUTOGRAD and match["state"] == "miss":
+                self._segments[message.compile_id] += 1
             lookup = self._add(cache, key, message)
+            if cache == AOTAUTOGRAD and match["state"] == "hit":
+                self._segments[message.compile_id] += 1
         lookup.cache_state = match["state"]
         self._outcome_clocks[id(lookup)] = message.clock_us
         guards = self._guards.pop(key, None)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cachescope
 from cachescope.errors import SourceError
 from cachescope.readers.reading import Reading
 from cachescope.readers.text_log import looks_like_text_log, read_text_log
@@ -135,3 +136,17 @@ def test_damage_at_any_place_raises_nothing(
     at %= len(cold)
     reading = read(cold[:at] + junk + cold[at:], tmp_path_factory.mktemp("mutated"))
     assert reading.processes
+
+
+def test_without_debug_records_the_lookups_are_told_in_order_and_nothing_is_made_up(
+    recording: Recording, tmp_path: Path
+) -> None:
+    for log in (recording("2.13.0", "config_flip") / "text").iterdir():
+        lines = [line for line in log.read_bytes().split(b"\n") if not line.startswith(b"V")]
+        (tmp_path / log.name).write_bytes(b"\n".join(lines))
+    scope = cachescope.read(tmp_path)
+    told = scope.lookups.merge(scope.misses, on="lookup", how="left")
+    assert told["cache"].tolist() == ["aotautograd", "fxgraph"] * 3
+    assert told["outcome"].tolist() == ["full_miss"] * 4 + ["hit"] * 2
+    assert told["verdict"].tolist()[:4] == ["first_lookup"] * 2 + ["details_not_recorded"] * 2
+    assert set(told["details"]) == {"not_recorded"}
