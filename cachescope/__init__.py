@@ -7,6 +7,7 @@ scope.causes
 
 from __future__ import annotations
 
+from cachescope.analysis.guards import holds
 from cachescope.capture.contexts import capture
 from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
 from cachescope.frames import describe
@@ -27,6 +28,7 @@ __all__ = [
     "__version__",
     "capture",
     "describe",
+    "holds",
     "isolation_key",
     "read",
     "sample",

@@ -219,6 +219,20 @@ PROBLEMS: Final = Frame(
     ),
 )
 
+GUARDS: Final = Frame(
+    "guards",
+    "one candidate: an entry under its key, told apart from the others there by its guards",
+    (
+        Column("entry", _WHOLE, "an id into entries"),
+        Column("cache", _TEXT, "aotautograd or fxgraph"),
+        Column("cache_key", _TEXT, "the key"),
+        Column("modified_time", _TIME, "when it was made", "UTC", "vanished while being read"),
+        Column("guards_expr", _TEXT, "what must hold; see cachescope.holds", missing="no guards: it fits always",
+               torch_name="guards_expr"),
+        Column("symbols", _TUPLE, "the sizes that the guards speak of"),
+    ),
+)  # fmt: skip
+
 HASH_DETAILS: Final = Frame(
     "hash_details",
     "one hash detail of one key",
@@ -255,6 +269,7 @@ FRAMES: Final = {
         CONTEXTS,
         DEVICES,
         PROBLEMS,
+        GUARDS,
         HASH_DETAILS,
         HIT_RATES,
     )

@@ -113,6 +113,13 @@ class Scope:
         return self.tables.contexts.copy(deep=False)
 
     @property
+    def guards(self) -> pd.DataFrame:
+        """One row per candidate: the sound entries under each key, with the guards that must hold."""
+        from cachescope.analysis.candidates import guards_frame
+
+        return guards_frame(self.tables.entries)
+
+    @property
     def devices(self) -> pd.DataFrame:
         """One row per device that a key or an entry names."""
         return self._devices.copy(deep=False)

@@ -1,0 +1,123 @@
+"""Guards are decided as torch decides them, and nothing else is evaluated."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import cachescope
+from cachescope.analysis.guards import GuardError, guard_symbols, holds
+
+Recording = Callable[[str, str], Path]
+SIZES = st.lists(st.integers(0, 5000), min_size=3, max_size=3)
+
+
+def terms(depth: int = 3) -> st.SearchStrategy[str]:
+    leaf = st.one_of(st.sampled_from(["L['t0']", "L['t1']", "L['t2']"]), st.integers(0, 4096).map(str))
+    if depth == 0:
+        return leaf
+    inner = terms(depth - 1)
+    return st.one_of(
+        leaf,
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "//", "%"]), inner).map(
+            lambda t: f"({' '.join(t)})"
+        ),
+        st.tuples(st.sampled_from(["max", "min"]), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})"),
+        inner.map(lambda t: f"math.floor({t} / 2)"),
+        inner.map(lambda t: f"(-{t})"),
+    )
+
+
+CONDITIONS = st.tuples(terms(), st.sampled_from(["<", "<=", "==", "!=", ">", ">="]), terms()).map(" ".join)
+EXPRESSIONS = st.one_of(
+    CONDITIONS,
+    st.lists(CONDITIONS, min_size=2, max_size=3).map(" and ".join),
+    st.lists(CONDITIONS, min_size=2, max_size=3).map(lambda c: f"not ({' or '.join(c)})"),
+)
+
+
+@pytest.fixture(scope="module")
+def shape_env(cache_root: Path) -> object:
+    return importlib.import_module("torch.fx.experimental.symbolic_shapes").ShapeEnv()
+
+
+@settings(max_examples=300, deadline=None)
+@given(EXPRESSIONS, SIZES)
+@example("11 <= L['t0'] and L['t0'] <= 4096", [5, 0, 0])
+@example("(L['t0'] % 8) == 0", [16, 0, 0])
+def test_guards_hold_where_torch_says_so(shape_env: object, expression: str, sizes: list[int]) -> None:
+    try:
+        expected = bool(shape_env.evaluate_guards_expression(expression, sizes))
+    except ZeroDivisionError:
+        with pytest.raises(GuardError):
+            holds(expression, sizes)
+        return
+    assert holds(expression, sizes) is expected
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "__import__('os').system('true')",
+        "().__class__.__bases__",
+        "L['t0'].__class__",
+        "[x for x in range(9)]",
+        "open('/etc/passwd')",
+        "lambda: 1",
+        "L[0]",
+        "M['t0']",
+        "'a' * 3",
+        "max(*L)",
+        "round(1, ndigits=2)",
+        "L['t9'] > 1",
+        "9 ** 9 ** 9",
+        "(" * 5000 + "1" + ")" * 5000,
+        "1 +" * 60_000 + " 1",
+        "not a guard (",
+        "\x00",
+        "math.__doc__",
+        "f'{L}'",
+        "L['t0'] << 60",
+        "(x := 1)",
+    ],
+)
+def test_what_torch_does_not_print_is_refused(expression: str) -> None:
+    with pytest.raises(GuardError):
+        holds(expression, [4])
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_decided_or_refused(text: str) -> None:
+    with contextlib.suppress(GuardError):
+        assert holds(text, [4]) in (True, False)
+
+
+def test_no_guards_hold_always() -> None:
+    assert holds(None, [])
+    assert holds("", [])
+    assert guard_symbols(None) == ()
+    assert guard_symbols("L['t1'] > 2 and L['t0'] == L['t1']") == ("t0", "t1")
+
+
+@pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
+def test_the_entry_that_torch_used_is_the_one_whose_guards_hold(version: str, recording: Recording) -> None:
+    # The recording looked up batch 20 (made), 5 (its guard fails, made), 30 (hit), 7 (hit).
+    scope = cachescope.read(recording(version, "dynamic_guards") / "cache")
+    guards = scope.guards
+    assert guards["cache"].value_counts().to_dict() == {"fxgraph": 2, "aotautograd": 2}
+    for _, candidates in guards.groupby("cache_key"):
+        assert list(candidates["symbols"]) == [("t0",), ("t0",)]
+        made_for_20, made_for_5 = candidates.sort_values("modified_time")["guards_expr"]
+        for size, expected in (
+            (20, (True, False)),
+            (5, (False, True)),
+            (30, (True, False)),
+            (7, (False, True)),
+        ):
+            assert (holds(made_for_20, [size]), holds(made_for_5, [size])) == expected
