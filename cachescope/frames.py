@@ -233,6 +233,25 @@ GUARDS: Final = Frame(
     ),
 )  # fmt: skip
 
+PAST_MISSES: Final = Frame(
+    "past_misses",
+    "one FX graph entry that was made although its graph had been stored before: a miss read from the directory",
+    (
+        Column("entry", _WHOLE, "the entry that the miss made, an id into entries"),
+        Column("cache_key", _TEXT, "its key"),
+        Column("graph", _WHOLE, "number of the graph (equal gm, equal direction), in the order of first entries"),
+        Column("direction", _TEXT, "forward, backward or inference", missing="not recorded"),
+        Column("made_time", _TIME, "when it was made", "UTC", "vanished while being read"),
+        Column("verdict", _TEXT, "key_changed; under one key guard_failed for other guards, and "
+               "entry_unavailable for equal ones: raced for, or made again"),
+        Column("baseline_entry", _WHOLE, "the earlier entry of the graph that it is compared with"),
+        Column("changed", _TUPLE, "fields whose hash differs; empty under one key"),
+        Column("same_code", _FLAG, "whether both have byte-identical generated source (equal code keys): the changed "
+               "fields were not needed for this graph, as far as its source tells", missing="a code key is not stored"),
+        Column("time_taken_ns", _WHOLE, "compile time of the entry", "ns", "not stored"),
+    ),
+)  # fmt: skip
+
 HASH_DETAILS: Final = Frame(
     "hash_details",
     "one hash detail of one key",
@@ -270,6 +289,7 @@ FRAMES: Final = {
         DEVICES,
         PROBLEMS,
         GUARDS,
+        PAST_MISSES,
         HASH_DETAILS,
         HIT_RATES,
     )

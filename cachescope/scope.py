@@ -120,6 +120,15 @@ class Scope:
         return guards_frame(self.tables.entries)
 
     @property
+    def past_misses(self) -> pd.DataFrame:
+        """One row per FX entry whose graph had been stored before: misses read from a directory without a log."""
+        from cachescope.analysis.history import entry_rows
+        from cachescope.analysis.past_misses import past_misses_frame
+
+        details = self.tables.hash_details
+        return past_misses_frame(entry_rows(self.tables.entries, details), details)
+
+    @property
     def devices(self) -> pd.DataFrame:
         """One row per device that a key or an entry names."""
         return self._devices.copy(deep=False)

@@ -56,6 +56,7 @@ class EntryRow:
     damage: str | None
     guards_expr: str | None
     time_taken_ns: int | None
+    code_key: str | None
     direction: str | None
     detail_set: int | None
     gm: int | None

@@ -1,0 +1,84 @@
+"""Misses read from a cache directory alone: why one graph has several entries.
+
+Every entry after the first of a graph was made by a miss. A directory has no runs, so the baseline of an entry
+is the earlier one of its graph that differs in the fewest fields.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from cachescope.analysis.history import EntryRow
+from cachescope.details import HashDetails
+from cachescope.frames import PAST_MISSES
+from cachescope.terms import FXGRAPH
+
+
+def past_misses_frame(entries: Sequence[EntryRow], details: HashDetails) -> pd.DataFrame:
+    """The frame past_misses.
+
+    Parameters
+    ----------
+    entries : sequence of EntryRow
+        Those of the FX graph cache are looked at, sound ones with hash details (2.8 and later): AOTAutograd
+        entries do not hold the details of their own key.
+    details : HashDetails
+    """
+    graphs: dict[tuple[int, str | None], list[EntryRow]] = defaultdict(list)
+    sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok" and e.gm is not None]
+    for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry)):
+        assert entry.gm is not None
+        graphs[entry.gm, entry.direction].append(entry)
+    rows: list[dict[str, Any]] = []
+    for number, of_graph in enumerate(graphs.values()):
+        rows += ({"graph": number, **row} for row in _of_graph(of_graph, details))
+    return PAST_MISSES.build(rows)
+
+
+def _of_graph(of_graph: list[EntryRow], details: HashDetails) -> Iterator[dict[str, Any]]:
+    for at, entry in enumerate(of_graph[1:], 1):
+        earlier = of_graph[:at]
+        same_key = [e for e in earlier if e.cache_key == entry.cache_key]
+        if same_key:
+            others = {e.guards_expr for e in same_key}
+            verdict = "entry_unavailable" if entry.guards_expr in others else "guard_failed"
+            baseline, changed = same_key[-1], tuple[str, ...]()
+        else:
+            verdict = "key_changed"
+            baseline, changed = _nearest(entry, earlier, details)
+        yield {
+            "entry": entry.entry,
+            "cache_key": entry.cache_key,
+            "direction": entry.direction,
+            "made_time": entry.modified_time,
+            "verdict": verdict,
+            "baseline_entry": baseline.entry,
+            "changed": changed,
+            "same_code": _same_code(entry, baseline),
+            "time_taken_ns": entry.time_taken_ns,
+        }
+
+
+def _nearest(
+    entry: EntryRow, earlier: list[EntryRow], details: HashDetails
+) -> tuple[EntryRow, tuple[str, ...]]:
+    assert entry.detail_set is not None
+    # Of equally near ones the latest.
+    found = [
+        (details.changed_fields(other.detail_set, entry.detail_set), other)
+        for other in reversed(earlier)
+        if other.detail_set is not None
+    ]
+    changed, baseline = min(found, key=lambda pair: len(pair[0]))
+    return baseline, changed
+
+
+def _same_code(entry: EntryRow, baseline: EntryRow) -> bool | None:
+    # The code key is the hash of the generated source: torch/_inductor/codecache.py, `code_hash`.
+    if entry.code_key is None or baseline.code_key is None:
+        return None
+    return entry.code_key == baseline.code_key
