@@ -252,6 +252,21 @@ PAST_MISSES: Final = Frame(
     ),
 )  # fmt: skip
 
+KERNELS: Final = Frame(
+    "kernels",
+    "one kernel of one FX graph entry",
+    (
+        Column("entry", _WHOLE, "an id into entries"),
+        Column("order", _WHOLE, "place among the kernels of the entry: those it defines, then the calls of libraries"),
+        Column("kernel", _TEXT, "its name"),
+        Column("kind", _TEXT, "cpp, triton or another backend that generates it; extern for a library's",
+               torch_name="AsyncCompile"),
+        Column("source_nodes", _TUPLE, "nodes of the graph it computes; empty where torch wrote no comment above it",
+               torch_name="Source Nodes"),
+        Column("aten_ops", _TUPLE, "ATen operators it stands for", torch_name="Original ATen"),
+    ),
+)  # fmt: skip
+
 HASH_DETAILS: Final = Frame(
     "hash_details",
     "one hash detail of one key",
@@ -290,6 +305,7 @@ FRAMES: Final = {
         PROBLEMS,
         GUARDS,
         PAST_MISSES,
+        KERNELS,
         HASH_DETAILS,
         HIT_RATES,
     )

@@ -120,6 +120,11 @@ class Scope:
         return guards_frame(self.tables.entries)
 
     @property
+    def kernels(self) -> pd.DataFrame:
+        """One row per kernel of the FX entries, with the source nodes and ATen operators it stands for."""
+        return self.tables.kernels.copy(deep=False)
+
+    @property
     def past_misses(self) -> pd.DataFrame:
         """One row per FX entry whose graph had been stored before: misses read from a directory without a log."""
         from cachescope.analysis.history import entry_rows

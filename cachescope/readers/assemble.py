@@ -11,6 +11,7 @@ import pandas as pd
 
 from cachescope import frames
 from cachescope.details import HashDetails
+from cachescope.readers.kernels import Kernel, kernels_of
 from cachescope.readers.processes import Run, join_processes
 from cachescope.readers.reading import Entry, Lookup, Reading
 from cachescope.terms import AOTAUTOGRAD, COMPILE_FORMS, FXGRAPH, RUNTIME_FORMS
@@ -25,6 +26,7 @@ class Tables:
     entries: pd.DataFrame
     contexts: pd.DataFrame
     problems: pd.DataFrame
+    kernels: pd.DataFrame
     hash_details: HashDetails
 
 
@@ -42,6 +44,7 @@ def assemble(reading: Reading) -> Tables:
             {"source": p.source, "where": p.where, "kind": p.kind, "message": p.message}
             for p in reading.problems
         ),
+        kernels=frames.KERNELS.build(_kernel_rows(reading.entries)),
         hash_details=reading.details,
     )
 
@@ -156,6 +159,25 @@ def _entry_row(number: int, entry: Entry) -> dict[str, Any]:
         "fx_keys": entry.fx_keys,
         "detail_set": entry.details,
     }
+
+
+def _kernel_rows(entries: list[Entry]) -> Iterator[dict[str, Any]]:
+    # Entries of other guards often hold the same code.
+    known: dict[str, list[Kernel]] = {}
+    for number, entry in enumerate(entries):
+        if entry.source_code is None:
+            continue
+        if entry.source_code not in known:
+            known[entry.source_code] = kernels_of(entry.source_code)
+        for order, kernel in enumerate(known[entry.source_code]):
+            yield {
+                "entry": number,
+                "order": order,
+                "kernel": kernel.name,
+                "kind": kernel.kind,
+                "source_nodes": kernel.source_nodes,
+                "aten_ops": kernel.aten_ops,
+            }
 
 
 def _context_row(number: int, snapshot: dict[str, Any]) -> dict[str, Any]:

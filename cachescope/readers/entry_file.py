@@ -9,71 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.inert_pickle import Limits, Stub, UnreadablePickle, global_name, loads_with_globals
+from cachescope.readers.checked_file import mark_damaged, read_bytes
+from cachescope.readers.hostile import loads_harmless
+from cachescope.readers.inert_pickle import Limits, Stub, UnreadablePickle, global_name
 from cachescope.readers.reading import Entry, Reading
 
 Fill = Callable[[Entry, Stub, Reading], str | None]
 """Takes what the top object says into the row; gives what is wrong with it, if anything."""
 
-# Modules whose functions no compiled graph needs, and those builtins. A pickle with one of them was made to
-# run something. Other unknown modules are the user's own: tensor subclasses, kernels, opaque values.
-_HOSTILE_MODULES = frozenset(
-    {
-        "asyncio",
-        "bdb",
-        "cmd",
-        "code",
-        "codeop",
-        "commands",
-        "ctypes",
-        "doctest",
-        "ftplib",
-        "http",
-        "imp",
-        "importlib",
-        "marshal",
-        "multiprocessing",
-        "nt",
-        "os",
-        "pdb",
-        "pickle",
-        "pip",
-        "pkgutil",
-        "platform",
-        "posix",
-        "profile",
-        "pty",
-        "runpy",
-        "shelve",
-        "shutil",
-        "smtplib",
-        "socket",
-        "subprocess",
-        "sys",
-        "tempfile",
-        "threading",
-        "timeit",
-        "trace",
-        "urllib",
-        "webbrowser",
-    }
-)
-_HOSTILE_BUILTINS = frozenset(
-    {
-        "__import__",
-        "breakpoint",
-        "compile",
-        "delattr",
-        "eval",
-        "exec",
-        "globals",
-        "input",
-        "locals",
-        "open",
-        "setattr",
-        "vars",
-    }
-)
 _CONTENT_NAME_LENGTH = 51
 
 
@@ -94,52 +37,32 @@ def read_entry_file(
     fill : callable
         Reads the object.
     """
-    limits = Limits()
-    try:
-        with open(path, "rb") as file:
-            data = file.read(limits.size_bytes + 1)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        _damaged(entry, f"unreadable: {error.strerror}", None, reading)
-        return True
-    damage, offset = _fill(entry, data, limits, top, fill, reading)
+    data = read_bytes(entry, path, reading)
+    if data is None:
+        return entry.status == "damaged"
+    damage, offset = check_entry(entry, data, reading, top, fill)
     if len(name) == _CONTENT_NAME_LENGTH and entry_name(data) != name:
         differs = "content hash differs from the name"
         damage = differs if damage is None else f"{damage}; {differs}"
     if damage is not None:
-        _damaged(entry, damage, offset, reading)
+        mark_damaged(entry, damage, offset, reading)
     return True
 
 
-def _damaged(entry: Entry, damage: str, offset: int | None, reading: Reading) -> None:
-    entry.status = "damaged"
-    entry.damage = damage
-    reading.problem(entry.path, "" if offset is None else f"byte {offset}", "damaged_entry", damage)
-
-
-def _fill(
-    entry: Entry, data: bytes, limits: Limits, top: frozenset[str], fill: Fill, reading: Reading
+def check_entry(
+    entry: Entry, data: bytes, reading: Reading, top: frozenset[str], fill: Fill
 ) -> tuple[str | None, int | None]:
+    """Fill the row of one entry from its bytes; what is wrong with them and at which byte, if anything."""
     if not data:
         return "empty file", None
     try:
-        value, names = loads_with_globals(data, limits)
+        value = loads_harmless(data, Limits())
     except UnreadablePickle as error:
         return error.what, error.offset
-    hostile = sorted(f"{module}.{name}" for module, name in names if _is_hostile(module, name))
-    if hostile:
-        return f"hostile: names {', '.join(hostile[:3])}", None
     made_of = global_name(value)
     if not isinstance(value, Stub) or made_of is None or not _is_torch(made_of, top):
         return f"not an entry of {entry.cache}: holds {made_of or type(value).__name__}", None
     return fill(entry, value, reading), None
-
-
-def _is_hostile(module: str, name: str) -> bool:
-    if module in ("builtins", "__builtin__"):
-        return name.partition(".")[0] in _HOSTILE_BUILTINS
-    return module.partition(".")[0] in _HOSTILE_MODULES
 
 
 def _is_torch(made_of: str, top: frozenset[str]) -> bool:

@@ -1,0 +1,82 @@
+"""One file of a cache: read, handed to what knows its kind, and marked where that finds it damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cachescope.errors import CachescopeError
+from cachescope.readers.inert_pickle import Limits, UnreadablePickle
+from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.steady_file import read_steady
+
+ReadFile = Callable[[Entry, str, str, Reading], bool]
+"""Fills the row of the file of a path and a name; False where the file is gone meanwhile."""
+
+Fill = Callable[[Entry, str, bytes, Reading], None]
+"""Takes what a file of a name and these bytes says into its row; raises `DamagedContent` or `UnreadablePickle`."""
+
+
+class DamagedContent(CachescopeError):  # noqa: N818 - what it is
+    """What is wrong with the content of a file.
+
+    Attributes
+    ----------
+    what : str
+        What is wrong.
+    offset : int or None
+        The byte where it was found, where that is known.
+    """
+
+    def __init__(self, what: str, offset: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.offset = offset
+
+
+def content_reader(fill: Fill) -> ReadFile:
+    """A reader of whole files, made from what takes their bytes."""
+
+    def read(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+        data = read_bytes(entry, path, reading)
+        if data is None:
+            return entry.status == "damaged"
+        try:
+            if not data:
+                raise DamagedContent("empty file")
+            if len(data) > Limits().size_bytes:
+                raise DamagedContent(f"more than {Limits().size_bytes} bytes: not read")
+            fill(entry, name, data, reading)
+        except (DamagedContent, UnreadablePickle) as error:
+            mark_damaged(entry, error.what, error.offset, reading)
+        return True
+
+    return read
+
+
+def read_bytes(entry: Entry, path: str, reading: Reading) -> bytes | None:
+    """The bytes of a file, one more than the limit at most; None where it is gone or cannot be read.
+
+    The row takes the size and the time of the moment of reading. What cannot be read is marked damaged.
+    """
+    try:
+        data, found = read_steady(path, Limits().size_bytes + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        mark_damaged(entry, f"unreadable: {error.strerror}", None, reading)
+        return None
+    entry.size_bytes, entry.modified_time_ns = found.st_size, found.st_mtime_ns
+    return data
+
+
+def mark_damaged(entry: Entry, damage: str, offset: int | None, reading: Reading) -> None:
+    """Say in the row and in the problems what is wrong."""
+    entry.status = "damaged"
+    entry.damage = well_formed(damage)
+    where = "" if offset is None else f"byte {offset}"
+    reading.problem(entry.path, where, "damaged_entry", entry.damage)
+
+
+def well_formed(text: str) -> str:
+    """A text that every writer of text can write: half a surrogate pair, as JSON may hold, is spelled out."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

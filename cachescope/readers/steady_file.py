@@ -1,0 +1,51 @@
+"""The bytes of one file of a cache that may be in use: whole, of one moment, and never from a pipe."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import Final
+
+_ATTEMPTS: Final = 3
+# A file may be replaced by a pipe after it was listed: opening must not wait for a writer, nor follow a link.
+_FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+def read_steady(path: str, most: int) -> tuple[bytes, os.stat_result]:
+    """Read a file, again where it changed meanwhile; its bytes, and its size and time as they were then.
+
+    Parameters
+    ----------
+    path : str
+        A regular file.
+    most : int
+        Bytes to read at most.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is gone, or is no regular file any more.
+    OSError
+        If it cannot be read.
+    """
+    for _ in range(_ATTEMPTS):
+        data, before, after = _read(path, most)
+        if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+            break
+    return data, after
+
+
+def _read(path: str, most: int) -> tuple[bytes, os.stat_result, os.stat_result]:
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _FLAGS)) as file:
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise FileNotFoundError(errno.ENOENT, "is no file any more", path)
+            return file.read(most), before, os.fstat(file.fileno())
+    except (IsADirectoryError, NotADirectoryError) as error:
+        raise FileNotFoundError(errno.ENOENT, "is no file any more", path) from error
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
+            raise FileNotFoundError(errno.ENOENT, "is no file any more", path) from error
+        raise
