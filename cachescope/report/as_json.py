@@ -38,6 +38,7 @@ def explain_object(scope: Scope) -> dict[str, Any]:
         "runs": frame_rows(scope.runs),
         "lookups": _lookups(scope),
         "causes": _causes(scope),
+        "past_misses": frame_rows(scope.past_misses),
         "problems": frame_rows(scope.problems),
     }
 

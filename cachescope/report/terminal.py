@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.analysis.differences import FieldChange, short
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
+from cachescope.report.past import past_lines
 from cachescope.report.text import (
     baseline_name,
     duration,
@@ -51,6 +52,8 @@ def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 
         misses_left = sum(len(misses) for _, misses in rest)
         more = f"… and {plural(len(rest), 'more cause')} of {plural(misses_left, 'miss', 'misses')}"
         lines += [Line(), Line(f"{more}: --causes {len(causes)} shows all", style="dim")]
+    if not scope.facts.lookups and (past := past_lines(scope)):
+        lines += [Line(), *past]
     left_over = footer(scope) if runs is None else _footer_of_runs(scope, runs)
     lines += [Line(), Line(left_over, style="dim")]
     return lines + list(problem_lines(scope))
