@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# In a container one is often root, which Jupyter wants to be told.
+ROOT_FLAG := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: demo lab test lint bench notebooks clean
 
@@ -15,7 +17,7 @@ demo: $(VENV)/.installed-core  ## explain the shipped recordings in the terminal
 	$(BIN)/cachescope demo
 
 lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
-	$(BIN)/jupyter lab notebooks/01_why_did_it_miss.ipynb
+	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
 test: $(VENV)/.installed-test  ## all tests, doctests and notebooks
 	$(BIN)/python -m pytest --doctest-modules --benchmark-disable cachescope tests
