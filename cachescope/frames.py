@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope.errors import NotFoundError
-from cachescope.terms import VERDICTS
+from cachescope.terms import ENTRY_KINDS, VERDICTS
 
 _WHOLE: Final = "Int64"
 _TEXT: Final = "str"
@@ -52,10 +52,7 @@ def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
         whole = pd.array(values, dtype="Int64")
         return pd.Series(pd.to_datetime(whole, unit="ns", utc=True)).astype(_TIME)
     if dtype == _TUPLE:
-        series = pd.Series([None] * len(values), dtype=object)
-        for at, value in enumerate(values):
-            series.iat[at] = value
-        return series
+        return pd.Series(values, dtype=object)
     return pd.Series(values, dtype=dtype)
 
 
@@ -158,24 +155,50 @@ CAUSES: Final = Frame(
 
 ENTRIES: Final = Frame(
     "entries",
-    "one file or folder in a cache directory that torch would call an entry",
+    "one file in a cache directory",
     (
         Column("entry", _WHOLE, "number of the entry"),
-        Column("cache", _TEXT, "aotautograd or fxgraph"),
-        Column("cache_key", _TEXT, "the key, from the folder's name", missing="not an entry"),
+        Column("cache", _TEXT, 'what the file is: ``describe("entry_kinds")``'),
+        Column("cache_key", _TEXT, "the key, from the name of the file or of its folder; of a lock, what it is for",
+               missing="the name holds none"),
         Column("path", _TEXT, "path, as reached from the source given"),
         Column("root", _TEXT, "the cache directory"),
-        Column("size_bytes", _WHOLE, "size of the file", "bytes", "vanished while being read"),
-        Column("modified_time", _TIME, "last written", "UTC", "vanished while being read"),
-        Column("status", _TEXT, "ok, damaged, temporary or foreign"),
+        Column("size_bytes", _WHOLE, "size of the file; of a link, its own", "bytes"),
+        Column("modified_time", _TIME, "last written", "UTC"),
+        Column("status", _TEXT, "ok, damaged, temporary (being written, or left behind) or foreign (not known to be "
+               "torch's, or no file)"),
         Column("damage", _TEXT, "what is wrong with it", missing="nothing"),
         Column("guards_expr", _TEXT, "guards that must hold for it", missing="none", torch_name="guards_expr"),
         Column("time_taken_ns", _WHOLE, "compile time it stands for", "ns", "not stored", "_time_taken_ns"),
         Column("code_key", _TEXT, "key of its generated code", missing="not an FX entry", torch_name="cache_key"),
         Column("device_types", _TUPLE, "devices it runs on", torch_name="device_types"),
-        Column("fx_keys", _TUPLE, "FX keys an AOTAutograd entry points to", torch_name="fx_graph_cache_info"),
+        Column("fx_keys", _TUPLE, "FX keys an AOTAutograd entry points to, or a mega-cache holds",
+               torch_name="fx_graph_cache_info"),
         Column("detail_set", _WHOLE, "code of its set of hash details",
                missing="not stored (before 2.8, AOTAutograd)", torch_name="_fx_graph_cache_debug_lines"),
+        Column("name", _TEXT, "what it is of: a kernel, a memoized function, a device", missing="its key says all"),
+        Column("detail", _TEXT, "what the file says, in a few words", missing="nothing beyond the other columns"),
+    ),
+)  # fmt: skip
+
+AUTOTUNE: Final = Frame(
+    "autotune",
+    "one choice that max-autotune measured for one operator, its inputs and a precision",
+    (
+        Column("entry", _WHOLE, "the file, an id into entries"),
+        Column("op", _TEXT, "the operator"),
+        Column("inputs", _TEXT, "its inputs, as torch printed them"),
+        Column("precision", _TEXT, "float32 matmul precision", torch_name="torch.get_float32_matmul_precision"),
+        Column("choice", _TEXT, "the kernel, by the hash or name that torch gave it", torch_name="hash_key"),
+        Column("time_ms", _REAL, "measured time", "ms", "the choice failed"),
+        Column("is_failed", _FLAG, "whether it could not be run (stored as Infinity)"),
+        Column("is_chosen", _FLAG, "whether it is the fastest"),
+        Column("margin", _REAL, "time of the second best / its own", missing="not the fastest, or the only one"),
+        Column("device_name", _TEXT, "the device it was measured on", missing="not said: a CPU",
+               torch_name="system.device.name"),
+        Column("triton_version", _TEXT, "version of Triton", missing="not said", torch_name="system.version.triton"),
+        Column("runtime", _TEXT, "cuda or hip", missing="neither", torch_name="system.version"),
+        Column("runtime_version", _TEXT, "its version", missing="neither", torch_name="system.version"),
     ),
 )  # fmt: skip
 
@@ -267,6 +290,41 @@ KERNELS: Final = Frame(
     ),
 )  # fmt: skip
 
+LINKS: Final = Frame(
+    "links",
+    "one reference from a file of a cache directory to another",
+    (
+        Column("parent", _WHOLE, "the file that refers, an id into entries"),
+        Column("parent_kind", _TEXT, "its kind"),
+        Column("child", _WHOLE, "the file it refers to, an id into entries", missing="it is gone"),
+        Column("child_kind", _TEXT, "its kind"),
+        Column("child_key", _TEXT, "the key by which it is known"),
+        Column("known_by", _TEXT, "where the reference was read"),
+    ),
+)  # fmt: skip
+
+ORPHANS: Final = Frame(
+    "orphans",
+    "one file whose other side is gone, or that nothing refers to",
+    (
+        Column("entry", _WHOLE, "the file, an id into entries"),
+        Column("cache", _TEXT, "its kind"),
+        Column("reason", _TEXT, "what is missing"),
+    ),
+)  # fmt: skip
+
+REMOVABLE: Final = Frame(
+    "removable",
+    "one file that can go without a later process noticing",
+    (
+        Column("entry", _WHOLE, "the file, an id into entries"),
+        Column("cache", _TEXT, "its kind"),
+        Column("path", _TEXT, "where it is"),
+        Column("size_bytes", _WHOLE, "what it takes", "bytes"),
+        Column("reason", _TEXT, "why nothing needs it"),
+    ),
+)
+
 HASH_DETAILS: Final = Frame(
     "hash_details",
     "one hash detail of one key",
@@ -306,6 +364,10 @@ FRAMES: Final = {
         GUARDS,
         PAST_MISSES,
         KERNELS,
+        LINKS,
+        ORPHANS,
+        REMOVABLE,
+        AUTOTUNE,
         HASH_DETAILS,
         HIT_RATES,
     )
@@ -341,7 +403,7 @@ def describe(name: str | None = None) -> pd.DataFrame:
     Parameters
     ----------
     name : str, optional
-        A frame, or ``"verdicts"``. Without it, the list of frames.
+        A frame, ``"verdicts"`` or ``"entry_kinds"``. Without it, the list of frames.
 
     Returns
     -------
@@ -364,8 +426,10 @@ def describe(name: str | None = None) -> pd.DataFrame:
         return pd.DataFrame(rows)
     if name == "verdicts":
         return pd.DataFrame([{"verdict": v, "meaning": text} for v, text in VERDICTS.items()])
+    if name == "entry_kinds":
+        return pd.DataFrame([{"entry_kind": k, "meaning": text} for k, text in ENTRY_KINDS.items()])
     if name not in FRAMES:
-        raise NotFoundError(f"no frame {name!r}; there are {', '.join(FRAMES)} and verdicts")
+        raise NotFoundError(f"no frame {name!r}; there are {', '.join(FRAMES)}, verdicts and entry_kinds")
     rename = {"name": "column"}
     rows = [
         {rename.get(f.name, f.name): getattr(column, f.name) for f in fields(Column)}

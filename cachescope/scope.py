@@ -11,6 +11,7 @@ import pandas as pd
 
 from cachescope import frames
 from cachescope.errors import NotFoundError
+from cachescope.terms import CACHES
 
 if TYPE_CHECKING:
     from cachescope.analysis.baselines import Choice
@@ -125,6 +126,32 @@ class Scope:
         return self.tables.kernels.copy(deep=False)
 
     @property
+    def autotune(self) -> pd.DataFrame:
+        """One row per choice that max-autotune measured."""
+        return self.tables.autotune.copy(deep=False)
+
+    @property
+    def links(self) -> pd.DataFrame:
+        """One row per reference between files of a cache directory."""
+        from cachescope.analysis.links import links_frame
+
+        return links_frame(self.tables.entries)
+
+    @property
+    def orphans(self) -> pd.DataFrame:
+        """One row per file whose other side is gone, or that nothing refers to."""
+        from cachescope.analysis.links import orphans_frame
+
+        return orphans_frame(self.tables.entries)
+
+    @property
+    def removable(self) -> pd.DataFrame:
+        """One row per file that can go without a later process noticing; cachescope itself removes nothing."""
+        from cachescope.analysis.removable import removable_frame
+
+        return removable_frame(self.tables.entries)
+
+    @property
     def past_misses(self) -> pd.DataFrame:
         """One row per FX entry whose graph had been stored before: misses read from a directory without a log."""
         from cachescope.analysis.history import entry_rows
@@ -135,8 +162,10 @@ class Scope:
 
     @property
     def devices(self) -> pd.DataFrame:
-        """One row per device that a key or an entry names."""
-        return self._devices.copy(deep=False)
+        """One row per device that an entry names."""
+        from cachescope.devices.seen import devices_frame
+
+        return devices_frame(self.tables.entries)
 
     @property
     def problems(self) -> pd.DataFrame:
@@ -260,39 +289,22 @@ class Scope:
 
     @cached_property
     def _lookups(self) -> pd.DataFrame:
-        """The lookups as read, with the guard misses that follow from all of them together."""
-        from cachescope.analysis.history import entry_rows, lookup_rows
-        from cachescope.analysis.timeline import inferred_guard_misses
+        from cachescope.analysis.judgement import settled_lookups
 
-        tables, details = self.tables, self.tables.hash_details
-        rows, entries = lookup_rows(tables.lookups, details), entry_rows(tables.entries, details)
-        guard_misses = inferred_guard_misses(rows, entries, details)
-        lookups = tables.lookups.copy(deep=False)
-        lookups.loc[lookups["lookup"].isin(guard_misses), "outcome"] = "guard_miss"
-        return lookups
+        return settled_lookups(self.tables.lookups, self.tables.entries, self.tables.hash_details)
 
     @cached_property
     def _judged(self) -> tuple[list[Miss], list[dict[str, object]]]:
-        from cachescope.analysis.causes import group_causes, link_consequences
-        from cachescope.analysis.history import entry_rows, lookup_rows, run_rows
-        from cachescope.analysis.misses import explain_misses
+        from cachescope.analysis.judgement import judged
 
-        tables, details = self.tables, self.tables.hash_details
-        runs = run_rows(tables.runs)
-        misses = explain_misses(
-            lookup_rows(self._lookups, details),
-            entry_rows(tables.entries, details),
-            runs,
-            details,
-            self._choice(),
-        )
-        misses.sort(key=lambda miss: miss.row.lookup)
-        link_consequences(misses)
-        return misses, group_causes(misses, {run.run: run.rank for run in runs})
+        tables = self.tables
+        return judged(self._lookups, tables.entries, tables.runs, tables.hash_details, self._choice())
 
     @cached_property
     def _misses_frame(self) -> pd.DataFrame:
-        return frames.MISSES.build(_miss_row(miss) for miss in self._judged[0])
+        from cachescope.analysis.judgement import misses_frame
+
+        return misses_frame(self._judged[0])
 
     @cached_property
     def _causes_frame(self) -> pd.DataFrame:
@@ -326,17 +338,6 @@ class Scope:
     def _miss_of_lookup(self) -> dict[int, Miss]:
         return {miss.row.lookup: miss for miss in self._judged[0]}
 
-    @cached_property
-    def _devices(self) -> pd.DataFrame:
-        seen: dict[str, list[str]] = {}
-        for row in frames.records(self.tables.entries, ["device_types"]):
-            for name in row["device_types"]:
-                seen.setdefault(name, ["entries"])
-        return frames.DEVICES.build(
-            {"device": n, "name": name, "seen_in": tuple(places)}
-            for n, (name, places) in enumerate(seen.items())
-        )
-
     def _choice(self) -> Choice:
         from cachescope.analysis.baselines import Choice
 
@@ -352,9 +353,9 @@ class Scope:
         return Choice("key", cache_key=self._full_key(baseline))
 
     def _full_key(self, start: str) -> str:
-        known = (
-            pd.concat([self.tables.lookups["cache_key"], self.tables.entries["cache_key"]]).dropna().unique()
-        )
+        entries = self.tables.entries
+        graphs = entries.loc[entries["cache"].isin(CACHES), "cache_key"]
+        known = pd.concat([self.tables.lookups["cache_key"], graphs]).dropna().unique()
         found = [key for key in known if key.startswith(start)] if start else []
         if not found:
             raise NotFoundError(f"no key {start!r} in what was read")
@@ -401,20 +402,3 @@ class Scope:
         if sets.empty:
             raise NotFoundError("no source recorded the hash details of this key")
         return int(sets.iloc[0])
-
-
-def _miss_row(miss: Miss) -> dict[str, object]:
-    baseline = miss.baseline
-    lookup, entry = getattr(baseline, "lookup", None), getattr(baseline, "entry", None)
-    name = None if baseline is None else f"entry {entry}" if lookup is None else f"lookup {lookup}"
-    return {
-        "lookup": miss.row.lookup,
-        "verdict": miss.verdict,
-        "baseline": name,
-        "baseline_lookup": lookup,
-        "baseline_entry": entry,
-        "changed": miss.changed,
-        "root": miss.root,
-        "cause": miss.cause,
-        "reason": miss.reason,
-    }

@@ -41,6 +41,44 @@ VERDICTS: Final[dict[str, str]] = {
     "no_detail_differs": "the keys differ and every recorded field is equal",
 }
 
+# What a file of a cache directory is. Shown to people: `cachescope.describe("entry_kinds")`.
+CODE: Final = "code"
+AUTOTUNE: Final = "autotune"
+BEST_CONFIG: Final = "best_config"
+CUTLASS_CONFIGS: Final = "cutlass_configs"
+CACHING_PACKAGE: Final = "caching_package"
+IMC: Final = "imc"
+MEMOIZER: Final = "memoizer"
+MEMOIZER_DUMP: Final = "memoizer_dump"
+ON_DISK_CACHE: Final = "on_disk_cache"
+PGO: Final = "pgo"
+PRECOMPILE: Final = "precompile"
+TRITON: Final = "triton"
+MEGA_CACHE: Final = "mega_cache"
+PRECOMPILED_HEADER: Final = "precompiled_header"
+LOCK: Final = "lock"
+OTHER: Final = "other"
+ENTRY_KINDS: Final[dict[str, str]] = {
+    FXGRAPH: "a compiled FX graph, for one key and one set of guards",
+    AOTAUTOGRAD: "a joint, forward or inference graph of AOTAutograd, which points to FX graphs",
+    CODE: "generated code (.py, .cpp, .cu) and what was compiled from it (.so, .cubin)",
+    AUTOTUNE: "timings of max-autotune on one system, one file for all operators",
+    BEST_CONFIG: "the fastest configuration of one Triton kernel",
+    CUTLASS_CONFIGS: "the CUTLASS operations for one architecture, toolkit and level",
+    CACHING_PACKAGE: "a result that fcache or dcache stored (torch 2.10)",
+    IMC: "what a deterministic cache held in memory at exit (torch 2.10)",
+    MEMOIZER: "a memoized result with its parameters, such as a decision to pad (torch 2.11 and later)",
+    MEMOIZER_DUMP: "the memoized results of a process, written at exit for people to read",
+    ON_DISK_CACHE: "an entry of torch's general on-disk cache (torch 2.10 and later)",
+    PGO: "which sizes varied between runs, for each frame (profile-guided dynamic shapes)",
+    PRECOMPILE: "a whole compiled function, guards and all (TORCH_CACHING_PRECOMPILE=1)",
+    TRITON: "one file of a kernel that Triton compiled: its metadata, an intermediate form, a binary",
+    MEGA_CACHE: "what torch.compiler.save_cache_artifacts gave: entries of several caches in one file",
+    PRECOMPILED_HEADER: "C++ headers compiled ahead, which all runs of a machine share",
+    LOCK: "a lock file; torch leaves it behind, empty",
+    OTHER: "anything else",
+}
+
 # torch/_inductor/runtime/caching/context.py, `_RuntimeContext` and `_CompileContext` (2.10+).
 RUNTIME_FORMS: Final = (
     "inductor_configs",

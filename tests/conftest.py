@@ -9,9 +9,18 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, however slow the machine is just now.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 RECORDINGS = Path(__file__).parent / "data" / "recordings"
+DIRECTORIES = Path(__file__).parent / "data" / "directories"
 Recording = Callable[[str, str], Path]
+Directory = Callable[[str], Path]
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +36,23 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
                 archive.extractall(folder, filter="data")
             unpacked[key] = folder
         return unpacked[key]
+
+    return unpack
+
+
+@pytest.fixture(scope="session")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Directory:
+    """``directory(name)`` unpacks the whole directories one recorder left behind, once, and returns their folder."""
+    unpacked: dict[str, Path] = {}
+
+    def unpack(name: str) -> Path:
+        if name not in unpacked:
+            folder = tmp_path_factory.mktemp(name)
+            # Ours, with links to where torch was installed: counted, not followed.
+            with tarfile.open(DIRECTORIES / f"{name}.tar.xz") as archive:
+                archive.extractall(folder, filter="tar")
+            unpacked[name] = folder
+        return unpacked[name]
 
     return unpack
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from cachescope.details import HashDetails
 from cachescope.frames import records
+from cachescope.terms import CACHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def entry_rows(entries: pd.DataFrame, details: HashDetails) -> list[EntryRow]:
             direction=_direction(values["detail_set"], details),
         )
         for values in records(entries, names)
-        if values["cache_key"] is not None
+        if values["cache"] in CACHES and values["cache_key"] is not None
     ]
 
 

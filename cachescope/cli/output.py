@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.report.as_json import json_text
@@ -38,6 +38,11 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
         _write_styled(rows)
     else:
         _write("".join(f"{text}\n" for text, _ in rows))
+
+
+def write_plain(texts: Iterable[str]) -> None:
+    """Texts as they are, one per line: for other programs, so neither wrapped nor coloured."""
+    _write("".join(f"{text}\n" for text in texts))
 
 
 def _write_styled(rows: Sequence[tuple[str, str]]) -> None:

@@ -4,6 +4,8 @@ Pure functions: no file is read, no directory made, nothing asked of the environ
 docstring names the torch file, symbol and versions it mirrors.
 """
 
+from cachescope.keys.best_config import best_config_name
+from cachescope.keys.cutlass import cutlass_request_key
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.keys.hashing import (
     code_hash,
@@ -27,8 +29,10 @@ __all__ = [
     "UnsupportedValueError",
     "all_schemas",
     "aotautograd_folder",
+    "best_config_name",
     "code_folder",
     "code_hash",
+    "cutlass_request_key",
     "detail_hash",
     "entry_name",
     "fxgraph_folder",

@@ -5,7 +5,7 @@ They hold no hash details of their own key, but those of the FX graphs they poin
 
 from __future__ import annotations
 
-from cachescope.readers.entry_file import add_hash_details, nanoseconds, read_entry_file, text
+from cachescope.readers.entry_file import add_hash_details, check_entry, nanoseconds, read_entry_file, text
 from cachescope.readers.fxgraph import take_graph
 from cachescope.readers.inert_pickle import Stub
 from cachescope.readers.reading import Entry, Reading
@@ -30,6 +30,11 @@ def read_aotautograd_entry(entry: Entry, path: str, name: str, reading: Reading)
     (``CompiledForward``, ``CompiledBackward``), or lie in the entry themselves (``Bundled…``, 2.8+).
     """
     return read_entry_file(entry, path, name, reading, AOT_CLASSES, _fill)
+
+
+def check_aotautograd(entry: Entry, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
+    """Fill the row of one AOTAutograd entry from its bytes; what is wrong and at which byte, if anything."""
+    return check_entry(entry, data, reading, AOT_CLASSES, _fill)
 
 
 def _fill(entry: Entry, result: Stub, reading: Reading) -> str | None:

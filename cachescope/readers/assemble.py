@@ -27,6 +27,7 @@ class Tables:
     contexts: pd.DataFrame
     problems: pd.DataFrame
     kernels: pd.DataFrame
+    autotune: pd.DataFrame
     hash_details: HashDetails
 
 
@@ -45,6 +46,7 @@ def assemble(reading: Reading) -> Tables:
             for p in reading.problems
         ),
         kernels=frames.KERNELS.build(_kernel_rows(reading.entries)),
+        autotune=frames.AUTOTUNE.build(_autotune_rows(reading)),
         hash_details=reading.details,
     )
 
@@ -158,7 +160,29 @@ def _entry_row(number: int, entry: Entry) -> dict[str, Any]:
         "device_types": entry.device_types,
         "fx_keys": entry.fx_keys,
         "detail_set": entry.details,
+        "name": entry.name,
+        "detail": entry.detail,
     }
+
+
+def _autotune_rows(reading: Reading) -> Iterator[dict[str, Any]]:
+    numbers = {id(entry): number for number, entry in enumerate(reading.entries)}
+    for timing in reading.timings:
+        yield {
+            "entry": numbers[id(timing.entry)],
+            "op": timing.op,
+            "inputs": timing.inputs,
+            "precision": timing.precision,
+            "choice": timing.choice,
+            "time_ms": timing.time_ms,
+            "is_failed": timing.time_ms is None,
+            "is_chosen": timing.is_chosen,
+            "margin": timing.margin,
+            "device_name": timing.device_name,
+            "triton_version": timing.triton_version,
+            "runtime": timing.runtime,
+            "runtime_version": timing.runtime_version,
+        }
 
 
 def _kernel_rows(entries: list[Entry]) -> Iterator[dict[str, Any]]:

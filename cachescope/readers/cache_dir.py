@@ -1,174 +1,243 @@
-"""Find and read the FX graph and AOTAutograd entries of a torch cache directory.
+"""Walk a cache directory: every file in it becomes one row of ``entries``, with its kind and its size.
 
-Read only, with `os.scandir`. What vanishes meanwhile is passed over: torch may be running.
+Read only, and links are not followed. What vanishes meanwhile is passed over: torch may be running. What
+lies where is in `places`.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 
-from cachescope.readers.aotautograd import read_aotautograd_entry
-from cachescope.readers.fxgraph import read_fxgraph_entry
+from cachescope.readers.checked_file import ReadFile
+from cachescope.readers.mega_cache import HEAD_BYTES, looks_like_mega_cache, read_mega_cache
+from cachescope.readers.place_of import place_of, place_of_file
+from cachescope.readers.places import ROOT, UNKNOWN, FileRule, Place
 from cachescope.readers.reading import Entry, Reading
-from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
+from cachescope.readers.steady_file import read_steady
+from cachescope.terms import MEGA_CACHE, OTHER
 
 # torch/_inductor/codecache.py, `write_atomic`: ".<pid>.<thread id>.tmp".
-_TEMPORARY = re.compile(r"\..*\.tmp", re.DOTALL)
-_CONTENT_NAME = re.compile(HASH)
-_PREFIX = re.compile(r"[a-z2-7]{2}")
-# Where precompile mode can make no AOTAutograd key: `str(random.random())` in 2.10, `uuid4().hex` in 2.15.
-_AOT_NONCE = re.compile(r"0\.\d+|[0-9a-f]{32}")
-_LOOK_AT = 1_000
+_TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp\.pid_.*", re.DOTALL)
 
 
 def looks_like_cache_dir(path: str) -> bool:
-    """Whether a path is a cache root, one of its two folders, a key folder, or a file in one.
+    """Whether a path is a cache root, a Triton directory, a folder of one, or a file in one.
 
-    Told by key-shaped names inside (``f…`` two levels below ``fxgraph``, ``a…`` below ``aotautograd``).
+    Told by names (`place_of`): keys above all, wherever they are.
     """
-    if not os.path.isdir(path):
-        return (
-            os.path.isfile(path) and _cache_of_key(_name(os.path.dirname(os.path.abspath(path)))) is not None
-        )
-    if _cache_of_key(_name(path)) is not None:
-        return True
-    return any(_holds_keys(os.path.join(path, folder)) for folder in ("", FXGRAPH, AOTAUTOGRAD))
+    if os.path.isdir(path):
+        return place_of(path) is not None
+    return os.path.isfile(path) and place_of_file(path) is not None
 
 
 def read_cache_dir(path: str, reading: Reading) -> None:
-    """Read the entries under a path that `looks_like_cache_dir` into ``reading.entries``.
+    """Read everything under a path that `looks_like_cache_dir` into ``reading.entries``."""
+    walk = CacheWalk(path, reading)
+    walk.scan()
+    reading.entries += [entry for entry in walk.entries if walk.read(entry)]
 
-    Other folders of a cache root are not looked at.
+
+def read_mega_cache_file(path: str, reading: Reading) -> None:
+    """Read a mega-cache file that lies anywhere."""
+    found = os.stat(path)
+    entry = Entry(
+        MEGA_CACHE, _shown(path), _shown(os.path.dirname(path) or "."), found.st_size, found.st_mtime_ns
+    )
+    if read_mega_cache(entry, path, os.path.basename(path), reading):
+        reading.entries.append(entry)
+
+
+@dataclass(slots=True)
+class _Folder:
+    path: str
+    place: Place
+    root: str
+    key: str | None
+    is_temporary: bool = False
+
+
+class CacheWalk:
+    """One pass over a directory, and then over the files in it whose content says something.
+
+    Attributes
+    ----------
+    entries : list of Entry
+        The rows, in the order of `places` and of names.
     """
-    walk = _Walk(path, reading)
-    path_of_key = os.path.abspath(path)
-    if not os.path.isdir(path):
-        cache = _cache_of_key(_name(os.path.dirname(path_of_key)))
-        walk.file(cache or FXGRAPH, path, _name(path), _name(os.path.dirname(path_of_key)))
-    elif (cache := _cache_of_key(_name(path))) is not None:
-        walk.key_folder(cache, path, _name(path))
-    elif _holds_keys(path):
-        walk.folder(path)
-    else:
-        walk.folder(os.path.join(path, FXGRAPH), FXGRAPH)
-        walk.folder(os.path.join(path, AOTAUTOGRAD), AOTAUTOGRAD)
+
+    def __init__(self, path: str, reading: Reading) -> None:
+        self.path = path
+        self.reading = reading
+        self.entries: list[Entry] = []
+        self._readers: dict[int, tuple[ReadFile, str, str]] = {}
+
+    def scan(self) -> None:
+        """Make the rows from names, sizes and times; open no file."""
+        if not os.path.isdir(self.path):
+            self._single_file()
+            return
+        place = place_of(self.path) or ROOT
+        key = _key_of(place, os.path.basename(os.path.abspath(self.path)), None)
+        waiting = [_Folder(self.path, place, _shown(self.path), key)]
+        # Nothing that is made here is garbage, and the collector would look through all of it again and again.
+        is_collecting = gc.isenabled()
+        gc.disable()
+        try:
+            while waiting:
+                waiting += reversed(self._folder(waiting.pop()))
+        finally:
+            if is_collecting:
+                gc.enable()
+
+    def read(self, entry: Entry) -> bool:
+        """Read the file of one row where its kind has a reader; False where it is gone."""
+        reader = self._readers.pop(id(entry), None)
+        if reader is None:
+            return True
+        read, path, name = reader
+        return read(entry, path, name, self.reading)
+
+    def _single_file(self) -> None:
+        told = place_of_file(self.path)
+        name = os.path.basename(self.path)
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return
+        if told is not None:
+            place, rule = told
+            parent = os.path.dirname(os.path.abspath(self.path))
+            key = _key_of(place, os.path.basename(parent), None)
+            folder = _Folder(parent, place, _shown(os.path.dirname(self.path) or "."), key)
+            self._row(folder, self.path, name, found, rule, rule.pattern.fullmatch(name))
+
+    def _folder(self, folder: _Folder) -> list[_Folder]:
+        """Make the rows of the files of one folder; give the folders in it."""
+        items = self._list(folder.path)
+        inner: list[tuple[int, str, _Folder]] = []
+        rules = folder.place.files
+        for item in items:
+            name = item.name
+            try:
+                if item.is_dir(follow_symlinks=False):
+                    rank, found = self._inner(folder, item.path, name)
+                    inner.append((rank, name, found))
+                    continue
+                status = item.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self.reading.problem(_shown(item.path), "", "unreadable", str(error.strerror))
+                continue
+            for rule in rules:
+                if (match := rule.pattern.fullmatch(name)) is not None:
+                    self._row(folder, item.path, name, status, rule, match)
+                    break
+            else:
+                self._row(folder, item.path, name, status)
+        if len(inner) > 1:
+            inner.sort(key=itemgetter(0, 1))
+        return [found for _, _, found in inner]
+
+    def _inner(self, folder: _Folder, path: str, name: str) -> tuple[int, _Folder]:
+        """What a folder in a folder is, and its rank: that of its rule in the table."""
+        for rank, rule in enumerate(folder.place.folders):
+            if rule.pattern.fullmatch(name):
+                place = rule.place
+                key = _key_of(place, name, folder.key)
+                return rank, _Folder(path, place, folder.root, key, folder.is_temporary or place.is_temporary)
+        rank = len(folder.place.folders)
+        if folder.place.is_deep:
+            return rank, _Folder(path, folder.place, folder.root, folder.key, folder.is_temporary)
+        # A cache in a cache: `fresh_cache` and force-disabled runs leave whole ones behind.
+        place = place_of(path) or UNKNOWN
+        root = _shown(path) if place is ROOT else folder.root
+        return rank, _Folder(path, place, root, _key_of(place, name, None))
+
+    def _row(
+        self,
+        folder: _Folder,
+        path: str,
+        name: str,
+        found: os.stat_result,
+        rule: FileRule | None = None,
+        match: re.Match[str] | None = None,
+    ) -> None:
+        shown = path if path.isascii() else _shown(path)
+        entry = Entry(OTHER, shown, folder.root, found.st_size, found.st_mtime_ns, folder.key)
+        if not stat.S_ISREG(found.st_mode):
+            _not_a_file(entry, path, stat.S_ISLNK(found.st_mode), rule)
+        elif folder.is_temporary or (".tmp" in name and _TEMPORARY.fullmatch(name)):
+            entry.cache = folder.place.kind
+            entry.status = "temporary"
+        elif rule is None:
+            entry.status = "foreign"
+            self._readers[id(entry)] = _read_unknown, path, name
+        else:
+            entry.cache = rule.kind
+            if match is not None and match.lastindex:
+                entry.cache_key = _shown(match[1])
+            if rule.read is not None:
+                self._readers[id(entry)] = rule.read, path, name
+        self.entries.append(entry)
+
+    def _list(self, path: str) -> list[os.DirEntry[str]]:
+        """The items of a folder by name; none where it is gone or may not be read."""
+        try:
+            with os.scandir(path) as items:
+                found = list(items)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            self.reading.problem(_shown(path), "", "unreadable", str(error.strerror))
+            return []
+        if len(found) > 1:
+            found.sort(key=attrgetter("name"))
+        return found
 
 
-def _name(path: str) -> str:
-    return os.path.basename(os.path.abspath(path))
+def _key_of(place: Place, name: str, outer: str | None) -> str | None:
+    """The key that the files of a folder stand for."""
+    return outer if place.key_of is None else place.key_of(_shown(name))
 
 
-def _cache_of_key(name: str) -> str | None:
-    if FX_KEY.fullmatch(name):
-        return FXGRAPH
-    return AOTAUTOGRAD if AOT_KEY.fullmatch(name) else None
-
-
-def _holds_keys(path: str, levels: int = 2) -> bool:
+def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    """A mega-cache may have any name. What else it is, or that it may not be read, is no concern of ours."""
     try:
-        with os.scandir(path) as found:
-            for _, item in zip(range(_LOOK_AT), found, strict=False):
-                if _cache_of_key(item.name) is not None:
-                    return True
-                if levels > 1 and _PREFIX.fullmatch(item.name) and _holds_keys(item.path, 1):
-                    return True
+        head, _ = read_steady(path, HEAD_BYTES)
+    except FileNotFoundError:
+        return False
     except OSError:
-        pass
-    return False
+        return True
+    if looks_like_mega_cache(head):
+        entry.cache, entry.status = MEGA_CACHE, "ok"
+        return read_mega_cache(entry, path, name, reading)
+    return True
+
+
+def _not_a_file(entry: Entry, path: str, is_link: bool, rule: FileRule | None) -> None:
+    """A link, a pipe, a socket: never opened, for a pipe would wait for ever, and a link may lead anywhere."""
+    entry.cache_key = None
+    if is_link:
+        entry.detail = _link_text(path)
+    if is_link and rule is not None and rule.read is None:
+        entry.cache = rule.kind
+    else:
+        entry.status = "foreign"
+
+
+def _link_text(path: str) -> str:
+    try:
+        return f"a link to {_shown(os.readlink(path))}"
+    except OSError:
+        return "a link"
 
 
 def _shown(path: str) -> str:
     # A name that is not UTF-8 would break every later writer of text.
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-class _Walk:
-    def __init__(self, root: str, reading: Reading) -> None:
-        self.root = root
-        self.reading = reading
-        self.seen: set[tuple[int, int]] = set()
-
-    def folder(self, path: str, cache: str | None = None) -> None:
-        """``fxgraph``, one of its two-letter folders, or ``aotautograd``."""
-        for item in self.list(path):
-            key_of = _cache_of_key(item.name)
-            if cache == AOTAUTOGRAD and _AOT_NONCE.fullmatch(item.name):
-                key_of = AOTAUTOGRAD
-            if not self.is_dir(item):
-                self.row(cache or FXGRAPH, item.path, None, "foreign")
-            elif key_of is not None and cache in (None, key_of):
-                self.key_folder(key_of, item.path, item.name)
-            elif cache != AOTAUTOGRAD and _PREFIX.fullmatch(item.name):
-                self.prefix_folder(item.path)
-            else:
-                self.row(cache or FXGRAPH, item.path, None, "foreign")
-
-    def prefix_folder(self, path: str) -> None:
-        for item in self.list(path):
-            if FX_KEY.fullmatch(item.name) and self.is_dir(item):
-                self.key_folder(FXGRAPH, item.path, item.name)
-            else:
-                self.row(FXGRAPH, item.path, None, "foreign")
-
-    def key_folder(self, cache: str, path: str, key: str) -> None:
-        for item in self.list(path):
-            self.file(cache, item.path, item.name, key)
-
-    def file(self, cache: str, path: str, name: str, key: str) -> None:
-        if _TEMPORARY.fullmatch(name):
-            self.row(cache, path, key, "temporary")
-        elif _CONTENT_NAME.fullmatch(name) or (cache == AOTAUTOGRAD and name == "entry"):
-            read = read_fxgraph_entry if cache == FXGRAPH else read_aotautograd_entry
-            self.row(cache, path, key, "ok", lambda entry: read(entry, path, name, self.reading))
-        else:
-            self.row(cache, path, key, "foreign")
-
-    def row(
-        self, cache: str, path: str, key: str | None, status: str, read: Callable[[Entry], bool] | None = None
-    ) -> None:
-        try:
-            found = os.stat(path)
-        except FileNotFoundError:
-            return
-        except OSError as error:  # a symbolic link to itself, a folder without rights
-            self.reading.problem(_shown(path), "", "unreadable", str(error.strerror))
-            return
-        entry = Entry(
-            cache=cache,
-            path=_shown(path),
-            root=self.root,
-            size_bytes=found.st_size if stat.S_ISREG(found.st_mode) else None,
-            modified_time_ns=found.st_mtime_ns,
-            cache_key=key,
-            status=status,
-        )
-        if read is not None and not stat.S_ISREG(found.st_mode):
-            entry.status = "foreign"  # never opened: a pipe would wait for ever
-        elif read is not None and not read(entry):
-            return
-        self.reading.entries.append(entry)
-
-    def is_dir(self, item: os.DirEntry[str]) -> bool:
-        try:
-            return item.is_dir()
-        except OSError:
-            return False
-
-    def list(self, path: str) -> Iterator[os.DirEntry[str]]:
-        """The items of a folder by name; none where it is gone, or was listed under another name."""
-        try:
-            found = os.stat(path)
-            if (found.st_dev, found.st_ino) in self.seen or not stat.S_ISDIR(found.st_mode):
-                return
-            self.seen.add((found.st_dev, found.st_ino))
-            with os.scandir(path) as items:
-                names = sorted(items, key=lambda item: item.name)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self.reading.problem(_shown(path), "", "unreadable", str(error.strerror))
-            return
-        yield from names
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")

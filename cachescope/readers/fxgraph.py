@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from cachescope.readers.entry_file import add_hash_details, nanoseconds, read_entry_file, text, words
+from cachescope.readers.entry_file import (
+    add_hash_details,
+    check_entry,
+    nanoseconds,
+    read_entry_file,
+    text,
+    words,
+)
 from cachescope.readers.inert_pickle import Stub
 from cachescope.readers.reading import Entry, Reading
 
@@ -16,6 +23,11 @@ def read_fxgraph_entry(entry: Entry, path: str, name: str, reading: Reading) -> 
     are there from 2.8, the key itself from 2.6. What a version does not store is missing in the row.
     """
     return read_entry_file(entry, path, name, reading, FX_CLASSES, _fill)
+
+
+def check_fxgraph(entry: Entry, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
+    """Fill the row of one FX graph entry from its bytes; what is wrong and at which byte, if anything."""
+    return check_entry(entry, data, reading, FX_CLASSES, _fill)
 
 
 def _fill(entry: Entry, graph: Stub, reading: Reading) -> str | None:

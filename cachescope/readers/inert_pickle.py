@@ -11,7 +11,8 @@ import pickle
 from functools import lru_cache
 from typing import ClassVar, Never, Self, cast
 
-from cachescope.readers.pickle_check import Limits, UnreadablePickle, check_program
+from cachescope.readers.pickle_check import check_program
+from cachescope.readers.pickle_limits import Limits, UnreadablePickle
 
 __all__ = ["Limits", "Stub", "UnreadablePickle", "global_name", "loads_inert"]
 
@@ -180,6 +181,7 @@ def loads_with_globals(data: bytes, limits: Limits | None = None) -> tuple[objec
 def _without_frames(data: bytes, frames: list[int]) -> bytes:
     # FRAME is no more than a hint to fetch ahead. But an argument that crosses the end of its frame makes
     # the C unpickler drop the rest of the frame, and run another program than the one that was checked.
+    # Where every frame ends between two opcodes, as picklers make them, none can, and they stay.
     if not frames:
         return data
     starts = [0, *(at + 9 for at in frames)]

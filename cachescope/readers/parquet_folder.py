@@ -15,7 +15,7 @@ from cachescope.readers.assemble import Tables
 
 MANIFEST: Final = "cachescope.json"
 FORMAT: Final = 1
-SAVED_FRAMES: Final = ("runs", "lookups", "entries", "contexts", "problems", "kernels")
+SAVED_FRAMES: Final = ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune")
 
 
 def is_saved_scope(path: str) -> bool:

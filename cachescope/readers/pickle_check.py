@@ -7,65 +7,15 @@ Opcodes as in CPython's Modules/_pickle.c and Lib/pickletools.py, protocols 0 to
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from cachescope.readers.pickle_limits import Limits, UnreadablePickle
+from cachescope.readers.pickle_runs import KnownRuns, Run
+from cachescope.readers.pickle_state import LEVEL, STEPS, State, inst
 
-from cachescope.errors import CachescopeError
-
-
-class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers say it
-    """A pickle that was not read: damaged, hostile, or over a limit.
-
-    Attributes
-    ----------
-    what : str
-        What is wrong.
-    offset : int or None
-        The byte where it was found, where that is known.
-    is_truncated : bool
-        True where the bytes end before the pickle does.
-    """
-
-    def __init__(self, what: str, offset: int | None = None, *, is_truncated: bool = False) -> None:
-        super().__init__(what if offset is None else f"{what} (byte {offset})")
-        self.what = what
-        self.offset = offset
-        self.is_truncated = is_truncated
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much a pickle may ask for.
-
-    One opcode claims at most about 240 bytes beyond its own (an empty set), so `opcodes` bounds the
-    memory. Real entries have some 2,000 opcodes per 80 kB, and nest about ten levels.
-    """
-
-    size_bytes: int = 256 << 20
-    opcodes: int = 1_000_000
-    depth: int = 2_000
-    line_bytes: int = 4_000
-    """One line of a text opcode: a number, a name, a memo index. Strings may be longer."""
-    int_bytes: int = 4_096
-    work: int = 4_000_000
-    """What may be spent on keys and on copies of arguments, where one byte can ask for much."""
-    stand_ins: int = 2_000
-
-
-# What stands for an object: its depth in units of _LEVEL, plus how many parts its hash visits. Strings and
-# numbers are 0, lists and dicts, which have no hash, only their depth.
-_LEVEL = 1 << 40
-_PARTS = _LEVEL - 1
-# Hashes of ints and tuples are not seeded: a hostile pickle can make every key collide, and n keys then
-# compare n * n / 2 times, each up to the last part. So a key with parts costs at least this much of
-# `Limits.work`, which allows 4,000 of them, and parts ** 2, which allows none of more than 2,000 parts.
-_KEY_COST = 1_000
 _KIB = 10
-
 _SIZE = [0] * 256
 for _code, _bytes in {b"N": 1, b"\x88": 1, b"\x89": 1, b"K": 2, b"M": 3, b"J": 5, b"G": 9}.items():
     _SIZE[_code[0]] = _bytes
-_EMPTY = frozenset(b"]}\x8f")
+_EMPTY = {**dict.fromkeys(b"]}\x8f", LEVEL), ord(")"): LEVEL + 1}
 _LENGTH_BYTES = {0x8C: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8}
 _REFUSED = {
     **dict.fromkeys(b"PQ", "persistent id"),
@@ -73,6 +23,10 @@ _REFUSED = {
     **dict.fromkeys(b"\x97\x98", "buffer from outside the pickle"),
     **dict.fromkeys(b"STU", "string of Python 2"),
 }
+
+# Runs are known under these limits only: a run may be too deep for others.
+_LIMITS = Limits()
+KNOWN_RUNS = KnownRuns()
 
 
 def check_program(data: bytes, limits: Limits) -> list[int]:
@@ -85,72 +39,135 @@ def check_program(data: bytes, limits: Limits) -> list[int]:
     Returns
     -------
     frames : list of int
-        Where the FRAME opcodes are.
+        Where the FRAME opcodes are that have to be taken out.
     """
-    program = _Program(data, limits)
+    known = KNOWN_RUNS if limits == _LIMITS and len(data) <= KnownRuns.LARGEST_PICKLE else None
+    program = Program(data, limits, known)
     try:
         program.run()
     except IndexError:
         if program.pos >= len(data) or data[program.pos :] == b"\x8c":
             raise UnreadablePickle("truncated", len(data), is_truncated=True) from None
         raise UnreadablePickle("not a pickle: takes what is not there", program.pos) from None
-    return program.frames
+    if known is not None:
+        known.met(data, program.strings, limits.opcodes - program.left, _end_in_run, run_alone)
+    return [] if program.frames_fit() else program.frames
 
 
-class _Program:
-    def __init__(self, data: bytes, limits: Limits) -> None:
+class Program(State):
+    """A pickle that is being followed, with the runs known or without.
+
+    Attributes
+    ----------
+    left : int
+        How many steps are left of `Limits.opcodes`.
+    strings : list of int
+        Where the SHORT_BINUNICODE opcodes are that begin no known run; only with known runs.
+    frames : list of int
+        Where the FRAME opcodes are.
+    """
+
+    def __init__(self, data: bytes, limits: Limits, known: KnownRuns | None = None) -> None:
+        super().__init__(limits)
         self.data = data
-        self.limits = limits
-        self.pos = 0
+        self.known = known
+        self.left = limits.opcodes
+        self.strings: list[int] = []
         self.frames: list[int] = []
-        self.stack: list[int] = []
-        self.marks: list[int] = []
-        self.memo: list[int] = []
-        self.work = 0
 
     def run(self) -> None:
+        """Follow the opcodes up to STOP; IndexError where one takes what is not there."""
         # Strings and their memo are eight opcodes in ten, so the loop is written for them.
-        data, pos, sizes, steps = self.data, 0, _SIZE, _STEPS
-        stack, memo = self.stack, self.memo
-        push, remember = stack.append, memo.append
+        data, pos, sizes, steps = self.data, 0, _SIZE, STEPS
+        runs = None if self.known is None else self.known.by_first
+        stack, marks, memo, size_of_all = self.stack, self.marks, self.memo, len(data)
+        push, remember, met = stack.append, memo.append, self.strings.append
+        step = 0
         try:
-            for _ in range(self.limits.opcodes):
-                op = data[pos]
-                if op == 0x8C:  # SHORT_BINUNICODE
-                    pos += 2 + data[pos + 1]
-                    push(0)
-                    if data[pos] == 0x94:
-                        remember(0)
+            while self.left > 0:
+                for step in range(self.left):
+                    op = data[pos]
+                    if op == 0x8C:  # SHORT_BINUNICODE
+                        start = pos
+                        pos += 2 + data[pos + 1]
+                        if runs is not None:
+                            run = self.known_at(start, first) if (first := data[start:pos]) in runs else None
+                            if run is not None:
+                                self.left -= step + run.steps
+                                step = 0
+                                if run.marks:
+                                    below = len(stack)
+                                    marks += [below + at for at in run.marks]
+                                stack += run.stack
+                                memo += run.memo
+                                if run.work:
+                                    self.pos = start
+                                    self.spend(run.work)
+                                pos = start + len(run.code)
+                                break
+                            met(start)
+                        push(0)
+                        if data[pos] == 0x94:
+                            remember(0)
+                            pos += 1
+                    elif op == 0x94:  # MEMOIZE
+                        remember(stack[-1])
                         pos += 1
-                elif op == 0x94:  # MEMOIZE
-                    remember(stack[-1])
-                    pos += 1
-                elif size := sizes[op]:
-                    push(0)
-                    pos += size
-                elif op in _EMPTY:
-                    push(_LEVEL)
-                    pos += 1
-                elif op == 0x2E:  # STOP
-                    stack[-1]
-                    return
-                elif op in steps:
-                    self.pos = pos
-                    steps[op](self)
-                    pos += 1
+                    elif size := sizes[op]:
+                        push(0)
+                        pos += size
+                    elif op in _EMPTY:
+                        push(_EMPTY[op])
+                        pos += 1
+                    elif op == 0x28:  # MARK
+                        marks.append(len(stack))
+                        pos += 1
+                    elif op == 0x6A and pos + 5 <= size_of_all:  # LONG_BINGET
+                        push(memo[int.from_bytes(data[pos + 1 : pos + 5], "little")])
+                        pos += 5
+                    elif op in steps:
+                        self.pos = pos
+                        steps[op](self)
+                        pos += 1
+                    elif op == 0x2E:  # STOP
+                        stack[-1]
+                        return
+                    else:
+                        self.pos = pos
+                        pos = self.argument(op, pos + 1)
                 else:
-                    self.pos = pos
-                    pos = self.argument(op, pos + 1)
+                    break
         finally:
             self.pos = pos
+            self.left -= step
         raise self.refuse(f"more than {self.limits.opcodes} opcodes")
 
-    def refuse(self, what: str) -> UnreadablePickle:
-        return UnreadablePickle(what, self.pos)
+    def known_at(self, start: int, first: bytes) -> Run | None:
+        """The known run that stands at a place; `first` is the opcode there."""
+        # A mark above the stack, where something took what lies below it, would be in reach of a POP in the
+        # run. It is the only thing around a run that can be.
+        if self.known is not None and not (self.marks and self.marks[-1] > len(self.stack)):
+            # `get`, because another thread may just have emptied the store.
+            for run in self.known.by_first.get(first, ()):
+                if self.data.startswith(run.code, start):
+                    return run
+        return None
+
+    def frames_fit(self) -> bool:
+        """Whether each frame ends where the next one begins, the last behind STOP, as picklers write them."""
+        ends = [*self.frames[1:], self.pos + 1]
+        return all(
+            int.from_bytes(self.data[at + 1 : at + 9], "little") == end - at - 9
+            for at, end in zip(self.frames, ends, strict=False)
+        )
 
     def argument(self, op: int, pos: int) -> int:
         """An opcode with an argument behind it; gives where the next one begins."""
         data, push = self.data, self.stack.append
+        if op in b"hj":  # BINGET, LONG_BINGET
+            end = pos + (1 if op == 0x68 else 4)
+            push(self.memo[self.number(pos, end)])
+            return end
         if op in _LENGTH_BYTES:
             start = pos + _LENGTH_BYTES[op]
             end = start + self.number(pos, start)
@@ -158,10 +175,6 @@ class _Program:
                 self.pos = len(data)
                 raise UnreadablePickle("truncated", len(data), is_truncated=True)
             push((end - start) >> _KIB)
-            return end
-        if op in b"hj":  # BINGET, LONG_BINGET
-            end = pos + (1 if op == 0x68 else 4)
-            push(self.memo[self.number(pos, end)])
             return end
         if op in b"qr":  # BINPUT, LONG_BINPUT
             end = pos + (1 if op == 0x71 else 4)
@@ -186,6 +199,7 @@ class _Program:
         raise self.refuse(f"not a pickle: no opcode 0x{op:02x}")
 
     def number(self, start: int, end: int) -> int:
+        """An unsigned number of so many bytes."""
         if end > len(self.data):
             raise UnreadablePickle("truncated", len(self.data), is_truncated=True)
         return int.from_bytes(self.data[start:end], "little")
@@ -212,184 +226,47 @@ class _Program:
             second = self.end_of_line(end + 1)
             if second - end > self.limits.line_bytes:
                 raise self.refuse(f"a line of {second - end} bytes")
-            self.stack.append(0) if op == 0x63 else _inst(self)
+            self.stack.append(0) if op == 0x63 else inst(self)
             end = second
         return end + 1
 
     def end_of_line(self, pos: int) -> int:
+        """Where the line ends, without its newline."""
         end = self.data.find(b"\n", pos)
         if end < 0:
             raise UnreadablePickle("truncated", len(self.data), is_truncated=True)
         return end
 
-    def put(self, index: int) -> None:
-        # The unpickler's memo is an array as long as the largest index. Every pickler counts up.
-        if index > len(self.memo):
-            raise self.refuse(f"memo index {index} where {len(self.memo)} are in use")
-        self.memo[index : index + 1] = [self.stack[-1]]
 
-    def take(self) -> list[int]:
-        """What lies above the last mark."""
-        mark = self.marks.pop()
-        taken = self.stack[mark:]
-        del self.stack[mark:]
-        return taken
+def _end_in_run(data: bytes, pos: int) -> int:
+    """Where the opcode at a place ends; 0 for those that do not do the same everywhere.
 
-    def spend(self, amount: int) -> None:
-        self.work += amount
-        if self.work > self.limits.work:
-            raise self.refuse("hashes or copies too much")
-
-    def hash_keys(self, keys: list[int]) -> None:
-        if any(keys):
-            for key in keys:
-                if parts := key & _PARTS:
-                    self.spend(_KEY_COST + parts * parts)
-
-    def above(self, parts: list[int]) -> int:
-        """The depth of a container of these parts."""
-        deepest = max(parts, default=0) // _LEVEL + 1
-        if deepest > self.limits.depth:
-            raise self.refuse(f"nested deeper than {self.limits.depth} levels")
-        return deepest * _LEVEL
-
-    def fill(self, parts: list[int]) -> None:
-        """Put parts into the container on top of the stack."""
-        if any(parts):
-            self.stack[-1] = max(self.stack[-1], self.above(parts))
-        else:
-            self.stack[-1]
-
-    def push_hashable(self, parts: list[int]) -> None:
-        visited = 1 + len(parts)
-        if any(parts):
-            visited += sum(part & _PARTS for part in parts)
-            self.stack.append(self.above(parts) + min(visited, _PARTS))
-        else:
-            self.stack.append(_LEVEL + visited)
+    These are STOP, FRAME, and what puts to or gets from the memo under an index.
+    """
+    op = data[pos] if pos < len(data) else 0x2E
+    if op == 0x8C:
+        return pos + 2 + data[pos + 1]
+    if op == 0x58:
+        return pos + 5 + int.from_bytes(data[pos + 1 : pos + 5], "little")
+    if op in b"\x94(" or op in _EMPTY or op in STEPS:
+        return pos + 1
+    return pos + _SIZE[op] if _SIZE[op] else 0
 
 
-def _mark(program: _Program) -> None:
-    program.marks.append(len(program.stack))
+def run_alone(code: bytes) -> Run | None:
+    """Follow opcodes on an empty stack, and give those before the first that takes what is not there.
 
-
-def _pop(program: _Program) -> None:
-    if program.marks and program.marks[-1] == len(program.stack):
-        program.marks.pop()
-    else:
-        program.stack.pop()
-
-
-def _pop_mark(program: _Program) -> None:
-    program.take()
-
-
-def _dup(program: _Program) -> None:
-    program.stack.append(program.stack[-1])
-
-
-def _tuple_of(count: int) -> Callable[[_Program], None]:
-    def step(program: _Program) -> None:
-        program.push_hashable([program.stack.pop() for _ in range(count)])
-
-    return step
-
-
-def _tuple(program: _Program) -> None:
-    program.push_hashable(program.take())
-
-
-def _frozenset(program: _Program) -> None:
-    parts = program.take()
-    program.hash_keys(parts)
-    program.push_hashable(parts)
-
-
-def _list(program: _Program) -> None:
-    program.stack.append(program.above(program.take()))
-
-
-def _dict(program: _Program) -> None:
-    parts = program.take()
-    program.hash_keys(parts[::2])
-    program.stack.append(program.above(parts))
-
-
-def _append_or_build(program: _Program) -> None:
-    program.fill([program.stack.pop()])
-
-
-def _appends(program: _Program) -> None:
-    program.fill(program.take())
-
-
-def _setitem(program: _Program) -> None:
-    value, key = program.stack.pop(), program.stack.pop()
-    program.hash_keys([key])
-    program.fill([key, value])
-
-
-def _setitems(program: _Program) -> None:
-    parts = program.take()
-    program.hash_keys(parts[::2])
-    program.fill(parts)
-
-
-def _additems(program: _Program) -> None:
-    parts = program.take()
-    program.hash_keys(parts)
-    program.fill(parts)
-
-
-def _stack_global(program: _Program) -> None:
-    del program.stack[-2:]
-    program.stack.append(0)
-
-
-def _call(program: _Program) -> None:
-    # REDUCE and NEWOBJ copy the arguments, and the memo can give the same ones again and again.
-    arguments, called = program.stack.pop(), program.stack.pop()
-    program.spend(arguments & _PARTS)
-    program.stack.append(program.above([arguments, called]))
-
-
-def _call_with_keywords(program: _Program) -> None:
-    keywords = program.stack.pop()
-    program.spend(_KEY_COST)
-    _call(program)
-    program.fill([keywords])
-
-
-def _inst(program: _Program) -> None:
-    program.stack.append(program.above(program.take()))
-
-
-# Opcodes without an argument that change more than the top of the stack.
-_STEPS: dict[int, Callable[[_Program], None]] = {
-    ord(code): step
-    for code, step in {
-        "(": _mark,
-        "0": _pop,
-        "1": _pop_mark,
-        "2": _dup,
-        ")": _tuple_of(0),
-        "\x85": _tuple_of(1),
-        "\x86": _tuple_of(2),
-        "\x87": _tuple_of(3),
-        "t": _tuple,
-        "\x91": _frozenset,
-        "l": _list,
-        "d": _dict,
-        "a": _append_or_build,
-        "b": _append_or_build,
-        "e": _appends,
-        "s": _setitem,
-        "u": _setitems,
-        "\x90": _additems,
-        "\x93": _stack_global,
-        "R": _call,
-        "\x81": _call,
-        "\x92": _call_with_keywords,
-        "o": _inst,
-    }.items()
-}
+    On an empty stack that is every opcode that would reach below the run. The memo needs no such care:
+    `_end_in_run` lets nothing in that names an index.
+    """
+    for _ in range(2):
+        program = Program(code, _LIMITS)
+        try:
+            program.run()
+        except IndexError:
+            if program.pos == len(code):
+                state = tuple(program.stack), tuple(program.memo), tuple(program.marks)
+                # One step more, because a string at the very end is not counted.
+                return Run(code, *state, _LIMITS.opcodes - program.left + 1, program.work)
+            code = code[: program.pos]
+    return None

@@ -84,6 +84,30 @@ class Entry:
     fx_keys: tuple[str, ...] = ()
     """The FX keys that an AOTAutograd entry points to."""
     source_code: str | None = None
+    name: str | None = None
+    """What the thing is called, where that is not its key: a kernel, a function, a device."""
+    detail: str | None = None
+    """What the file says, in a few words."""
+
+
+@dataclass(slots=True)
+class Timing:
+    """One choice that max-autotune measured."""
+
+    entry: Entry
+    op: str
+    inputs: str
+    precision: str
+    choice: str
+    time_ms: float | None
+    """None where it failed."""
+    device_name: str | None
+    triton_version: str | None
+    runtime: str | None
+    runtime_version: str | None
+    is_chosen: bool = False
+    margin: float | None = None
+    """The second best time divided by this, the best one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +128,7 @@ class Reading:
     details: HashDetails = field(default_factory=HashDetails)
     processes: list[Process] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
+    timings: list[Timing] = field(default_factory=list)
     contexts: list[dict[str, object]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     details_of_key: dict[str, int] = field(default_factory=dict)

@@ -9,7 +9,8 @@ from typing import Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.byte_source import read_head
-from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir
+from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
+from cachescope.readers.mega_cache import looks_like_mega_cache
 from cachescope.readers.reading import Reading
 from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
 from cachescope.readers.text_log import looks_like_text_log, read_text_log
@@ -95,6 +96,8 @@ def _reader_of_file(path: str) -> Callable[[str, Reading], None] | None:
     head = read_head(path, _PROBE_BYTES)
     if looks_like_trace_log(head):
         return read_trace_log
+    if looks_like_mega_cache(head):
+        return read_mega_cache_file
     if looks_like_snapshot(head):
         return _read_context
     if looks_like_text_log(head) or looks_like_text_log(read_head(path, _HEAD_BYTES)):

@@ -13,9 +13,10 @@ _MOST: Final = 2_000
 
 class _Text(reprlib.Repr):
     def __init__(self) -> None:
-        super().__init__(
-            maxlevel=8, maxdict=50, maxlist=50, maxtuple=50, maxset=50, maxfrozenset=50, maxstring=200, maxother=200
-        )
+        super().__init__()
+        self.maxlevel = 8
+        self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = 50
+        self.maxstring = self.maxlong = self.maxother = 200
 
     def repr1(self, x: object, level: int) -> str:
         if not isinstance(x, Stub):

@@ -50,6 +50,8 @@ def entries_object(scope: Scope) -> dict[str, Any]:
     return {
         "cachescope": __version__,
         "entries": frame_rows(scope.entries),
+        "orphans": frame_rows(scope.orphans),
+        "removable": frame_rows(scope.removable),
         "problems": frame_rows(scope.problems),
     }
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
+from cachescope.frames import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
 from cachescope.report.text import duration, harmless, plural
+from cachescope.terms import CACHES
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -43,14 +47,37 @@ def entry_lines(scope: Scope, most: int = 20) -> list[Line]:
         ]
         if len(damaged) > _DAMAGED_SHOWN:
             lines.append(Line(f"and {len(damaged) - _DAMAGED_SHOWN} more", 3))
-    lines += [Line(), *_table(entries, most)]
+    lines += _alone(scope)
+    graphs = [row for row in entries if row["cache"] in CACHES]
+    lines += [Line(), *_table(graphs, most)] if graphs else []
     others = [p for p in scope.facts.problems if p["kind"] != "damaged_entry"]
     return lines + ([Line(), *problem_lines(scope)] if others else [])
 
 
+def _alone(scope: Scope) -> Iterator[Line]:
+    """What is left alone, and what of it can go."""
+    orphans = Counter((row["cache"], _without_key(row["reason"])) for row in records(scope.orphans))
+    if orphans:
+        yield Line()
+        yield Line(f"{sum(orphans.values())} left alone:", style="bold")
+        for (cache, reason), count in orphans.most_common(_DAMAGED_SHOWN):
+            yield Line(f"{count} {cache}: {harmless(reason)}", 3)
+    removable = records(scope.removable)
+    if removable:
+        size = _size(sum(row["size_bytes"] for row in removable))
+        yield Line()
+        yield Line(
+            f"{plural(len(removable), 'file')} of {size} can go: --prune-list prints the paths", style="bold"
+        )
+
+
+def _without_key(reason: str) -> str:
+    return re.sub(r" [a-z2-7]{52} is gone", " is gone", reason)
+
+
 def _totals(entries: list[Row]) -> Iterator[Line]:
     yield Line(
-        f"{'cache':<12} {'status':<10} {'count':>7} {'size':>9}  {'oldest':<16}  {'newest':<16}",
+        f"{'kind':<18} {'status':<10} {'count':>7} {'size':>9}  {'oldest':<16}  {'newest':<16}",
         0,
         "dim",
         verbatim=True,
@@ -62,7 +89,7 @@ def _totals(entries: list[Row]) -> Iterator[Line]:
         size = _size(sum(row["size_bytes"] or 0 for row in rows))
         oldest, newest = (_time(min(times)), _time(max(times))) if times else ("-", "-")
         yield Line(
-            f"{cache:<12} {status:<10} {len(rows):>7} {size:>9}  {oldest:<16}  {newest:<16}", verbatim=True
+            f"{cache:<18} {status:<10} {len(rows):>7} {size:>9}  {oldest:<16}  {newest:<16}", verbatim=True
         )
 
 

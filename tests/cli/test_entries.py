@@ -13,7 +13,7 @@ from tests.conftest import Recording
 def test_json_is_the_frame(run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "config_flip") / "cache"
     printed = json.loads(run("entries", cache, "--json").out)
-    assert printed.keys() == {"cachescope", "entries", "problems"}
+    assert printed.keys() == {"cachescope", "entries", "orphans", "removable", "problems"}
     assert printed["cachescope"] == cachescope.__version__
     assert [entry["cache"] for entry in printed["entries"]].count("fxgraph") == 2
     assert {"entry", "cache_key", "path", "size_bytes", "modified_time", "status"} <= printed["entries"][
@@ -23,7 +23,7 @@ def test_json_is_the_frame(run: Run, recording: Recording) -> None:
 
 def test_the_table_counts_by_cache_and_status(run: Run, recording: Recording) -> None:
     out = run("entries", recording("2.13.0", "config_flip") / "cache").out
-    assert out.startswith("4 entries of ")
+    assert out.startswith("5 entries of ")
     assert "ft4g52pb6tzvpozp…" in out
 
 
@@ -35,7 +35,18 @@ def test_damage_is_said_with_its_reason(run: Run, recording: Recording) -> None:
 
 def test_the_newest_are_listed_and_the_rest_counted(run: Run, recording: Recording) -> None:
     out = run("entries", recording("2.13.0", "config_flip") / "cache", "--most", 1).out
+    # Compiled graphs are listed one by one, other files are counted by kind.
     assert "and 3 older: --most 4 lists all" in out
+
+
+def test_the_prune_list_names_what_can_go_and_nothing_else(run: Run, recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "entry_truncated") / "cache")
+    (damaged,) = scope.entries.loc[scope.entries["status"] == "damaged", "path"]
+    assert (
+        run("entries", recording("2.13.0", "entry_truncated") / "cache", "--prune-list").out == f"{damaged}\n"
+    )
+    assert Path(damaged).is_file()
+    assert run("entries", recording("2.13.0", "training") / "cache", "--prune-list").out == ""
 
 
 def test_an_empty_directory_is_status_1(run: Run, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from hostile_pickles import Object, entry_bytes, hostile
 
 from cachescope.errors import RecordError
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir
+from cachescope.readers.cache_dir import CacheWalk, looks_like_cache_dir, read_cache_dir
+from cachescope.readers.places import ROOT
 from cachescope.readers.reading import Reading
 
 Recording = Callable[[str, str], Path]
@@ -52,6 +53,8 @@ def test_a_real_cache_is_read_whole_from_every_level(version: str, recording: Re
             assert looks_like_cache_dir(str(file))
             parts.update((entry.cache, entry.cache_key) for entry in read(file).entries)
         assert len(read(folder).entries) == len(list(folder.iterdir()))
+    for file in cache.glob("??/*"):
+        parts.update((entry.cache, entry.cache_key) for entry in read(file).entries)
     assert parts == Counter((entry.cache, entry.cache_key) for entry in whole.entries)
     for name in ("fxgraph", "aotautograd"):
         assert looks_like_cache_dir(str(cache / name))
@@ -131,15 +134,11 @@ def test_temporary_and_foreign_files_are_told_apart(cache: Path) -> None:
     (cache / "fxgraph" / "README").write_text("mine")
     (cache / "fxgraph" / "elsewhere").mkdir()
     (cache / "fxgraph" / "aa" / "stray").write_text("mine")
+    (cache / "fxgraph" / "elsewhere" / "deep").write_text("mine")
     reading = read(cache)
-    assert Counter(entry.status for entry in reading.entries) == {"ok": 1, "temporary": 1, "foreign": 4}
+    kinds = Counter((entry.cache, entry.status) for entry in reading.entries)
+    assert kinds == {("fxgraph", "ok"): 1, ("fxgraph", "temporary"): 1, ("other", "foreign"): 4}
     assert not reading.problems
-
-
-def test_other_folders_of_a_root_are_not_looked_at(cache: Path) -> None:
-    (cache / "aa").mkdir()
-    (cache / "aa" / ("c" + "a" * 51 + ".py")).write_text("pass")
-    assert len(read(cache).entries) == 1
 
 
 def test_a_key_made_without_a_hash_is_read(tmp_path: Path) -> None:
@@ -157,43 +156,111 @@ def test_a_pipe_is_never_opened(cache: Path) -> None:
     assert Counter(entry.status for entry in read(cache).entries) == {"ok": 1, "foreign": 1}
 
 
-def test_links_that_loop_or_lead_nowhere_are_survived(cache: Path) -> None:
+def test_links_are_counted_and_never_followed(cache: Path, tmp_path: Path) -> None:
     folder = key_folder(cache)
     (folder / ("l" * 51)).symlink_to(folder / ("l" * 51))
     (folder / ("m" * 51)).symlink_to(cache / "absent")
     (cache / "fxgraph" / "bb").symlink_to(cache / "fxgraph")
-    (cache / "fxgraph" / "cc").symlink_to(cache / "fxgraph" / "aa")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("not ours")
+    (cache / "outside").symlink_to(tmp_path / "outside")
     reading = read(cache)
-    assert sum(entry.status == "ok" for entry in reading.entries) == 1
-    assert all(problem.kind == "unreadable" for problem in reading.problems)
+    assert Counter(entry.status for entry in reading.entries) == {"ok": 1, "foreign": 4}
+    links = [entry for entry in reading.entries if entry.status == "foreign"]
+    assert all(entry.detail and entry.detail.startswith("a link to ") for entry in links)
+    assert not reading.problems
 
 
-def test_a_file_that_vanishes_while_being_read_is_passed_over(
+def test_a_cache_root_that_is_a_link_is_read(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(cache)
+    assert len(read(tmp_path / "link").entries) == 1
+
+
+Change = Callable[[Path], None]
+
+
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def replace_by_link(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+    path.symlink_to("moved")
+
+
+@pytest.mark.parametrize("change", [Path.unlink, replace_by_folder, replace_by_pipe, replace_by_link])
+def test_a_file_that_is_gone_after_it_was_listed_is_passed_over(cache: Path, change: Change) -> None:
+    reading = Reading()
+    walk = CacheWalk(str(cache), reading)
+    walk.scan()
+    (entry,) = walk.entries
+    change(next(key_folder(cache).iterdir()))
+    assert not walk.read(entry)
+    assert not reading.problems
+
+
+def test_a_file_that_grew_after_it_was_listed_has_the_size_that_was_read(cache: Path) -> None:
+    reading = Reading()
+    walk = CacheWalk(str(cache), reading)
+    walk.scan()
+    (entry,) = walk.entries
+    data = SOUND.replace(b"\x01x", b"\x02xx")
+    file = next(key_folder(cache).iterdir())
+    file.write_bytes(data)
+    assert walk.read(entry)
+    assert entry.size_bytes == len(data) == len(SOUND) + 1
+
+
+def test_a_file_that_changes_under_the_reader_is_read_again(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cachescope.readers import cache_dir
+    file = next(key_folder(cache).iterdir())
+    file.write_bytes(SOUND[:10])
+    real, calls = os.fstat, []
 
-    def gone_after_stat(path: str) -> os.stat_result:
-        found = os.stat(path)
-        if os.path.isfile(path):
-            os.remove(path)
+    def finish_writing(descriptor: int) -> os.stat_result:
+        found = real(descriptor)
+        if not calls:
+            with open(file, "ab") as rest:
+                rest.write(SOUND[10:])
+        calls.append(descriptor)
         return found
 
-    class Os:
-        stat = staticmethod(gone_after_stat)
+    reading = Reading()
+    walk = CacheWalk(str(cache), reading)
+    walk.scan()
+    monkeypatch.setattr(os, "fstat", finish_writing)
+    assert walk.read(walk.entries[0])
+    assert (walk.entries[0].status, len(calls)) == ("ok", 4)
 
-        def __getattr__(self, name: str) -> object:
-            return getattr(os, name)
 
-    monkeypatch.setattr(cache_dir, "os", Os())
-    reading = read(cache)
-    assert not reading.entries
-    assert not reading.problems
+def test_a_folder_that_is_gone_after_it_was_listed_is_passed_over(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.scandir
+
+    def vanish(path: str) -> object:
+        if Path(path) == key_folder(cache):
+            key_folder(cache).rename(cache.parent / "gone")
+        return real(path)
+
+    walk = CacheWalk(str(cache), Reading())
+    monkeypatch.setattr("cachescope.readers.cache_dir.place_of", lambda path: ROOT)
+    monkeypatch.setattr(os, "scandir", vanish)
+    walk.scan()
+    assert not walk.entries
+    assert not walk.reading.problems
 
 
 def test_what_may_not_be_read_is_a_problem(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Not by chmod: the tests may run as root, who may read everything.
-    def refuse(path: object, *_: object) -> object:
+    def refuse(path: object, *_: object, **__: object) -> object:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("builtins.open", refuse)

@@ -7,7 +7,6 @@ import pickletools
 import subprocess
 import sys
 import textwrap
-import time
 import tracemalloc
 from collections import OrderedDict
 from collections.abc import Callable
@@ -102,7 +101,6 @@ def test_dict_and_slot_states_are_one_dict() -> None:
 def test_a_hostile_pickle_executes_nothing_and_costs_little(name: str, tmp_path: Path) -> None:
     sentinel = tmp_path / "executed"
     data = hostile(str(sentinel))[name]
-    started = time.perf_counter()
     tracemalloc.start()
     try:
         if name in HARMLESS:
@@ -115,8 +113,6 @@ def test_a_hostile_pickle_executes_nothing_and_costs_little(name: str, tmp_path:
         tracemalloc.stop()
     assert not sentinel.exists()
     assert peak < 64 << 20
-    # Generous: tracemalloc slows it down, and the machine is shared.
-    assert time.perf_counter() - started < 20
 
 
 def test_a_registered_extension_is_not_looked_up() -> None:

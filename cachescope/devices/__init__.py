@@ -1,0 +1,1 @@
+"""Devices: where they are named, and what is known of them."""

@@ -1,0 +1,133 @@
+"""Max-autotune timings: ``cache/<system hash>``, torch 2.6 to 2.15.
+
+The nesting is op, inputs, precision, choice, whatever the docstrings of torch say.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.keys.json_values import UnsupportedValueError
+from cachescope.keys.system import system_hash
+from cachescope.readers.checked_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.json_file import load_object
+from cachescope.readers.reading import Entry, Reading, Timing
+
+# `triton_key` (triton/runtime/cache.py): the version, and with no separator the first of many sha256.
+_TRITON_KEY: Final = re.compile(r"([^-]*?)[0-9a-f]{64}(?:-|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class _System:
+    device_name: str | None
+    triton_version: str | None
+    runtime: str | None
+    runtime_version: str | None
+
+
+def fill_autotune(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Take the timings of one file; its name is the hash of the system they were measured on.
+
+    Mirrors ``PersistentCache`` (torch/_inductor/codecache.py, 2.6 to 2.15) and its ``get_system``.
+    """
+    content = load_object(data)
+    system, cache = content.get("system"), content.get("cache")
+    if not isinstance(system, dict) or not isinstance(cache, dict):
+        raise DamagedContent("holds no objects `system` and `cache`")
+    said = _system(system)
+    timings: list[Timing] = []
+    wrong = _take(cache, entry, said, timings)
+    reading.timings += timings
+    entry.detail = f"{len(timings)} timings"
+    entry.name = said.device_name
+    try:
+        made = system_hash(system)
+    except UnsupportedValueError as error:
+        raise DamagedContent(f"its system cannot be hashed: {error}") from error
+    if made != name:
+        raise DamagedContent("system hash differs from the name")
+    if wrong:
+        raise DamagedContent(wrong)
+
+
+def _system(system: dict[str, object]) -> _System:
+    device, version = system.get("device"), system.get("version")
+    device = device if isinstance(device, dict) else {}
+    version = version if isinstance(version, dict) else {}
+    triton = _text(version.get("triton"))
+    found = None if triton is None else _TRITON_KEY.match(triton)
+    # torch spells the name of a ROCm device by its architecture, and "hip" in place of "cuda".
+    runtime = next((way for way in ("cuda", "hip") if version.get(way) is not None), None)
+    return _System(
+        device_name=_text(device.get("name")),
+        triton_version=triton[:20] if triton is not None and found is None else found and found[1],
+        runtime=runtime,
+        runtime_version=None if runtime is None else _text(version[runtime]),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else well_formed(str(value))
+
+
+def _take(cache: dict[str, object], entry: Entry, system: _System, timings: list[Timing]) -> str | None:
+    """Add the timings; what is not of the shape, if anything."""
+    wrong: list[str] = []
+
+    def items(value: object) -> list[tuple[str, object]]:
+        if isinstance(value, dict):
+            return list(value.items())
+        wrong.append(f"a {type(value).__name__} where op, inputs, precision or choice should be")
+        return []
+
+    for op, by_inputs in cache.items():
+        for inputs, by_precision in items(by_inputs):
+            for precision, by_choice in items(by_precision):
+                group: list[Timing] = []
+                for choice, time in items(by_choice):
+                    if isinstance(time, bool) or not isinstance(time, (float, int)):
+                        wrong.append(f"a timing that is no number: {str(time)[:40]}")
+                        continue
+                    group.append(
+                        Timing(
+                            entry=entry,
+                            op=well_formed(op),
+                            inputs=well_formed(inputs),
+                            precision=well_formed(precision),
+                            choice=well_formed(choice),
+                            time_ms=_milliseconds(time),
+                            device_name=system.device_name,
+                            triton_version=system.triton_version,
+                            runtime=system.runtime,
+                            runtime_version=system.runtime_version,
+                        )
+                    )
+                _choose(group)
+                timings += group
+    return wrong[0] if wrong else None
+
+
+def _milliseconds(value: float) -> float | None:
+    """A measured time; None for ``Infinity``, which torch stores for a choice that failed."""
+    try:
+        time = float(value)
+    except OverflowError:
+        return None
+    return time if math.isfinite(time) else None
+
+
+def _choose(group: list[Timing]) -> None:
+    """Mark the fastest choice, as ``AlgorithmSelectorCache`` takes it, and by how much it won."""
+    measured = sorted((timing.time_ms, at) for at, timing in enumerate(group) if timing.time_ms is not None)
+    if not measured:
+        return
+    best, at = measured[0]
+    group[at].is_chosen = True
+    if len(measured) > 1 and best > 0:
+        group[at].margin = measured[1][0] / best
+
+
+read_autotune = content_reader(fill_autotune)

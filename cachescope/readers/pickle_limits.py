@@ -1,0 +1,46 @@
+"""What a pickle may ask for, and what is raised where it asks for more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cachescope.errors import CachescopeError
+
+
+class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers say it
+    """A pickle that was not read: damaged, hostile, or over a limit.
+
+    Attributes
+    ----------
+    what : str
+        What is wrong.
+    offset : int or None
+        The byte where it was found, where that is known.
+    is_truncated : bool
+        True where the bytes end before the pickle does.
+    """
+
+    def __init__(self, what: str, offset: int | None = None, *, is_truncated: bool = False) -> None:
+        super().__init__(what if offset is None else f"{what} (byte {offset})")
+        self.what = what
+        self.offset = offset
+        self.is_truncated = is_truncated
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a pickle may ask for.
+
+    One opcode claims at most about 240 bytes beyond its own (an empty set), so `opcodes` bounds the
+    memory. Real entries have some 2,000 opcodes per 80 kB, and nest about ten levels.
+    """
+
+    size_bytes: int = 256 << 20
+    opcodes: int = 1_000_000
+    depth: int = 2_000
+    line_bytes: int = 4_000
+    """One line of a text opcode: a number, a name, a memo index. Strings may be longer."""
+    int_bytes: int = 4_096
+    work: int = 4_000_000
+    """What may be spent on keys and on copies of arguments, where one byte can ask for much."""
+    stand_ins: int = 2_000

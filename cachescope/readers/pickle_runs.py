@@ -1,0 +1,140 @@
+"""Runs of opcodes that were followed before, so that they need not be followed again.
+
+The entries of a cache say mostly the same: hundreds of lines of hash details, the same names around them.
+A run that neither reaches below what it pushed itself nor names a memo index does the same wherever it
+stands. So it is followed once by itself, on an empty stack; where the very same bytes stand again, what it
+did then is added. The bytes are compared, never a hash of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_OBJECTS = 600  # what Python takes for a run besides its bytes and numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run of opcodes leaves behind where it starts with nothing.
+
+    Attributes
+    ----------
+    code : bytes
+        The opcodes, the first a SHORT_BINUNICODE.
+    stack, memo : tuple of int
+        What is pushed and remembered.
+    marks : tuple of int
+        The marks left, counted from the stack below the run.
+    steps, work : int
+        What it takes of `Limits.opcodes` and `Limits.work`.
+    """
+
+    code: bytes
+    stack: tuple[int, ...]
+    memo: tuple[int, ...]
+    marks: tuple[int, ...]
+    steps: int
+    work: int
+
+
+class KnownRuns:
+    """A bounded store of runs, found by their first opcode; emptied when it is full.
+
+    It learns what a pickle has in common with the one before it, outside of the runs it knows.
+    """
+
+    LARGEST_PICKLE = 1 << 20
+    """Larger ones are followed opcode by opcode, so that a hostile one cannot repeat long comparisons."""
+    BYTES = 4 << 20
+    RUN_BYTES = 4 << 10
+    """Short enough that an entry with a line of its own still has most runs in common with others."""
+    VARIANTS = 4
+    """How many runs may begin with one opcode."""
+    STRINGS = 4_096
+    """How many strings of one pickle are learned from."""
+    LEAST_STEPS = 4
+    UNKNOWN = 8
+    """Learn where one step in so many is a string of no known run."""
+    EVERY = 64
+    """Learn from every so many-th pickle even where little is unknown."""
+
+    def __init__(self) -> None:
+        self.by_first: dict[bytes, tuple[Run, ...]] = {}
+        self._bytes = 0
+        self._previous: tuple[bytes, list[int]] = (b"", [])
+        self._until_next = 0
+        self._lock = threading.Lock()
+
+    def met(
+        self,
+        data: bytes,
+        strings: list[int],
+        steps: int,
+        end_of: Callable[[bytes, int], int],
+        alone: Callable[[bytes], Run | None],
+    ) -> None:
+        """Learn from a pickle that passed the check.
+
+        Parameters
+        ----------
+        data : bytes
+            The pickle.
+        strings : list of int
+            Where its SHORT_BINUNICODE opcodes are, without those in known runs.
+        steps : int
+            How many steps it has, those in known runs included.
+        end_of : callable
+            Where the opcode at a place ends; 0 where no run may go on over it.
+        alone : callable
+            Follows a run by itself, and gives as much of it as needs nothing else.
+        """
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            (other, others), self._previous = self._previous, (data, strings)
+            self._until_next -= 1
+            if self._until_next < 0 or len(strings) * self.UNKNOWN > steps:
+                self._until_next = self.EVERY
+                self._learn(data, strings[: self.STRINGS], other, others[: self.STRINGS], end_of, alone)
+        finally:
+            self._lock.release()
+
+    def _learn(
+        self,
+        data: bytes,
+        strings: list[int],
+        other: bytes,
+        others: list[int],
+        end_of: Callable[[bytes, int], int],
+        alone: Callable[[bytes], Run | None],
+    ) -> None:
+        where = {other[at : at + 2 + other[at + 1]]: at for at in others}
+        # Runs that are given up early overlap, and a hostile pickle could have thousands of those.
+        done, walked = 0, 0
+        for start in strings:
+            if walked > len(data):
+                break
+            first = data[start : start + 2 + data[start + 1]]
+            if start < done or first not in where:
+                continue
+            shift = where[first] - start
+            pos, limit = start, start + self.RUN_BYTES
+            while (
+                (end := end_of(data, pos)) and end <= limit and other.startswith(data[pos:end], pos + shift)
+            ):
+                pos = end
+            walked += pos - start
+            run = alone(data[start:pos])
+            if run is not None and run.steps >= self.LEAST_STEPS:
+                done = start + len(run.code)
+                self._keep(first, run)
+
+    def _keep(self, first: bytes, run: Run) -> None:
+        size = _OBJECTS + len(first) + len(run.code) + 8 * (len(run.stack) + len(run.memo) + len(run.marks))
+        self._bytes += size
+        if self._bytes > self.BYTES:
+            self.by_first.clear()
+            self._bytes = size
+        self.by_first[first] = (run, *self.by_first.get(first, ())[: self.VARIANTS - 1])

@@ -1,0 +1,100 @@
+"""Opening entries, beside torch's own ``pickle.loads`` of the same bytes with the real classes.
+
+Every round opens each of some hundred different entries once, as reading a directory does. The aim is 1.5
+times ``pickle.loads``; `times_pickle_loads` says what it is.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cachescope.readers import pickle_check
+from cachescope.readers.cache_dir import read_cache_dir
+from cachescope.readers.inert_pickle import loads_inert
+from cachescope.readers.pickle_runs import KnownRuns
+from cachescope.readers.reading import Reading
+
+Recording = Callable[[str, str], Path]
+
+SCENARIOS = [
+    "tour",
+    "cold_warm",
+    "config_flip",
+    "combined",
+    "inputs",
+    "training",
+    "four_graphs",
+    "dynamic_guards",
+    "graph_relu_tanh",
+    "in_process",
+    "cache_key_tag",
+    "four_processes",
+    "grad_mode",
+    "rename_argument",
+    "three_changes",
+    "new_graph",
+]
+WAYS = ["pickle.loads", "loads_inert", "loads_inert, nothing known", "read_cache_dir"]
+ROUNDS = 15
+_pickle_loads: dict[str, float] = {}
+
+
+@pytest.fixture(scope="module", params=["fxgraph", "aotautograd"])
+def cache(
+    request: pytest.FixtureRequest, recording: Recording, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The entries of one kind from many recordings, in one directory."""
+    pytest.importorskip("torch._inductor.codecache")
+    pytest.importorskip("torch._functorch._aot_autograd.autograd_cache")
+    root = tmp_path_factory.mktemp("entries")
+    for scenario in SCENARIOS:
+        folder = recording("2.13.0", scenario) / "cache" / request.param
+        if folder.is_dir():
+            shutil.copytree(folder, root / request.param, dirs_exist_ok=True)
+    for path in [path for path in root.rglob("*") if path.is_file()]:
+        try:
+            pickle.loads(path.read_bytes())
+        except Exception:  # recorded damaged, or with a kernel that is not here
+            path.unlink()
+    return root
+
+
+@pytest.mark.benchmark(group="entries")
+@pytest.mark.parametrize("way", WAYS)
+def test_open_entries(way: str, cache: Path, monkeypatch: pytest.MonkeyPatch, benchmark) -> None:  # type: ignore[no-untyped-def]
+    entries = [path.read_bytes() for path in sorted(cache.rglob("*")) if path.is_file()]
+    (kind,) = (path.name for path in cache.iterdir())
+
+    def forget() -> None:
+        monkeypatch.setattr(pickle_check, "KNOWN_RUNS", KnownRuns())
+
+    def read() -> list[object]:
+        if way == "read_cache_dir":
+            reading = Reading()
+            read_cache_dir(str(cache), reading)
+            return list(reading.entries)
+        load = pickle.loads if way == "pickle.loads" else loads_inert
+        return [load(data) for data in entries]
+
+    setup = forget if way.endswith("nothing known") else None
+    read_values = benchmark.pedantic(read, setup=setup, rounds=ROUNDS, warmup_rounds=2)
+    assert len(read_values) >= len(entries)
+    if benchmark.stats is None:  # run as a test only
+        return
+    median = benchmark.stats.stats.median
+    _pickle_loads.setdefault(kind, median)  # the first of WAYS
+    benchmark.extra_info |= {
+        "kind": kind,
+        "entries": len(entries),
+        "megabytes": sum(map(len, entries)) / 1e6,
+        "microseconds_per_entry": median / len(entries) * 1e6,
+        "times_pickle_loads": median / _pickle_loads[kind],
+    }
+    print(
+        f"{kind}: {way}: {median / len(entries) * 1e6:.0f} us an entry, {median / _pickle_loads[kind]:.2f} times"
+    )

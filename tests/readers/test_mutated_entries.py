@@ -1,0 +1,176 @@
+"""Ten thousand damaged real entries: each is a value or unreadable, and nothing else happens.
+
+CACHESCOPE_MUTATIONS sets another number.
+"""
+
+from __future__ import annotations
+
+import os
+import pickletools
+import random
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hostile_pickles import hostile
+
+from cachescope.keys.hashing import entry_name
+from cachescope.readers.cache_dir import read_cache_dir
+from cachescope.readers.inert_pickle import Limits, UnreadablePickle, loads_inert
+from cachescope.readers.pickle_check import Program
+from cachescope.readers.reading import Reading
+
+Recording = Callable[[str, str], Path]
+Parts = list[bytes]
+
+MUTATIONS = int(os.environ.get("CACHESCOPE_MUTATIONS", "10000"))
+PEAK = 8 << 20
+"""No entry of up to 200 kB may take more than this while it is read."""
+KEY = "f" + "a" * 51
+
+# What an unpickler that is fooled would do; `find_class` is the C unpickler's own, which must never run.
+FORBIDDEN = ("pickle.find_class", "os.", "subprocess.", "import", "exec", "compile", "open", "ctypes.")
+
+
+class Watch:
+    """An audit hook, which cannot be taken off again, but stopped."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.seen: list[str] = []
+        sys.addaudithook(self)
+
+    def __call__(self, event: str, _: object) -> None:
+        if self.on and event.startswith(FORBIDDEN):
+            self.seen.append(event)
+
+
+@pytest.fixture(scope="module")
+def entries(recording: Recording) -> list[Parts]:
+    """Real entries of four versions, each split into its opcodes."""
+    found = []
+    for version in ("2.6.0", "2.10.0", "2.13.0", "2.15.0"):
+        cache = recording(version, "cold_warm") / "cache"
+        for kind in ("fxgraph", "aotautograd"):
+            path = next(path for path in sorted((cache / kind).rglob("*")) if path.is_file())
+            data = path.read_bytes()
+            starts = [at for _, _, at in pickletools.genops(data)]
+            ends = [*starts[1:], len(data)]
+            found.append([data[start:end] for start, end in zip(starts, ends, strict=True)])
+    return found
+
+
+def mutated(chance: random.Random, entries: list[Parts], programs: list[bytes]) -> bytes:
+    parts = list(chance.choice(entries))
+    for _ in range(chance.choice((0, 0, 1, 1, 2, 5))):
+        change_opcodes(chance, parts, chance.choice(entries), programs)
+    data = bytearray(b"".join(parts))
+    for _ in range(chance.choice((0, 1, 1, 3, 20))):
+        change_bytes(chance, data)
+    if chance.random() < 0.05:
+        del data[chance.randrange(len(data) + 1) :]
+    return bytes(data)
+
+
+def change_opcodes(chance: random.Random, parts: Parts, other: Parts, programs: list[bytes]) -> None:
+    at, end = chance.randrange(len(parts)), chance.randrange(len(parts))
+    start, length = chance.randrange(len(other)), chance.choice((1, 1, 3, 30, 1_000))
+    match chance.randrange(7):
+        case 0:
+            del parts[at : at + length]
+        case 1:
+            parts[at:at] = parts[end : end + length]
+        case 2:
+            parts[at], parts[end] = parts[end], parts[at]
+        case 3:  # the front of one entry and the back of another
+            parts[at:] = other[start:]
+        case 4:
+            parts[at] = other[start]
+        case 5:
+            parts[at:at] = [chance.choice(programs)]
+        case 6:  # another opcode with the same argument
+            parts[at] = bytes([ord(chance.choice(pickletools.opcodes).code)]) + parts[at][1:]
+
+
+def change_bytes(chance: random.Random, data: bytearray) -> None:
+    at = chance.randrange(len(data)) if data else 0
+    match chance.randrange(5):
+        case 0 if data:
+            data[at] ^= 1 << chance.randrange(8)
+        case 1 if data:
+            data[at] = chance.randrange(256)
+        case 2:
+            data[at:at] = chance.randbytes(chance.choice((1, 4, 8)))
+        case 3:
+            del data[at : at + chance.choice((1, 4, 100))]
+        case 4:  # a length or an index gone wild
+            data[at : at + 4] = chance.choice(
+                (b"\xff" * 4, b"\x00" * 4, b"\xff\xff\xff\x7f", b"\x00\x00\x01\x00")
+            )
+
+
+def test_mutated_entries_are_values_or_unreadable(
+    entries: list[Parts], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentinel = tmp_path / "executed"
+    programs = [code.removesuffix(b".") for code in hostile(str(sentinel)).values() if len(code) < 1_000]
+    followed: list[Program] = []
+    monkeypatch.setattr(
+        "cachescope.readers.pickle_check.Program",
+        lambda *given: followed.append(Program(*given)) or followed[-1],
+    )
+    watch = Watch()
+    chance = random.Random(20_261)
+    limits = Limits()
+    sound = largest = 0
+    tracemalloc.start()
+    try:
+        for _ in range(MUTATIONS):
+            data = mutated(chance, entries, programs)
+            followed.clear()
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            watch.on = True
+            try:
+                loads_inert(data)
+            except UnreadablePickle:
+                is_sound = False
+            else:
+                is_sound = True
+            finally:
+                watch.on = False
+            assert watch.seen == []
+            largest = max(largest, tracemalloc.get_traced_memory()[1] - before)
+            assert largest < PEAK
+            # What bounds the time: a step for each byte at most, and the work on keys and copies.
+            assert limits.opcodes - followed[0].left <= len(data) + 1
+            if is_sound:
+                sound += 1
+                assert followed[0].work <= limits.work
+    finally:
+        tracemalloc.stop()
+    print(f"{sound} of {MUTATIONS} sound; the largest took {largest / (1 << 20):.1f} MiB")
+    assert not sentinel.exists()
+    # Mutations that break everything, or nothing, would prove nothing.
+    assert MUTATIONS // 20 < sound < MUTATIONS * 19 // 20
+
+
+def test_mutated_entries_in_a_directory_are_sound_or_problems(entries: list[Parts], tmp_path: Path) -> None:
+    sentinel = tmp_path / "executed"
+    programs = [code.removesuffix(b".") for code in hostile(str(sentinel)).values() if len(code) < 1_000]
+    chance = random.Random(20_262)
+    folder = tmp_path / "cache" / "fxgraph" / KEY[1:3] / KEY
+    folder.mkdir(parents=True)
+    for _ in range(300):
+        data = mutated(chance, entries, programs)
+        (folder / entry_name(data)).write_bytes(data)
+    reading = Reading()
+    read_cache_dir(str(tmp_path / "cache"), reading)
+    rows = [entry for entry in reading.entries if entry.cache == "fxgraph"]
+    assert len(rows) == len(list(folder.iterdir()))
+    damaged = {entry.path for entry in rows if entry.damage is not None}
+    assert damaged == {entry.path for entry in rows if entry.status == "damaged"}
+    assert damaged <= {problem.source for problem in reading.problems}
+    assert not sentinel.exists()
