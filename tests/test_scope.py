@@ -243,3 +243,14 @@ def test_ranks_that_share_a_pid_are_told_apart_by_their_moments(recording: Recor
         assert all(len(sources) == 2 for sources in pairs)
     names = [{Path(s).name.split("-")[-1] for s in sources} for sources in scope.runs["sources"]]
     assert names == [{Path(s).name for s in sources} for sources in apart.runs["sources"]]
+
+
+def test_logs_written_into_the_cache_directory_are_read(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "config_flip")
+    cache = Path(shutil.copytree(folder / "cache", tmp_path / "cache"))
+    shutil.copytree(folder / "trace", cache / "trace")
+    shutil.copy(folder / "text" / "00_cold.log", cache / "train.log")
+    scope = cachescope.read(cache)
+    assert len(scope.lookups) == 6
+    assert len(scope.runs["sources"].iloc[0]) == 2
+    assert set(scope.entries["cache"]) >= {"fxgraph", "aotautograd", "code"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from cachescope.errors import SourceError
 from cachescope.readers.byte_source import read_head
 from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
 from cachescope.readers.mega_cache import looks_like_mega_cache
+from cachescope.readers.places import ROOT
 from cachescope.readers.reading import Reading
 from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
 from cachescope.readers.text_log import looks_like_text_log, read_text_log
@@ -74,6 +76,8 @@ def _expand(path: str) -> list[str]:
 def _find(path: str) -> Iterator[tuple[Callable[[str, Reading], None], str]]:
     if looks_like_cache_dir(path):
         yield read_cache_dir, path
+        if os.path.isdir(path):
+            yield from _logs_in_cache(path)
     elif os.path.isdir(path):
         try:
             names = sorted(os.listdir(path))
@@ -88,6 +92,27 @@ def _find(path: str) -> Iterator[tuple[Callable[[str, Reading], None], str]]:
                 yield from _find(child)
     elif (read := _reader_of_file(path)) is not None:
         yield read, path
+
+
+def _logs_in_cache(path: str) -> Iterator[tuple[Callable[[str, Reading], None], str]]:
+    """Logs that were written into a cache directory, or into a folder of it that is not torch's."""
+    with contextlib.suppress(OSError), os.scandir(path) as items:
+        strange = [item for item in items if not _is_of_cache(item)]
+        for item in sorted(strange, key=lambda item: item.name):
+            names = (
+                [item.path]
+                if item.is_file()
+                else sorted(glob.glob(os.path.join(glob.escape(item.path), "*")))
+            )
+            for name in names:
+                if os.path.isfile(name) and (read := _reader_of_file(name)) is not None:
+                    yield read, name
+
+
+def _is_of_cache(item: os.DirEntry[str]) -> bool:
+    rules = ROOT.files if item.is_file() else ROOT.folders
+    known = any(rule.pattern.fullmatch(item.name) for rule in rules)
+    return item.is_symlink() or known or (item.is_dir() and looks_like_cache_dir(item.path))
 
 
 def _reader_of_file(path: str) -> Callable[[str, Reading], None] | None:
