@@ -22,6 +22,8 @@ from cachescope.readers.text_messages import Message, MessageReader, begins_mess
 _LEAD: Final = re.compile(
     rb"(?:\x1b\[[0-9;]*m|\[[A-Za-z_-]*\d*\]:? ?|\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] )*"
 )
+# A progress bar leaves its line open, and the record follows it.
+_LATE: Final = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ torch/")
 _RANK: Final = re.compile(rb"\[rank(\d+)\]:")
 _SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
 # Damaged compression loses the piece in which it shows.
@@ -87,7 +89,10 @@ def _prefix_of(line: bytes) -> re.Match[bytes] | None:
     if match := PREFIX.match(line):
         return match
     lead = _LEAD.match(line)
-    return PREFIX.match(line, lead.end()) if lead and lead.end() else None
+    if lead and lead.end() and (match := PREFIX.match(line, lead.end())):
+        return match
+    late = _LATE.search(line)
+    return PREFIX.match(line, late.start()) if late else None
 
 
 def _messages(lines: Iterator[tuple[int, bytes]]) -> Iterator[Message]:

@@ -89,6 +89,13 @@ def test_lines_of_the_program_between_are_passed_over(cold: bytes, tmp_path: Pat
     assert told(read(noisy, tmp_path)) == told(read(cold, tmp_path))
 
 
+def test_a_record_behind_a_progress_bar_is_read(cold: bytes, tmp_path: Path) -> None:
+    bar = b"\r 40%|####      | 4/10 [00:01<00:02,  2.9it/s]"
+    lines = cold.split(b"\n")
+    barred = [bar + line if n % 7 == 0 and line else line for n, line in enumerate(lines)]
+    assert told(read(b"\n".join(barred), tmp_path)) == told(read(cold, tmp_path))
+
+
 def test_a_trace_id_with_an_attempt_and_one_of_compiled_autograd_are_read(
     cold: bytes, tmp_path: Path
 ) -> None:
