@@ -318,13 +318,7 @@ class Scope:
         return Facts.of(self)
 
     def changes(self, lookup: int) -> tuple[FieldChange, ...]:
-        """What changed between a missed lookup and its baseline, field by field.
-
-        Parameters
-        ----------
-        lookup : int
-            A lookup; one that hit, or whose verdict is not ``key_changed``, has no changes.
-        """
+        """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
         from cachescope.analysis.differences import field_changes
 
         miss = self._miss_of_lookup.get(lookup)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from cachescope.analysis.guards import GuardError, guard_symbols
-from cachescope.frames import GUARDS, records
+from cachescope.columns import records
+from cachescope.frames import GUARDS
 from cachescope.terms import CACHES
 
 _TAKEN = ("entry", "cache", "cache_key", "modified_time", "guards_expr")

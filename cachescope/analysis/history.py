@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from cachescope.columns import records
 from cachescope.details import HashDetails
-from cachescope.frames import records
 from cachescope.terms import CACHES
 
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pandas as pd
 
-from cachescope.frames import LINKS, ORPHANS, records
+from cachescope.columns import records
+from cachescope.frames import LINKS, ORPHANS
 from cachescope.terms import CODE, FXGRAPH, LOCK
 
 _Row = dict[str, Any]

@@ -9,7 +9,8 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope.analysis.links import orphans_frame
-from cachescope.frames import REMOVABLE, records
+from cachescope.columns import records
+from cachescope.frames import REMOVABLE
 from cachescope.terms import AOTAUTOGRAD, CACHES, CODE
 
 # A temporary file is renamed within seconds, an entry follows its code within minutes.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cachescope.frames import DEVICES, records
+from cachescope.columns import records
+from cachescope.frames import DEVICES
 
 
 def devices_frame(entries: pd.DataFrame) -> pd.DataFrame:

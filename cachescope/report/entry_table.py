@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
-from cachescope.frames import records
+from cachescope.columns import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines

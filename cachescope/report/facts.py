@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cachescope.frames import records
+from cachescope.columns import records
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.frames import records
+from cachescope.columns import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.text import SHORT_KEY, duration, harmless, plural

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from cachescope.frames import records
+from cachescope.columns import records
 from cachescope.report.facts import Facts, Row
 
 if TYPE_CHECKING:
