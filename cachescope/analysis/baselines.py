@@ -20,6 +20,7 @@ from cachescope.details import HashDetails
 # Runs that are tried, from the latest back, for a graph that this one may have replaced.
 _RUNS_ALIGNED: Final = 16
 _NEARER_TRIED: Final = 32
+_ABOUT_AS_ALIKE: Final = 0.15
 # An entry has no place in a run: only the code can tell that it is an earlier form of the graph.
 _LIKE_ENOUGH: Final = 0.75
 
@@ -174,13 +175,18 @@ class Baselines:
         if self._choice.mode == "run":
             runs = [run for run in runs if run == self._choice.run]
         runs.sort(key=lambda run: self._rank.get(run) != self._rank.get(row.run))
+        found: list[tuple[float, LookupRow]] = []
         for run in runs[:_RUNS_ALIGNED]:
             pairs = self._partners.get((run, row.run, *kind))
             if pairs is None:
                 before, after = self._of_run[run, *kind], self._rows_of_run[row.run, *kind]
                 pairs = self._partners[run, row.run, *kind] = self._aligner.partners(before, after)
-            if row.lookup in pairs:
-                return pairs[row.lookup]
+            if (partner := pairs.get(row.lookup)) is not None:
+                found.append((self._aligner.score(partner, row), partner))
+        if found:
+            # Runs of another program may lie between: the latest that is about as alike as the most alike.
+            enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
+            return next(partner for score, partner in found if score >= enough)
         return None if runs else self._like_entry(row)
 
     def _like_entry(self, row: LookupRow) -> EntryRow | None:
