@@ -65,7 +65,6 @@ class _Judge:
         self._seen: dict[tuple[str, str], list[LookupRow]] = defaultdict(list)
         self._runs_seen: dict[str, set[int]] = defaultdict(set)
         self._entries: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
-        self._has_entries: set[str] = set()
         for entry in entries:
             self._entries[entry.cache, entry.cache_key].append(entry)
         self._oldest_entry = {
