@@ -178,6 +178,19 @@ class HashDetails:
         code = self.component_of(set_code, field)
         return None if code is None else int(self.hash_codes[code])
 
+    def direction(self, set_code: int) -> str | None:
+        """Whether an FX graph is ``forward``, ``backward`` or for ``inference``; None where nothing says.
+
+        Read from ``fx_kwargs[is_backward]`` and ``fx_kwargs[is_inference]``, which AOTAutograd keys do not have.
+        """
+        backward = self.detail(set_code, "fx_kwargs[is_backward]")
+        if backward is None:
+            return None
+        if backward.value_text == "True":
+            return "backward"
+        inference = self.detail(set_code, "fx_kwargs[is_inference]")
+        return "inference" if inference is not None and inference.value_text == "True" else "forward"
+
     def changed_fields(self, before: int, after: int) -> tuple[str, ...]:
         """Fields whose hash differs, is new or is gone, in torch's order. Texts are not compared.
 

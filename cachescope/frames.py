@@ -290,6 +290,18 @@ HASH_DETAILS: Final = Frame(
     ),
 )
 
+CHANGES: Final = Frame(
+    "changes",
+    "one field of a key that changed against the baseline: the frame of an explanation",
+    (
+        Column("field", TEXT, "path of the field"),
+        Column("kind", TEXT, "graph, tensor, value, opaque, new or gone"),
+        Column("summary", TEXT, "what changed, in one line"),
+        Column("before", TEXT, "the value as torch printed it", missing="the field is new"),
+        Column("after", TEXT, "the value as torch printed it", missing="the field is gone"),
+    ),
+)
+
 HIT_RATES: Final = Frame(
     "hit_rates",
     "one group of lookups",
@@ -324,6 +336,7 @@ FRAMES: Final = {
         REMOVABLE,
         AUTOTUNE,
         HASH_DETAILS,
+        CHANGES,
         HIT_RATES,
     )
 }

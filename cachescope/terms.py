@@ -8,10 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-Cache = Literal["fxgraph", "aotautograd"]
-Outcome = Literal["hit", "full_miss", "guard_miss", "bypass", "disabled"]
-Direction = Literal["forward", "backward", "inference"]
-Details = Literal["recorded", "from_entry", "from_log", "not_recorded"]
 Verdict = Literal[
     "first_lookup",
     "key_changed",

@@ -161,15 +161,20 @@ def test_hit_rates_by_run_and_cache_add_up(recording: Recording) -> None:
 
 
 def test_html_escapes_what_logs_hold(recording: Recording, tmp_path: Path) -> None:
-    trace = next(iter((recording("2.13.0", "bypass_custom_pass") / "trace").iterdir()))
     hostile = b"<script>alert(1)</script>\\u001b[31m"
-    data = trace.read_bytes().replace(b"Unsupported post grad custom pass", hostile)
-    (tmp_path / "t.log").write_bytes(data)
-    scope = cachescope.read(tmp_path / "t.log")
-    for html in (scope._repr_html_(), scope.explain()._repr_html_()):
-        if "alert" in html:
-            assert "<script>" not in html
-    assert "\x1b" not in repr(scope) + repr(scope.explain())
+    for trace in (recording("2.13.0", "bypass_custom_pass") / "trace").iterdir():
+        data = trace.read_bytes().replace(b"Unsupported post grad custom pass", hostile)
+        (tmp_path / trace.name).write_bytes(data)
+    scope = cachescope.read(tmp_path)
+    bypassed = scope.misses[scope.misses["verdict"] == "bypassed"]
+    assert scope.lookups["bypass_reason"].str.contains("\x1b", regex=False).any()
+    explained = scope.explain(int(bypassed["lookup"].iloc[0]))
+    for html in (scope._repr_html_(), explained._repr_html_()):
+        assert "&lt;script&gt;alert(" in html
+        assert "<script>" not in html
+        assert "\x1b" not in html
+    assert "<script>alert(1)" in repr(explained)
+    assert "\x1b" not in repr(scope) + repr(explained)
 
 
 @pytest.mark.parametrize("make", ["missing", "empty", "binary", "unreadable_glob"])

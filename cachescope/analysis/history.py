@@ -93,7 +93,7 @@ def entry_rows(entries: pd.DataFrame, details: HashDetails) -> list[EntryRow]:
         EntryRow(
             **values,
             gm=_gm(values["detail_set"], details),
-            direction=_direction(values["detail_set"], details),
+            direction=None if values["detail_set"] is None else details.direction(values["detail_set"]),
         )
         for values in records(entries, names)
         if values["cache"] in CACHES and values["cache_key"] is not None
@@ -107,15 +107,3 @@ def run_rows(runs: pd.DataFrame) -> list[RunRow]:
 
 def _gm(detail_set: int | None, details: HashDetails) -> int | None:
     return None if detail_set is None else details.hash_code(detail_set, "gm")
-
-
-def _direction(detail_set: int | None, details: HashDetails) -> str | None:
-    if detail_set is None:
-        return None
-    backward = details.detail(detail_set, "fx_kwargs[is_backward]")
-    inference = details.detail(detail_set, "fx_kwargs[is_inference]")
-    if backward is None:
-        return None
-    if backward.value_text == "True":
-        return "backward"
-    return "inference" if inference is not None and inference.value_text == "True" else "forward"

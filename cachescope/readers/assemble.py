@@ -132,15 +132,10 @@ def _direction(
 ) -> tuple[bool | None, str | None]:
     if lookup.cache == AOTAUTOGRAD:
         return False, None
-    backward = inference = None
-    if detail_set is not None:
-        backward = details.detail(detail_set, "fx_kwargs[is_backward]")
-        inference = details.detail(detail_set, "fx_kwargs[is_inference]")
-    if backward is None:
+    direction = None if detail_set is None else details.direction(detail_set)
+    if direction is None:
         return lookup.is_backward, "backward" if lookup.is_backward else None
-    if backward.value_text == "True":
-        return True, "backward"
-    return False, "inference" if inference is not None and inference.value_text == "True" else "forward"
+    return direction == "backward", direction
 
 
 def _entry_row(number: int, entry: Entry) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
+from cachescope.frames import CHANGES
 from cachescope.report.text import (
     baseline_name,
     duration,
@@ -20,8 +21,6 @@ from cachescope.report.text import (
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
-
-_COLUMNS: Final = ("field", "kind", "summary", "before", "after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,9 @@ class Explanation:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per changed field: field, kind, summary, before, after (the texts torch printed)."""
-        rows = [{name: getattr(change, name) for name in _COLUMNS} for change in self.changes]
-        return pd.DataFrame(rows, columns=list(_COLUMNS)).astype("str")
+        """One row per changed field; see ``describe("changes")``."""
+        names = [column.name for column in CHANGES.columns]
+        return CHANGES.build({name: getattr(change, name) for name in names} for change in self.changes)
 
     def __repr__(self) -> str:
         return "\n".join(explanation_lines(self))
