@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cachescope import frames
 from cachescope.errors import NotFoundError
-from cachescope.terms import CACHES
+from cachescope.frames.answers import CAUSES
+from cachescope.frames.recorded import HASH_DETAILS
 
 if TYPE_CHECKING:
     from cachescope.analysis.baselines import Choice
@@ -231,9 +231,11 @@ class Scope:
         NotFoundError
             If there is no such key or lookup, or no source recorded its details.
         """
-        detail_set = self._detail_set(cache_key, lookup)
+        from cachescope.analysis.finding import detail_set_of
+
+        detail_set = detail_set_of(self.tables, cache_key, lookup)
         rows = self.tables.hash_details.details(detail_set)
-        return frames.HASH_DETAILS.build(
+        return HASH_DETAILS.build(
             {"field": d.field, "detail_hash": d.detail_hash, "value_text": d.value_text} for d in rows
         )
 
@@ -308,7 +310,7 @@ class Scope:
 
     @cached_property
     def _causes_frame(self) -> pd.DataFrame:
-        return frames.CAUSES.build(self._judged[1])
+        return CAUSES.build(self._judged[1])
 
     @cached_property
     def facts(self) -> Facts:
@@ -333,44 +335,14 @@ class Scope:
         return {miss.row.lookup: miss for miss in self._judged[0]}
 
     def _choice(self) -> Choice:
-        from cachescope.analysis.baselines import Choice
+        from cachescope.analysis.finding import baseline_choice
 
-        baseline = self._baseline
-        if isinstance(baseline, str) and baseline.isdecimal():
-            baseline = int(baseline)
-        if isinstance(baseline, int):
-            if baseline not in self.tables.runs["run"].tolist():
-                raise NotFoundError(f"no run {baseline}; there are runs 0 to {len(self.tables.runs) - 1}")
-            return Choice("run", run=baseline)
-        if baseline in ("auto", "nearest"):
-            return Choice(baseline)
-        return Choice("key", cache_key=self._full_key(baseline))
-
-    def _full_key(self, start: str) -> str:
-        entries = self.tables.entries
-        graphs = entries.loc[entries["cache"].isin(CACHES), "cache_key"]
-        known = pd.concat([self.tables.lookups["cache_key"], graphs]).dropna().unique()
-        found = [key for key in known if key.startswith(start)] if start else []
-        if not found:
-            raise NotFoundError(f"no key {start!r} in what was read")
-        if len(found) > 1:
-            raise NotFoundError(f"{start!r} begins {len(found)} keys: {', '.join(k[:12] for k in found[:4])}")
-        return str(found[0])
+        return baseline_choice(self.tables, self._baseline)
 
     def _lookup_of(self, which: int | str | None) -> int:
-        lookups = self._lookups
-        if which is None:
-            return self._costliest_root()
-        if isinstance(which, str) and not which.isdecimal():
-            same = lookups[lookups["cache_key"] == self._full_key(which)]
-            if same.empty:
-                raise NotFoundError(f"{which!r} is the key of an entry, and no lookup of it was recorded")
-            missed = same[same["outcome"] != "hit"]
-            return int((same if missed.empty else missed)["lookup"].iloc[-1])
-        number = int(which)
-        if number not in lookups["lookup"].tolist():
-            raise NotFoundError(f"no lookup {number}; there are {len(lookups)}")
-        return number
+        from cachescope.analysis.finding import lookup_named
+
+        return self._costliest_root() if which is None else lookup_named(self.tables, which)
 
     def _costliest_root(self) -> int:
         misses = self._misses_frame
@@ -380,19 +352,3 @@ class Scope:
         first = order[0] if order else 0
         roots = misses[(misses["cause"] == first) & misses["root"]]
         return int(roots["lookup"].iloc[0])
-
-    def _detail_set(self, cache_key: str | None, lookup: int | None) -> int:
-        if (cache_key is None) == (lookup is None):
-            raise TypeError("hash_details() takes a cache_key or a lookup")
-        if lookup is not None:
-            rows = self.tables.lookups.loc[self.tables.lookups["lookup"] == self._lookup_of(lookup)]
-        else:
-            assert cache_key is not None
-            key = self._full_key(cache_key)
-            names = ["cache_key", "detail_set"]
-            both = pd.concat([self.tables.lookups[names], self.tables.entries[names]])
-            rows = both[both["cache_key"] == key]
-        sets = rows["detail_set"].dropna()
-        if sets.empty:
-            raise NotFoundError("no source recorded the hash details of this key")
-        return int(sets.iloc[0])

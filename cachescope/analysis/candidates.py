@@ -6,7 +6,7 @@ import pandas as pd
 
 from cachescope.analysis.guards import GuardError, guard_symbols
 from cachescope.columns import records
-from cachescope.frames import GUARDS
+from cachescope.frames.directory import GUARDS
 from cachescope.terms import CACHES
 
 _TAKEN = ("entry", "cache", "cache_key", "modified_time", "guards_expr")

@@ -12,7 +12,7 @@ from cachescope.analysis.history import entry_rows, lookup_rows, run_rows
 from cachescope.analysis.misses import Miss, explain_misses
 from cachescope.analysis.timeline import inferred_guard_misses
 from cachescope.details import HashDetails
-from cachescope.frames import MISSES
+from cachescope.frames.answers import MISSES
 
 
 def settled_lookups(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashDetails) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.frames import LINKS, ORPHANS
+from cachescope.frames.directory import LINKS, ORPHANS
 from cachescope.terms import CODE, FXGRAPH, LOCK
 
 _Row = dict[str, Any]

@@ -14,7 +14,7 @@ import pandas as pd
 
 from cachescope.analysis.history import EntryRow
 from cachescope.details import HashDetails
-from cachescope.frames import PAST_MISSES
+from cachescope.frames.directory import PAST_MISSES
 from cachescope.terms import FXGRAPH
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cachescope.errors import NotFoundError
-from cachescope.frames import HIT_RATES
+from cachescope.frames.answers import HIT_RATES
 from cachescope.terms import FXGRAPH
 
 

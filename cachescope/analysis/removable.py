@@ -10,7 +10,7 @@ import pandas as pd
 
 from cachescope.analysis.links import orphans_frame
 from cachescope.columns import records
-from cachescope.frames import REMOVABLE
+from cachescope.frames.directory import REMOVABLE
 from cachescope.terms import AOTAUTOGRAD, CACHES, CODE
 
 # A temporary file is renamed within seconds, an entry follows its code within minutes.

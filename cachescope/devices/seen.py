@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.frames import DEVICES
+from cachescope.frames.recorded import DEVICES
 
 
 def devices_frame(entries: pd.DataFrame) -> pd.DataFrame:

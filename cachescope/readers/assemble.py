@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from cachescope import frames
 from cachescope.details import HashDetails
+from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
+from cachescope.frames.recorded import CONTEXTS, LOOKUPS, PROBLEMS, RUNS
 from cachescope.readers.kernels import Kernel, kernels_of
 from cachescope.readers.processes import Run, join_processes
 from cachescope.readers.reading import Entry, Lookup, Reading
@@ -37,16 +38,16 @@ def assemble(reading: Reading) -> Tables:
     known = _details_of_keys(reading, runs)
     lookup_rows = list(_lookup_rows(runs, known, reading.details))
     return Tables(
-        runs=frames.RUNS.build(_run_row(number, run) for number, run in enumerate(runs)),
-        lookups=frames.LOOKUPS.build(lookup_rows),
-        entries=frames.ENTRIES.build(_entry_row(number, e) for number, e in enumerate(reading.entries)),
-        contexts=frames.CONTEXTS.build(_context_row(n, c) for n, c in enumerate(reading.contexts)),
-        problems=frames.PROBLEMS.build(
+        runs=RUNS.build(_run_row(number, run) for number, run in enumerate(runs)),
+        lookups=LOOKUPS.build(lookup_rows),
+        entries=ENTRIES.build(_entry_row(number, e) for number, e in enumerate(reading.entries)),
+        contexts=CONTEXTS.build(_context_row(n, c) for n, c in enumerate(reading.contexts)),
+        problems=PROBLEMS.build(
             {"source": p.source, "where": p.where, "kind": p.kind, "message": p.message}
             for p in reading.problems
         ),
-        kernels=frames.KERNELS.build(_kernel_rows(reading.entries)),
-        autotune=frames.AUTOTUNE.build(_autotune_rows(reading)),
+        kernels=KERNELS.build(_kernel_rows(reading.entries)),
+        autotune=AUTOTUNE.build(_autotune_rows(reading)),
         hash_details=reading.details,
     )
 

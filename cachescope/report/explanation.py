@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.frames import CHANGES
+from cachescope.frames.answers import CHANGES
 from cachescope.report.text import (
     baseline_name,
     duration,

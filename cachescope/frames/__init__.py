@@ -1,0 +1,89 @@
+"""The frames that are the contract: each column declared once, with its type, unit, meaning and torch name."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Final
+
+import pandas as pd
+
+from cachescope.columns import Column
+from cachescope.errors import NotFoundError
+from cachescope.frames.answers import CAUSES, CHANGES, HIT_RATES, MISSES
+from cachescope.frames.directory import (
+    AUTOTUNE,
+    ENTRIES,
+    GUARDS,
+    KERNELS,
+    LINKS,
+    ORPHANS,
+    PAST_MISSES,
+    REMOVABLE,
+)
+from cachescope.frames.recorded import CONTEXTS, DEVICES, HASH_DETAILS, LOOKUPS, PROBLEMS, RUNS
+from cachescope.terms import ENTRY_KINDS, VERDICTS
+
+FRAMES: Final = {
+    frame.name: frame
+    for frame in (
+        RUNS,
+        LOOKUPS,
+        MISSES,
+        CAUSES,
+        ENTRIES,
+        CONTEXTS,
+        DEVICES,
+        PROBLEMS,
+        GUARDS,
+        PAST_MISSES,
+        KERNELS,
+        LINKS,
+        ORPHANS,
+        REMOVABLE,
+        AUTOTUNE,
+        HASH_DETAILS,
+        CHANGES,
+        HIT_RATES,
+    )
+}
+
+
+def describe(name: str | None = None) -> pd.DataFrame:
+    """What a frame holds.
+
+    Parameters
+    ----------
+    name : str, optional
+        A frame, ``"verdicts"`` or ``"entry_kinds"``. Without it, the list of frames.
+
+    Returns
+    -------
+    DataFrame
+        One row per column: column, dtype, unit, meaning, missing (what a missing value means), torch_name.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such frame.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> cachescope.describe("problems")["column"].tolist()
+    ['source', 'where', 'kind', 'message']
+    """
+    if name is None:
+        rows = [{"frame": f.name, "grain": f.grain, "columns": len(f.columns)} for f in FRAMES.values()]
+        return pd.DataFrame(rows)
+    if name == "verdicts":
+        return pd.DataFrame([{"verdict": v, "meaning": text} for v, text in VERDICTS.items()])
+    if name == "entry_kinds":
+        return pd.DataFrame([{"entry_kind": k, "meaning": text} for k, text in ENTRY_KINDS.items()])
+    if name not in FRAMES:
+        raise NotFoundError(f"no frame {name!r}; there are {', '.join(FRAMES)}, verdicts and entry_kinds")
+    rename = {"name": "column"}
+    rows = [
+        {rename.get(f.name, f.name): getattr(column, f.name) for f in fields(Column)}
+        for column in FRAMES[name].columns
+    ]
+    return pd.DataFrame(rows)[["column", "dtype", "unit", "meaning", "missing", "torch_name"]]

@@ -1,0 +1,70 @@
+"""Frames of what was found out: misses and their causes, changed fields, hit rates."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachescope.columns import FLAG, REAL, TEXT, TUPLE, WHOLE, Column, Frame
+from cachescope.terms import VERDICTS
+
+MISSES: Final = Frame(
+    "misses",
+    "one lookup that did not hit",
+    (
+        Column("lookup", WHOLE, "an id into lookups"),
+        Column("verdict", TEXT, "why it missed: " + ", ".join(VERDICTS)),
+        Column(
+            "baseline", TEXT, "what it is compared with, as ``lookup 3`` or ``entry 5``", missing="nothing"
+        ),
+        Column("baseline_lookup", WHOLE, "the earlier lookup it is compared with", missing="an entry, or none"),
+        Column("baseline_entry", WHOLE, "the entry it is compared with", missing="a lookup, or none"),
+        Column("changed", TUPLE, "fields whose hash differs, is new or is gone; empty unless key_changed"),
+        Column("root", FLAG, "False where it only follows from another miss"),
+        Column("cause", WHOLE, "an id into causes"),
+        Column("reason", TEXT, "one sentence"),
+    ),
+)  # fmt: skip
+
+CAUSES: Final = Frame(
+    "causes",
+    "one distinct reason",
+    (
+        Column("cause", WHOLE, "number of the cause, by time lost, then by misses"),
+        Column("verdict", TEXT, "verdict of its root misses"),
+        Column("fields", TUPLE, "the changed fields of its root misses"),
+        Column("misses", WHOLE, "misses that have this cause, consequences among them"),
+        Column("roots", WHOLE, "misses that do not follow from another one"),
+        Column("runs", TUPLE, "ids of the runs"),
+        Column("ranks", TUPLE, "ranks, where known"),
+        Column("time_lost_ns", WHOLE, "compile time of its misses", "ns", "not recorded"),
+        Column("summary", TEXT, "what it is, in a few words"),
+        Column("advice", TEXT, "what sets the field and how to keep it equal", missing="nothing certain to say"),
+    ),
+)  # fmt: skip
+
+CHANGES: Final = Frame(
+    "changes",
+    "one field of a key that changed against the baseline: the frame of an explanation",
+    (
+        Column("field", TEXT, "path of the field"),
+        Column("kind", TEXT, "graph, tensor, value, opaque, new or gone"),
+        Column("summary", TEXT, "what changed, in one line"),
+        Column("before", TEXT, "the value as torch printed it", missing="the field is new"),
+        Column("after", TEXT, "the value as torch printed it", missing="the field is gone"),
+    ),
+)
+
+HIT_RATES: Final = Frame(
+    "hit_rates",
+    "one group of lookups",
+    (
+        Column("lookups", WHOLE, "lookups"),
+        Column("hits", WHOLE, "lookups that hit"),
+        Column("misses", WHOLE, "full misses and guard misses"),
+        Column("bypasses", WHOLE, "lookups that torch bypassed or had switched off"),
+        Column("hit_rate", REAL, "hits / lookups", missing="no lookups"),
+        Column("time_saved_ns", WHOLE, "compile time saved by the hits", "ns", "not recorded"),
+        Column("time_lost_ns", WHOLE, "compile time taken after the misses", "ns", "not recorded"),
+        Column("time_hit_rate", REAL, "saved / (saved + lost)", missing="no times recorded"),
+    ),
+)

@@ -1,0 +1,139 @@
+"""Frames of what lies in a cache directory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachescope.columns import FLAG, REAL, TEXT, TIME, TUPLE, WHOLE, Column, Frame
+
+ENTRIES: Final = Frame(
+    "entries",
+    "one file in a cache directory",
+    (
+        Column("entry", WHOLE, "number of the entry"),
+        Column("cache", TEXT, 'what the file is: ``describe("entry_kinds")``'),
+        Column("cache_key", TEXT, "the key, from the name of the file or of its folder; of a lock, what it is for",
+               missing="the name holds none"),
+        Column("path", TEXT, "path, as reached from the source given"),
+        Column("root", TEXT, "the cache directory"),
+        Column("size_bytes", WHOLE, "size of the file; of a link, its own", "bytes"),
+        Column("modified_time", TIME, "last written", "UTC"),
+        Column("status", TEXT, "ok, damaged, temporary (being written, or left behind) or foreign (not known to be "
+               "torch's, or no file)"),
+        Column("damage", TEXT, "what is wrong with it", missing="nothing"),
+        Column("guards_expr", TEXT, "guards that must hold for it", missing="none", torch_name="guards_expr"),
+        Column("time_taken_ns", WHOLE, "compile time it stands for", "ns", "not stored", "_time_taken_ns"),
+        Column("code_key", TEXT, "key of its generated code", missing="not an FX entry", torch_name="cache_key"),
+        Column("device_types", TUPLE, "devices it runs on", torch_name="device_types"),
+        Column("fx_keys", TUPLE, "FX keys an AOTAutograd entry points to, or a mega-cache holds",
+               torch_name="fx_graph_cache_info"),
+        Column("detail_set", WHOLE, "code of its set of hash details",
+               missing="not stored (before 2.8, AOTAutograd)", torch_name="_fx_graph_cache_debug_lines"),
+        Column("name", TEXT, "what it is of: a kernel, a memoized function, a device", missing="its key says all"),
+        Column("detail", TEXT, "what the file says, in a few words", missing="nothing beyond the other columns"),
+    ),
+)  # fmt: skip
+
+GUARDS: Final = Frame(
+    "guards",
+    "one candidate: an entry under its key, told apart from the others there by its guards",
+    (
+        Column("entry", WHOLE, "an id into entries"),
+        Column("cache", TEXT, "aotautograd or fxgraph"),
+        Column("cache_key", TEXT, "the key"),
+        Column("modified_time", TIME, "when it was made", "UTC", "vanished while being read"),
+        Column("guards_expr", TEXT, "what must hold; see cachescope.holds", missing="no guards: it fits always",
+               torch_name="guards_expr"),
+        Column("symbols", TUPLE, "the sizes that the guards speak of"),
+    ),
+)  # fmt: skip
+
+KERNELS: Final = Frame(
+    "kernels",
+    "one kernel of one FX graph entry",
+    (
+        Column("entry", WHOLE, "an id into entries"),
+        Column("order", WHOLE, "place among the kernels of the entry: those it defines, then the calls of libraries"),
+        Column("kernel", TEXT, "its name"),
+        Column("kind", TEXT, "cpp, triton or another backend that generates it; extern for a library's",
+               torch_name="AsyncCompile"),
+        Column("source_nodes", TUPLE, "nodes of the graph it computes; empty where torch wrote no comment above it",
+               torch_name="Source Nodes"),
+        Column("aten_ops", TUPLE, "ATen operators it stands for", torch_name="Original ATen"),
+    ),
+)  # fmt: skip
+
+LINKS: Final = Frame(
+    "links",
+    "one reference from a file of a cache directory to another",
+    (
+        Column("parent", WHOLE, "the file that refers, an id into entries"),
+        Column("parent_kind", TEXT, "its kind"),
+        Column("child", WHOLE, "the file it refers to, an id into entries", missing="it is gone"),
+        Column("child_kind", TEXT, "its kind"),
+        Column("child_key", TEXT, "the key by which it is known"),
+        Column("known_by", TEXT, "where the reference was read"),
+    ),
+)  # fmt: skip
+
+ORPHANS: Final = Frame(
+    "orphans",
+    "one file whose other side is gone, or that nothing refers to",
+    (
+        Column("entry", WHOLE, "the file, an id into entries"),
+        Column("cache", TEXT, "its kind"),
+        Column("reason", TEXT, "what is missing"),
+    ),
+)  # fmt: skip
+
+REMOVABLE: Final = Frame(
+    "removable",
+    "one file that can go without a later process noticing",
+    (
+        Column("entry", WHOLE, "the file, an id into entries"),
+        Column("cache", TEXT, "its kind"),
+        Column("path", TEXT, "where it is"),
+        Column("size_bytes", WHOLE, "what it takes", "bytes"),
+        Column("reason", TEXT, "why nothing needs it"),
+    ),
+)
+
+AUTOTUNE: Final = Frame(
+    "autotune",
+    "one choice that max-autotune measured for one operator, its inputs and a precision",
+    (
+        Column("entry", WHOLE, "the file, an id into entries"),
+        Column("op", TEXT, "the operator"),
+        Column("inputs", TEXT, "its inputs, as torch printed them"),
+        Column("precision", TEXT, "float32 matmul precision", torch_name="torch.get_float32_matmul_precision"),
+        Column("choice", TEXT, "the kernel, by the hash or name that torch gave it", torch_name="hash_key"),
+        Column("time_ms", REAL, "measured time", "ms", "the choice failed"),
+        Column("is_failed", FLAG, "whether it could not be run (stored as Infinity)"),
+        Column("is_chosen", FLAG, "whether it is the fastest"),
+        Column("margin", REAL, "time of the second best / its own", missing="not the fastest, or the only one"),
+        Column("device_name", TEXT, "the device it was measured on", missing="not said: a CPU",
+               torch_name="system.device.name"),
+        Column("triton_version", TEXT, "version of Triton", missing="not said", torch_name="system.version.triton"),
+        Column("runtime", TEXT, "cuda or hip", missing="neither", torch_name="system.version"),
+        Column("runtime_version", TEXT, "its version", missing="neither", torch_name="system.version"),
+    ),
+)  # fmt: skip
+
+PAST_MISSES: Final = Frame(
+    "past_misses",
+    "one FX graph entry that was made although its graph had been stored before: a miss read from the directory",
+    (
+        Column("entry", WHOLE, "the entry that the miss made, an id into entries"),
+        Column("cache_key", TEXT, "its key"),
+        Column("graph", WHOLE, "number of the graph (equal gm, equal direction), in the order of first entries"),
+        Column("direction", TEXT, "forward, backward or inference", missing="not recorded"),
+        Column("made_time", TIME, "when it was made", "UTC", "vanished while being read"),
+        Column("verdict", TEXT, "key_changed; under one key guard_failed for other guards, and "
+               "entry_unavailable for equal ones: raced for, or made again"),
+        Column("baseline_entry", WHOLE, "the earlier entry of the graph that it is compared with"),
+        Column("changed", TUPLE, "fields whose hash differs; empty under one key"),
+        Column("same_code", FLAG, "whether both have byte-identical generated source (equal code keys): the changed "
+               "fields were not needed for this graph, as far as its source tells", missing="a code key is not stored"),
+        Column("time_taken_ns", WHOLE, "compile time of the entry", "ns", "not stored"),
+    ),
+)  # fmt: skip

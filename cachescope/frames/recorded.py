@@ -1,0 +1,119 @@
+"""Frames of what was recorded: runs, lookups, contexts, hash details and what could not be read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachescope.columns import FLAG, TEXT, TIME, TUPLE, WHOLE, Column, Frame
+
+RUNS: Final = Frame(
+    "runs",
+    "one process",
+    (
+        Column("run", WHOLE, "number of the process, in the order of the start times"),
+        Column("source", TEXT, "the first file that tells of it, as given"),
+        Column("sources", TUPLE, "every file that tells of it"),
+        Column("pid", WHOLE, "process id", missing="the log has none (TORCH_LOGS_FORMAT=short)"),
+        Column("rank", WHOLE, "rank in a distributed job", missing="not distributed, or not said"),
+        Column("torch_version", TEXT, "version of torch", missing="not in the log (before 2.11)",
+               torch_name="trace artifact torch_version"),
+        Column("python_version", TEXT, "version of Python", missing="not in the log",
+               torch_name="compilation_metrics.python_version"),
+        Column("start_time", TIME, "first record", "UTC", "the log has no times"),
+        Column("end_time", TIME, "last record", "UTC", "the log has no times"),
+        Column("cache_dir", TEXT, "the cache directory", missing="not in the log",
+               torch_name="TORCHINDUCTOR_CACHE_DIR"),
+        Column("looked_up", FLAG, "False where it compiled and looked nothing up: its caches were off"),
+    ),
+)  # fmt: skip
+
+LOOKUPS: Final = Frame(
+    "lookups",
+    "one lookup: one attempt to find one key in one cache",
+    (
+        Column("lookup", WHOLE, "number of the lookup: runs in order, then in the order torch made them"),
+        Column("run", WHOLE, "the process, an id into runs"),
+        Column("order", WHOLE, "place among the lookups of the run, from 0"),
+        Column("time", TIME, "when it was made", "UTC", "the log has no times", "cache_event_time"),
+        Column("end_time", TIME, "when torch wrote about it; for a miss the end of the compile", "UTC",
+               "only traces tell"),
+        Column("cache", TEXT, "aotautograd or fxgraph"),
+        Column("cache_key", TEXT, "the key", missing="bypassed before there was one", torch_name="key"),
+        Column("outcome", TEXT, "hit, full_miss, guard_miss, bypass or disabled"),
+        Column("cache_state", TEXT, "torch's own word", missing="not recorded", torch_name="cache_state"),
+        Column("status_detailed", TEXT, "torch's own finer word", missing="not recorded (before 2.8, text logs)",
+               torch_name="cache_status_detailed"),
+        Column("compile_id", TEXT, "frame / compile of that frame", missing="not recorded",
+               torch_name="CompileId"),
+        Column("direction", TEXT, "forward, backward or inference (FX)",
+               missing="not recorded; AOTAutograd keys cover both directions"),
+        Column("is_backward", FLAG, "whether the graph is a backward graph", missing="not recorded",
+               torch_name="fx_kwargs[is_backward]"),
+        Column("aot_lookup", WHOLE, "the AOTAutograd lookup of the same compile before it",
+               missing="none, or this is one"),
+        Column("bypass_reason", TEXT, "why torch would not cache", missing="not bypassed",
+               torch_name="cache_bypass_reason"),
+        Column("save_bypass", TEXT, "why the result of this miss was not stored", missing="stored, or not said"),
+        Column("load_error", TEXT, "why a stored entry could not be loaded", missing="none, or not in a text log"),
+        Column("guards_expr", TEXT, "guards of the candidate (of a guard miss: of the last one)",
+               missing="no guards, or not recorded", torch_name="cache_status_guard_expr"),
+        Column("time_taken_ns", WHOLE, "compile time after the miss", "ns", "a hit, or not recorded", "time_taken_ns"),
+        Column("time_saved_ns", WHOLE, "compile time that the hit saved, as measured when the entry was made",
+               "ns", "no hit, or not recorded", "time_saved_ns"),
+        Column("details", TEXT, "where the hash details are from: recorded, from_entry (the entry of the same key), "
+               "from_log (another record of the same key) or not_recorded"),
+        Column("detail_set", WHOLE, "code of the set of hash details; equal sets have equal codes",
+               missing="details are not_recorded"),
+        Column("entry_path", TEXT, "where torch wrote the entry", missing="not said (only AOTAutograd text logs say)"),
+    ),
+)  # fmt: skip
+
+CONTEXTS: Final = Frame(
+    "contexts",
+    "one captured context",
+    (
+        Column("context", WHOLE, "number of the context"),
+        Column("source", TEXT, "the snapshot it is from"),
+        Column("run", WHOLE, "the process", missing="a snapshot of no recorded run"),
+        Column("inductor_configs", TEXT, "context form, as JSON", missing="not known"),
+        Column("torch_determinism_configs", TEXT, "context form, as JSON", missing="not known"),
+        Column("cuda_matmul_precision_configs", TEXT, "context form, as JSON", missing="not known"),
+        Column("torch_version_hash", TEXT, "context form, base64 of torch's own key", missing="not known"),
+        Column("triton_version_hash", TEXT, "context form, Triton's own key", missing="no Triton"),
+        Column("runtime", TEXT, "context form, CUDA or HIP: how torch was built", missing="a CPU build"),
+        Column("runtime_version", TEXT, "context form", missing="a CPU build"),
+        Column("accelerator_properties", TEXT, "context form, repr of the device's properties", missing="no device"),
+        Column("missing_forms", TUPLE, "forms that could not be known"),
+    ),
+)  # fmt: skip
+
+DEVICES: Final = Frame(
+    "devices",
+    "one device seen anywhere",
+    (
+        Column("device", WHOLE, "number of the device"),
+        Column("name", TEXT, "its name, or its type where no name is known"),
+        Column("seen_in", TUPLE, "where it was seen"),
+    ),
+)
+
+HASH_DETAILS: Final = Frame(
+    "hash_details",
+    "one hash detail of one key",
+    (
+        Column("field", TEXT, "path of the field"),
+        Column("detail_hash", TEXT, "torch's hash of its value"),
+        Column("value_text", TEXT, "the value as torch printed it; may be cut, and may hold addresses"),
+    ),
+)
+
+PROBLEMS: Final = Frame(
+    "problems",
+    "one thing that could not be read",
+    (
+        Column("source", TEXT, "the file"),
+        Column("where", TEXT, "byte, line or key"),
+        Column("kind", TEXT, "truncated, not_json, not_a_record, hash_detail, damaged_entry, …"),
+        Column("message", TEXT, "what is wrong"),
+    ),
+)
