@@ -10,7 +10,9 @@ import gc
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter, itemgetter
 
 from cachescope.readers.checked_file import ReadFile
@@ -20,6 +22,8 @@ from cachescope.readers.places import ROOT, UNKNOWN, FileRule, Place
 from cachescope.readers.reading import Entry, Reading
 from cachescope.readers.steady_file import read_steady
 from cachescope.terms import MEGA_CACHE, OTHER
+
+Matcher = Callable[[str], re.Match[str] | None]
 
 # torch/_inductor/codecache.py, `write_atomic`: ".<pid>.<thread id>.tmp".
 _TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp\.pid_.*", re.DOTALL)
@@ -114,14 +118,14 @@ class CacheWalk:
             parent = os.path.dirname(os.path.abspath(self.path))
             key = _key_of(place, os.path.basename(parent), None)
             folder = _Folder(parent, place, _shown(os.path.dirname(self.path) or "."), key)
-            self._row(folder, self.path, name, found, rule, rule.pattern.fullmatch(name))
+            match = rule.pattern.fullmatch(name)
+            self._row(folder, self.path, name, found, rule, match[1] if match and match.lastindex else None)
 
     def _folder(self, folder: _Folder) -> list[_Folder]:
         """Make the rows of the files of one folder; give the folders in it."""
-        items = self._list(folder.path)
         inner: list[tuple[int, str, _Folder]] = []
-        rules = folder.place.files
-        for item in items:
+        fullmatch, rules = _file_rules(folder.place)
+        for item in self._list(folder.path):
             name = item.name
             try:
                 if item.is_dir(follow_symlinks=False):
@@ -134,10 +138,9 @@ class CacheWalk:
             except OSError as error:
                 self.reading.problem(_shown(item.path), "", "unreadable", str(error.strerror))
                 continue
-            for rule in rules:
-                if (match := rule.pattern.fullmatch(name)) is not None:
-                    self._row(folder, item.path, name, status, rule, match)
-                    break
+            if (match := fullmatch(name)) is not None:
+                rule, group = rules[match.lastindex or 0]
+                self._row(folder, item.path, name, status, rule, match[group] if group else None)
             else:
                 self._row(folder, item.path, name, status)
         if len(inner) > 1:
@@ -166,31 +169,28 @@ class CacheWalk:
         name: str,
         found: os.stat_result,
         rule: FileRule | None = None,
-        match: re.Match[str] | None = None,
+        key: str | None = None,
     ) -> None:
         shown = path if path.isascii() else _shown(path)
-        entry = Entry(OTHER, shown, folder.root, found.st_size, found.st_mtime_ns, folder.key)
+        key = folder.key if key is None else _shown(key)
+        kind = OTHER if rule is None else rule.kind
+        entry = Entry(kind, shown, folder.root, found.st_size, found.st_mtime_ns, key)
+        self.entries.append(entry)
         if not stat.S_ISREG(found.st_mode):
             _not_a_file(entry, path, stat.S_ISLNK(found.st_mode), rule)
         elif folder.is_temporary or (".tmp" in name and _TEMPORARY.fullmatch(name)):
-            entry.cache = folder.place.kind
+            entry.cache, entry.cache_key = folder.place.kind, folder.key
             entry.status = "temporary"
         elif rule is None:
             entry.status = "foreign"
             self._readers[id(entry)] = _read_unknown, path, name
-        else:
-            entry.cache = rule.kind
-            if match is not None and match.lastindex:
-                entry.cache_key = _shown(match[1])
-            if rule.read is not None:
-                self._readers[id(entry)] = rule.read, path, name
-        self.entries.append(entry)
+        elif rule.read is not None:
+            self._readers[id(entry)] = rule.read, path, name
 
     def _list(self, path: str) -> list[os.DirEntry[str]]:
         """The items of a folder by name; none where it is gone or may not be read."""
         try:
-            with os.scandir(path) as items:
-                found = list(items)
+            found = list(os.scandir(path))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -199,6 +199,18 @@ class CacheWalk:
         if len(found) > 1:
             found.sort(key=attrgetter("name"))
         return found
+
+
+@cache
+def _file_rules(place: Place) -> tuple[Matcher, dict[int, tuple[FileRule, int]]]:
+    """The rules for the files of a place as one pattern; the rule of each of its groups, and its key's group."""
+    rules: dict[int, tuple[FileRule, int]] = {}
+    groups = 1
+    for rule in place.files:
+        rules[groups] = rule, groups + 1 if rule.pattern.groups else 0
+        groups += 1 + rule.pattern.groups
+    pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
+    return re.compile(pattern, re.DOTALL).fullmatch, rules
 
 
 def _key_of(place: Place, name: str, outer: str | None) -> str | None:
@@ -225,10 +237,8 @@ def _not_a_file(entry: Entry, path: str, is_link: bool, rule: FileRule | None) -
     entry.cache_key = None
     if is_link:
         entry.detail = _link_text(path)
-    if is_link and rule is not None and rule.read is None:
-        entry.cache = rule.kind
-    else:
-        entry.status = "foreign"
+    if not is_link or rule is None or rule.read is not None:
+        entry.cache, entry.status = OTHER, "foreign"
 
 
 def _link_text(path: str) -> str:

@@ -6,6 +6,7 @@ that an entry is safe for torch to load.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from cachescope.keys.hashing import entry_name
@@ -71,8 +72,11 @@ def _is_torch(made_of: str, top: frozenset[str]) -> bool:
 
 
 def text(value: object) -> str | None:
-    """A value of an entry where it is a str."""
-    return value if isinstance(value, str) else None
+    """A value of an entry where it is a str; one str for all entries that say the same.
+
+    Generated code above all, which entries that differ only in their hash details have in common.
+    """
+    return sys.intern(value) if type(value) is str else None
 
 
 def nanoseconds(value: object) -> int | None:
@@ -99,7 +103,7 @@ def add_hash_details(lines: object, reading: Reading) -> tuple[int | None, str |
     """
     if lines is None:
         return None, None
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+    if not isinstance(lines, list) or not {str}.issuperset(map(type, lines)):
         return None, "its hash details are no list of text"
     # One remark for all of them: a hostile entry could hold a million.
     set_code, rejected = reading.details.add(lines)

@@ -13,6 +13,7 @@ from typing import ClassVar, Never, Self, cast
 
 from cachescope.readers.pickle_check import check_program
 from cachescope.readers.pickle_limits import Limits, UnreadablePickle
+from cachescope.readers.plain_pickle import is_plain
 
 __all__ = ["Limits", "Stub", "UnreadablePickle", "global_name", "loads_inert"]
 
@@ -168,7 +169,7 @@ def loads_with_globals(data: bytes, limits: Limits | None = None) -> tuple[objec
     limits = limits or Limits()
     if len(data) > limits.size_bytes:
         raise UnreadablePickle(f"{len(data)} bytes, more than {limits.size_bytes}")
-    frames = check_program(data, limits)
+    frames = [] if is_plain(data, limits) else check_program(data, limits)
     unpickler = _Unpickler(_without_frames(data, frames), limits)
     try:
         return unpickler.load(), unpickler.globals

@@ -1,14 +1,14 @@
 """One pass over a pickle's opcodes that refuses, before it runs, what could hurt the C unpickler.
 
 The unpickler trusts its input: it allocates a declared length, grows its memo to any index, hashes keys
-however nested they are. So the program is first followed with a stack of numbers in place of objects.
+however nested they are. So a program that is not of the plain form that picklers write (`plain_pickle`)
+is first followed with a stack of numbers in place of objects.
 Opcodes as in CPython's Modules/_pickle.c and Lib/pickletools.py, protocols 0 to 5.
 """
 
 from __future__ import annotations
 
 from cachescope.readers.pickle_limits import Limits, UnreadablePickle
-from cachescope.readers.pickle_runs import KnownRuns, Run
 from cachescope.readers.pickle_state import LEVEL, STEPS, State, inst
 
 _KIB = 10
@@ -24,10 +24,6 @@ _REFUSED = {
     **dict.fromkeys(b"STU", "string of Python 2"),
 }
 
-# Runs are known under these limits only: a run may be too deep for others.
-_LIMITS = Limits()
-KNOWN_RUNS = KnownRuns()
-
 
 def check_program(data: bytes, limits: Limits) -> list[int]:
     """Follow the opcodes of a pickle; raise `UnreadablePickle` at the first that may not run.
@@ -41,125 +37,86 @@ def check_program(data: bytes, limits: Limits) -> list[int]:
     frames : list of int
         Where the FRAME opcodes are that have to be taken out.
     """
-    known = KNOWN_RUNS if limits == _LIMITS and len(data) <= KnownRuns.LARGEST_PICKLE else None
-    program = Program(data, limits, known)
+    program = Program(data, limits)
     try:
         program.run()
     except IndexError:
         if program.pos >= len(data) or data[program.pos :] == b"\x8c":
             raise UnreadablePickle("truncated", len(data), is_truncated=True) from None
         raise UnreadablePickle("not a pickle: takes what is not there", program.pos) from None
-    if known is not None:
-        known.met(data, program.strings, limits.opcodes - program.left, _end_in_run, run_alone)
-    return [] if program.frames_fit() else program.frames
+    return [] if frames_fit(data, program.frames, program.pos + 1) else program.frames
+
+
+def frames_fit(data: bytes, frames: list[int], end: int) -> bool:
+    """Whether each frame ends where the next one begins, the last at the end, as picklers write them."""
+    return all(
+        int.from_bytes(data[at + 1 : at + 9], "little") == after - at - 9
+        for at, after in zip(frames, [*frames[1:], end], strict=False)
+    )
 
 
 class Program(State):
-    """A pickle that is being followed, with the runs known or without.
+    """A pickle that is being followed.
 
     Attributes
     ----------
     left : int
         How many steps are left of `Limits.opcodes`.
-    strings : list of int
-        Where the SHORT_BINUNICODE opcodes are that begin no known run; only with known runs.
     frames : list of int
         Where the FRAME opcodes are.
     """
 
-    def __init__(self, data: bytes, limits: Limits, known: KnownRuns | None = None) -> None:
+    def __init__(self, data: bytes, limits: Limits) -> None:
         super().__init__(limits)
         self.data = data
-        self.known = known
         self.left = limits.opcodes
-        self.strings: list[int] = []
         self.frames: list[int] = []
 
     def run(self) -> None:
         """Follow the opcodes up to STOP; IndexError where one takes what is not there."""
         # Strings and their memo are eight opcodes in ten, so the loop is written for them.
         data, pos, sizes, steps = self.data, 0, _SIZE, STEPS
-        runs = None if self.known is None else self.known.by_first
         stack, marks, memo, size_of_all = self.stack, self.marks, self.memo, len(data)
-        push, remember, met = stack.append, memo.append, self.strings.append
+        push, remember = stack.append, memo.append
         step = 0
         try:
-            while self.left > 0:
-                for step in range(self.left):
-                    op = data[pos]
-                    if op == 0x8C:  # SHORT_BINUNICODE
-                        start = pos
-                        pos += 2 + data[pos + 1]
-                        if runs is not None:
-                            run = self.known_at(start, first) if (first := data[start:pos]) in runs else None
-                            if run is not None:
-                                self.left -= step + run.steps
-                                step = 0
-                                if run.marks:
-                                    below = len(stack)
-                                    marks += [below + at for at in run.marks]
-                                stack += run.stack
-                                memo += run.memo
-                                if run.work:
-                                    self.pos = start
-                                    self.spend(run.work)
-                                pos = start + len(run.code)
-                                break
-                            met(start)
-                        push(0)
-                        if data[pos] == 0x94:
-                            remember(0)
-                            pos += 1
-                    elif op == 0x94:  # MEMOIZE
-                        remember(stack[-1])
+            for step in range(self.limits.opcodes):  # noqa: B007 - read below, when the loop was left
+                op = data[pos]
+                if op == 0x8C:  # SHORT_BINUNICODE
+                    pos += 2 + data[pos + 1]
+                    push(0)
+                    if data[pos] == 0x94:
+                        remember(0)
                         pos += 1
-                    elif size := sizes[op]:
-                        push(0)
-                        pos += size
-                    elif op in _EMPTY:
-                        push(_EMPTY[op])
-                        pos += 1
-                    elif op == 0x28:  # MARK
-                        marks.append(len(stack))
-                        pos += 1
-                    elif op == 0x6A and pos + 5 <= size_of_all:  # LONG_BINGET
-                        push(memo[int.from_bytes(data[pos + 1 : pos + 5], "little")])
-                        pos += 5
-                    elif op in steps:
-                        self.pos = pos
-                        steps[op](self)
-                        pos += 1
-                    elif op == 0x2E:  # STOP
-                        stack[-1]
-                        return
-                    else:
-                        self.pos = pos
-                        pos = self.argument(op, pos + 1)
+                elif op == 0x94:  # MEMOIZE
+                    remember(stack[-1])
+                    pos += 1
+                elif size := sizes[op]:
+                    push(0)
+                    pos += size
+                elif op in _EMPTY:
+                    push(_EMPTY[op])
+                    pos += 1
+                elif op == 0x28:  # MARK
+                    marks.append(len(stack))
+                    pos += 1
+                elif op == 0x6A and pos + 5 <= size_of_all:  # LONG_BINGET
+                    push(memo[int.from_bytes(data[pos + 1 : pos + 5], "little")])
+                    pos += 5
+                elif op in steps:
+                    self.pos = pos
+                    steps[op](self)
+                    pos += 1
+                elif op == 0x2E:  # STOP
+                    stack[-1]
+                    return
                 else:
-                    break
+                    self.pos = pos
+                    pos = self.argument(op, pos + 1)
         finally:
             self.pos = pos
             self.left -= step
         raise self.refuse(f"more than {self.limits.opcodes} opcodes")
-
-    def known_at(self, start: int, first: bytes) -> Run | None:
-        """The known run that stands at a place; `first` is the opcode there."""
-        # A mark above the stack, where something took what lies below it, would be in reach of a POP in the
-        # run. It is the only thing around a run that can be.
-        if self.known is not None and not (self.marks and self.marks[-1] > len(self.stack)):
-            # `get`, because another thread may just have emptied the store.
-            for run in self.known.by_first.get(first, ()):
-                if self.data.startswith(run.code, start):
-                    return run
-        return None
-
-    def frames_fit(self) -> bool:
-        """Whether each frame ends where the next one begins, the last behind STOP, as picklers write them."""
-        ends = [*self.frames[1:], self.pos + 1]
-        return all(
-            int.from_bytes(self.data[at + 1 : at + 9], "little") == end - at - 9
-            for at, end in zip(self.frames, ends, strict=False)
-        )
 
     def argument(self, op: int, pos: int) -> int:
         """An opcode with an argument behind it; gives where the next one begins."""
@@ -236,37 +193,3 @@ class Program(State):
         if end < 0:
             raise UnreadablePickle("truncated", len(self.data), is_truncated=True)
         return end
-
-
-def _end_in_run(data: bytes, pos: int) -> int:
-    """Where the opcode at a place ends; 0 for those that do not do the same everywhere.
-
-    These are STOP, FRAME, and what puts to or gets from the memo under an index.
-    """
-    op = data[pos] if pos < len(data) else 0x2E
-    if op == 0x8C:
-        return pos + 2 + data[pos + 1]
-    if op == 0x58:
-        return pos + 5 + int.from_bytes(data[pos + 1 : pos + 5], "little")
-    if op in b"\x94(" or op in _EMPTY or op in STEPS:
-        return pos + 1
-    return pos + _SIZE[op] if _SIZE[op] else 0
-
-
-def run_alone(code: bytes) -> Run | None:
-    """Follow opcodes on an empty stack, and give those before the first that takes what is not there.
-
-    On an empty stack that is every opcode that would reach below the run. The memo needs no such care:
-    `_end_in_run` lets nothing in that names an index.
-    """
-    for _ in range(2):
-        program = Program(code, _LIMITS)
-        try:
-            program.run()
-        except IndexError:
-            if program.pos == len(code):
-                state = tuple(program.stack), tuple(program.memo), tuple(program.marks)
-                # One step more, because a string at the very end is not counted.
-                return Run(code, *state, _LIMITS.opcodes - program.left + 1, program.work)
-            code = code[: program.pos]
-    return None

@@ -1,9 +1,8 @@
-"""Runs of opcodes that were followed before, so that they need not be followed again.
+"""Runs of opcodes that were looked through before, so that they need not be again.
 
 The entries of a cache say mostly the same: hundreds of lines of hash details, the same names around them.
-A run that neither reaches below what it pushed itself nor names a memo index does the same wherever it
-stands. So it is followed once by itself, on an empty stack; where the very same bytes stand again, what it
-did then is added. The bytes are compared, never a hash of them.
+Where the very same bytes stand again, what was counted in them is added. The bytes are compared, never a
+hash of them.
 """
 
 from __future__ import annotations
@@ -12,31 +11,32 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_OBJECTS = 600  # what Python takes for a run besides its bytes and numbers
+_OBJECTS = 400  # what Python takes for a run besides its bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run of opcodes leaves behind where it starts with nothing.
+    """What is counted in a run of opcodes, as `Plain` counts it.
 
     Attributes
     ----------
     code : bytes
         The opcodes, the first a SHORT_BINUNICODE.
-    stack, memo : tuple of int
-        What is pushed and remembered.
-    marks : tuple of int
-        The marks left, counted from the stack below the run.
-    steps, work : int
-        What it takes of `Limits.opcodes` and `Limits.work`.
+    steps, memo, tuples, nested : int
+        The counts.
+    tuple_slots : tuple of int
+        Slots of the memo that hold tuples, counted from the first that the run fills.
+    fetched : tuple of int
+        Slots of the memo that are fetched.
     """
 
     code: bytes
-    stack: tuple[int, ...]
-    memo: tuple[int, ...]
-    marks: tuple[int, ...]
     steps: int
-    work: int
+    memo: int
+    tuples: int
+    nested: int
+    tuple_slots: tuple[int, ...]
+    fetched: tuple[int, ...]
 
 
 class KnownRuns:
@@ -48,7 +48,7 @@ class KnownRuns:
     LARGEST_PICKLE = 1 << 20
     """Larger ones are followed opcode by opcode, so that a hostile one cannot repeat long comparisons."""
     BYTES = 4 << 20
-    RUN_BYTES = 4 << 10
+    RUN_BYTES = 8 << 10
     """Short enough that an entry with a line of its own still has most runs in common with others."""
     VARIANTS = 4
     """How many runs may begin with one opcode."""
@@ -73,9 +73,9 @@ class KnownRuns:
         strings: list[int],
         steps: int,
         end_of: Callable[[bytes, int], int],
-        alone: Callable[[bytes], Run | None],
+        run_of: Callable[[bytes], Run],
     ) -> None:
-        """Learn from a pickle that passed the check.
+        """Learn from a pickle of the plain form.
 
         Parameters
         ----------
@@ -87,8 +87,8 @@ class KnownRuns:
             How many steps it has, those in known runs included.
         end_of : callable
             Where the opcode at a place ends; 0 where no run may go on over it.
-        alone : callable
-            Follows a run by itself, and gives as much of it as needs nothing else.
+        run_of : callable
+            Counts a run.
         """
         if not self._lock.acquire(blocking=False):
             return
@@ -97,7 +97,7 @@ class KnownRuns:
             self._until_next -= 1
             if self._until_next < 0 or len(strings) * self.UNKNOWN > steps:
                 self._until_next = self.EVERY
-                self._learn(data, strings[: self.STRINGS], other, others[: self.STRINGS], end_of, alone)
+                self._learn(data, strings[: self.STRINGS], other, others[: self.STRINGS], end_of, run_of)
         finally:
             self._lock.release()
 
@@ -108,7 +108,7 @@ class KnownRuns:
         other: bytes,
         others: list[int],
         end_of: Callable[[bytes, int], int],
-        alone: Callable[[bytes], Run | None],
+        run_of: Callable[[bytes], Run],
     ) -> None:
         where = {other[at : at + 2 + other[at + 1]]: at for at in others}
         # Runs that are given up early overlap, and a hostile pickle could have thousands of those.
@@ -120,19 +120,19 @@ class KnownRuns:
             if start < done or first not in where:
                 continue
             shift = where[first] - start
-            pos, limit = start, start + self.RUN_BYTES
+            pos, limit, steps = start, start + self.RUN_BYTES, 0
             while (
                 (end := end_of(data, pos)) and end <= limit and other.startswith(data[pos:end], pos + shift)
             ):
                 pos = end
+                steps += 1
             walked += pos - start
-            run = alone(data[start:pos])
-            if run is not None and run.steps >= self.LEAST_STEPS:
-                done = start + len(run.code)
-                self._keep(first, run)
+            if steps >= self.LEAST_STEPS:
+                done = pos
+                self._keep(first, run_of(data[start:pos]))
 
     def _keep(self, first: bytes, run: Run) -> None:
-        size = _OBJECTS + len(first) + len(run.code) + 8 * (len(run.stack) + len(run.memo) + len(run.marks))
+        size = _OBJECTS + len(first) + len(run.code) + 36 * (len(run.tuple_slots) + len(run.fetched))
         self._bytes += size
         if self._bytes > self.BYTES:
             self.by_first.clear()

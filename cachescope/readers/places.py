@@ -16,14 +16,20 @@ from cachescope.readers.autotune import read_autotune
 from cachescope.readers.best_config import read_best_config
 from cachescope.readers.caching_package import read_imc
 from cachescope.readers.checked_file import ReadFile
-from cachescope.readers.code import read_python_code
+from cachescope.readers.code import read_cpp_code, read_python_code
 from cachescope.readers.cutlass_configs import read_cutlass_configs
 from cachescope.readers.fxgraph import read_fxgraph_entry
 from cachescope.readers.memoizer import read_memoized, read_memoizer_dump
 from cachescope.readers.on_disk_cache import read_on_disk
 from cachescope.readers.pgo import read_code_state
 from cachescope.readers.precompile import read_precompile
-from cachescope.readers.triton_dir import TRITON_KEY, read_group, read_kernel_metadata, triton_hash
+from cachescope.readers.triton_dir import (
+    TRITON_KEY,
+    read_group,
+    read_intermediate,
+    read_kernel_metadata,
+    triton_hash,
+)
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUTOTUNE,
@@ -64,9 +70,9 @@ class FolderRule:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """A sort of folder."""
+    """A sort of folder, equal only to itself."""
 
     kind: str
     """Of its temporary files."""
@@ -115,6 +121,7 @@ CODE_FILES: Final = (
     _file(rf"(c{HASH})\.py", CODE, read_python_code),
     # 2.5 called it after the kernel's file.
     _file(rf"({_HEX64}|c{HASH})\.best_config", BEST_CONFIG, read_best_config),
+    _file(rf"(c{HASH})\.(?:main\.|optimized\.)?cpp", CODE, read_cpp_code),
     _file(rf"(c{HASH})(?:\.[^.].*)?", CODE),
 )
 CODE_FOLDER: Final = Place(
@@ -132,6 +139,7 @@ _TRITON_FILES: Final = (
     _file(r".*\.tmp\.pid_.*", TRITON),
     _file(r"__grp__.*\.json", TRITON, read_group),
     _file(r".*\.json", TRITON, read_kernel_metadata),
+    _file(r".*\.ttir", TRITON, read_intermediate),
     _file(r".*", TRITON),
 )
 TRITON_TEMPORARY: Final = Place(TRITON, (_file(r".*", TRITON),), is_deep=True, is_temporary=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import FileIO
 from typing import Final
 
 _ATTEMPTS: Final = 3
@@ -38,14 +39,26 @@ def read_steady(path: str, most: int) -> tuple[bytes, os.stat_result]:
 
 def _read(path: str, most: int) -> tuple[bytes, os.stat_result, os.stat_result]:
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _FLAGS)) as file:
+        with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | _FLAGS)) as file:
             before = os.fstat(file.fileno())
             if not stat.S_ISREG(before.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "is no file any more", path)
-            return file.read(most), before, os.fstat(file.fileno())
+            # Not `most` at once: memory for that is set aside before a byte is read.
+            data = _bytes_of(file, min(before.st_size + 1, most))
+            return data, before, os.fstat(file.fileno())
     except (IsADirectoryError, NotADirectoryError) as error:
         raise FileNotFoundError(errno.ENOENT, "is no file any more", path) from error
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
             raise FileNotFoundError(errno.ENOENT, "is no file any more", path) from error
         raise
+
+
+def _bytes_of(file: FileIO, most: int) -> bytes:
+    data = file.read(most)
+    if len(data) >= most - 1:
+        return data
+    parts = [data]  # the system may give less than was asked for
+    while parts[-1] and (most := most - len(parts[-1])):
+        parts.append(file.read(most))
+    return b"".join(parts)
