@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from cachescope.catalogue.facts import field_facts
+
 # Fields that follow from the program itself: a new graph or new inputs below a changed AOTAutograd key.
 _FROM_THE_GRAPH: Final = re.compile(
     r"gm|example_inputs\[.*|fx_kwargs\[.*|inputs_to_check\[.*|user_defined_triton_source\[.*|"
@@ -18,9 +20,6 @@ _ADVICE: Final[tuple[tuple[str, str], ...]] = (
             "A graph that changes with every run often holds a value of its environment."),
     (r"example_inputs\[.*", "An input changed. Pad or fix shapes, or compile with dynamic=True or "
                             "torch._dynamo.mark_dynamic(tensor, dim) so that one entry serves many sizes."),
-    (r"inductor_config\[(?P<option>.*)\]", "Set by options={{\"{option}\": …}} of torch.compile, by "
-     "torch._inductor.config.{option}, or by a TORCHINDUCTOR_… variable; keep it equal in every process."),
-    (r"inductor_config_comms\[(?P<option>.*)\]", "Set by torch._inductor.config.{option}; keep it equal in every process."),
     (r"deterministic_algorithms(_settings)?", "Set by torch.use_deterministic_algorithms(…) and "
      "torch.utils.deterministic.fill_uninitialized_memory; call it the same way before every compile."),
     (r"cuda_matmul_settings", "Set by torch.set_float32_matmul_precision(…), torch.backends.cuda.matmul.* and "
@@ -43,13 +42,12 @@ _ADVICE: Final[tuple[tuple[str, str], ...]] = (
      "INDUCTOR_PROVENANCE=1: switching debugging on changes the key."),
     (r"(post_grad_custom_(pre|post)_pass|joint_custom_(pre|post)_pass|pre_grad_custom_pass|_p(re|ost)_fusion_custom_pass|"
      r"custom_backend_passes.*|_custom_partitioner_fn)", "The uuid() of a custom pass; it should change only when the pass does."),
-    (r"fx_kwargs\[cudagraphs\]", "Set by mode=\"reduce-overhead\", by options={{\"triton.cudagraphs\": …}} or "
-     "torch._inductor.config.triton.cudagraphs."),
-    (r"fx_kwargs\[(?P<option>.*)\]", "An argument that torch.compile hands to Inductor ({option})."),
     (r"default_cuda_device_index", "The current CUDA device of a graph without inputs: each rank has its own."),
     (r"precompile_enabled", "Set by TORCH_CACHING_PRECOMPILE or torch._dynamo.config.caching_precompile."),
     (r"user_defined_triton_source.*|triton_kernel_source_codes.*", "The source of a Triton kernel that the program defines."),
 )  # fmt: skip
+_UNKNOWN_OPTION: Final = re.compile(r"inductor_config\[(.*)\]")
+_ARGUMENT: Final = re.compile(r"fx_kwargs\[(.*)\]")
 _COMPILED: Final = tuple((re.compile(pattern), text) for pattern, text in _ADVICE)
 
 
@@ -66,12 +64,43 @@ def is_input(field: str) -> bool:
 def field_advice(field: str) -> str | None:
     """What sets a field and how to keep it equal, in torch's own option names; None where nothing is certain.
 
+    Options are looked up in the catalogue, as of the newest torch that has them.
+
     Examples
     --------
     >>> field_advice("grad_enabled").startswith("Set by torch.no_grad()")
     True
+    >>> field_advice("inductor_config_comms[reorder_sink_verbose_logging]")
+    'Set by torch._inductor.config_comms.reorder_sink_verbose_logging; keep it equal in every process.'
     """
     for pattern, text in _COMPILED:
-        if match := pattern.fullmatch(field):
-            return text.format(**{"option": "", **match.groupdict()})
+        if pattern.fullmatch(field):
+            return text
+    return _option_advice(field)
+
+
+def _option_advice(field: str) -> str | None:
+    """Every way to set an option, from the catalogue; of one that it does not know, what its name tells."""
+    facts = field_facts(field)
+    if facts is not None and facts.python_name is not None:
+        ways = [
+            *([f"by {facts.option} of torch.compile"] if facts.option else []),
+            f"by {facts.python_name}",
+            *([f"by {' or '.join(facts.environment)}"] if facts.environment else []),
+        ]
+        return f"Set {_listed(ways)}; keep it equal in every process."
+    if option := _UNKNOWN_OPTION.fullmatch(field):
+        return (
+            f'Set by options={{"{option[1]}": …}} of torch.compile, by torch._inductor.config.{option[1]}, '
+            "or by a TORCHINDUCTOR_… variable; keep it equal in every process."
+        )
+    if argument := _ARGUMENT.fullmatch(field):
+        what = facts.meaning if facts is not None else None
+        return f"An argument that torch.compile hands to Inductor ({what or argument[1]})."
     return None
+
+
+def _listed(ways: list[str]) -> str:
+    if len(ways) <= 2:
+        return " or ".join(ways)
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}"

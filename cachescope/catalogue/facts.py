@@ -1,0 +1,171 @@
+"""Facts on the fields of cache keys, by field and version of torch; the file is read when first asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.catalogue.frame import FIELDS
+from cachescope.errors import NotFoundError
+
+_FILE: Final = Path(__file__).parent / "fields.json"
+_RELEASE: Final = re.compile(r"(\d+)\.(\d+)")
+_OPTION: Final = re.compile(r"(inductor_config|inductor_config_comms)\[(.*)\]")
+_MODULES: Final = {
+    "inductor_config": "torch._inductor.config",
+    "inductor_config_comms": "torch._inductor.config_comms",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldFacts:
+    """What is known of one field in one version of torch; the attributes are the columns of ``describe("fields")``."""
+
+    field: str
+    version: str
+    first_version: str
+    last_version: str
+    key_versions: tuple[str, ...]
+    in_key: bool = True
+    python_name: str | None = None
+    environment: tuple[str, ...] = ()
+    option: str | None = None
+    default: str | None = None
+    meaning: str | None = None
+    context_forms: tuple[str, ...] = ()
+    affects: str = "unknown"
+    basis: str | None = None
+    read_by: tuple[str, ...] = ()
+
+
+def fields(version: str | None = None) -> pd.DataFrame:
+    """Every field that goes into an FX graph or AOTAutograd cache key.
+
+    Parameters
+    ----------
+    version : str, optional
+        A version of torch, as ``torch.__version__`` has it. Where that one was not read, the one before it is
+        taken. Without it, every field that any version has, as of the last that has it.
+
+    Returns
+    -------
+    DataFrame
+        One row per field; ``cachescope.describe("fields")`` tells the columns. Options of Inductor that torch
+        leaves out of keys are listed too, with ``in_key`` False.
+
+    Raises
+    ------
+    NotFoundError
+        If no version up to that one was read.
+
+    Notes
+    -----
+    Read off ``torch/_inductor/config.py``, ``FxGraphHashDetails`` of ``torch/_inductor/codecache.py`` and
+    ``AOTAutogradCacheDetails`` of ``torch/_functorch/_aot_autograd/autograd_cache.py`` (2.4 to 2.15).
+    ``torch._functorch.config`` goes into keys as one field, ``autograd_config``; ``torch._dynamo.config`` does not.
+
+    Examples
+    --------
+    >>> import cachescope.catalogue.facts as catalogue
+    >>> frame = catalogue.fields("2.13.0").set_index("field")
+    >>> frame.loc["inductor_config[epilogue_fusion]", "default"]
+    'True'
+    """
+    if version is None:
+        rows = [facts[max(facts, key=_release)] for facts in _facts().values()]
+    else:
+        read = _nearest(version)
+        if read is None:
+            raise NotFoundError(f"no fields of torch {version}; there are {', '.join(versions())}")
+        rows = [facts[read] for facts in _facts().values() if read in facts]
+    return FIELDS.build([asdict(row) for row in rows])
+
+
+def versions() -> tuple[str, ...]:
+    """The versions of torch that were read, in order."""
+    return tuple(_document()["versions"])
+
+
+def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
+    """What is known of one field; None where it is in no version, or not in this one.
+
+    Parameters
+    ----------
+    field : str
+        A field as hash details name it: ``inductor_config[epilogue_fusion]``, ``example_inputs[3]``.
+    version : str, optional
+        A version of torch, as for `fields`.
+
+    Examples
+    --------
+    >>> field_facts("example_inputs[3]").field
+    'example_inputs[*]'
+    >>> field_facts("inductor_config[coordinate_descent_tuning]", "2.13.0+cpu").environment
+    ('TORCHINDUCTOR_COORDINATE_DESCENT_TUNING',)
+    >>> field_facts("inputs_to_check[0]", "2.13.0")
+    """
+    facts = _facts().get(field) or _facts().get(re.sub(r"\[.*\]", "[*]", field, flags=re.DOTALL))
+    if facts is None:
+        return None
+    read = max(facts, key=_release) if version is None else _nearest(version)
+    return facts.get(read) if read else None
+
+
+def _nearest(version: str) -> str | None:
+    """The version read of the same release, else the last one before it."""
+    if not _RELEASE.match(version):
+        return None
+    before = [read for read in versions() if _release(read) <= _release(version)]
+    return before[-1] if before else None
+
+
+def _release(version: str) -> tuple[int, int]:
+    found = _RELEASE.match(version)
+    assert found
+    return int(found[1]), int(found[2])
+
+
+@cache
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
+    return document
+
+
+@cache
+def _facts() -> dict[str, dict[str, FieldFacts]]:
+    """Facts by field and version."""
+    return {field: _history(field, changes) for field, changes in _document()["fields"].items()}
+
+
+def _history(field: str, changes: dict[str, dict[str, Any] | None]) -> dict[str, FieldFacts]:
+    """Facts of one field by version: the file says them once and then what changed (None: the field is gone)."""
+    found: dict[str, dict[str, Any]] = {}
+    now: dict[str, Any] | None = None
+    for version in versions():
+        if version in changes:
+            changed = changes[version]
+            now = None if changed is None else {**(now or _named(field)), **changed}
+        if now is not None:
+            found[version] = now
+    first, last = next(iter(found)), next(reversed(found))
+    held = tuple(version for version, facts in found.items() if facts.get("in_key", True))
+    return {
+        version: FieldFacts(field, version, first, last, held, **{k: _plain(v) for k, v in facts.items()})
+        for version, facts in found.items()
+    }
+
+
+def _named(field: str) -> dict[str, Any]:
+    """The Python name of an option, which the file leaves to be told from the field."""
+    option = _OPTION.fullmatch(field)
+    return {"python_name": f"{_MODULES[option[1]]}.{option[2]}"} if option else {}
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
