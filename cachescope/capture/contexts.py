@@ -10,6 +10,7 @@ import importlib
 import inspect
 import json
 import os
+import pickle
 import platform
 import socket
 from base64 import b64encode
@@ -18,6 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from cachescope.capture.key_fields import aot_key_fields, key_fields
+from cachescope.capture.torch_manifest import torch_manifest as manifest_of_torch
 from cachescope.errors import CachescopeError
 from cachescope.keys.json_values import json_ready
 
@@ -56,8 +59,14 @@ SWITCHES: Final = frozenset(
 _SECRET_PARTS: Final = ("REDIS", "PASSWORD", "SECRET", "TOKEN")
 
 
-def capture() -> dict[str, object]:
+def capture(*, torch_manifest: bool = False) -> dict[str, object]:
     """Return a snapshot of this process's isolation context and what stands around it.
+
+    Parameters
+    ----------
+    torch_manifest : bool, default False
+        Add the hash of every source file that goes into torch's own key, so that two different
+        ``torch_version_hash`` can be explained.
 
     Returns
     -------
@@ -67,9 +76,13 @@ def capture() -> dict[str, object]:
         2.10 and later; else ``rebuilt`` from the same calls, and then no torch ever made a key
         of it), ``torch_version``, ``python_version``, ``platform``, ``host``, ``pid``, ``time``
         (ISO 8601, UTC), ``environment`` (variables that bear on caching, as they were before
-        torch was asked), ``device_properties`` (torch's text for each device) and ``not_json``
-        (paths of values in the context that JSON cannot hold and that are kept as text: torch
-        itself makes no key of these).
+        torch was asked), ``settings`` (threads, default dtype and device, gradient mode, what the
+        CPU can do, matmul precision, cache key tag, pickle protocol), ``device_properties``
+        (torch's text for each device), ``not_json`` (paths of values in the context that JSON
+        cannot hold and that are kept as text: torch itself makes no key of these), ``key_fields``
+        and ``aot_key_fields`` (torch's hash of each process-wide field of its FX keys, and of what
+        AOTAutograd keys have beyond these; null where ``key_fields_problem`` says why not), and
+        ``torch_manifest`` (null unless asked for).
 
     Raises
     ------
@@ -85,6 +98,8 @@ def capture() -> dict[str, object]:
     torch = _import_torch()
     context, source = _context(torch)
     kept, not_json = json_ready(context)
+    fields, problem = key_fields()
+    aot_fields, aot_problem = aot_key_fields()
     return {
         "cachescope_snapshot": SNAPSHOT_VERSION,
         "context": kept,
@@ -96,25 +111,32 @@ def capture() -> dict[str, object]:
         "pid": os.getpid(),
         "time": datetime.now(UTC).isoformat(),
         "environment": environment,
+        "settings": _settings(torch),
         "device_properties": _device_properties(torch),
         "not_json": not_json,
+        "key_fields": fields,
+        "aot_key_fields": aot_fields,
+        "key_fields_problem": problem or aot_problem,
+        "torch_manifest": manifest_of_torch() if torch_manifest else None,
     }
 
 
-def write_snapshot(path: str | os.PathLike[str]) -> dict[str, object]:
+def write_snapshot(path: str | os.PathLike[str], *, torch_manifest: bool = False) -> dict[str, object]:
     """Capture a snapshot, write it as one JSON file and return it.
 
     Parameters
     ----------
     path : str or path-like
         The file; it is replaced whole, so that a reader never sees half of it.
+    torch_manifest : bool, default False
+        As for `capture`.
 
     Raises
     ------
     CachescopeError
         As `capture`, and if the file cannot be written.
     """
-    snapshot = capture()
+    snapshot = capture(torch_manifest=torch_manifest)
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -216,6 +238,25 @@ def _triton_key() -> str | None:
         if hasattr(module, "triton_key"):
             return str(module.triton_key())
     return None
+
+
+def _settings(torch: Any) -> dict[str, str]:
+    """Return what else of the process decides a key or the generated code, as text, under torch's own names.
+
+    The number of threads and the default dtype are in FX keys (from 2.13), the capability of the CPU in the keys
+    of generated C++, the tag in every key.
+    """
+    compiler_config: Any = importlib.import_module("torch.compiler.config")
+    return {
+        "torch.get_num_threads()": str(torch.get_num_threads()),
+        "torch.get_default_dtype()": str(torch.get_default_dtype()),
+        "torch.get_default_device()": str(torch.get_default_device()),
+        "torch.is_grad_enabled()": str(torch.is_grad_enabled()),
+        "torch.backends.cpu.get_cpu_capability()": str(torch.backends.cpu.get_cpu_capability()),
+        "torch.get_float32_matmul_precision()": str(torch.get_float32_matmul_precision()),
+        "torch.compiler.config.cache_key_tag": str(compiler_config.cache_key_tag),
+        "pickle.DEFAULT_PROTOCOL": str(pickle.DEFAULT_PROTOCOL),
+    }
 
 
 def _device_properties(torch: Any) -> list[str]:

@@ -12,6 +12,11 @@ import argparse
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("-o", "--output", metavar="FILE", help="write it there instead of to standard output")
+    parser.add_argument(
+        "--torch-manifest",
+        action="store_true",
+        help="add the hash of every source file in torch's own key, so that two different keys can be explained",
+    )
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a snapshot is JSON")
 
 
@@ -20,9 +25,9 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.capture.contexts import capture, write_snapshot
 
     if args.output is not None:
-        write_snapshot(args.output)
+        write_snapshot(args.output, torch_manifest=args.torch_manifest)
         return 0
     from cachescope.cli.output import write_json
 
-    write_json(capture())
+    write_json(capture(torch_manifest=args.torch_manifest))
     return 0

@@ -5,7 +5,7 @@ docstring names the torch file, symbol and versions it mirrors.
 """
 
 from cachescope.keys.best_config import best_config_name
-from cachescope.keys.cutlass import cutlass_request_key
+from cachescope.keys.cutlass import CutlassRequest, cutlass_request_key, cutlass_requests
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.keys.hashing import (
     code_hash,
@@ -25,6 +25,7 @@ __all__ = [
     "COMPILE_FORMS",
     "CONTEXT_FORMS",
     "RUNTIME_FORMS",
+    "CutlassRequest",
     "IsolationSchema",
     "UnsupportedValueError",
     "all_schemas",
@@ -33,6 +34,7 @@ __all__ = [
     "code_folder",
     "code_hash",
     "cutlass_request_key",
+    "cutlass_requests",
     "detail_hash",
     "entry_name",
     "fxgraph_folder",

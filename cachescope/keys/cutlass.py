@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from itertools import product
+from typing import Final, NamedTuple
+
+# `cutlass_key()` where torch finds no Python module in its CUTLASS folder: sha256 of no bytes, as in every release.
+NO_CUTLASS_KEY: Final = hashlib.sha256().digest()
+
+
+class CutlassRequest(NamedTuple):
+    """A machine and a level that an operation list is asked for."""
+
+    arch: str
+    toolkit_version: str
+    instantiation_level: str
 
 
 def cutlass_request_key(
@@ -33,3 +47,41 @@ def cutlass_request_key(
     """
     parts = (cutlass_key.hex(), arch, toolkit_version, instantiation_level, *file_hashes)
     return hashlib.sha256("-".join(parts).encode()).hexdigest()[:8]
+
+
+def cutlass_requests(
+    request_key: str,
+    archs: Iterable[str],
+    toolkit_versions: Iterable[str],
+    instantiation_levels: Iterable[str] = ("0",),
+    cutlass_key: bytes = NO_CUTLASS_KEY,
+    file_hashes: Iterable[str] = (),
+) -> list[CutlassRequest]:
+    """Return those of the given machines and levels that a CUTLASS operation list is for.
+
+    Parameters
+    ----------
+    request_key : str
+        From the name of the file: the column ``cache_key`` of its entry.
+    archs, toolkit_versions, instantiation_levels : iterable of str
+        What to try, all with all.
+    cutlass_key : bytes, optional
+        What torch's ``cutlass_key()`` returns; by default that of a CUTLASS folder without modules, which is
+        what torch finds in CUTLASS's own source tree.
+    file_hashes : iterable of str, optional
+        As for `cutlass_request_key`: none for torch 2.8, two from 2.9.
+
+    Returns
+    -------
+    list of CutlassRequest
+        More than one is a chance of one in four thousand million for each that was tried.
+
+    Examples
+    --------
+    >>> key = cutlass_request_key(NO_CUTLASS_KEY, "90", "12.4", "0")
+    >>> cutlass_requests(key, archs=["80", "90"], toolkit_versions=["12.4", "12.8"])
+    [CutlassRequest(arch='90', toolkit_version='12.4', instantiation_level='0')]
+    """
+    hashes = tuple(file_hashes)
+    tried = (CutlassRequest(*parts) for parts in product(archs, toolkit_versions, instantiation_levels))
+    return [one for one in tried if cutlass_request_key(cutlass_key, *one, *hashes) == request_key]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from base64 import b64decode
 from typing import Final
 
 from cachescope.errors import CachescopeError
@@ -66,6 +67,38 @@ def detail_hash(value: object, protocol: int = 4) -> str:
     except (ValueError, RecursionError) as error:
         raise UnsupportedValueError(f"cannot hash the value: {error}") from error
     return sha256_hash(stream.getvalue())
+
+
+def torch_detail_hash(torch_version_hash: str | None, protocol: int = 4) -> str | None:
+    """Return the hash that the hash detail ``torch_version`` has, from the context form of the same torch.
+
+    Parameters
+    ----------
+    torch_version_hash : str or None
+        The context form: torch's own key in base64.
+    protocol : int, optional
+        As for `detail_hash`.
+
+    Returns
+    -------
+    str or None
+        None where the form is no base64.
+
+    Notes
+    -----
+    ``FxGraphHashDetails.torch_version`` is ``torch_key()`` (torch/_inductor/codecache.py), and the form is
+    ``b64encode(torch_key())`` (torch/_inductor/runtime/caching/context.py, 2.10 to 2.15).
+
+    Examples
+    --------
+    >>> torch_detail_hash("AAAA")[:8], torch_detail_hash("no base64")
+    ('35z226sd', None)
+    """
+    try:
+        key = b64decode(torch_version_hash or "", validate=True)
+    except ValueError:
+        return None
+    return detail_hash(key, protocol) if key else None
 
 
 class _PlainPickler(pickle.Pickler):

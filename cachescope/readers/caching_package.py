@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
+from cachescope.errors import SourceError
 from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.json_file import load_object
 from cachescope.readers.reading import Entry, Reading
@@ -30,13 +32,36 @@ def fill_imc(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
     entry.detail = f"{len(dump)} results"
 
 
-def _is_bytes_literal(text: str) -> bool:
-    if not text.startswith(("b'", 'b"')):
-        return False
+def imc_keys(path: str) -> list[bytes]:
+    """Return the pickled keys in an ``imc.save``: of callee, parameters and isolation key.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be read, or is none.
+    """
     try:
-        return isinstance(ast.literal_eval(text), bytes)
+        dump = load_object(Path(path).read_bytes())
+    except OSError as error:
+        raise SourceError(path, f"cannot be read: {error.strerror}") from error
+    except DamagedContent as error:
+        raise SourceError(path, error.what) from error
+    keys = [_bytes_of_literal(key) for key in dump]
+    return [key for key in keys if key is not None]
+
+
+def _is_bytes_literal(text: str) -> bool:
+    return _bytes_of_literal(text) is not None
+
+
+def _bytes_of_literal(text: str) -> bytes | None:
+    if not text.startswith(("b'", 'b"')):
+        return None
+    try:
+        value = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return False
+        return None
+    return value if isinstance(value, bytes) else None
 
 
 read_imc = content_reader(fill_imc)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from cachescope.keys.caching_key import memoizer_keys
+from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.readers.caching_package import fill_cached_result
 from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.inert_pickle import Stub
 from cachescope.readers.json_file import load_object
 from cachescope.readers.reading import Entry, Reading
 from cachescope.readers.value_text import value_text
-from cachescope.readers.versioned_pickle import load_versioned
+from cachescope.readers.versioned_pickle import HEADER, load_versioned
 from cachescope.terms import CACHING_PACKAGE, MEMOIZER
 
 _CACHE_ENTRY: Final = ("torch._inductor.runtime.caching.interfaces", "CacheEntry")
@@ -29,8 +31,20 @@ def fill_memoized(entry: Entry, name: str, data: bytes, reading: Reading) -> Non
         entry.cache = MEMOIZER
         params, result = (value.state.get(f"encoded_{part}") for part in ("params", "result"))
         entry.detail = f"{value_text(params)} -> {value_text(result)}"
+        if not _names_its_params(name, params, data):
+            entry.detail += " (the name is not that of these parameters)"
     else:
         fill_cached_result(entry, value)
+
+
+def _names_its_params(name: str, params: object, data: bytes) -> bool:
+    """Whether the name follows from the parameters; True where that cannot be told: they are no plain values."""
+    pickled = data[len(HEADER) :]
+    protocol = pickled[1] if pickled[:1] == b"\x80" else 0
+    try:
+        return name in memoizer_keys(params, protocol)
+    except UnsupportedValueError:
+        return True
 
 
 def fill_memoizer_dump(entry: Entry, name: str, data: bytes, reading: Reading) -> None:

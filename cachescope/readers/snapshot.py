@@ -8,11 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from cachescope.errors import SourceError
 from cachescope.keys import CONTEXT_FORMS
+from cachescope.keys.detail_hash import torch_detail_hash
+from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 SNAPSHOT_VERSION: Final = 1
 # A context is about 100 kB; what is far beyond that is no snapshot and is not loaded.
@@ -31,9 +35,13 @@ _FIELDS: Final[dict[str, type]] = {
     "pid": int,
     "time": str,
     "environment": dict,
+    "settings": dict,
     "device_properties": list,
     "not_json": list,
+    "key_fields_problem": str,
 }
+# Where these are not given, that is not the same as being empty.
+_FIELD_HASHES: Final = ("key_fields", "aot_key_fields")
 
 
 def looks_like_snapshot(head: bytes) -> bool:
@@ -66,7 +74,7 @@ def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         The keys of `cachescope.capture.contexts.capture`, all of them. What the file does not
-        say is None, or empty for ``environment``, ``device_properties`` and ``not_json``; for
+        say is None, or empty for ``environment``, ``settings``, ``device_properties`` and ``not_json``; for
         a bare context ``cachescope_snapshot`` is None. Forms that this version of cachescope
         does not know are kept.
 
@@ -90,11 +98,71 @@ def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"reads format {SNAPSHOT_VERSION}: upgrade cachescope or capture again",
         )
     _check_context(name, document.get("context"))
-    return {
+    snapshot = {
         "cachescope_snapshot": document["cachescope_snapshot"],
         "context": document["context"],
         **{field: _field(name, document, field) for field in _FIELDS},
+        **{field: _texts(name, field, document.get(field)) for field in _FIELD_HASHES},
+        "torch_manifest": _manifest(name, document.get("torch_manifest")),
     }
+    _check_texts(name, snapshot)
+    return snapshot
+
+
+def context_row(number: int, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of ``contexts`` for what `read_snapshot` gave, and the ``source`` it was read from."""
+    context = snapshot["context"]
+    runtime = context["runtime_context"] or {}
+    compile_ = context["compile_context"] or {}
+    known = (*RUNTIME_FORMS, *COMPILE_FORMS)
+    given = (*runtime, *compile_)
+    return {
+        "context": number,
+        "source": snapshot["source"],
+        "run": None,
+        **{form: _json(runtime[form]) if form in runtime else None for form in RUNTIME_FORMS},
+        **{form: compile_.get(form) for form in COMPILE_FORMS},
+        # A form of a newer torch: there is no column for it, and "all forms" would mean more than is known.
+        "missing_forms": tuple(form for form in (*known, *given) if (form in known) != (form in given)),
+        "hashed_forms": (),
+        "torch_detail_hash": torch_detail_hash(
+            compile_.get("torch_version_hash"), _protocol(snapshot["python_version"])
+        ),
+        "text_only": tuple(snapshot["not_json"]),
+        "known_from": snapshot["context_source"],
+        **{
+            field: snapshot[field] for field in ("torch_version", "python_version", "platform", "host", "pid")
+        },
+        "time": _moment_ns(snapshot["time"]),
+        **{
+            field: _json(snapshot[field]) if snapshot[field] else None
+            for field in ("environment", "settings")
+        },
+        "device_properties": tuple(snapshot["device_properties"]),
+        **{field: None if snapshot[field] is None else _json(snapshot[field]) for field in _FIELD_HASHES},
+        "key_fields_problem": snapshot["key_fields_problem"],
+        "torch_manifest": None if snapshot["torch_manifest"] is None else _json(snapshot["torch_manifest"]),
+    }
+
+
+def _protocol(python_version: str | None) -> int:
+    """Which protocol pickle takes by default: another one from Python 3.14."""
+    numbers = [int(part) for part in (python_version or "").split(".")[:2] if part.isdecimal()]
+    return 5 if numbers >= [3, 14] else 4
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _moment_ns(text: str | None) -> int | None:
+    try:
+        moment = datetime.fromisoformat(text or "")
+        # Whole microseconds: a float would lose some of them.
+        since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.fromtimestamp(0, UTC)
+    except (ValueError, OverflowError):
+        return None
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
 
 
 def _load(name: str) -> object:
@@ -118,6 +186,21 @@ def _check_context(name: str, context: object) -> None:
     for section, values in context.items():
         if values is not None and not isinstance(values, dict):
             raise SourceError(name, f"{section} is neither null nor an object")
+    for form, value in (context["compile_context"] or {}).items():
+        if form in COMPILE_FORMS and not isinstance(value, str | None):
+            raise SourceError(name, f"{form} is {type(value).__name__}, neither null nor text")
+
+
+def _check_texts(name: str, snapshot: Mapping[str, Any]) -> None:
+    """Refuse half a surrogate pair where a text stands as it is; as JSON text it is written with an escape."""
+    forms = snapshot["context"]["compile_context"] or {}
+    texts = [*forms, *forms.values(), *(snapshot["context"]["runtime_context"] or {})]
+    for value in (snapshot[field] for field, kind in _FIELDS.items() if kind is not dict):
+        texts += value if isinstance(value, list) else [value]
+    try:
+        "".join(text for text in texts if isinstance(text, str)).encode()
+    except UnicodeEncodeError as error:
+        raise SourceError(name, f"holds half of a character: {error}") from error
 
 
 def _field(name: str, document: dict[str, Any], field: str) -> Any:
@@ -130,4 +213,20 @@ def _field(name: str, document: dict[str, Any], field: str) -> Any:
     items: Any = value.values() if isinstance(value, dict) else value
     if kind in (dict, list) and not all(isinstance(item, str) for item in items):
         raise SourceError(name, f"{field} holds something that is not text")
+    return value
+
+
+def _texts(name: str, field: str, value: Any) -> dict[str, str] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise SourceError(name, f"{field} is no object of texts")
+    return value
+
+
+def _manifest(name: str, value: Any) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or _texts(name, "torch_manifest", value.get("files")) is None:
+        raise SourceError(name, "torch_manifest holds no files")
     return value

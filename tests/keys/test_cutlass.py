@@ -6,10 +6,13 @@ import hashlib
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
-from cachescope.keys import cutlass_request_key
+import cachescope
+from cachescope.keys import CutlassRequest, cutlass_request_key, cutlass_requests
 from tests.conftest import Directory
 
 
@@ -23,21 +26,65 @@ def file_hashes() -> list[str]:
     ]
 
 
+def steps(directory: Directory) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((directory("cutlass_configs") / "provenance.json").read_text())[
+        "steps"
+    ]
+    return found
+
+
+def recorded_hashes(step: dict[str, Any]) -> list[str]:
+    """What the recorder read from the files of that torch, in the order of the key; 2.8 takes none."""
+    truth = step["truth"]["file_hashes"]
+    utils = truth.get("utils", truth.get("cutlass_utils"))
+    return [] if utils is None else [truth["serialization"], utils]
+
+
 def test_the_request_key_is_torchs(directory: Directory) -> None:
-    steps = json.loads((directory("cutlass_configs") / "provenance.json").read_text())["steps"]
-    checked = set()
-    for step in steps:
-        version = step["versions"]["torch_version"]
-        if version == torch.__version__:
-            hashes = file_hashes()
-        elif version.startswith("2.8."):
-            hashes = []
-        else:
-            continue
+    versions = []
+    for step in steps(directory):
         for named in step["truth"]["names"]:
             key = cutlass_request_key(
-                bytes.fromhex(named["cutlass_key"]), named["arch"], named["toolkit"], named["level"], *hashes
+                bytes.fromhex(named["cutlass_key"]),
+                named["arch"],
+                named["toolkit"],
+                named["level"],
+                *recorded_hashes(step),
             )
             assert key == named["request_key"]
-            checked.add(version)
-    assert len(checked) == 2
+        versions.append(step["versions"]["torch_version"].partition("+")[0])
+    assert versions == ["2.13.0", "2.10.0", "2.8.0", "2.13.0"]
+
+
+def test_the_hashes_are_those_of_the_files_of_the_installed_torch(directory: Directory) -> None:
+    (step, *_) = [step for step in steps(directory) if step["versions"]["torch_version"] == torch.__version__]
+    assert recorded_hashes(step) == file_hashes()
+
+
+@pytest.mark.parametrize("at", [0, 1, 2], ids=["2.13", "2.10", "2.8"])
+def test_a_file_is_matched_to_the_machine_it_is_for(at: int, directory: Directory) -> None:
+    step = steps(directory)[at]
+    entries = cachescope.read(
+        directory("cutlass_configs") / Path(step["environment"]["TORCHINDUCTOR_CACHE_DIR"]).name
+    )
+    written = {row["request_key"]: row for row in step["truth"]["written"]}
+    configs = entries.entries.query("cache == 'cutlass_configs'")
+    assert set(configs["cache_key"]) == set(written)
+    for key in configs["cache_key"]:
+        (found,) = cutlass_requests(
+            key,
+            archs=["75", "80", "90", "100"],
+            toolkit_versions=["12.4", "12.8", "12.9"],
+            instantiation_levels=["0", "3332"],
+            file_hashes=recorded_hashes(step),
+        )
+        row = written[key]
+        assert found == CutlassRequest(row["arch"], row["toolkit"], row["level"])
+
+
+def test_another_cutlass_matches_no_machine(directory: Directory) -> None:
+    step = steps(directory)[3]
+    named = step["truth"]["names"][0]
+    asked = (named["request_key"], [named["arch"]], [named["toolkit"]], [named["level"]])
+    assert cutlass_requests(*asked, file_hashes=recorded_hashes(step)) == []
+    assert len(cutlass_requests(*asked, bytes.fromhex(named["cutlass_key"]), recorded_hashes(step))) == 1

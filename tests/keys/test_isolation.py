@@ -35,6 +35,16 @@ H100 = (
     "multi_processor_count=132, uuid=5f1b8c9e-0c1d-4d3a-9b7e-2f8f4a6d0c11, pci_bus_id=25, "
     "pci_device_id=0, pci_domain_id=0, L2_cache_size=50MB)"
 )
+A100 = (
+    "_CudaDeviceProperties(name='NVIDIA A100-SXM4-80GB', major=8, minor=0, total_memory=81153MB, "
+    "multi_processor_count=108, uuid=8d7c1f02-55a1-6a0e-3c9b-0f4e2d1c7b6a, L2_cache_size=40MB)"
+)
+MI300A = (
+    "_CudaDeviceProperties(name='AMD Instinct MI300A', major=9, minor=4, "
+    "gcnArchName='gfx942:sramecc+:xnack-', total_memory=128446MB, multi_processor_count=228, "
+    "uuid=35626633-3538-6162-3532-373461306261, pci_bus_id=1, pci_device_id=0, pci_domain_id=0, "
+    "L2_cache_size=4MB)"
+)
 MI300X = (
     "_CudaDeviceProperties(name='AMD Instinct MI300X', major=9, minor=4, "
     "gcnArchName='gfx942:sramecc+:xnack-', total_memory=196592MB, multi_processor_count=304, "
@@ -58,6 +68,27 @@ FABRICATED: dict[str, Context] = {
             "runtime": "CUDA",
             "runtime_version": "12.8",
             "accelerator_properties": H100,
+        }
+    ),
+    "cuda, an older board": made(
+        {
+            "inductor_configs": {
+                "force_fuse_int_mm_with_mul": False,
+                "max_autotune_gemm_backends": "ATEN,TRITON",
+            },
+            "torch_determinism_configs": {"torch.are_deterministic_algorithms_enabled": True},
+            "torch_version_hash": "gCh9KmzQ5x3tS1nU0h5B9yTqk0n8xkJ0T7zvP3b3m1E=",
+            "runtime": "CUDA",
+            "runtime_version": "11.8",
+            "accelerator_properties": A100,
+        }
+    ),
+    "rocm, of one package": made(
+        {
+            "inductor_configs": {"rocm.ck_dir": "/opt/größe", "rocm.n_max_profiling_configs": 2**63},
+            "runtime": "HIP",
+            "runtime_version": "7.0.51831-a3e329ad8",
+            "accelerator_properties": MI300A,
         }
     ),
     "rocm": made(

@@ -31,6 +31,11 @@ SNAPSHOT: dict[str, Any] = {
     "environment": {"OMP_NUM_THREADS": "2"},
     "device_properties": ["_CudaDeviceProperties(name='NVIDIA H100', major=9, minor=0)"],
     "not_json": [],
+    "settings": {"torch.get_num_threads()": "2"},
+    "key_fields": {"torch_version": "3" * 51},
+    "aot_key_fields": {"grad_enabled": "4" * 51},
+    "key_fields_problem": None,
+    "torch_manifest": {"torch_key": "AAAA", "is_complete": True, "files": {"_VF.py": "0" * 64}},
 }
 
 
@@ -54,6 +59,36 @@ def test_a_bare_context_is_read_with_the_rest_unknown(tmp_path: Path) -> None:
     assert read["torch_version"] is None
     assert (read["environment"], read["device_properties"], read["not_json"]) == ({}, [], [])
     assert read.keys() == SNAPSHOT.keys()
+
+
+def test_a_snapshot_of_before_key_fields_says_that_they_are_not_known(tmp_path: Path) -> None:
+    older = {field: value for field, value in SNAPSHOT.items() if not field.endswith("key_fields")}
+    read = read_snapshot(written(tmp_path, older))
+    assert (read["key_fields"], read["aot_key_fields"]) == (None, None)
+    assert read_snapshot(written(tmp_path, {**older, "key_fields": {}}))["key_fields"] == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("key_fields", {"gm": 1}, "key_fields is no object of texts"),
+        ("aot_key_fields", [], "aot_key_fields is no object of texts"),
+        ("torch_manifest", {"files": {"a.py": None}}, "torch_manifest"),
+        ("torch_manifest", {}, "torch_manifest holds no files"),
+        ("host", "\ud800", "half of a character"),
+        ("context", {"runtime_context": None, "compile_context": {"runtime": 3}}, "runtime is int"),
+        (
+            "context",
+            {"runtime_context": None, "compile_context": {"runtime": "\udfff"}},
+            "half of a character",
+        ),
+    ],
+)
+def test_what_a_frame_could_not_hold_is_refused(
+    field: str, value: object, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SourceError, match=message):
+        read_snapshot(written(tmp_path, {**SNAPSHOT, field: value}))
 
 
 def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""Which files of torch 2.10's caching package would be found under an isolation key.
+
+The parameters of a call are in no stored result. They come from whoever made the calls, or from the keys that a
+deterministic cache dumped (``imc.save``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.frames.contexts import CACHING_FILES
+from cachescope.keys.caching_key import CachingNames, caching_names, pickled_name, with_isolation_key
+from cachescope.keys.json_values import UnsupportedValueError
+from cachescope.readers.hostile import loads_harmless
+from cachescope.readers.value_text import value_text
+from cachescope.terms import CACHING_PACKAGE
+
+# A call by its name and parameters, or a pickled key as torch dumped it, whose bytes leave no doubt.
+Call = tuple[str, object] | bytes
+_NO_NAME: Final = "no name can be made of these parameters"
+
+
+def caching_files(entries: pd.DataFrame, isolation_key: str, calls: Iterable[Call]) -> pd.DataFrame:
+    """Which file each call would find under an isolation key; see ``describe("caching_files")``.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        As in the scope.
+    isolation_key : str
+        The key of a context under the schema that the calls would use.
+    calls : iterable of (callee, params) or bytes
+        ``params`` is ``(args, kwargs)``, or what the custom encoder makes of them; bytes are pickled keys.
+
+    Raises
+    ------
+    CachescopeError
+        If bytes are no pickled key of torch 2.10.
+    """
+    stored = {
+        (row["name"], os.path.basename(row["path"])): row["entry"]
+        for row in records(entries[entries["cache"] == CACHING_PACKAGE], ("name", "path", "entry"))
+    }
+    # One call made under several schemas was dumped once for each, and is one call under this key.
+    dumped: dict[bytes, None] = {}
+    given: list[tuple[str, object]] = []
+    for call in calls:
+        if isinstance(call, bytes):
+            dumped[with_isolation_key(call, isolation_key)] = None
+        else:
+            given.append(call)
+    every: list[Call] = [*dumped, *given]
+    return CACHING_FILES.build(_row(call, isolation_key, stored) for call in every)
+
+
+def _row(call: Call, isolation_key: str, stored: Mapping[tuple[str | None, str], int]) -> dict[str, Any]:
+    names: CachingNames | None
+    if isinstance(call, bytes):
+        callee, params = _parts(call)
+        names, doubt = CachingNames(pickled_name(call)), None
+    else:
+        callee, params = call
+        try:
+            names = caching_names(callee, params, isolation_key)
+            doubt = names.doubt
+        except UnsupportedValueError as error:
+            names, doubt = None, f"{_NO_NAME}: {error}"
+    found = [] if names is None else [n for n in (names.name, *names.others) if (callee, n) in stored]
+    return {
+        "callee": callee,
+        "params": value_text(params),
+        "isolation_key": isolation_key,
+        "file_name": None if names is None else names.name,
+        "status": "found" if found else "unknown" if doubt else "absent",
+        "entry": stored[callee, found[0]] if found else None,
+        "reason": doubt,
+    }
+
+
+def _parts(pickled_key: bytes) -> tuple[str, object]:
+    key = loads_harmless(pickled_key)
+    if isinstance(key, tuple) and isinstance(key[0], tuple) and len(key[0]) == 2:
+        return str(key[0][0]), key[0][1]
+    return value_text(key), None

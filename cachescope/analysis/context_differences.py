@@ -1,0 +1,168 @@
+"""What differs between two contexts: the forms, the fields inside them, and the schema that leaves them out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.analysis.context_keys import KnownContext, compared, known_contexts, schema_without
+from cachescope.analysis.differences import short
+from cachescope.columns import records
+from cachescope.errors import NotFoundError
+from cachescope.frames.contexts import CONTEXT_DIFFERENCE, CONTEXT_PAIRS, MANIFEST_DIFFERENCE
+from cachescope.keys.device_text import device_parts
+from cachescope.readers.checked_file import well_formed
+from cachescope.terms import RUNTIME_FORMS
+
+_OPAQUE: Final = {
+    "torch_version_hash": "one hash of all of torch's sources: capture both with --torch-manifest to see the files",
+    "triton_version_hash": "Triton's version and the hashes of its sources",
+}
+_SHOWN: Final = 60
+# What tells one board from another of the same model.
+_OF_THE_BOARD: Final = frozenset({"uuid", "pci_bus_id", "pci_device_id", "pci_domain_id"})
+
+Row = dict[str, Any]
+Parts = Mapping[str, str]
+
+
+def context_pairs(contexts: pd.DataFrame) -> pd.DataFrame:
+    """The smallest change of the schema that joins two contexts; see ``describe("context_pairs")``.
+
+    Contexts of which the same is known, all ranks of a job for instance, are represented by the first of them.
+    """
+    distinct = {tuple(known.tokens.values()): known for known in reversed(known_contexts(contexts))}
+    ordered = sorted(distinct.values(), key=lambda known: known.number)
+    return CONTEXT_PAIRS.build(_pair(*pair) for pair in itertools.combinations(ordered, 2))
+
+
+def _pair(before: KnownContext, after: KnownContext) -> Row:
+    differing, undecided = compared(before, after)
+    schema = schema_without([*differing, *undecided])
+    return {
+        "before": before.number,
+        "after": after.number,
+        "differing": differing,
+        "undecided": undecided,
+        "schema": schema.to_json(),
+        "isolation_key": before.key(schema) or after.key(schema),
+    }
+
+
+def context_difference(contexts: pd.DataFrame, before: int, after: int) -> pd.DataFrame:
+    """The fields that differ between two contexts; see ``describe("context_difference")``.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such context.
+    """
+    rows = {row["context"]: row for row in records(contexts)}
+    for number in (before, after):
+        if number not in rows:
+            raise NotFoundError(f"no context {number}; there are {', '.join(map(str, rows)) or 'none'}")
+    old, new = rows[before], rows[after]
+    differing, undecided = compared(
+        *known_contexts(contexts[contexts["context"].isin([before])]),
+        *known_contexts(contexts[contexts["context"].isin([after])]),
+    )
+    found = [*itertools.chain.from_iterable(_of_form(form, old, new) for form in differing)]
+    return CONTEXT_DIFFERENCE.build([*found, *(_unknown(form, old, new) for form in undecided)])
+
+
+def _of_form(form: str, old: Row, new: Row) -> Iterator[Row]:
+    if form in RUNTIME_FORMS:
+        yield from _by_field(form, _fields(old[form]), _fields(new[form]))
+    elif form == "torch_version_hash":
+        yield from _torch(form, old, new)
+    elif form == "accelerator_properties" and device_parts(old[form] or "") and device_parts(new[form] or ""):
+        for row in _by_field(form, device_parts(old[form]), device_parts(new[form])):
+            note = "it tells this board from every other" if row["field"] in _OF_THE_BOARD else None
+            yield row | {"note": note}
+    else:
+        yield _row(form, None, old[form], new[form]) | {"note": _OPAQUE.get(form)}
+
+
+def _fields(text: str) -> dict[str, str]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        return {"": text}
+    return {name: json.dumps(item, sort_keys=True, ensure_ascii=False) for name, item in value.items()}
+
+
+def _torch(form: str, old: Row, new: Row) -> Iterator[Row]:
+    texts = (old["torch_manifest"], new["torch_manifest"])
+    manifests = [json.loads(text) for text in texts if text is not None]
+    whole = _row(form, None, old[form], new[form])
+    if len(manifests) < len(texts):
+        yield whole | {"note": _OPAQUE[form]}
+    else:
+        yield whole
+        yield from _by_field(form, *(manifest["files"] for manifest in manifests))
+
+
+def _by_field(form: str, old: Parts, new: Parts) -> Iterator[Row]:
+    for field in dict.fromkeys((*old, *new)):
+        if old.get(field) != new.get(field):
+            row = _row(form, field, old.get(field), new.get(field))
+            status = "added" if field not in old else "removed" if field not in new else "changed"
+            yield row | {"status": status}
+
+
+def _row(form: str, field: str | None, before: str | None, after: str | None) -> Row:
+    return {
+        "form": form,
+        "field": well_formed(field) if field else None,
+        "status": "changed",
+        "before": None if before is None else short(well_formed(before), _SHOWN),
+        "after": None if after is None else short(well_formed(after), _SHOWN),
+        "note": None,
+    }
+
+
+def _unknown(form: str, old: Row, new: Row) -> Row:
+    where = [str(row["context"]) for row in (old, new) if form in row["missing_forms"]]
+    known = {name: row.get(form) for name, row in (("before", old), ("after", new))}
+    return _row(form, None, known["before"], known["after"]) | {
+        "status": "unknown",
+        "note": f"not known of context {' and '.join(where)}",
+    }
+
+
+def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> pd.DataFrame:
+    """Which source files of torch differ between two manifests; see ``describe("manifest_difference")``.
+
+    Parameters
+    ----------
+    before, after : dict
+        Manifests, or snapshots that hold one (``capture(torch_manifest=True)``).
+
+    Raises
+    ------
+    NotFoundError
+        If a snapshot holds none.
+
+    Examples
+    --------
+    >>> old, new = {"files": {"a.py": "1", "b.py": "2"}}, {"files": {"a.py": "3"}}
+    >>> manifest_difference(old, new)[["file", "status"]].values.tolist()
+    [['a.py', 'changed'], ['b.py', 'removed']]
+    """
+    found = [manifest.get("torch_manifest") or manifest for manifest in (before, after)]
+    for manifest in found:
+        if "files" not in manifest:
+            raise NotFoundError("this snapshot holds no manifest of torch: capture it with --torch-manifest")
+    old, new = (manifest["files"] for manifest in found)
+    return MANIFEST_DIFFERENCE.build(
+        {
+            "file": row["field"],
+            "status": row["status"],
+            "before": old.get(row["field"]),
+            "after": new.get(row["field"]),
+        }
+        for row in _by_field("torch_version_hash", old, new)
+    )

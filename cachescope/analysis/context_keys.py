@@ -1,0 +1,261 @@
+"""The isolation keys of contexts, and which contexts are equal under which schema.
+
+Contexts are compared form by form. Where only torch's hash of a form is known it can still be told equal to
+another such hash; then a group is known and its key is not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.frames.contexts import CONTEXT_GROUPS, ISOLATION_KEYS
+from cachescope.keys import CONTEXT_FORMS, IsolationSchema, isolation_key, select_context
+from cachescope.keys.json_values import json_ready
+from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
+
+FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
+# What is known of a form: its JSON text (null is "null"), or torch's hash of it where that is all there is.
+Token = str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownContext:
+    """One context, as far as it is known.
+
+    Attributes
+    ----------
+    number : int
+        Its number.
+    context : dict
+        In torch's shape, with the forms that are known.
+    tokens : dict of form to str or None
+        Equal tokens are equal values, different ones are different values, and None is not known.
+    newer : tuple of str
+        Forms of a newer torch, which "all" would choose as well.
+    text_only : tuple of str
+        Paths of values that JSON cannot hold.
+    """
+
+    number: int
+    context: dict[str, dict[str, object]]
+    tokens: dict[str, Token]
+    newer: tuple[str, ...]
+    text_only: tuple[str, ...]
+
+    def lacking(self, schema: IsolationSchema) -> tuple[str, ...]:
+        """The chosen forms that are not known, by value."""
+        missing = [form for form in chosen_forms(schema) if not self._has(form)]
+        return (*missing, *self.chosen_newer(schema))
+
+    def chosen_newer(self, schema: IsolationSchema) -> tuple[str, ...]:
+        """Forms of a newer torch, where the schema takes a whole section: they may be among "all"."""
+        return self.newer if True in (schema.runtime, schema.compile) else ()
+
+    def chosen_text_only(self, schema: IsolationSchema) -> tuple[str, ...]:
+        """The paths of chosen values that JSON cannot hold."""
+        chosen = chosen_forms(schema)
+        return tuple(path for path in self.text_only if any(f"[{form}]" in path for form in chosen))
+
+    def key(self, schema: IsolationSchema) -> str | None:
+        """Torch's key, None where it cannot be made."""
+        if self.lacking(schema) or self.chosen_text_only(schema):
+            return None
+        return isolation_key(self.context, schema)
+
+    def _has(self, form: str) -> bool:
+        return any(form in values for values in self.context.values())
+
+
+def chosen_forms(schema: IsolationSchema) -> tuple[str, ...]:
+    """Every form that a schema chooses."""
+    return tuple(form for section in CONTEXT_FORMS for form in schema.forms(section))
+
+
+def schema_without(forms: Iterable[str]) -> IsolationSchema:
+    """The schema that chooses every form but these."""
+    left_out = set(forms)
+    runtime, compile_ = (
+        {form: form not in left_out for form in section} for section in (RUNTIME_FORMS, COMPILE_FORMS)
+    )
+    return IsolationSchema(runtime, compile_)
+
+
+def as_schema(schema: IsolationSchema | Mapping[str, object]) -> IsolationSchema:
+    """A schema, or torch's plain dict, as a schema."""
+    return schema if isinstance(schema, IsolationSchema) else IsolationSchema.from_dict(schema)
+
+
+def known_contexts(contexts: pd.DataFrame | Sequence[Mapping[str, Any]]) -> list[KnownContext]:
+    """What is known of the rows of ``contexts``, or of snapshots and bare contexts by their place in the list."""
+    if isinstance(contexts, pd.DataFrame):
+        return [_of_row(row) for row in records(contexts)]
+    return [_of_snapshot(at, item) for at, item in enumerate(contexts)]
+
+
+def isolation_keys(
+    contexts: pd.DataFrame | Sequence[Mapping[str, Any]],
+    schema: IsolationSchema | Mapping[str, object] = IsolationSchema.all(),  # noqa: B008 - frozen
+) -> pd.DataFrame:
+    """Torch's exact isolation key of each context; see ``describe("isolation_keys")``.
+
+    Parameters
+    ----------
+    contexts : DataFrame or list of dict
+        The frame ``contexts`` of a scope or rows of it, or snapshots as `capture` gives them, or what torch's
+        ``_isolation_context()`` returns.
+    schema : IsolationSchema or mapping, optional
+        The schema, or torch's plain dict; by default every form counts.
+
+    Returns
+    -------
+    DataFrame
+        A key is missing where the schema chooses a form that is not known of the context.
+
+    Raises
+    ------
+    SchemaError
+        If the schema is malformed, or an item of the list is no context.
+
+    Notes
+    -----
+    Mirrors ``_isolation_key`` of torch/_inductor/runtime/caching/context.py (2.10 to 2.15).
+
+    Examples
+    --------
+    >>> isolation_keys([{"runtime_context": None, "compile_context": {"runtime": "CUDA"}}],
+    ...                IsolationSchema(False, {"runtime": True}))["isolation_key"].tolist()
+    ['ec901e1948d20d766e24066f7819a680']
+    """
+    schema = as_schema(schema)
+    return ISOLATION_KEYS.build(
+        {
+            "context": known.number,
+            "isolation_key": known.key(schema),
+            "lacking": known.lacking(schema),
+            "text_only": known.chosen_text_only(schema),
+        }
+        for known in known_contexts(contexts)
+    )
+
+
+def context_groups(
+    contexts: pd.DataFrame | Sequence[Mapping[str, Any]],
+    schema: IsolationSchema | Mapping[str, object] | None = None,
+) -> pd.DataFrame:
+    """Which contexts are equal under which schema; see ``describe("context_groups")``.
+
+    Parameters
+    ----------
+    contexts : DataFrame or list of dict
+        As for `isolation_keys`.
+    schema : IsolationSchema or mapping, optional
+        Without it: all forms, then every smallest change of the schema that joins two of the contexts.
+    """
+    known = known_contexts(contexts)
+    schemas = joining_schemas(known) if schema is None else [as_schema(schema)]
+    return CONTEXT_GROUPS.build(row for one in schemas for row in _group_rows(known, one))
+
+
+def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> Iterator[dict[str, Any]]:
+    groups, undecided = _grouped(contexts, schema)
+    common: dict[str, Any] = {
+        "schema": schema.to_json(),
+        "without": tuple(form for form in FORMS if form not in chosen_forms(schema)),
+    }
+    for number, group in enumerate(sorted(groups, key=lambda g: (-len(g), g[0].number))):
+        keys = (key for known in group if (key := known.key(schema)) is not None)
+        yield {
+            **common,
+            "group": number,
+            "contexts": tuple(known.number for known in group),
+            "isolation_key": next(keys, None),
+        }
+    for known in undecided:
+        yield {**common, "group": None, "contexts": (known.number,), "isolation_key": None}
+
+
+def joining_schemas(contexts: Sequence[KnownContext]) -> list[IsolationSchema]:
+    """All forms, then every smallest change that joins two contexts which differ, the least change first."""
+    distinct = {tuple(known.tokens.values()): known for known in contexts}
+    joining = {
+        tuple(form for form in FORMS if form in {*differing, *undecided})
+        for one, other in itertools.combinations(distinct.values(), 2)
+        for differing, undecided in [compared(one, other)]
+        if differing
+    }
+    return [
+        IsolationSchema.all(),
+        *map(schema_without, sorted(joining, key=lambda left_out: (len(left_out), left_out))),
+    ]
+
+
+def compared(before: KnownContext, after: KnownContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The forms that differ between two contexts, and those of which it cannot be told."""
+    pairs = {form: (before.tokens[form], after.tokens[form]) for form in FORMS}
+    newer = tuple(dict.fromkeys((*before.newer, *after.newer)))
+    return (
+        tuple(form for form, (old, new) in pairs.items() if None not in (old, new) and old != new),
+        (*(form for form, pair in pairs.items() if None in pair), *newer),
+    )
+
+
+def _grouped(
+    contexts: Sequence[KnownContext], schema: IsolationSchema
+) -> tuple[list[list[KnownContext]], list[KnownContext]]:
+    chosen = chosen_forms(schema)
+    groups: dict[tuple[Token, ...], list[KnownContext]] = {}
+    undecided: list[KnownContext] = []
+    for known in contexts:
+        tokens = tuple(known.tokens[form] for form in chosen)
+        if None in tokens or known.chosen_newer(schema):
+            undecided.append(known)
+        else:
+            groups.setdefault(tokens, []).append(known)
+    return list(groups.values()), undecided
+
+
+def _of_row(row: Mapping[str, Any]) -> KnownContext:
+    missing = set(row["missing_forms"])
+    values = {form: row[form] for form in FORMS if form not in missing}
+    context: dict[str, dict[str, object]] = {
+        "runtime_context": {form: json.loads(values[form]) for form in RUNTIME_FORMS if form in values},
+        "compile_context": {form: values[form] for form in COMPILE_FORMS if form in values},
+    }
+    tokens: dict[str, Token] = dict.fromkeys(FORMS)
+    for form, value in values.items():
+        tokens[form] = value if form in RUNTIME_FORMS else json.dumps(value)
+    for form in row["hashed_forms"]:
+        tokens[form] = f"hash {row['torch_detail_hash']}"
+    return KnownContext(
+        row["context"],
+        context,
+        tokens,
+        tuple(form for form in row["missing_forms"] if form not in FORMS),
+        row["text_only"],
+    )
+
+
+def _of_snapshot(number: int, item: Mapping[str, Any]) -> KnownContext:
+    # What JSON cannot hold becomes text, as in a snapshot, and torch makes no key of it.
+    kept, text_only = json_ready(dict(item.get("context", item)))
+    context: Any = kept
+    newer: list[str] = []
+    for section, forms in CONTEXT_FORMS.items():
+        values = context.get(section)
+        if isinstance(values, dict):
+            newer += [form for form in values if form not in forms]
+            context[section] = {form: value for form, value in values.items() if form in forms}
+    # Raises SchemaError where it is no context.
+    context = {section: values or {} for section, values in context.items()}
+    select_context(context, IsolationSchema.none())
+    tokens: dict[str, Token] = dict.fromkeys(FORMS)
+    for values in context.values():
+        tokens |= {form: json.dumps(value, sort_keys=True) for form, value in values.items()}
+    return KnownContext(number, context, tokens, tuple(newer), (*text_only, *(item.get("not_json") or ())))

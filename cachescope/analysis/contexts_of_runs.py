@@ -1,0 +1,235 @@
+"""Isolation contexts of recorded runs, reconstructed from the hash details of their lookups.
+
+Nothing is guessed. A printed value counts only where hashing it gives the hash that torch printed with it, and a
+form only where all lookups of the run agree. The rest stays in ``missing_forms``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.details import HashDetails, parse_component
+from cachescope.frames.contexts import CONTEXTS
+from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
+from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json
+from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
+
+# Which attribute of FxGraphHashDetails carries a form (torch/_inductor/codecache.py, 2.6 to 2.15).
+ATTRIBUTE_OF_FORM: Final[Mapping[str, str]] = {
+    "inductor_configs": "inductor_config",
+    "torch_determinism_configs": "deterministic_algorithms_settings",
+    "cuda_matmul_precision_configs": "cuda_matmul_settings",
+    "torch_version_hash": "torch_version",
+    "system": "system_info",
+}
+# torch/_inductor/runtime/caching/context.py, `_RuntimeContext`: the names of the same values, in the same order.
+_DETERMINISM: Final = (
+    "torch.are_deterministic_algorithms_enabled",
+    "torch.is_deterministic_algorithms_warn_only_enabled",
+    "torch.utils.deterministic.fill_uninitialized_memory",
+)
+_MATMUL: Final = (
+    "fp32_precision",
+    "allow_fp16_reduced_precision_reduction",
+    "allow_bf16_reduced_precision_reduction",
+)
+_UNKNOWN: Final = object()
+# A printed value beyond this is no configuration.
+_LONGEST: Final = 100_000
+
+Row = dict[str, Any]
+
+
+def all_contexts(
+    snapshots: pd.DataFrame, runs: pd.DataFrame, lookups: pd.DataFrame, details: HashDetails
+) -> pd.DataFrame:
+    """Return the captured contexts, and one more for each run.
+
+    Parameters
+    ----------
+    snapshots : DataFrame
+        ``contexts`` as the sources gave it. A run whose torch key equals that of one of them has its
+        ``torch_version_hash``, and with it ``runtime`` and ``runtime_version``: torch/version.py is among the
+        files of that key.
+    runs, lookups : DataFrame
+        As in the scope.
+    details : HashDetails
+        What ``lookups["detail_set"]`` points into.
+
+    Notes
+    -----
+    Mirrors, backwards, ``FxGraphHashDetails.__init__`` and ``CacheBase.get_system`` (torch/_inductor/codecache.py)
+    and ``_isolation_context`` (torch/_inductor/runtime/caching/context.py). ``inductor_config`` of the hash
+    details and the form are the same call of ``save_config_portable`` (2.10 to 2.15).
+    """
+    captured = records(snapshots)
+    if runs.empty:
+        return snapshots
+    torch_of_hash = _torch_of_hash(captured)
+    known = lookups[lookups["detail_set"].notna()]
+    sets_of_run = known.groupby("run")["detail_set"].unique().to_dict()
+    reader = _Reader(details)
+    rows = [
+        _row(len(captured) + at, run, reader.forms(sets_of_run.get(run["run"], ())), torch_of_hash)
+        for at, run in enumerate(records(runs))
+    ]
+    return CONTEXTS.build([*captured, *rows])
+
+
+def _torch_of_hash(captured: Iterable[Row]) -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    for row in captured:
+        # Which protocol the other process pickled with depends on its Python.
+        found |= {
+            hashed: row
+            for protocol in PROTOCOLS
+            if (hashed := torch_detail_hash(row["torch_version_hash"], protocol))
+        }
+    return found
+
+
+def _row(number: int, run: Row, found: Row, torch_of_hash: Mapping[str, Row]) -> Row:
+    torch_hash = found.pop("torch_hash")
+    if (twin := torch_of_hash.get(torch_hash)) is not None:
+        found["torch_version_hash"] = twin["torch_version_hash"]
+        for form in ("runtime", "runtime_version"):
+            if form not in twin["missing_forms"]:
+                found[form] = twin[form]
+    forms = (*RUNTIME_FORMS, *COMPILE_FORMS)
+    row: Row = dict.fromkeys(column.name for column in CONTEXTS.columns)
+    return row | {
+        "context": number,
+        **{form: found.get(form) for form in forms},
+        "missing_forms": tuple(form for form in forms if form not in found),
+        "torch_detail_hash": torch_hash,
+        "hashed_forms": ("torch_version_hash",) if torch_hash and twin is None else (),
+        "text_only": (),
+        "known_from": "hash_details",
+        "device_properties": (),
+        "time": run["start_time"],
+        **{name: run[name] for name in ("source", "run", "pid", "torch_version", "python_version")},
+    }
+
+
+class _Reader:
+    """Forms of sets of hash details; every distinct component is looked at once."""
+
+    def __init__(self, details: HashDetails) -> None:
+        self._details = details
+        self._values: dict[int, object] = {}
+
+    @cached_property
+    def _attribute_of_component(self) -> np.ndarray[Any, np.dtype[np.int8]]:
+        attributes = list(ATTRIBUTE_OF_FORM.values())
+        of_field = [
+            attributes.index(name) if (name := field.partition("[")[0]) in attributes else -1
+            for field in self._details.fields
+        ]
+        codes = np.array(of_field, dtype=np.int8)
+        return codes[self._details.field_codes] if len(self._details.components) else codes
+
+    def forms(self, sets: Iterable[int]) -> Row:
+        """The forms that all of the sets agree on and that could be read, and ``torch_hash``."""
+        every = [self._details.sets[int(number)] for number in sets]
+        parts: dict[str, dict[str, int] | None] = {}
+        for at, form in enumerate(ATTRIBUTE_OF_FORM):
+            chosen = [codes[self._attribute_of_component[codes] == at] for codes in every]
+            parts[form] = self._agreed(chosen)
+        found: Row = {"torch_hash": self._torch_hash(parts["torch_version_hash"])}
+        for form, read in (
+            ("inductor_configs", self._configs),
+            ("torch_determinism_configs", self._determinism),
+            ("cuda_matmul_precision_configs", self._matmul),
+        ):
+            if (part := parts[form]) and (value := read(part)) is not _UNKNOWN:
+                found[form] = sorted_json(value)
+        return found | self._system(parts["system"] or {})
+
+    def _agreed(self, chosen: list[Any]) -> dict[str, int] | None:
+        """Field -> component where all sets have the same fields with the same hashes; None where they do not."""
+        if not chosen or not len(chosen[0]):
+            return None
+        fields, hashes = self._details.field_codes, self._details.hash_codes
+        first = chosen[0]
+        for codes in chosen[1:]:
+            if codes is not first and not (
+                len(codes) == len(first)
+                and np.array_equal(fields[codes], fields[first])
+                and np.array_equal(hashes[codes], hashes[first])
+            ):
+                return None
+        return {self._details.fields[int(fields[code])]: int(code) for code in first}
+
+    def _value(self, code: int) -> object:
+        if code not in self._values:
+            detail = parse_component(self._details.components[code])
+            self._values[code] = (
+                _UNKNOWN if detail is None else _verified(detail.value_text, detail.detail_hash)
+            )
+        return self._values[code]
+
+    def _configs(self, part: dict[str, int]) -> object:
+        values = {field.partition("[")[2][:-1]: self._value(code) for field, code in part.items()}
+        return _UNKNOWN if any(value is _UNKNOWN for value in values.values()) else values
+
+    def _determinism(self, part: dict[str, int]) -> object:
+        value = self._value(next(iter(part.values())))
+        if not isinstance(value, tuple) or len(value) != len(_DETERMINISM):
+            return _UNKNOWN
+        return dict(zip(_DETERMINISM, value, strict=True))
+
+    def _matmul(self, part: dict[str, int]) -> object:
+        value = self._value(next(iter(part.values())))
+        if not isinstance(value, tuple) or len(value) != len(_MATMUL):
+            return _UNKNOWN
+        # Through 2.8 the first one is allow_tf32.
+        names = ("allow_tf32", *_MATMUL[1:]) if isinstance(value[0], bool) else _MATMUL
+        return {f"torch.backends.cuda.matmul.{name}": v for name, v in zip(names, value, strict=True)}
+
+    def _torch_hash(self, part: dict[str, int] | None) -> str | None:
+        if not part:
+            return None
+        detail = parse_component(self._details.components[next(iter(part.values()))])
+        return None if detail is None else detail.detail_hash
+
+    def _system(self, part: dict[str, int]) -> Row:
+        """Triton's key and the runtime, where ``get_system`` tells them: with a GPU, and from 2.15 always Triton's."""
+        code = part.get("system_info[version]")
+        version = _UNKNOWN if code is None else self._value(code)
+        if not isinstance(version, dict):
+            return {}
+        found: Row = {}
+        if "triton" in version:
+            found["triton_version_hash"] = version["triton"]
+        for name, runtime in (("cuda", "CUDA"), ("hip", "HIP")):
+            if version.get(name):
+                found |= {"runtime": runtime, "runtime_version": version[name]}
+        return found
+
+
+def _verified(text: str, expected: str) -> object:
+    """The value that a text prints, if torch's hash beside it is the hash of that value."""
+    if len(text) > _LONGEST:
+        return _UNKNOWN
+    # A text is printed without quotes: try it as it stands before it is read as a literal.
+    for value in (text, _literal(text)):
+        try:
+            if value is not _UNKNOWN and expected in (detail_hash(value, protocol) for protocol in PROTOCOLS):
+                return _UNKNOWN if json_ready(value)[1] else value
+        except UnsupportedValueError:
+            continue
+    return _UNKNOWN
+
+
+def _literal(text: str) -> object:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return _UNKNOWN

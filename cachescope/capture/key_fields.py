@@ -1,0 +1,137 @@
+"""The hash details of this process that no graph and no input has a part in, as torch itself hashes them.
+
+They are what an entry's stored hash details can be compared with before anything is compiled. Torch makes them
+here for a graph that does nothing, and what belongs to that graph is left out.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, Final
+
+from cachescope.details import parse_component
+
+# Attributes of FxGraphHashDetails and AOTAutogradCacheDetails that follow from the graph, its inputs or the
+# call (2.6 to 2.15). What a later torch adds counts as the process's own until it is named here.
+OF_THE_GRAPH: Final = frozenset(
+    {
+        "gm",
+        "example_inputs",
+        "fx_kwargs",
+        "user_defined_triton_source",
+        "inputs_to_check",
+        "nested_inductor_config_patches",
+        "cudagraph_override",
+        "cudagraph_annotation",
+        "var_to_hint_override",
+        "aot_config",
+        "act_input_paths",
+        "triton_kernel_source_codes",
+        "saved_tensors_hooks_fx_wrap_cache_hashes",
+        "sac_context_fn_hashes",
+        "region_activation_memory_budget",
+        "region_activation_memory_budget_annotations",
+    }
+)
+
+Fields = dict[str, str]
+
+
+def key_fields() -> tuple[Fields | None, str | None]:
+    """Return the process's own hash details of FX graph keys.
+
+    Returns
+    -------
+    fields : dict or None
+        Field -> torch's hash of its value. ``cpp_runtime_thread_count`` stands there as a graph on the CPU has
+        it, ``default_cuda_device_index`` (with an accelerator) as one without tensor inputs has it.
+    problem : str or None
+        Why there are none: torch would bypass its caches, or is built differently.
+
+    Notes
+    -----
+    Mirrors ``compiled_fx_graph_hash`` (torch/_inductor/codecache.py, 2.6 to 2.15): ``FxGraphHashDetails`` and
+    ``FxGraphCachePickler.debug_lines``.
+    """
+    codecache: Any = importlib.import_module("torch._inductor.codecache")
+    return _asked(codecache, lambda: _fx_fields(codecache))
+
+
+def aot_key_fields() -> tuple[Fields | None, str | None]:
+    """Return the process's own hash details of AOTAutograd keys, without those that FX keys have as well.
+
+    Returns
+    -------
+    fields, problem
+        As `key_fields`.
+
+    Notes
+    -----
+    Mirrors ``autograd_cache_key`` (torch/_functorch/_aot_autograd/autograd_cache.py, 2.6 to 2.15).
+    """
+    codecache: Any = importlib.import_module("torch._inductor.codecache")
+    return _asked(codecache, lambda: _aot_fields(codecache))
+
+
+def _asked(codecache: Any, ask: Callable[[], Fields]) -> tuple[Fields | None, str | None]:
+    autograd_cache: Any = importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
+    bypasses = (codecache.BypassFxGraphCache, autograd_cache.BypassAOTAutogradCache)
+    try:
+        return ask(), None
+    except bypasses as bypass:
+        return None, f"torch would bypass its cache: {bypass or bypass.__cause__}"
+    except (AttributeError, TypeError, AssertionError, RuntimeError) as error:
+        # Private classes of torch, called as 2.6 to 2.15 have them.
+        return None, f"this torch makes its keys differently: {type(error).__name__}: {error}"
+
+
+def _fx_fields(codecache: Any) -> Fields:
+    torch: Any = importlib.import_module("torch")
+    graph = _empty_graph()
+    fields: Fields = {}
+    # Without tensor inputs the current device counts, with one on the CPU the number of threads.
+    for inputs in ([], [torch.empty(1, device="cpu")]):
+        details = codecache.FxGraphHashDetails(graph, inputs, {}, [])
+        fields |= _fields_of(details, codecache.FxGraphCachePickler(graph))
+    return fields
+
+
+def _aot_fields(codecache: Any) -> Fields:
+    guards: Any = importlib.import_module("torch._guards")
+    autograd_cache: Any = importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
+    fake_tensor: Any = importlib.import_module("torch._subclasses.fake_tensor")
+    symbolic_shapes: Any = importlib.import_module("torch.fx.experimental.symbolic_shapes")
+    graph = _empty_graph()
+    # Torch refuses where no shape environment is: it takes itself to be outside of a compile.
+    mode = fake_tensor.FakeTensorMode(shape_env=symbolic_shapes.ShapeEnv())
+    with guards.tracing(guards.TracingContext(mode)), _as_while_compiling():
+        details = autograd_cache.AOTAutogradCacheDetails(graph, [], None, {})
+        shared = vars(codecache.FxGraphHashDetails(graph, [], {}, []))
+        for name in shared.keys() & vars(details).keys():
+            delattr(details, name)
+        return _fields_of(details, autograd_cache.AOTAutogradCachePickler(graph))
+
+
+def _as_while_compiling() -> Any:
+    """Set what ``compile_fx`` (torch/_inductor/compile_fx.py) sets around AOTAutograd; it is in ``autograd_config``."""
+    functorch: Any = importlib.import_module("torch._functorch.config")
+    inductor: Any = importlib.import_module("torch._inductor.config")
+    changes = {"unlift_effect_tokens": True}
+    if hasattr(inductor, "selective_decompose"):  # 2.10 and later
+        changes["selective_decompose"] = inductor.selective_decompose
+    return functorch.patch(changes)
+
+
+def _empty_graph() -> Any:
+    fx: Any = importlib.import_module("torch.fx")
+    graph = fx.Graph()
+    graph.output((graph.placeholder("x"),))
+    return fx.GraphModule({}, graph)
+
+
+def _fields_of(details: Any, pickler: Any) -> Fields:
+    for name in OF_THE_GRAPH & vars(details).keys():
+        delattr(details, name)
+    found = (parse_component(line) for line in pickler.debug_lines(details))
+    return {detail.field: detail.detail_hash for detail in found if detail is not None}

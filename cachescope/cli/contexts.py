@@ -1,0 +1,58 @@
+"""Say which processes are alike: isolation contexts, their keys, who shares one, and what differs.
+
+PATHs are snapshots (cachescope capture), traces, logs or cache directories; the contexts of recorded runs are
+reconstructed from their hash details as far as these tell, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cachescope.errors import SchemaError, SourceError
+
+if TYPE_CHECKING:
+    from cachescope.keys import IsolationSchema
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_output_arguments
+
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a snapshot, or what explain reads")
+    parser.add_argument(
+        "--schema",
+        metavar="FILE",
+        help='which forms count, as JSON: {"runtime_context": true, "compile_context": {"runtime": true}}',
+    )
+    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    add_output_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, and print."""
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.keys import IsolationSchema
+    from cachescope.report.contexts import context_lines, contexts_object
+
+    schema = IsolationSchema.all() if args.schema is None else _schema_in(args.schema)
+    scope = read_scope(args.paths, strict=args.strict)
+    redaction = redaction_of(args, scope, args.paths)
+    if args.json:
+        write_json(contexts_object(scope, schema), redaction)
+    else:
+        write_lines(context_lines(scope, schema), redaction)
+    return 0
+
+
+def _schema_in(path: str) -> IsolationSchema:
+    from cachescope.keys import IsolationSchema
+
+    try:
+        return IsolationSchema.from_json(Path(path).read_bytes())
+    except OSError as error:
+        raise SourceError(path, f"cannot be read: {error.strerror}") from error
+    except SchemaError as error:
+        raise SourceError(path, str(error)) from error

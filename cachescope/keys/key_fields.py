@@ -1,0 +1,211 @@
+"""Which hash details carry which context form, and what a pattern of fields takes out of a key.
+
+Pure and without torch. A *part* is a piece of one field that its hash cannot show alone: the ``device`` of
+an input, the Triton version within ``system_info[version]``. Parts are told apart by the printed text.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from cachescope.errors import NotFoundError
+
+# torch/_inductor/runtime/caching/context.py (2.10 to 2.15) beside `FxGraphHashDetails.__init__` of
+# torch/_inductor/codecache.py and `AOTAutogradCacheDetails.__init__`, which carry the same facts.
+_WHOLE_FIELDS: Final = MappingProxyType(
+    {
+        "inductor_configs": ("inductor_config", "inductor_config_comms"),
+        "torch_determinism_configs": ("deterministic_algorithms_settings", "deterministic_algorithms"),
+        "cuda_matmul_precision_configs": ("cuda_matmul_settings",),
+        "torch_version_hash": ("torch_version",),
+        "triton_version_hash": (),
+        "runtime": (),
+        "runtime_version": (),
+        # 2.15 adds what each backend says of its device.
+        "accelerator_properties": ("system_info[device]", "system_info[device_interfaces]"),
+    }
+)
+# torch/_inductor/codecache.py, `CacheBase.get_system`: {"triton": …, "cuda" or "hip": …}.
+_VERSION_FIELD: Final = "system_info[version]"
+_VERSION_PARTS: Final = ("triton_version_hash", "runtime", "runtime_version")
+# The hash of the other system_info fields: it says nothing of its own and would keep alive what is dropped.
+_SYSTEM_HASH: Final = "system_info[hash]"
+_SYSTEM_FORMS: Final = (*_VERSION_PARTS, "accelerator_properties")
+
+# torch/_subclasses/fake_tensor.py, `TensorMetadata` (2.4 to 2.15).
+TENSOR_PARTS: Final = (
+    "dtype", "shape", "stride", "device", "layout", "memory_format", "storage_offset", "storage_bytes",
+    "requires_grad", "is_quantized", "is_conj", "is_neg", "is_inference", "is_sparse", "is_coalesced",
+    "dense_dim", "sparse_dim",
+)  # fmt: skip
+_TENSOR: Final = re.compile(r"\(?(?:FakeTensor)?TensorMetadata\(")
+_PART_PATTERN: Final = re.compile(r"(?P<fields>.*\]|[\w*]+)\.(?P<part>\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What is taken out of a key: whole fields, and parts of fields."""
+
+    fields: frozenset[str] = frozenset()
+    parts: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether anything is taken out."""
+        return bool(self.fields or self.parts)
+
+    def __or__(self, other: Removed) -> Removed:
+        """Both together."""
+        fields = self.fields | other.fields
+        parts: dict[str, frozenset[str]] = {}
+        for name in {*self.parts, *other.parts} - fields:
+            parts[name] = self.parts.get(name, frozenset()) | other.parts.get(name, frozenset())
+        return Removed(fields, parts)
+
+
+def form_fields(forms: Iterable[str], fields: Sequence[str]) -> Removed:
+    """What of some fields carries the given context forms.
+
+    Parameters
+    ----------
+    forms : iterable of str
+        Context forms that do not count.
+    fields : sequence of str
+        The fields there are.
+
+    Examples
+    --------
+    >>> sorted(form_fields(["inductor_configs"], ["gm", "inductor_config[max_autotune]"]).fields)
+    ['inductor_config[max_autotune]']
+    >>> dict(form_fields(["runtime"], ["system_info[version]"]).parts)
+    {'system_info[version]': frozenset({'runtime'})}
+    """
+    off = set(forms)
+    names = {name for form in off for name in _WHOLE_FIELDS[form]}
+    if off.intersection(_SYSTEM_FORMS):
+        names.add(_SYSTEM_HASH)
+    parts = off.intersection(_VERSION_PARTS)
+    if parts == set(_VERSION_PARTS):
+        names.add(_VERSION_FIELD)
+    whole = frozenset(f for f in fields if f in names or f.partition("[")[0] in names)
+    if parts and _VERSION_FIELD in fields and _VERSION_FIELD not in whole:
+        return Removed(whole, {_VERSION_FIELD: frozenset(parts)})
+    return Removed(whole)
+
+
+def pattern_fields(pattern: str, fields: Sequence[str], is_tensor: Callable[[str], bool]) -> Removed:
+    """What a field or pattern takes out of the fields there are.
+
+    ``*`` stands for anything; brackets are brackets. A bare name takes its elements too: ``example_inputs``
+    is ``example_inputs[*]``. ``example_inputs[*].device`` is one part of each tensor.
+
+    Parameters
+    ----------
+    pattern : str
+    fields : sequence of str
+        The fields there are.
+    is_tensor : callable
+        Whether a field holds the metadata of a tensor.
+
+    Raises
+    ------
+    NotFoundError
+        If nothing matches.
+
+    Examples
+    --------
+    >>> there = ["gm", "inductor_config[cpp.threads]", "inductor_config[cpp.simdlen]"]
+    >>> sorted(pattern_fields("inductor_config[cpp.*]", there, lambda field: False).fields)
+    ['inductor_config[cpp.simdlen]', 'inductor_config[cpp.threads]']
+    """
+    found = _matching(pattern, fields)
+    if found:
+        return Removed(frozenset(found))
+    match = _PART_PATTERN.fullmatch(pattern)
+    if match is None:
+        raise NotFoundError(f"no field {pattern!r}; {_near(pattern, fields)}")
+    tensors = [name for name in _matching(match["fields"], fields) if is_tensor(name)]
+    if not tensors:
+        raise NotFoundError(
+            f"no field {pattern!r}, and no tensor {match['fields']!r}; {_near(match['fields'], fields)}"
+        )
+    if match["part"] not in TENSOR_PARTS:
+        raise NotFoundError(f"a tensor has no part {match['part']!r}; it has {', '.join(TENSOR_PARTS)}")
+    return Removed(parts={name: frozenset({match["part"]}) for name in tensors})
+
+
+def _matching(pattern: str, fields: Sequence[str]) -> list[str]:
+    expression = re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
+    return [f for f in fields if expression.fullmatch(f) or f.partition("[")[0] == pattern]
+
+
+def _near(pattern: str, fields: Sequence[str], most: int = 5) -> str:
+    """The fields that may have been meant, or the names there are."""
+    inside = pattern.strip("*").rstrip("]").rpartition("[")[2].strip("*")
+    near = [f for f in fields if inside and inside.lower() in f.lower()][:most]
+    near += [f for f in difflib.get_close_matches(pattern, fields, most) if f not in near]
+    if near:
+        return f"near it: {', '.join(near[:most])}"
+    names = dict.fromkeys(f.partition("[")[0] + ("[…]" if "[" in f else "") for f in fields)
+    return f"there are {', '.join(names)}" if names else "no source recorded any field"
+
+
+def is_tensor_text(text: str) -> bool:
+    """Whether a printed value is the metadata of a tensor."""
+    return _TENSOR.match(text) is not None
+
+
+def without_parts(text: str, parts: Iterable[str]) -> str:
+    """A printed value without some of its parts; as it is where it does not have them.
+
+    Examples
+    --------
+    >>> without_parts("TensorMetadata(shape=torch.Size([8, 16]), device=device(type='cuda', index=1))", ["device"])
+    'TensorMetadata(shape=torch.Size([8, 16]))'
+    >>> without_parts("{'triton': '3.4', 'cuda': '12.8'}", ["runtime_version"])
+    "{'triton': '3.4', 'cuda': None}"
+    """
+    wanted = set(parts)
+    if is_tensor_text(text):
+        head, _, rest = text.partition("Metadata(")
+        kept = [a for a in _arguments(rest) if a.partition("=")[0].strip() not in wanted]
+        return f"{head}Metadata({', '.join(kept)})"
+    return _without_versions(text, wanted)
+
+
+def _without_versions(text: str, parts: set[str]) -> str:
+    try:
+        versions = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    if not isinstance(versions, dict):
+        return text
+    if "triton_version_hash" in parts:
+        versions.pop("triton", None)
+    runtimes = {key: value for key, value in versions.items() if key != "triton"}
+    for key, value in runtimes.items():
+        del versions[key]
+        versions["runtime" if "runtime" in parts else key] = None if "runtime_version" in parts else value
+    return repr(versions)
+
+
+def _arguments(text: str) -> list[str]:
+    """The arguments of a call, up to the bracket that ends it."""
+    arguments: list[str] = []
+    start = depth = 0
+    for at, character in enumerate(text):
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+            if depth < 0:
+                return [*arguments, text[start:at].strip()]
+        elif character == "," and depth == 0:
+            arguments.append(text[start:at].strip())
+            start = at + 1
+    return [*arguments, text[start:].strip()]

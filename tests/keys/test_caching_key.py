@@ -1,0 +1,148 @@
+"""File names of the caching package equal torch's, and where a name does not follow from values, that is said."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import json
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.errors import CachescopeError
+from cachescope.keys import UnsupportedValueError
+from cachescope.keys.caching_key import (
+    caching_names,
+    isolation_key_of,
+    memoizer_keys,
+    pickled_name,
+    with_isolation_key,
+)
+from tests.conftest import Directory
+
+KEY = "0123456789abcdef" * 2
+MIXED = "1, 1.0 and True share the name of the one that came first in the process"
+SHARED = "equal objects give another name when they are one object"
+
+
+def recorded(folder: Path) -> Iterator[tuple[Any, str]]:
+    """The key objects that torch 2.10.0 stored, and the names that it gave them."""
+    for step in json.loads((folder / "provenance.json").read_text())["steps"]:
+        for stored in step["truth"].get("stored", []):
+            yield ast.literal_eval(stored["key"]), os.path.basename(stored["path"])
+
+
+def test_every_recorded_name_of_torch_2_10_is_recomputed(directory: Directory) -> None:
+    found = list(recorded(directory("caching_2.10.0")))
+    assert len(found) > 20
+    for ((callee, params), isolation_key), name in found:
+        names = caching_names(callee, params, isolation_key)
+        assert names.name == name
+        assert names.doubt == (MIXED if callee == "mixed" else None)
+        pickled = pickle.dumps(((callee, params), isolation_key), 4)
+        assert isolation_key_of(pickled) == isolation_key
+        assert pickled_name(with_isolation_key(pickled, KEY)) == caching_names(callee, params, KEY).name
+
+
+def torchs_name(key: object) -> str:
+    return hashlib.sha256(pickle.dumps(key, 4)).hexdigest()[:32]
+
+
+def test_one_object_and_two_equal_ones_have_two_names_and_both_are_given() -> None:
+    text = "".join(["a", "bc"])
+    twice, apart = (text, text), (text, "".join(["a", "bc"]))
+    assert twice == apart
+    same, other = (torchs_name((("fn", (args, {})), KEY)) for args in (twice, apart))
+    assert same != other
+    for args in (twice, apart):
+        names = caching_names("fn", (args, {}), KEY)
+        assert {names.name, *names.others} >= {same, other}
+        assert names.doubt == SHARED
+    assert caching_names("fn", (twice, {}), KEY).name == same
+    assert caching_names("fn", (apart, {}), KEY).name == other
+
+
+def test_a_function_named_as_its_parameter_is_shared_too() -> None:
+    assert caching_names("name", (("".join(["na", "me"]),), {}), KEY).doubt == SHARED
+
+
+@pytest.mark.parametrize("params", [("encoded", 1), ("encoded", 1.0), ("encoded", True), ("e", (0, "x"))])
+def test_encoded_numbers_may_stand_for_one_another(params: object) -> None:
+    """torch 2.10 pickles through an lru_cache, where 1, 1.0 and True are one."""
+    names = caching_names("fn", params, KEY)
+    assert names.doubt == MIXED
+    number = next(iter(n for n in params if not isinstance(n, str)))  # type: ignore[attr-defined]
+    if number == 1:
+        every = {torchs_name((("fn", ("encoded", one)), KEY)) for one in (1, 1.0, True)}
+        assert every == {names.name, *names.others}
+
+
+@pytest.mark.parametrize("params", [((1, True), {}), ("encoded", 1.5), ["encoded", 1], {"encoded": 1}])
+def test_what_cannot_be_hashed_or_has_no_twin_has_one_name(params: object) -> None:
+    names = caching_names("fn", params, KEY)
+    assert (names.name, names.others, names.doubt) == (torchs_name((("fn", params), KEY)), (), None)
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.binary(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(params=PLAIN, callee=st.text(max_size=4))
+def test_the_name_of_these_very_objects_is_always_torchs(params: object, callee: str) -> None:
+    names = caching_names(callee, params, KEY)
+    assert names.name == torchs_name(((callee, params), KEY))
+    # Read back, nothing is shared that was not: either the name is the same, or it is one of the others, or doubted.
+    again = caching_names(callee, pickle.loads(pickle.dumps(params)), KEY)
+    assert again.name == names.name or (names.doubt and again.doubt)
+
+
+@given(params=PLAIN)
+def test_a_pickled_key_is_rekeyed_byte_for_byte(params: object) -> None:
+    old, new = (pickle.dumps((("fn", params), key), 4) for key in (KEY, "f" * 32))
+    assert with_isolation_key(old, "f" * 32) == new
+
+
+def test_other_bytes_are_no_pickled_key() -> None:
+    with pytest.raises(CachescopeError, match="not a pickled key"):
+        with_isolation_key(pickle.dumps((("fn", 1), "short")), KEY)
+    assert isolation_key_of(b"") is None
+
+
+@pytest.mark.parametrize("params", [{1, 2}, Ellipsis, (len,), [range(3)]])
+def test_what_is_not_plain_has_no_name(params: object) -> None:
+    with pytest.raises(UnsupportedValueError, match="only plain values"):
+        caching_names("fn", params, KEY)
+
+
+@pytest.fixture(scope="module")
+def interfaces(cache_root: Path) -> ModuleType:
+    return importlib.import_module("torch._inductor.runtime.caching.interfaces")
+
+
+@given(
+    args=st.lists(PLAIN, max_size=3),
+    kwargs=st.dictionaries(st.text(min_size=1, max_size=3), PLAIN, max_size=2),
+)
+def test_memoizer_keys_are_torchs(
+    interfaces: ModuleType, args: list[object], kwargs: dict[str, object]
+) -> None:
+    make_key = interfaces._BaseMemoizer._make_key
+    plain = make_key(None, *args, **kwargs)
+    assert plain in memoizer_keys({"args": tuple(args), "kwargs": kwargs}, pickle.DEFAULT_PROTOCOL)
+    encoded = make_key(lambda *args, **kwargs: {"op": args, "with": kwargs}, *args, **kwargs)
+    assert memoizer_keys({"op": tuple(args), "with": kwargs}, pickle.DEFAULT_PROTOCOL) == (encoded,)
