@@ -51,6 +51,10 @@ SCENARIOS: dict[str, list[Run]] = {
     "config_flip_fx": [COLD_FX, changed_fx(FUSION), HIT_FX],
     "config_env": [COLD, changed("inductor_config[coordinate_descent_tuning]"), HIT],
     "deterministic": [COLD, changed(*DETERMINISTIC, aot_only=("deterministic_algorithms",)), HIT],
+    "isolation_context": [
+        COLD,
+        changed(*DETERMINISTIC, "cuda_matmul_settings", aot_only=("deterministic_algorithms",)),
+    ],
     "matmul_precision": [COLD, changed("cuda_matmul_settings"), changed("cuda_matmul_settings")],
     "inputs": [
         COLD,
@@ -128,6 +132,8 @@ SCENARIOS: dict[str, list[Run]] = {
         HIT,
         ["A full_miss details_not_recorded", f"F full_miss key_changed {FUSION}"],
     ],
+    # Each rank has an output path of its own in its key.
+    "rank_in_config": [COLD, *[changed("inductor_config[aot_inductor.output_path]")] * 3],
     "force_disabled": [
         COLD,
         ["F disabled disabled"],

@@ -187,7 +187,7 @@ def record(python: Path, version: str, scenario: Scenario, version_folder: Path)
 def packed_files(folder: Path) -> Iterator[Path]:
     """What goes into the archive: all that torch wrote about its caches, and its generated Python code."""
     yield folder / "scenario.json"
-    for name in ("trace", "text", "stderr", "steps"):
+    for name in ("trace", "text", "stderr", "steps", "contexts"):
         yield from sorted((folder / name).glob("*"))
     for cache in sorted(folder.glob("cache*")):
         yield from sorted(file for part in ("fxgraph", "aotautograd") for file in (cache / part).rglob("*"))

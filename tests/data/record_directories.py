@@ -39,6 +39,7 @@ from record import (
 
 OWN_PROGRAMS = "directory_programs.py"
 TRITON_PROGRAM = "record_triton.py"
+COMPILE_TRITON = "compile_triton.py"
 # What a compiler wrote: the only files whose content may be replaced.
 COMPILED = (".so", ".o", ".gch", ".cubin", ".a")
 # Tried in turn until the archive is small enough: compiled files of at least this many bytes lose their content.
@@ -229,6 +230,38 @@ def triton_step(venv: str) -> Step:
     )
 
 
+def compile_triton(venv: str, name: str, what: str, *arguments: str, **more: Any) -> Step:
+    """torch.compile writing Triton kernels for sm_90 without a GPU; what stands in for one is in the program."""
+    return Step(f"{name}_{venv}", what, arguments, COMPILE_TRITON, cache=f"cache_{venv}", venv=venv, **more)
+
+
+TWO_GRAPHS = "two graphs in Triton for sm_90: kernels, best configurations, bundles, Triton directories"
+TAG = {"TORCH_COMPILE_CACHE_KEY_TAG": "nightly"}
+TRITON_KERNEL_STEPS = (
+    *(compile_triton(venv, "kernels", TWO_GRAPHS) for venv in ("t2150", "t2100", "t260")),
+    compile_triton(
+        "t2150", "tagged", "the same under a cache key tag: further best configurations", environment=TAG
+    ),
+    compile_triton("t260", "tagged", "the same for 2.6", environment=TAG),
+)
+
+# Flags of the compiler: the generated source stays the same, and the compiled kernels get other names.
+SOFTMAX = ("functions", "--functions", "softmax_rows")
+FLAG_STEPS = (
+    compiled("plain", "one function", *SOFTMAX),
+    compiled(
+        "tagged", "the same under a cache key tag: the same kernel file is loaded", *SOFTMAX, environment=TAG
+    ),
+    compiled(
+        "unsafe_math",
+        "the same with a flag for the C++ compiler, -funsafe-math-optimizations or its like",
+        *SOFTMAX,
+        "--option",
+        "cpp.enable_unsafe_math_opt_flag=true",
+    ),
+)
+
+
 # What the README's commands put there: the environment t280, nvidia-cutlass in cutlass/, and a tree as CUTLASS has it.
 TOOLS = WORKSHOP / "directories" / "_tools"
 
@@ -284,6 +317,18 @@ DIRECTORIES = (
         "a CPU run of 2.6.0, which has no mega-cache",
         "t260",
         (*BASIC, *PGO, AUTOTUNE),
+    ),
+    Directory(
+        "triton_kernels",
+        "Triton kernels that torch.compile of 2.15, 2.10 and 2.6 made for sm_90 without a GPU",
+        "t2150",
+        TRITON_KERNEL_STEPS,
+    ),
+    Directory(
+        "compile_flags",
+        "one graph of 2.13.0 under three keys: equal wrappers, of which one has another compiled kernel",
+        "t2130",
+        FLAG_STEPS,
     ),
     Directory(
         "cutlass_configs",
@@ -425,7 +470,7 @@ def record_directory(directory: Directory, venvs: Path) -> Path:
     folder = WORKSHOP / "directories" / directory.name
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "work").mkdir(parents=True)
-    for program in (PROGRAMS, OWN_PROGRAMS, TRITON_PROGRAM):
+    for program in (PROGRAMS, OWN_PROGRAMS, TRITON_PROGRAM, COMPILE_TRITON):
         shutil.copy(HERE / program, folder / "work")
     pythons = {step.venv or directory.venv for step in directory.steps}
     versions = {}

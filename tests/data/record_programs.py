@@ -253,6 +253,13 @@ def apply_settings(arguments: argparse.Namespace) -> None:
         torch.set_float32_matmul_precision(arguments.precision)
 
 
+def write_isolation_context(path: Path) -> None:
+    from torch._inductor.runtime.caching.context import _isolation_context
+
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(_isolation_context()) + "\n")
+
+
 def wait_for_others(folder: Path, parties: int) -> None:
     """Meet the other processes at a barrier of files, so that all of them compile at the same moment."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -280,9 +287,9 @@ def process_group(wanted: bool) -> Iterator[None]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """`name=value` with a JSON value."""
+    """`name=value` with a JSON value; `$RANK` and other variables in it become what the process has."""
     name, _, value = text.partition("=")
-    return name, json.loads(value)
+    return name, json.loads(os.path.expandvars(value))
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -303,6 +310,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--custom-pass", choices=["lambda", "none", "1", "2"])
     parser.add_argument("--deterministic", action="store_true")
     parser.add_argument("--precision", choices=["highest", "high", "medium"])
+    parser.add_argument(
+        "--isolation-context", type=Path, help="where to write torch's isolation context (2.10+)"
+    )
     parser.add_argument("--barrier", type=Path)
     parser.add_argument("--parties", type=int, default=1)
     parser.add_argument("--distributed", action="store_true")
@@ -318,6 +328,8 @@ def main() -> None:
             wait_for_others(arguments.barrier, arguments.parties)
         with torch.no_grad() if arguments.no_grad else contextlib.nullcontext():
             PROGRAMS[arguments.program](arguments, calls)
+    if arguments.isolation_context:
+        write_isolation_context(arguments.isolation_context)
     report = {
         "torch_version": torch.__version__,
         "python_version": platform.python_version(),

@@ -238,6 +238,20 @@ MAIN_VERSION: tuple[Scenario, ...] = (
         step("back", "variable unset"),
     ),
     scenario(
+        "isolation_context",
+        "torch's isolation context beside the trace of the same process; then other settings",
+        step("base", "empty cache directory", "--isolation-context", "contexts/base.json"),
+        step(
+            "settings",
+            "use_deterministic_algorithms(True), float32 matmul precision high",
+            "--deterministic",
+            "--precision",
+            "high",
+            "--isolation-context",
+            "contexts/settings.json",
+        ),
+    ),
+    scenario(
         "deterministic",
         "torch.use_deterministic_algorithms(True), then back",
         step("base", "empty cache directory"),
@@ -307,6 +321,20 @@ MAIN_VERSION: tuple[Scenario, ...] = (
             "GLOO_SOCKET_IFNAME": "lo",
         },
         ("--distributed",),
+    ),
+    scenario(
+        "rank_in_config",
+        "four ranks one after the other, one directory, an output path with the rank in a config",
+        *(
+            step(
+                f"rank_{rank}",
+                "empty cache directory" if rank == 0 else f"RANK {rank - 1} -> {rank}",
+                "--config",
+                'aot_inductor.output_path="model_rank$RANK"',
+                environment={"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "4"},
+            )
+            for rank in range(4)
+        ),
     ),
     scenario(
         "force_disabled",
