@@ -7,19 +7,25 @@ scope.causes
 
 from __future__ import annotations
 
+from cachescope.analysis.contexts.differences import manifest_difference
+from cachescope.analysis.contexts.keys import isolation_keys
 from cachescope.analysis.guards import holds
 from cachescope.capture.contexts import capture
+from cachescope.catalogue.facts import fields
 from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
 from cachescope.frames import describe
 from cachescope.keys import IsolationSchema, isolation_key
+from cachescope.keys.key_schema import KeySchema
 from cachescope.samples import sample
 from cachescope.scope import Scope, read
+from cachescope.scope.two_sides import compare, will_hit
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CachescopeError",
     "IsolationSchema",
+    "KeySchema",
     "NotFoundError",
     "RecordError",
     "SchemaError",
@@ -27,9 +33,14 @@ __all__ = [
     "SourceError",
     "__version__",
     "capture",
+    "compare",
     "describe",
+    "fields",
     "holds",
     "isolation_key",
+    "isolation_keys",
+    "manifest_difference",
     "read",
     "sample",
+    "will_hit",
 ]

@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
-    ("errors", "terms", "columns", "frames", "details"),
+    ("errors", "terms", "columns", "catalogue", "frames", "details"),
     ("keys",),
     ("readers",),
     ("capture",),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import cachescope
 from cachescope.cli import main
@@ -19,8 +22,11 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_explained_miss_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
-    command, shown = re.findall(r"<!-- output of: (.*?) -->\n```\n(.*?)\n```", README, re.DOTALL)[0]
+OUTPUTS = re.findall(r"<!-- output of: ([^\n]*?) -->\n```\n(.*?)\n```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize(("command", "shown"), OUTPUTS, ids=[command for command, _ in OUTPUTS])
+def test_the_output_it_shows_is_what_the_command_prints(command: str, shown: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", *shlex.split(command)], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -37,8 +43,20 @@ def test_the_six_lines_run_and_print() -> None:
 
 
 def test_every_command_it_names_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    named = set(re.findall(r"cachescope (record|explain|diff|entries|capture|demo)\b", README))
-    assert named == {"record", "explain", "diff", "entries", "capture", "demo"}
+    named = set(
+        re.findall(r"cachescope (record|explain|what-if|diff|entries|contexts|check|capture|demo)\b", README)
+    )
+    assert named == {
+        "record",
+        "explain",
+        "what-if",
+        "diff",
+        "entries",
+        "contexts",
+        "check",
+        "capture",
+        "demo",
+    }
     for command in named:
         assert main([command, "--help"]) == 0
         assert command in capsys.readouterr().out
@@ -52,3 +70,34 @@ def test_every_make_target_it_names_is_there() -> None:
 def test_the_verdicts_are_those_of_the_package() -> None:
     table = re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)
     assert table == cachescope.describe("verdicts")["verdict"].tolist()
+
+
+def workflow_commands() -> list[str]:
+    (text,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    (job,) = yaml.safe_load(text)["jobs"].values()
+    return [step["run"] for step in job["steps"] if "run" in step]
+
+
+def test_the_workflow_records_a_second_run_and_checks_it_with_its_cache() -> None:
+    *_, first, record, check = map(shlex.split, workflow_commands())
+    assert record[:2] == ["cachescope", "record"] and check[:2] == ["cachescope", "check"]
+    assert record[record.index("--") + 1 :] == first
+    assert check[2] == record[record.index("--output") + 1]
+
+
+@pytest.mark.parametrize(("runs", "status"), [([2], 0), ([0, 1, 2], 3)])
+def test_the_check_of_the_workflow_passes_a_warm_run_only(
+    runs: list[int], status: int, tmp_path: Path
+) -> None:
+    samples = ROOT / "cachescope" / "samples"
+    (tmp_path / "warm").mkdir()
+    sources = cachescope.read(samples / "config_flip" / "trace").runs["source"]
+    for run in runs:
+        shutil.copy(sources[run], tmp_path / "warm")
+    shutil.copytree(samples / "entry_truncated" / "cache", tmp_path / "inductor-cache")
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(workflow_commands()[-1])],
+        cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    assert done.stdout.count("::error ") == (status == 3)

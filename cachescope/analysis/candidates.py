@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from cachescope.analysis.beside import beside
 from cachescope.analysis.guards import GuardError, guard_symbols
 from cachescope.columns import records
 from cachescope.frames.directory import GUARDS
@@ -15,9 +16,12 @@ _TAKEN = ("entry", "cache", "cache_key", "modified_time", "guards_expr")
 def guards_frame(entries: pd.DataFrame) -> pd.DataFrame:
     """The frame guards, from the frame entries: sound entries only, by key and time."""
     rows = []
-    for row in records(entries):
+    everything = records(entries)
+    marks = beside(everything)
+    for row in everything:
         if row["cache"] in CACHES and row["status"] == "ok" and row["cache_key"] is not None:
-            rows.append({name: row[name] for name in _TAKEN} | {"symbols": _symbols(row["guards_expr"])})
+            told = {"symbols": _symbols(row["guards_expr"]), "beside": marks.get(row["entry"], ())}
+            rows.append({name: row[name] for name in _TAKEN} | told)
     rows.sort(key=lambda row: (row["cache"], row["cache_key"], row["modified_time"] or 0))
     return GUARDS.build(rows)
 

@@ -12,13 +12,23 @@ from typing import Any
 
 import pandas as pd
 
+from cachescope.analysis.binaries import (
+    OTHER_SOURCE,
+    SOURCE,
+    SOURCE_BUT_FOR_THE_PROCESS,
+    Compared,
+    KernelBinaries,
+)
+from cachescope.analysis.generated_code import GeneratedCode
 from cachescope.analysis.history import EntryRow
 from cachescope.details import HashDetails
 from cachescope.frames.directory import PAST_MISSES
 from cachescope.terms import FXGRAPH
 
 
-def past_misses_frame(entries: Sequence[EntryRow], details: HashDetails) -> pd.DataFrame:
+def past_misses_frame(
+    entries: Sequence[EntryRow], details: HashDetails, code: GeneratedCode, binaries: KernelBinaries
+) -> pd.DataFrame:
     """The frame past_misses.
 
     Parameters
@@ -27,6 +37,10 @@ def past_misses_frame(entries: Sequence[EntryRow], details: HashDetails) -> pd.D
         Those of the FX graph cache are looked at, sound ones with hash details (2.8 and later): AOTAutograd
         entries do not hold the details of their own key.
     details : HashDetails
+    code : GeneratedCode
+        Compares the generated source of entries.
+    binaries : KernelBinaries
+        Compares the compiled kernels of entries whose generated source is the same.
     """
     graphs: dict[tuple[int, str | None], list[EntryRow]] = defaultdict(list)
     sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok" and e.gm is not None]
@@ -35,11 +49,13 @@ def past_misses_frame(entries: Sequence[EntryRow], details: HashDetails) -> pd.D
         graphs[entry.gm, entry.direction].append(entry)
     rows: list[dict[str, Any]] = []
     for number, of_graph in enumerate(graphs.values()):
-        rows += ({"graph": number, **row} for row in _of_graph(of_graph, details))
+        rows += ({"graph": number, **row} for row in _of_graph(of_graph, details, code, binaries))
     return PAST_MISSES.build(rows)
 
 
-def _of_graph(of_graph: list[EntryRow], details: HashDetails) -> Iterator[dict[str, Any]]:
+def _of_graph(
+    of_graph: list[EntryRow], details: HashDetails, code: GeneratedCode, binaries: KernelBinaries
+) -> Iterator[dict[str, Any]]:
     for at, entry in enumerate(of_graph[1:], 1):
         earlier = of_graph[:at]
         same_key = [e for e in earlier if e.cache_key == entry.cache_key]
@@ -58,7 +74,7 @@ def _of_graph(of_graph: list[EntryRow], details: HashDetails) -> Iterator[dict[s
             "verdict": verdict,
             "baseline_entry": baseline.entry,
             "changed": changed,
-            "same_code": _same_code(entry, baseline),
+            **_same_code(entry.entry, baseline.entry, code, binaries),
             "time_taken_ns": entry.time_taken_ns,
         }
 
@@ -77,8 +93,13 @@ def _nearest(
     return baseline, changed
 
 
-def _same_code(entry: EntryRow, baseline: EntryRow) -> bool | None:
-    # The code key is the hash of the generated source: torch/_inductor/codecache.py, `code_hash`.
-    if entry.code_key is None or baseline.code_key is None:
-        return None
-    return entry.code_key == baseline.code_key
+def _same_code(entry: int, baseline: int, code: GeneratedCode, binaries: KernelBinaries) -> dict[str, Any]:
+    same = code.are_same(entry, baseline)
+    if same is None:
+        compared = Compared(None, "the generated source of one is not stored, or could not be read")
+    elif same:
+        known_by = SOURCE if code.has_equal_keys(entry, baseline) else SOURCE_BUT_FOR_THE_PROCESS
+        compared = binaries.compare(entry, baseline, known_by)
+    else:
+        compared = Compared(None, OTHER_SOURCE)
+    return {"same_code": same, "same_binaries": compared.same, "same_code_known_by": compared.known_by}

@@ -131,4 +131,9 @@ def _is_there(row: LookupRow, stored: bool, entries: list[EntryRow]) -> bool:
 
 def _is_symbolic(detail_set: int, details: HashDetails) -> bool:
     texts = (d.value_text for d in details.details(detail_set) if d.field.startswith("example_inputs"))
-    return any(_SYMBOL.search(text) for text in texts)
+    return any(shows_symbol(text) for text in texts)
+
+
+def shows_symbol(text: str) -> bool:
+    """Whether the printed value of an input has a size that is a symbol, so that its entries may have guards."""
+    return _SYMBOL.search(text) is not None

@@ -13,13 +13,13 @@ from typing import Final
 from cachescope import __version__
 from cachescope.errors import CachescopeError, NotFoundError
 
-COMMANDS: Final = ("explain", "diff", "entries", "capture", "record", "demo")
+COMMANDS: Final = ("explain", "what-if", "diff", "entries", "contexts", "check", "capture", "record", "demo")
 
 _DESCRIPTION: Final = (
     "Why torch.compile's caches missed: which field of the key changed, from what to what, and what it cost. "
     "Reads TORCH_TRACE files, TORCH_LOGS text and cache directories; never unpickles, and never writes to a cache."
 )
-_EPILOG: Final = "exit status: 0 done, 1 a source could not be read, 2 wrong usage, 130 interrupted"
+_EPILOG: Final = "exit status: 0 done, 1 a source could not be read, 2 wrong usage, 3 check: a bar is not met, 130 interrupted"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cachescope {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        module = import_module(f"cachescope.cli.{name}")
+        module = import_module(f"cachescope.cli.{name.replace('-', '_')}")
         summary, _, rest = (module.__doc__ or "").partition("\n")
         command = commands.add_parser(
             name,

@@ -1,21 +1,38 @@
-"""List what a cache directory holds: files by kind and status, their size and age, what is damaged, what can go.
+"""List what a cache directory holds (sizes, age, damage, duplicates, what can go), or show one entry of it.
 
-DIRs are opened read-only; entries are parsed, never unpickled. Nothing is removed: --prune-list only prints paths.
+    cachescope entries DIR         files by kind and status, what stands out, the newest entries
+    cachescope entries KEY [DIR]   one entry: a key of any kind or enough of its beginning; guards, links, kernels, past
+                                   misses and its source. Without DIR in the directory torch would use here
+
+What exists as a path is a DIR. DIRs are opened read-only; entries are parsed, never unpickled. Nothing is removed:
+--prune-list only prints paths.
 """
 
 from __future__ import annotations
 
 import argparse
+import glob
 import os
+from typing import TYPE_CHECKING
+
+from cachescope.errors import NotFoundError, SourceError
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     from cachescope.cli.sources import add_output_arguments
 
-    parser.add_argument("paths", nargs="+", metavar="DIR", help="a torchinductor cache directory")
+    parser.add_argument("names", nargs="+", metavar="DIR|KEY", help="cache directories; or a key in them")
     parser.add_argument("--strict", action="store_true", help="stop at the first damaged entry")
     parser.add_argument("--most", type=int, default=20, metavar="N", help="entries to list (20, the newest)")
+    parser.add_argument(
+        "--locks",
+        action="store_true",
+        help="say of each lock file whether it is held: it is tried without waiting and given back at once",
+    )
     parser.add_argument(
         "--prune-list",
         action="store_true",
@@ -25,20 +42,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, and print the table."""
+    """Read, and print the table or the one entry."""
+    from cachescope.cli.sources import read_scope
+
+    keys = [name for name in args.names if not _is_source(name)]
+    paths = [name for name in args.names if name not in keys]
+    if not keys:
+        return _print_all(args, read_scope(paths, strict=args.strict), paths)
+    if len(keys) > 1:
+        raise NotFoundError(f"{keys[0]!r} and {keys[1]!r} are no paths, and only one key can be shown")
+    if args.prune_list or args.locks:
+        raise NotFoundError(f"{keys[0]!r} is no path; --prune-list and --locks are for directories")
+    scope, paths = _where(keys[0], paths, strict=args.strict)
+    return _print_one(args, scope, paths, keys[0])
+
+
+def _is_source(name: str) -> bool:
+    """Whether it is there as a path, or can be nothing else."""
+    return os.path.lexists(name) or os.sep in name or glob.has_magic(name)
+
+
+def _where(key: str, paths: list[str], *, strict: bool) -> tuple[Scope, list[str]]:
+    """What to look a key up in."""
+    from cachescope.cli.sources import read_scope
+    from cachescope.readers.default_root import default_root
+
+    if paths:
+        return read_scope(paths, strict=strict), paths
+    root = default_root()
+    try:
+        return read_scope([root], strict=strict), [root]
+    except SourceError as error:
+        raise NotFoundError(f"{key!r} is no path; for a key name the directory it is in ({error})") from error
+
+
+def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
     from cachescope.cli.output import write_json, write_lines, write_plain
-    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.cli.sources import redaction_of
     from cachescope.report.as_json import entries_object
     from cachescope.report.entry_table import entry_lines
 
-    scope = read_scope(args.paths, strict=args.strict)
     if args.prune_list:
         # A name with a newline would become two, and one that is not UTF-8 is shown with escapes.
         write_plain(path for path in scope.removable["path"] if "\n" not in path and os.path.lexists(path))
         return 0
-    redaction = redaction_of(args, scope, args.paths)
+    locks = scope.locks() if args.locks else None
+    redaction = redaction_of(args, scope, paths)
     if args.json:
-        write_json(entries_object(scope), redaction)
+        write_json(entries_object(scope, locks), redaction)
     else:
-        write_lines(entry_lines(scope, args.most), redaction)
+        write_lines(entry_lines(scope, args.most, locks), redaction)
+    return 0
+
+
+def _print_one(args: argparse.Namespace, scope: Scope, paths: list[str], key: str) -> int:
+    from cachescope.cli.output import write_json, write_lines, write_source
+    from cachescope.cli.sources import redaction_of
+    from cachescope.report.one_entry_forms import one_entry_lines, one_entry_object, source_title
+
+    try:
+        one = scope.entry(key)
+    except NotFoundError as error:
+        raise NotFoundError(f"{key!r} is no path; in {', '.join(paths)}: {error}") from error
+    redaction = redaction_of(args, scope, paths)
+    if args.json:
+        write_json(one_entry_object(one), redaction)
+        return 0
+    source = one.source
+    write_lines([*one_entry_lines(one), *source_title(source)], redaction)
+    if source.text is not None:
+        write_source(source.text, source.language, redaction)
     return 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.report.as_json import json_text
 from cachescope.report.layout import Line, laid_out
+from cachescope.report.text import harmless
 
 if TYPE_CHECKING:
     from cachescope.cli.sources import Redaction
@@ -34,10 +35,29 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
     is_terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size((_WIDTH_OF_A_PIPE, 24)).columns if is_terminal else _WIDTH_OF_A_PIPE
     rows = list(laid_out(lines, min(width, _WIDEST)))
-    if is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+    if _is_coloured():
         _write_styled(rows)
     else:
         _write("".join(f"{text}\n" for text, _ in rows))
+
+
+def write_source(text: str, language: str, redaction: Redaction | None = None) -> None:
+    """Generated code on standard output: whole, highlighted on a terminal, nothing in it that steers one."""
+    shown = harmless(text if redaction is None else redaction(text)).rstrip("\n")
+    if not _is_coloured():
+        _write(f"{shown}\n")
+        return
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    # The terminal's own sixteen colours, on its own background.
+    syntax = Syntax("", language, theme="ansi_dark", background_color="default")
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console.print(syntax.highlight(shown), end="")
+
+
+def _is_coloured() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def write_plain(texts: Iterable[str]) -> None:

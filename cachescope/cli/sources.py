@@ -35,11 +35,16 @@ def add_output_arguments(parser: argparse.ArgumentParser, *, redactable: bool = 
     """``--json`` and ``--redact``."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     if redactable:
-        parser.add_argument(
-            "--redact",
-            action="store_true",
-            help="replace paths, host names, user names, board uuids and bus ids by stand-ins",
-        )
+        add_redact_argument(parser)
+
+
+def add_redact_argument(parser: argparse.ArgumentParser) -> None:
+    """``--redact``."""
+    parser.add_argument(
+        "--redact",
+        action="store_true",
+        help="replace paths, host names, user names, board uuids and bus ids by stand-ins",
+    )
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,12 +79,13 @@ def redaction_of(args: argparse.Namespace, scope: Scope, paths: list[str]) -> Re
         *scope.runs["cache_dir"].dropna(),
         *scope.entries["root"].unique(),
         *scope.problems["source"].unique(),
+        *scope.tables.contexts["source"].unique(),
     ]
     home = os.path.expanduser("~")
     return Redaction(
         Identities(
             paths={*paths, *tables, os.getcwd(), *([home] if home.count("/") > 1 else [])},
-            hosts={socket.gethostname()},
+            hosts={socket.gethostname(), *scope.tables.contexts["host"].dropna()},
             users={_user(), os.path.basename(home)},
         )
     )

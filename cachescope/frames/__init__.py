@@ -7,20 +7,43 @@ from typing import Final
 
 import pandas as pd
 
+from cachescope.catalogue.frame import FIELDS
 from cachescope.columns import Column
 from cachescope.errors import NotFoundError
-from cachescope.frames.answers import CAUSES, CHANGES, HIT_RATES, MISSES
+from cachescope.frames.answers import CAUSES, CHANGES, DIFFERENCES, HIT_RATES, MISSES, PREDICTIONS
+from cachescope.frames.checks import CHECKS, FALSE_HITS
+from cachescope.frames.contexts import (
+    CACHING_FILES,
+    CONTEXT_DIFFERENCE,
+    CONTEXT_GROUPS,
+    CONTEXT_PAIRS,
+    CONTEXTS,
+    ISOLATION_KEYS,
+    MANIFEST_DIFFERENCE,
+)
 from cachescope.frames.directory import (
     AUTOTUNE,
+    DUPLICATES,
     ENTRIES,
     GUARDS,
     KERNELS,
     LINKS,
+    LOCKS,
     ORPHANS,
     PAST_MISSES,
     REMOVABLE,
 )
-from cachescope.frames.recorded import CONTEXTS, DEVICES, HASH_DETAILS, LOOKUPS, PROBLEMS, RUNS
+from cachescope.frames.recorded import DEVICES, HASH_DETAILS, LOOKUPS, PROBLEMS, RUNS
+from cachescope.frames.replay import (
+    EVIDENCE,
+    SENSITIVITY,
+    WHAT_IF,
+    WHAT_IF_CAUSES,
+    WHAT_IF_DIFFERENCES,
+    WHAT_IF_RATES,
+    WHAT_IF_RUNS,
+    WHAT_IF_WARNINGS,
+)
 from cachescope.terms import ENTRY_KINDS, VERDICTS
 
 FRAMES: Final = {
@@ -40,10 +63,31 @@ FRAMES: Final = {
         LINKS,
         ORPHANS,
         REMOVABLE,
+        DUPLICATES,
+        LOCKS,
         AUTOTUNE,
         HASH_DETAILS,
         CHANGES,
         HIT_RATES,
+        WHAT_IF,
+        WHAT_IF_RATES,
+        WHAT_IF_CAUSES,
+        WHAT_IF_RUNS,
+        WHAT_IF_DIFFERENCES,
+        WHAT_IF_WARNINGS,
+        SENSITIVITY,
+        EVIDENCE,
+        ISOLATION_KEYS,
+        CONTEXT_GROUPS,
+        CONTEXT_PAIRS,
+        CONTEXT_DIFFERENCE,
+        MANIFEST_DIFFERENCE,
+        CACHING_FILES,
+        DIFFERENCES,
+        PREDICTIONS,
+        FIELDS,
+        CHECKS,
+        FALSE_HITS,
     )
 }
 

@@ -68,3 +68,37 @@ HIT_RATES: Final = Frame(
         Column("time_hit_rate", REAL, "saved / (saved + lost)", missing="no times recorded"),
     ),
 )
+
+PREDICTIONS: Final = Frame(
+    "predictions",
+    "one FX or AOTAutograd entry, and whether a process would find it",
+    (
+        Column("entry", WHOLE, "an id into entries"),
+        Column("cache", TEXT, "aotautograd or fxgraph"),
+        Column("cache_key", TEXT, "its key"),
+        Column("will_hit", TEXT, "yes, no or unknown, on the assumptions of the last column"),
+        Column("fields", TUPLE, "fields of the process that the entry was made with other values of"),
+        Column("reason", TEXT, "one sentence"),
+        Column("assuming", TUPLE, "what was taken for granted: empty where the process looked the key up"),
+    ),
+)
+
+DIFFERENCES: Final = Frame(
+    "differences",
+    "one field that differs between the paired keys of two sides",
+    (
+        Column(
+            "group", WHOLE, "number of the difference: keys that differ in the same fields in the same way"
+        ),
+        Column("field", TEXT, "path of the field"),
+        Column("kind", TEXT, "graph, tensor, value, opaque, new or gone"),
+        Column("summary", TEXT, "what differs, in one line"),
+        Column(
+            "before", TEXT, "the value as torch printed it, of the first pair", missing="the field is new"
+        ),
+        Column(
+            "after", TEXT, "the value as torch printed it, of the first pair", missing="the field is gone"
+        ),
+        Column("pairs", WHOLE, "pairs of keys that differ so"),
+    ),
+)

@@ -23,10 +23,17 @@ ENTRIES: Final = Frame(
         Column("damage", TEXT, "what is wrong with it", missing="nothing"),
         Column("guards_expr", TEXT, "guards that must hold for it", missing="none", torch_name="guards_expr"),
         Column("time_taken_ns", WHOLE, "compile time it stands for", "ns", "not stored", "_time_taken_ns"),
-        Column("code_key", TEXT, "key of its generated code", missing="not an FX entry", torch_name="cache_key"),
+        Column("code_key", TEXT, "key of generated code it needs: of an FX entry its wrapper, of C++ code the header it "
+               "includes, of Triton's .ttir the kernel's file", missing="none is named", torch_name="cache_key"),
         Column("device_types", TUPLE, "devices it runs on", torch_name="device_types"),
+        Column("cudagraphs_skipped", TEXT, "why its graph cannot run as a CUDA graph, in torch's words",
+               missing="nothing stands against it, or not an FX entry", torch_name="disabled_cudagraphs_reason"),
         Column("fx_keys", TUPLE, "FX keys an AOTAutograd entry points to, or a mega-cache holds",
                torch_name="fx_graph_cache_info"),
+        Column("kernel_keys", TUPLE, "kernels, by the hash of their source alone: those that a wrapper holds the source "
+               "of, the one that a C++ file is"),
+        Column("triton_hashes", TUPLE, "Triton directories it refers to, as 64 hexadecimal digits: those bundled in an "
+               "FX entry, the one of a best configuration", torch_name="kernel_hash, triton_cache_hash"),
         Column("detail_set", WHOLE, "code of its set of hash details",
                missing="not stored (before 2.8, AOTAutograd)", torch_name="_fx_graph_cache_debug_lines"),
         Column("name", TEXT, "what it is of: a kernel, a memoized function, a device", missing="its key says all"),
@@ -45,6 +52,33 @@ GUARDS: Final = Frame(
         Column("guards_expr", TEXT, "what must hold; see cachescope.holds", missing="no guards: it fits always",
                torch_name="guards_expr"),
         Column("symbols", TUPLE, "the sizes that the guards speak of"),
+        Column("beside", TUPLE, "what else lies under its key in its directory: damaged (an entry that cannot be "
+               "read), other_guards, equal_guards (raced for, or made again), other_code; empty where it is alone"),
+    ),
+)  # fmt: skip
+
+DUPLICATES: Final = Frame(
+    "duplicates",
+    "one group of files of which one would do",
+    (
+        Column("entries", TUPLE, "the files, ids into entries, the oldest first"),
+        Column("cache", TEXT, "their kind"),
+        Column("cache_key", TEXT, "the key of the first"),
+        Column("copies", WHOLE, "files of the group"),
+        Column("size_bytes", WHOLE, "size of the first", "bytes"),
+        Column("saved_bytes", WHOLE, "what the others take", "bytes"),
+        Column("known_by", TEXT, "what was compared: no file is read for this"),
+    ),
+)
+
+LOCKS: Final = Frame(
+    "locks",
+    "one lock file",
+    (
+        Column("entry", WHOLE, "the file, an id into entries"),
+        Column("path", TEXT, "where it is"),
+        Column("lock_held", FLAG, "whether a process held it at that moment",
+               missing="it is gone, may not be opened, or this system does not tell"),
     ),
 )  # fmt: skip
 
@@ -134,6 +168,10 @@ PAST_MISSES: Final = Frame(
         Column("changed", TUPLE, "fields whose hash differs; empty under one key"),
         Column("same_code", FLAG, "whether both have byte-identical generated source (equal code keys): the changed "
                "fields were not needed for this graph, as far as its source tells", missing="a code key is not stored"),
+        Column("same_binaries", FLAG, "whether the kernels compiled from that source are the same too: flags of the C++ "
+               "compiler are in no source; False: the changed fields do matter",
+               missing="not known, or the source differs"),
+        Column("same_code_known_by", TEXT, "what was compared"),
         Column("time_taken_ns", WHOLE, "compile time of the entry", "ns", "not stored"),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Frames of what was recorded: runs, lookups, contexts, hash details and what could not be read."""
+"""Frames of what was recorded: runs, lookups, hash details and what could not be read."""
 
 from __future__ import annotations
 
@@ -65,25 +65,6 @@ LOOKUPS: Final = Frame(
         Column("detail_set", WHOLE, "code of the set of hash details; equal sets have equal codes",
                missing="details are not_recorded"),
         Column("entry_path", TEXT, "where torch wrote the entry", missing="not said (only AOTAutograd text logs say)"),
-    ),
-)  # fmt: skip
-
-CONTEXTS: Final = Frame(
-    "contexts",
-    "one captured context",
-    (
-        Column("context", WHOLE, "number of the context"),
-        Column("source", TEXT, "the snapshot it is from"),
-        Column("run", WHOLE, "the process", missing="a snapshot of no recorded run"),
-        Column("inductor_configs", TEXT, "context form, as JSON", missing="not known"),
-        Column("torch_determinism_configs", TEXT, "context form, as JSON", missing="not known"),
-        Column("cuda_matmul_precision_configs", TEXT, "context form, as JSON", missing="not known"),
-        Column("torch_version_hash", TEXT, "context form, base64 of torch's own key", missing="not known"),
-        Column("triton_version_hash", TEXT, "context form, Triton's own key", missing="no Triton"),
-        Column("runtime", TEXT, "context form, CUDA or HIP: how torch was built", missing="a CPU build"),
-        Column("runtime_version", TEXT, "context form", missing="a CPU build"),
-        Column("accelerator_properties", TEXT, "context form, repr of the device's properties", missing="no device"),
-        Column("missing_forms", TUPLE, "forms that could not be known"),
     ),
 )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +9,14 @@ from typing import Any
 import pandas as pd
 
 from cachescope.details import HashDetails
+from cachescope.frames.contexts import CONTEXTS
 from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
-from cachescope.frames.recorded import CONTEXTS, LOOKUPS, PROBLEMS, RUNS
+from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
 from cachescope.readers.kernels import Kernel, kernels_of
 from cachescope.readers.processes import Run, join_processes
 from cachescope.readers.reading import Entry, Lookup, Reading
-from cachescope.terms import AOTAUTOGRAD, COMPILE_FORMS, FXGRAPH, RUNTIME_FORMS
+from cachescope.readers.snapshot import context_row
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def assemble(reading: Reading) -> Tables:
         runs=RUNS.build(_run_row(number, run) for number, run in enumerate(runs)),
         lookups=LOOKUPS.build(lookup_rows),
         entries=ENTRIES.build(_entry_row(number, e) for number, e in enumerate(reading.entries)),
-        contexts=CONTEXTS.build(_context_row(n, c) for n, c in enumerate(reading.contexts)),
+        contexts=CONTEXTS.build(context_row(n, c) for n, c in enumerate(reading.contexts)),
         problems=PROBLEMS.build(
             {"source": p.source, "where": p.where, "kind": p.kind, "message": p.message}
             for p in reading.problems
@@ -154,7 +155,10 @@ def _entry_row(number: int, entry: Entry) -> dict[str, Any]:
         "time_taken_ns": entry.time_taken_ns,
         "code_key": entry.code_key,
         "device_types": entry.device_types,
+        "cudagraphs_skipped": entry.cudagraphs_skipped,
         "fx_keys": entry.fx_keys,
+        "kernel_keys": entry.kernel_keys,
+        "triton_hashes": entry.triton_hashes,
         "detail_set": entry.details,
         "name": entry.name,
         "detail": entry.detail,
@@ -198,17 +202,3 @@ def _kernel_rows(entries: list[Entry]) -> Iterator[dict[str, Any]]:
                 "source_nodes": kernel.source_nodes,
                 "aten_ops": kernel.aten_ops,
             }
-
-
-def _context_row(number: int, snapshot: dict[str, Any]) -> dict[str, Any]:
-    context = snapshot["context"]
-    runtime = context.get("runtime_context") or {}
-    compile_ = context.get("compile_context") or {}
-    row: dict[str, Any] = {"context": number, "source": snapshot["source"], "run": None}
-    for form in RUNTIME_FORMS:
-        row[form] = json.dumps(runtime[form], sort_keys=True) if form in runtime else None
-    for form in COMPILE_FORMS:
-        row[form] = compile_.get(form)
-    missing = [f for f in RUNTIME_FORMS if f not in runtime] + [f for f in COMPILE_FORMS if f not in compile_]
-    row["missing_forms"] = tuple(missing)
-    return row

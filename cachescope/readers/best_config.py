@@ -7,6 +7,7 @@ from typing import Final
 from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.json_file import load_object
 from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.triton_dir import triton_hashes
 from cachescope.readers.value_text import value_text
 
 # Not part of the configuration: `_load_cached_autotuning` takes them out before it looks for an equal one.
@@ -24,6 +25,7 @@ def fill_best_config(entry: Entry, name: str, data: bytes, reading: Reading) -> 
         raise DamagedContent("no best_config: holds no configs_hash")
     options = [f"{key}={value_text(value)}" for key, value in best.items() if key not in _ABOUT_IT]
     entry.detail = ", ".join(options[:40])
+    entry.triton_hashes = triton_hashes([best.get("triton_cache_hash")])
     taken = best.get("time_taken_ms")
     if isinstance(taken, int) and 0 <= taken < 1 << 40:
         entry.time_taken_ns = taken * 1_000_000

@@ -12,6 +12,7 @@ from cachescope.readers.entry_file import (
 )
 from cachescope.readers.inert_pickle import Stub
 from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.triton_dir import triton_hashes
 
 FX_CLASSES = frozenset({"CompiledFxGraph"})
 
@@ -50,4 +51,19 @@ def take_graph(entry: Entry, graph: Stub) -> str | None:
     entry.code_key = text(state.get("cache_key"))
     entry.source_code = text(state.get("source_code"))
     entry.device_types = words(state.get("device_types"))
+    entry.triton_hashes = triton_hashes(_bundled(state.get("_triton_bundle")))
+    entry.cudagraphs_skipped = text(state.get("disabled_cudagraphs_reason"))
     return None
+
+
+def _bundled(bundle: object) -> list[object]:
+    """Keys of the Triton kernels in a bundle: a list of them in 2.6, in a ``TritonBundle`` from 2.7.
+
+    torch/_inductor/triton_bundler.py, ``TritonKernelArtifacts.kernel_hash``.
+    """
+    if isinstance(bundle, Stub) and isinstance(bundle.state, dict):
+        bundle = bundle.state.get("kernel_artifacts")
+    if not isinstance(bundle, list):
+        return []
+    kernels = [one.state for one in bundle if isinstance(one, Stub)]
+    return [state.get("kernel_hash") for state in kernels if isinstance(state, dict)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +15,14 @@ from cachescope.errors import SourceError
 from cachescope.readers.assemble import Tables
 
 MANIFEST: Final = "cachescope.json"
-FORMAT: Final = 1
+FORMAT: Final = 2
 SAVED_FRAMES: Final = ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune")
 
 
 def is_saved_scope(path: str) -> bool:
     """Whether a folder was written by `Scope.save`."""
-    return (Path(path) / MANIFEST).is_file()
+    # Not by pathlib, which raises where the folder may not be looked into.
+    return os.path.isfile(os.path.join(path, MANIFEST))
 
 
 def read_saved_scope(path: str) -> Tables:
@@ -36,7 +38,9 @@ def read_saved_scope(path: str) -> Tables:
         manifest = json.loads((folder / MANIFEST).read_text())
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             found = manifest.get("format") if isinstance(manifest, dict) else None
-            raise SourceError(path, f"was saved in format {found}; this cachescope reads {FORMAT}")
+            raise SourceError(
+                path, f"was saved in format {found}; this cachescope reads {FORMAT}: read the sources again"
+            )
         loaded = {name: _frame(folder, name) for name in SAVED_FRAMES}
         details = HashDetails()
         components = pd.read_parquet(folder / "components.parquet")["component"].tolist()

@@ -83,7 +83,12 @@ class Entry:
     details: int | None = None
     fx_keys: tuple[str, ...] = ()
     """The FX keys that an AOTAutograd entry points to."""
+    kernel_keys: tuple[str, ...] = ()
+    """Of a wrapper, the kernels it holds the source of; of a C++ file, the one kernel that it is."""
+    triton_hashes: tuple[str, ...] = ()
+    """Triton directories that it refers to, as 64 hexadecimal digits."""
     source_code: str | None = None
+    cudagraphs_skipped: str | None = None
     name: str | None = None
     """What the thing is called, where that is not its key: a kernel, a function, a device."""
     detail: str | None = None

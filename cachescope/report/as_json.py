@@ -39,17 +39,25 @@ def explain_object(scope: Scope) -> dict[str, Any]:
         "lookups": _lookups(scope),
         "causes": _causes(scope),
         "past_misses": frame_rows(scope.past_misses),
+        "false_hits": frame_rows(scope.false_hits),
         "problems": frame_rows(scope.problems),
     }
 
 
-def entries_object(scope: Scope) -> dict[str, Any]:
-    """What ``cachescope entries --json`` prints."""
+def entries_object(scope: Scope, locks: pd.DataFrame | None = None) -> dict[str, Any]:
+    """What ``cachescope entries --json`` prints; every lock says whether it is held, where that was asked."""
     from cachescope import __version__
+
+    entries = frame_rows(scope.entries)
+    if locks is not None:
+        held = {row["entry"]: row["lock_held"] for row in frame_rows(locks)}
+        entries = [{**row, "lock_held": held.get(row["entry"])} for row in entries]
 
     return {
         "cachescope": __version__,
-        "entries": frame_rows(scope.entries),
+        "entries": entries,
+        "guards": frame_rows(scope.guards),
+        "duplicates": frame_rows(scope.duplicates),
         "orphans": frame_rows(scope.orphans),
         "removable": frame_rows(scope.removable),
         "problems": frame_rows(scope.problems),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from cachescope.analysis.context_keys import FORMS, isolation_keys, schema_without
+from cachescope.analysis.contexts.keys import FORMS, isolation_keys, schema_without
 from cachescope.analysis.differences import short
 from cachescope.columns import records
 from cachescope.report.layout import Line

@@ -34,7 +34,7 @@ class Facts:
             misses={row["lookup"]: row for row in records(scope.misses)},
             causes=records(scope.causes),
             entries={row["entry"]: row for row in records(scope.entries)},
-            contexts=len(scope.contexts),
+            contexts=len(scope.tables.contexts),
             problems=records(scope.problems),
         )
 

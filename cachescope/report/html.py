@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from cachescope.scope import Scope
 
 _CAUSES_SHOWN = 5
-_STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
-_CODE = (
+STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
+CODE_STYLE = (
     "margin: .3em 0; padding: .4em .6em; overflow-x: auto; white-space: pre; "
     "background: var(--jp-layout-color2, rgba(128,128,128,.12)); color: inherit"
 )
-_FAINT = "opacity: .75"
+FAINT_STYLE = "opacity: .75"
 
 
 def safe(text: object) -> str:
@@ -36,7 +36,7 @@ def summary_html(scope: Scope) -> str:
         advice = (
             ""
             if not isinstance(cause["advice"], str)
-            else f"<div style='{_FAINT}'>{safe(cause['advice'])}</div>"
+            else f"<div style='{FAINT_STYLE}'>{safe(cause['advice'])}</div>"
         )
         parts.append(
             f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(cause['summary'])}</code> "
@@ -47,8 +47,8 @@ def summary_html(scope: Scope) -> str:
         parts.append(
             f"<p>… and {plural(len(causes) - _CAUSES_SHOWN, 'more cause')}, see <code>scope.causes</code></p>"
         )
-    parts.append(f"<p style='{_FAINT}'>{safe(footer(scope).replace('    ', ' · '))}</p>")
-    return f"<div style='{_STYLE}'>{''.join(parts)}</div>"
+    parts.append(f"<p style='{FAINT_STYLE}'>{safe(footer(scope).replace('    ', ' · '))}</p>")
+    return f"<div style='{STYLE}'>{''.join(parts)}</div>"
 
 
 def _first_change(scope: Scope, cause: Row) -> str:
@@ -64,17 +64,17 @@ def explanation_html(explained: Explanation) -> str:
         f"<p>{safe(explained.title)}<br><b>{safe(explained.verdict or 'hit')}</b>: {safe(explained.reason)}</p>"
     ]
     if explained.baseline is not None:
-        parts.append(f"<p style='{_FAINT}'>compared with {safe(explained.baseline)}</p>")
+        parts.append(f"<p style='{FAINT_STYLE}'>compared with {safe(explained.baseline)}</p>")
     for change in explained.changes:
         parts.append(f"<div><code><b>{safe(change.field)}</b></code> {safe(change.summary)}</div>")
         if change.diff:
             body = "\n".join(_diff_line(line) for line in change.diff.split("\n")[2:])
-            parts.append(f"<pre style='{_CODE}'>{body}</pre>")
+            parts.append(f"<pre style='{CODE_STYLE}'>{body}</pre>")
     if explained.same_cause:
-        parts.append(f"<p style='{_FAINT}'>same cause: {safe('; '.join(explained.same_cause[:6]))}</p>")
+        parts.append(f"<p style='{FAINT_STYLE}'>same cause: {safe('; '.join(explained.same_cause[:6]))}</p>")
     if explained.advice:
         parts.append(f"<p>{safe(explained.advice)}</p>")
-    return f"<div style='{_STYLE}'>{''.join(parts)}</div>"
+    return f"<div style='{STYLE}'>{''.join(parts)}</div>"
 
 
 def _diff_line(line: str) -> str:

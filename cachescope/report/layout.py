@@ -17,8 +17,9 @@ _NARROWEST: Final = 20
 class Line:
     """One line before it is wrapped.
 
-    `right` stands at the right edge, `rows` is the most that wrapping may make of it (0: any number), and a
-    `verbatim` line is cut, not wrapped.
+    `right` stands at the right edge, `rows` is the most that wrapping may make of it (0: any number), `hang` is
+    how far its further rows stand in, a `verbatim` line is cut, not wrapped, and a `whole` one is neither: it
+    holds a path that is there to be copied.
     """
 
     text: str = ""
@@ -27,6 +28,8 @@ class Line:
     right: str = ""
     rows: int = 0
     verbatim: bool = False
+    hang: int = 0
+    whole: bool = False
 
     def with_texts(self, text: str, right: str) -> Line:
         """The same line with other texts."""
@@ -38,12 +41,16 @@ def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
     for line in lines:
         pad = " " * line.indent
         room = max(width - line.indent, _NARROWEST)
+        if line.whole:
+            # The name of a file may hold a newline.
+            yield (pad + line.text.replace("\n", "\\n")).rstrip(), line.style
+            continue
         if line.verbatim:
             yield (pad + _cut(line.text, room)).rstrip(), line.style
             continue
         if line.right:
             room = max(room - len(line.right) - 2, _NARROWEST)
-        hang = "   " if line.right else ""
+        hang = "   " if line.right else " " * min(line.hang, room // 2)
         wrapped = textwrap.wrap(
             line.text,
             room,

@@ -69,14 +69,26 @@ def _group_lines(scope: Scope, number: int, rows: list[Row]) -> Iterator[Line]:
         )
     if len(rows) > 2:
         yield Line(f"and {len(rows) - 2} more", 3)
-    same = sum(row["same_code"] is True for row in rows)
-    if changes and same:
-        of_all = "" if same == len(rows) else f" for {same} of {len(rows)}"
-        yield Line(
-            f"The generated source is the same{of_all}: what changed was not needed for this graph, as far as its "
-            "source tells (compiled kernels were not compared).",
-            3,
+    if changes:
+        yield from _same_code(rows)
+
+
+def _same_code(rows: list[Row]) -> Iterator[Line]:
+    same = [row for row in rows if row["same_code"] is True]
+    if not same:
+        return
+    of_all = "" if len(same) == len(rows) else f" for {len(same)} of {len(rows)}"
+    found = {row["same_binaries"] for row in same}
+    if False in found:
+        rest = "but kernels compiled from it differ: what changed does matter"
+    elif found == {True}:
+        rest = "and so are its compiled kernels: what changed was not needed for this graph"
+    else:
+        rest = (
+            "what changed was not needed for this graph, as far as its source tells (compiled kernels could not all be "
+            "compared)"
         )
+    yield Line(f"The generated source is the same{of_all}, {rest}.", 3)
 
 
 def _changes(scope: Scope, row: Row) -> list[FieldChange]:

@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, short
+from cachescope.columns import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
 from cachescope.report.text import (
+    SHORT_KEY,
     baseline_name,
     duration,
     footer,
@@ -29,6 +31,7 @@ _ROOTS_SHOWN: Final = 2
 _FIELDS_SHOWN: Final = 8
 _DIFF_LINES: Final = 12
 _PROBLEMS_SHOWN: Final = 3
+_FALSE_HITS_SHOWN: Final = 2
 _ADVICE_ROWS: Final = 4
 
 
@@ -56,7 +59,7 @@ def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 
         lines += [Line(), *past]
     left_over = footer(scope) if runs is None else _footer_of_runs(scope, runs)
     lines += [Line(), Line(left_over, style="dim")]
-    return lines + list(problem_lines(scope))
+    return lines + list(problem_lines(scope)) + list(false_hit_lines(scope))
 
 
 def _footer_of_runs(scope: Scope, runs: Collection[int]) -> str:
@@ -117,6 +120,19 @@ def problem_lines(scope: Scope) -> Iterator[Line]:
         yield Line(harmless(short(f"{row['source']}{where}: {row['kind']}: {row['message']}")), 2, "dim")
     if len(problems) > _PROBLEMS_SHOWN:
         yield Line(f"… and {len(problems) - _PROBLEMS_SHOWN} more: --json lists all", 2, "dim")
+
+
+def false_hit_lines(scope: Scope) -> Iterator[Line]:
+    """The first warnings of keys that seem to stand for more than one thing."""
+    found = records(scope.false_hits)
+    if not found:
+        return
+    yield Line(
+        f"possible false hits: {len(found)}, in --json and scope.false_hits; a warning, no certainty", 0
+    )
+    for row in found[:_FALSE_HITS_SHOWN]:
+        key = "" if row["cache_key"] is None else f"{row['cache']} {row['cache_key'][:SHORT_KEY]}…: "
+        yield Line(harmless(f"{key}{row['evidence']}"), 2, "dim", rows=_ADVICE_ROWS)
 
 
 def _causes_in(scope: Scope, runs: Collection[int] | None) -> list[tuple[Row, list[Row]]]:

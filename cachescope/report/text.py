@@ -40,6 +40,27 @@ def duration(ns: int | None) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
 
+def file_size(count: int) -> str:
+    """Bytes as people write them.
+
+    Examples
+    --------
+    >>> file_size(512), file_size(152_100), file_size(3_000_000_000)
+    ('512 B', '152.1 kB', '3.0 GB')
+    """
+    amount = float(count)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def file_time(ns: int) -> str:
+    """A time of the frames as people write it, to the minute; UTC."""
+    return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d %H:%M}"
+
+
 def plural(count: int, one: str, many: str = "") -> str:
     """``1 lookup``, ``2 lookups``."""
     return f"{count} {one if count == 1 else many or one + 's'}"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import cachescope
+from cachescope.analysis.binaries import KernelBinaries
+from cachescope.readers.content_hash import content_hash
+from tests.conftest import Directory
 
 Recording = Callable[[str, str], Path]
 
@@ -58,3 +64,85 @@ def test_forward_and_backward_are_graphs_of_their_own(recording: Recording) -> N
 def test_a_cold_directory_has_none(recording: Recording) -> None:
     assert cachescope.read(recording("2.13.0", "cold_warm") / "cache").past_misses.empty
     assert cachescope.read(recording("2.13.0", "new_graph") / "cache").past_misses.empty
+
+
+def test_a_flag_of_the_compiler_leaves_the_source_and_changes_the_kernel(directory: Directory) -> None:
+    scope = cachescope.read(directory("compile_flags") / "cache")
+    past = scope.past_misses.set_index(scope.past_misses["changed"].map(lambda changed: changed[0]))
+    assert set(past["verdict"]) == {"key_changed"}
+    assert past["same_code"].tolist() == [True, True]
+    tagged = past.loc["cache_key_tag"]
+    assert tagged["same_binaries"]
+    (one,) = (directory("compile_flags") / "cache").glob("??/cys*.main.so")
+    assert tagged["same_code_known_by"] == f"equal code keys; one compiled file for both: {one.name}"
+    flagged = past.loc["inductor_config[cpp.enable_unsafe_math_opt_flag]"]
+    assert not flagged["same_binaries"]
+    assert flagged["same_code_known_by"].startswith("equal code keys; compiled files that differ: ")
+    assert one.name in flagged["same_code_known_by"]
+
+
+def test_two_compiled_files_of_the_same_bytes_are_the_same(directory: Directory, tmp_path: Path) -> None:
+    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
+    one, other = sorted(cache.glob("??/*.main.so"))
+    times = other.stat()
+    other.write_bytes(one.read_bytes())
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+    past = cachescope.read(cache).past_misses
+    assert past["same_binaries"].tolist() == [True, True]
+    assert "compiled files of the same bytes" in past["same_code_known_by"].iloc[1]
+
+
+def test_nothing_is_said_of_kernels_that_are_not_there(directory: Directory, tmp_path: Path) -> None:
+    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
+    for file in cache.glob("??/*.main.so"):
+        file.unlink()
+    past = cachescope.read(cache).past_misses
+    assert past["same_code"].tolist() == [True, True]
+    assert past["same_binaries"].isna().all()
+    for file in cache.glob("??/*.main.cpp"):
+        file.unlink()
+    told = set(cachescope.read(cache).past_misses["same_code_known_by"])
+    assert told == {"equal code keys; no compiled kernel is there to compare"}
+
+
+def test_times_that_a_copy_lost_are_no_evidence(directory: Directory, tmp_path: Path) -> None:
+    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
+    for file in cache.rglob("*"):
+        os.utime(file, ns=(1, 1))
+    past = cachescope.read(cache).past_misses
+    assert past["same_binaries"].isna().all()
+    assert all("several compiled files" in known_by for known_by in past["same_code_known_by"])
+
+
+def test_a_file_is_read_only_where_one_source_has_several(directory: Directory) -> None:
+    asked: list[str] = []
+    scope = cachescope.read(directory("compile_flags") / "cache")
+    binaries = KernelBinaries(
+        scope.entries, scope.links, lambda path: asked.append(path) or content_hash(path)
+    )
+    by_flag = {miss.changed[0]: miss for miss in scope.past_misses.itertuples()}
+    tagged = by_flag["cache_key_tag"]
+    assert binaries.compare(tagged.entry, tagged.baseline_entry, "source").same
+    assert asked == []
+    flagged = by_flag["inductor_config[cpp.enable_unsafe_math_opt_flag]"]
+    assert binaries.compare(flagged.entry, flagged.baseline_entry, "source").same is False
+    assert binaries.compare(flagged.entry, flagged.baseline_entry, "source").same is False
+    assert sorted(Path(path).name for path in asked) == sorted(
+        path.name for path in (directory("compile_flags") / "cache").glob("??/*.main.so")
+    )
+
+
+@pytest.mark.parametrize("venv", ["t2150", "t260"])
+def test_equal_bundles_are_equal_kernels(venv: str, directory: Directory) -> None:
+    past = cachescope.read(directory("triton_kernels") / f"cache_{venv}").past_misses
+    # Before 2.8 entries hold no hash details, and so no past misses.
+    assert len(past) == (0 if venv == "t260" else 2)
+    assert past["same_binaries"].all()
+    assert all("Triton kernels bundled in both" in known_by for known_by in past["same_code_known_by"])
+
+
+def test_what_was_compared_survives_saving(directory: Directory, tmp_path: Path) -> None:
+    scope = cachescope.read(directory("compile_flags") / "cache")
+    scope.save(tmp_path / "saved")
+    pd.testing.assert_frame_equal(cachescope.read(tmp_path / "saved").past_misses, scope.past_misses)
+    pd.testing.assert_frame_equal(cachescope.read(tmp_path / "saved").links, scope.links)

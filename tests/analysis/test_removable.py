@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cachescope
-from cachescope.analysis.removable import removable_frame
+from cachescope.analysis.links.frame import links_frame
+from cachescope.analysis.links.orphans import orphans_frame
+from cachescope.analysis.links.removable import removable_frame
+from tests.conftest import Directory
 
 Recording = Callable[[str, str], Path]
 HOUR_NS = 3_600_000_000_000
@@ -37,10 +40,10 @@ def test_a_temporary_file_can_go_when_it_is_old(recording: Recording, tmp_path: 
     entry = next(cache.glob("fxgraph/*/*/*"))
     temporary = entry.with_name(".123.140.tmp")
     temporary.write_bytes(b"half")
-    entries = cachescope.read(cache).entries
+    scope = cachescope.read(cache)
     written = temporary.stat().st_mtime_ns
-    assert removable_frame(entries, written + HOUR_NS // 2).empty
-    (removable,) = removable_frame(entries, written + 2 * HOUR_NS).itertuples()
+    assert removable_frame(scope.entries, scope.orphans, written + HOUR_NS // 2).empty
+    (removable,) = removable_frame(scope.entries, scope.orphans, written + 2 * HOUR_NS).itertuples()
     assert Path(removable.path) == temporary
 
 
@@ -54,7 +57,55 @@ def test_code_that_was_just_written_stays(recording: Recording, tmp_path: Path) 
     fresh = cache / "aa" / f"c{'a' * 51}.py"
     fresh.parent.mkdir()
     fresh.write_bytes(code.read_bytes() + b"\n# other\n")
-    entries = cachescope.read(cache).entries
+    scope = cachescope.read(cache)
     written = fresh.stat().st_mtime_ns
-    assert removable_frame(entries, written + HOUR_NS // 2).empty
-    assert removable_frame(entries, written + 2 * HOUR_NS)["cache"].tolist() == ["code"]
+    assert removable_frame(scope.entries, scope.orphans, written + HOUR_NS // 2).empty
+    found = removable_frame(scope.entries, scope.orphans, written + 2 * HOUR_NS)
+    assert found["cache"].tolist() == ["code"]
+
+
+def test_an_entry_that_holds_its_graphs_writes_their_code_again_and_stays(
+    directory: Directory, tmp_path: Path
+) -> None:
+    cache = Path(shutil.copytree(directory("torch_2.13.0") / "cache", tmp_path / "cache", symlinks=True))
+    entries = cachescope.read(cache).entries
+    bundled = entries[(entries["cache"] == "aotautograd") & entries["code_key"].notna()].iloc[0]
+    next(cache.glob(f"??/{bundled['code_key']}.py")).unlink()
+    scope = cachescope.read(cache)
+    (orphan,) = scope.orphans[scope.orphans["cache"] == "aotautograd"].itertuples()
+    assert orphan.reason == f"its generated code {bundled['code_key']} is gone"
+    assert orphan.entry not in set(scope.removable["entry"])
+
+
+def test_what_an_unused_wrapper_compiled_goes_with_it(directory: Directory, tmp_path: Path) -> None:
+    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
+    entries = cachescope.read(cache).entries
+    wrapper = entries[(entries["cache"] == "fxgraph")]["code_key"].iloc[0]
+    kernels = {path.name for path in cache.glob("??/*.main.*")}
+    assert len(kernels) == 4
+    shutil.rmtree(cache / "fxgraph")
+    shutil.rmtree(cache / "aotautograd")
+    # Without any FX entry nothing tells which code is in use; with one of another graph all of this is alone.
+    assert cachescope.read(cache).orphans.empty
+    other = directory("torch_2.13.0") / "cache" / "fxgraph"
+    shutil.copytree(other, cache / "fxgraph")
+    scope = cachescope.read(cache)
+    late = int(max(path.stat().st_mtime_ns for path in cache.rglob("*"))) + 2 * HOUR_NS
+    removable = removable_frame(scope.entries, scope.orphans, late)
+    code = removable[removable["cache"] == "code"]
+    assert {Path(path).name for path in code["path"]} == {f"{wrapper}.py", *kernels}
+    # What torch compiled to see what the processor can do is of no graph, and stays.
+    assert len(list(cache.glob("??/c*.so"))) > 2
+
+
+def test_code_stays_where_an_entry_could_not_be_opened(directory: Directory, tmp_path: Path) -> None:
+    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
+    scope = cachescope.read(cache)
+    entries = scope.entries.copy()
+    is_graph = entries["cache"] == "fxgraph"
+    first = entries.index[is_graph][0]
+    entries.loc[entries.index[is_graph][1:], "code_key"] = f"c{'a' * 51}"
+    entries.loc[first, ["status", "damage", "code_key"]] = ["damaged", "unreadable: Permission denied", None]
+    assert "code" not in set(orphans_frame(entries, links_frame(entries))["cache"])
+    entries.loc[first, "damage"] = "truncated"
+    assert "code" in set(orphans_frame(entries, links_frame(entries))["cache"])

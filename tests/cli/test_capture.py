@@ -20,6 +20,16 @@ def test_a_snapshot_is_printed_or_written(run: Run, cache_root: Path, tmp_path: 
     assert json.loads((tmp_path / "snapshot.json").read_text())["context"] == printed["context"]
 
 
+@pytest.mark.torch
+def test_the_manifest_of_torch_is_there_where_it_is_asked_for(run: Run, cache_root: Path) -> None:
+    assert json.loads(run("capture").out)["torch_manifest"] is None
+    printed = json.loads(run("capture", "--torch-manifest").out)
+    assert printed["torch_manifest"]["is_complete"]
+    assert (
+        printed["torch_manifest"]["torch_key"] == printed["context"]["compile_context"]["torch_version_hash"]
+    )
+
+
 def test_without_torch_it_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     done = run("capture")

@@ -13,7 +13,15 @@ from tests.conftest import Recording
 def test_json_is_the_frame(run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "config_flip") / "cache"
     printed = json.loads(run("entries", cache, "--json").out)
-    assert printed.keys() == {"cachescope", "entries", "orphans", "removable", "problems"}
+    assert printed.keys() == {
+        "cachescope",
+        "entries",
+        "guards",
+        "duplicates",
+        "orphans",
+        "removable",
+        "problems",
+    }
     assert printed["cachescope"] == cachescope.__version__
     assert [entry["cache"] for entry in printed["entries"]].count("fxgraph") == 2
     assert {"entry", "cache_key", "path", "size_bytes", "modified_time", "status"} <= printed["entries"][

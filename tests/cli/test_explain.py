@@ -232,3 +232,16 @@ def test_redact_in_a_miss_of_another_directory(run: Run, recording: Recording) -
     scenario = recording("2.13.0", "other_directory")
     assert "/cachescope-recording/" in run("explain", scenario).out
     assert "cachescope-recording" not in run("explain", scenario, "--redact").out
+
+
+def test_possible_false_hits_are_a_line_where_there_is_one(
+    run: Run, flip: Path, recording: Recording
+) -> None:
+    assert "false hits" not in run("explain", flip).out
+    assert json.loads(run("explain", flip, "--json").out)["false_hits"] == []
+    # Keys of 2.10 do not hold the number of threads, in which the runs of the tour differ.
+    both = (recording("2.10.0", "cold_warm"), recording("2.13.0", "tour"))
+    flat = " ".join(run("explain", *both).out.split())
+    assert "possible false hits: 2" in flat and "cpp_runtime_thread_count" in flat
+    warned = json.loads(run("explain", *both, "--json").out)["false_hits"]
+    assert [row["kind"] for row in warned] == ["missing_field"] * 2

@@ -128,7 +128,8 @@ def test_another_header_is_damage(place: str, tmp_path: Path) -> None:
 def test_a_memoized_result_is_told_from_a_bare_one_by_its_class(tmp_path: Path) -> None:
     state = {"encoded_params": {"op": "mm"}, "encoded_result": False}
     entry, _ = read_one(tmp_path, f"cache/mine/{KEY32}", HEADER + entry_bytes(Object(MEMOIZED, state)))
-    assert (entry.cache, entry.name, entry.detail) == ("memoizer", "mine", "{'op': 'mm'} -> False")
+    told = "{'op': 'mm'} -> False (the name is not that of these parameters)"
+    assert (entry.cache, entry.name, entry.detail) == ("memoizer", "mine", told)
     entry, _ = read_one(tmp_path, f"cache/mine/{KEY32}", HEADER + entry_bytes(Object("mine.Result", state)))
     assert (entry.cache, entry.name) == ("caching_package", "mine")
     assert entry.detail is not None

@@ -2,14 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+import re
 
 import pytest
 
 import cachescope
+from tests.conftest import RECORDINGS, Recording
 
-Recording = Callable[[str, str], Path]
+EVERY = sorted(
+    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
+)
+# `_fx_graph_cache_debug_lines` came with 2.8.
+STORES_NO_DETAILS = ("2.6.0",)
+ADDRESS = re.compile("0x[0-9a-f]+")
+
+
+@pytest.mark.parametrize(("version", "name"), EVERY)
+def test_every_fx_entry_holds_the_details_that_the_trace_told(
+    version: str, name: str, recording: Recording
+) -> None:
+    folder = recording(version, name)
+    trace = cachescope.read(folder / "trace")
+    cache = cachescope.read(*folder.glob("cache*"))
+    lookups = trace.lookups[trace.lookups["cache"] == "fxgraph"]
+    told = lookups[lookups["details"] == "recorded"]
+    entries = cache.entries[cache.entries["cache"] == "fxgraph"]
+    stored = entries[entries["detail_set"].notna()]
+    assert len(told)
+    if version in STORES_NO_DETAILS:
+        assert len(entries)
+        assert stored.empty
+        return
+    # Nothing is left out: the trace tells of every key that has an entry, and every sound entry has details.
+    assert set(stored["cache_key"]) == set(told["cache_key"])
+    assert set(entries.loc[entries["detail_set"].isna(), "status"]) <= {"damaged"}
+    compared = 0
+    for entry in stored.itertuples():
+        of_entry = cache.tables.hash_details.details(int(entry.detail_set))
+        for lookup in told[told["cache_key"] == entry.cache_key].itertuples():
+            of_trace = trace.tables.hash_details.details(int(lookup.detail_set))
+            assert len(of_trace) > 400
+            assert [(d.field, d.detail_hash) for d in of_entry] == [
+                (d.field, d.detail_hash) for d in of_trace
+            ]
+            texts = [[ADDRESS.sub("0x", d.value_text) for d in details] for details in (of_entry, of_trace)]
+            assert texts[0] == texts[1]
+            compared += 1
+    assert compared >= len(stored) > 0
 
 
 @pytest.mark.parametrize("version", ["2.10.0", "2.13.0"])

@@ -36,6 +36,18 @@ def test_code_is_cut_and_keeps_its_spaces() -> None:
     assert cut == "x" * 39 + "…"
 
 
+def test_a_path_to_copy_is_neither_wrapped_nor_cut() -> None:
+    assert rows(Line("/a b" * 40, 3, whole=True)) == ["   " + "/a b" * 40]
+    assert rows(Line("/a\nb", whole=True)) == ["/a\\nb"]
+
+
+def test_further_rows_stand_in_as_far_as_the_text() -> None:
+    first, *more = rows(Line("status      " + "word " * 12, hang=12))
+    assert first.startswith("status      word")
+    assert more
+    assert all(row.startswith(" " * 12 + "word") for row in more)
+
+
 @given(st.text(max_size=300), st.integers(0, 8), st.integers(40, 120), st.sampled_from(["", "1 miss"]))
 def test_no_row_is_wider_than_the_screen(text: str, indent: int, width: int, right: str) -> None:
     assert all(len(row) <= width for row in rows(Line(text, indent, right=right), width=width))

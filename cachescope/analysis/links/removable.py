@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.analysis.links import orphans_frame
 from cachescope.columns import records
 from cachescope.frames.directory import REMOVABLE
 from cachescope.terms import AOTAUTOGRAD, CACHES, CODE
@@ -17,26 +16,27 @@ from cachescope.terms import AOTAUTOGRAD, CACHES, CODE
 _LEFT_BEHIND_NS: Final = 3_600_000_000_000
 
 
-def removable_frame(entries: pd.DataFrame, now_ns: int | None = None) -> pd.DataFrame:
-    """The frame removable, from the frame entries.
+def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | None = None) -> pd.DataFrame:
+    """The frame removable, from the frames entries and orphans.
 
     Damaged entries are read and refused at every lookup, temporaries of dead processes are never looked at,
     an AOTAutograd entry whose FX entry is gone misses every time, and code that no entry names is written
     again when it is needed. Temporaries and code have to be an hour old. Locks stay: another process may be
-    waiting on one.
+    waiting on one. So do best configurations, which a mega-cache brings before their kernels, and Triton
+    directories: a kernel with one configuration has nothing that refers to its own.
 
     Parameters
     ----------
-    entries : DataFrame
+    entries, orphans : DataFrame
     now_ns : int, optional
         The time to count the age of temporaries from, nanoseconds since the epoch; now by default.
     """
     now = time.time_ns() if now_ns is None else now_ns
     rows = records(entries)
-    orphans = {row["entry"]: row for row in records(orphans_frame(entries))}
+    alone = {row["entry"]: row for row in records(orphans)}
     found = []
     for row in rows:
-        reason = _reason(row, orphans.get(row["entry"]), now)
+        reason = _reason(row, alone.get(row["entry"]), now)
         if reason is not None:
             found.append(_removable(row, reason))
     return REMOVABLE.build([*found, *_compiled_from(rows, found)])
@@ -49,9 +49,11 @@ def _reason(row: dict[str, Any], orphan: dict[str, Any] | None, now: int) -> str
     if row["status"] == "temporary":
         return "left behind by a process that died" if is_old else None
     # Code is written before its entry: while a compile goes on, nothing names it yet.
-    if orphan is not None and (row["cache"] == AOTAUTOGRAD or (row["cache"] == CODE and is_old)):
-        return str(orphan["reason"])
-    return None
+    if orphan is None:
+        return None
+    # An entry that holds its graphs itself writes their code again.
+    misses_always = row["cache"] == AOTAUTOGRAD and row["code_key"] is None
+    return str(orphan["reason"]) if misses_always or (row["cache"] == CODE and is_old) else None
 
 
 def _compiled_from(rows: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

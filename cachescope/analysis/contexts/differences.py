@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.analysis.context_keys import KnownContext, compared, known_contexts, schema_without
+from cachescope.analysis.contexts.keys import KnownContext, compared, known_contexts, schema_without
 from cachescope.analysis.differences import short
 from cachescope.columns import records
 from cachescope.errors import NotFoundError

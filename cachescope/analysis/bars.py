@@ -1,0 +1,83 @@
+"""The bars of a check: what was wanted, what was found, and whether that is enough.
+
+What cannot be told does not meet a bar: a log without lookups, or without times, never passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+CauseName = tuple[str, tuple[str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row of the frame checks."""
+
+    bar: str
+    wanted: float
+    found: float | None
+    unit: str
+    passed: bool
+    reason: str
+    causes: tuple[int, ...] = ()
+
+
+def cause_name(cause: Row) -> CauseName:
+    """What makes a cause the same one in another scope: its verdict and fields, whatever its number.
+
+    Bypasses have no fields; their reason stands in for them.
+    """
+    reason = cause["summary"] if cause["verdict"] == "bypassed" else ""
+    return cause["verdict"], tuple(sorted(cause["fields"])), reason
+
+
+def hit_rate_bar(least: float, rate: Row, causes: Sequence[Row]) -> Bar:
+    """Whether enough lookups hit, by count."""
+    found = rate["hit_rate"]
+    passed = found >= least
+    reason = f"{rate['hits']} of {rate['lookups']} lookups hit"
+    return Bar("min_hit_rate", least, found, "share", passed, reason, () if passed else _ids(causes))
+
+
+def time_lost_bar(most: int, rate: Row, causes: Sequence[Row]) -> Bar:
+    """Whether the compile time lost to misses is small enough."""
+    missed = rate["lookups"] - rate["hits"]
+    lost = rate["time_lost_ns"]
+    if lost is None and missed:
+        reason = f"{missed} of {rate['lookups']} lookups did not hit, and only traces (TORCH_TRACE) tell what that took"
+        return Bar("max_time_lost", most, None, "ns", False, reason, _ids(causes))
+    passed = (lost or 0) <= most
+    reason = f"{missed} of {rate['lookups']} lookups did not hit"
+    costly = [cause for cause in causes if cause["time_lost_ns"]]
+    return Bar("max_time_lost", most, lost or 0, "ns", passed, reason, () if passed else _ids(costly))
+
+
+def new_cause_bar(causes: Sequence[Row], known: Collection[CauseName], hidden: Iterable[int] = ()) -> Bar:
+    """Whether every cause was there before.
+
+    Parameters
+    ----------
+    causes : sequence of dict
+        The rows of the frame causes.
+    known : collection of CauseName
+        The causes of the baseline.
+    hidden : iterable of int
+        Causes that are new although the baseline has one of that name.
+    """
+    hidden = set(hidden)
+    new = [cause for cause in causes if cause_name(cause) not in known or cause["cause"] in hidden]
+    reason = f"{len(new)} of {len(causes)} causes are new against the baseline"
+    return Bar("no_new_cause", 0, len(new), "causes", not new, reason, _ids(new))
+
+
+def unchecked(bars: Iterable[tuple[str, float, str]], reason: str) -> list[Bar]:
+    """Bars that nothing can be held against; none is met."""
+    return [Bar(bar, wanted, None, unit, False, reason) for bar, wanted, unit in bars]
+
+
+def _ids(causes: Iterable[Row]) -> tuple[int, ...]:
+    return tuple(cause["cause"] for cause in causes)

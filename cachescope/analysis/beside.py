@@ -1,0 +1,48 @@
+"""What lies beside an entry under its key: damage, other guards, the same guards again, other code.
+
+torch keeps several entries under one key where their guards differ, and takes the first whose guards hold.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Final
+
+from cachescope.terms import CACHES
+
+# In the order in which a reader should know of them.
+DAMAGED: Final = "damaged"
+OTHER_CODE: Final = "other_code"
+OTHER_GUARDS: Final = "other_guards"
+EQUAL_GUARDS: Final = "equal_guards"
+
+_Row = dict[str, Any]
+
+
+def beside(rows: Iterable[_Row]) -> dict[int, tuple[str, ...]]:
+    """Marks of the FX and AOTAutograd entries that share a key with others, by id; of rows of the frame entries.
+
+    Keys are told apart by directory: what lies in another one is never looked at by the same process.
+    """
+    of_key: dict[tuple[str, str, str], list[_Row]] = defaultdict(list)
+    for row in rows:
+        if row["cache"] in CACHES and row["status"] in ("ok", "damaged") and row["cache_key"] is not None:
+            of_key[row["root"], row["cache"], row["cache_key"]].append(row)
+    return {
+        row["entry"]: _marks(row, [other for other in group if other is not row])
+        for group in of_key.values()
+        if len(group) > 1
+        for row in group
+    }
+
+
+def _marks(row: _Row, others: list[_Row]) -> tuple[str, ...]:
+    marks = {DAMAGED} if any(other["status"] == "damaged" for other in others) else set()
+    # What a damaged entry says of itself is nothing to compare with.
+    sound = [other for other in others if other["status"] == "ok"] if row["status"] == "ok" else []
+    for other in sound:
+        marks.add(EQUAL_GUARDS if other["guards_expr"] == row["guards_expr"] else OTHER_GUARDS)
+        if None not in (row["code_key"], other["code_key"]) and row["code_key"] != other["code_key"]:
+            marks.add(OTHER_CODE)
+    return tuple(mark for mark in (DAMAGED, OTHER_CODE, OTHER_GUARDS, EQUAL_GUARDS) if mark in marks)

@@ -1,0 +1,136 @@
+"""Whether two entries of equal generated source also run equal kernel binaries, and what that is known by.
+
+Equal source does not settle it: flags of the C++ compiler are in the key of an entry and in the name of a kernel's file, and
+in no source. Files are read only where one source has several compiled forms.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.terms import CODE
+
+_Row = dict[str, Any]
+ContentHash = Callable[[str], str | None]
+"""The hash of the bytes of a file of a path; None where it cannot be had."""
+
+_COMPILED: Final = (".so", ".pyd", ".dylib", ".cubin", ".hsaco", ".o")
+SOURCE: Final = "equal code keys"
+SOURCE_BUT_FOR_THE_PROCESS: Final = (
+    "equal source but for the number of the graph and the cache directory in it"
+)
+OTHER_SOURCE: Final = "other source"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Whether the binaries are the same, None where that is not known; and what was compared."""
+
+    same: bool | None
+    known_by: str
+
+
+class KernelBinaries:
+    """The compiled kernels of entries, by the frames entries and links.
+
+    Parameters
+    ----------
+    entries, links : DataFrame
+    content_hash : callable
+        Asked for files that may differ, once each.
+    """
+
+    def __init__(self, entries: pd.DataFrame, links: pd.DataFrame, content_hash: ContentHash) -> None:
+        self._rows = {row["entry"]: row for row in records(entries)}
+        self._children: dict[int, list[_Row]] = defaultdict(list)
+        for link in records(links):
+            self._children[link["parent"]].append(link)
+        self._content_hash = content_hash
+        self._hashes: dict[str, str | None] = {}
+
+    def compare(self, entry: int, other: int, known_by: str) -> Compared:
+        """Compare the kernels of two FX entries that have the same source, which is known by something."""
+        kernels, others = self._kernels(entry), self._kernels(other)
+        found: list[Compared] = []
+        if kernels and kernels.keys() == others.keys():
+            found = [
+                self._cpp(self._forms(entry, kernels[key]), self._forms(other, others[key]))
+                for key in kernels
+            ]
+        if (bundled := self._bundled(entry, other)) is not None:
+            found.append(bundled)
+        if not found:
+            return Compared(None, f"{known_by}; no compiled kernel is there to compare")
+        worst = next((one for wanted in (False, None) for one in found if one.same is wanted), found[0])
+        return Compared(worst.same, f"{known_by}; {worst.known_by}")
+
+    def _kernels(self, entry: int) -> dict[str, list[_Row]]:
+        """The compiled forms of each C++ kernel of an entry; of a kernel without any, an empty list."""
+        found: dict[str, list[_Row]] = defaultdict(list)
+        for wrapper in self._code_below(entry):
+            for link in self._children[wrapper]:
+                source = self._rows.get(link["child"])
+                if source is not None and source["path"].endswith(".cpp"):
+                    compiled = [self._rows[child] for child in self._code_below(source["entry"])]
+                    found[link["child_key"]] += [row for row in compiled if row["path"].endswith(_COMPILED)]
+        return found
+
+    def _code_below(self, entry: int) -> list[int]:
+        links = self._children[entry]
+        return [link["child"] for link in links if link["child"] is not None and link["child_kind"] == CODE]
+
+    def _forms(self, entry: int, forms: Sequence[_Row]) -> list[_Row]:
+        """Those of the compiled forms that an entry can have used, as far as the times of the files tell.
+
+        A compile writes its kernels before its entry, and loads them where they are there already.
+        """
+        row = self._rows[entry]
+        made = row["modified_time"]
+        if made is None or len(forms) < 2:
+            return list(forms)
+        before = [
+            form for form in forms if form["modified_time"] is not None and form["modified_time"] <= made
+        ]
+        own = [form for form in before if form["modified_time"] >= made - (row["time_taken_ns"] or 0)]
+        return own or before or list(forms)
+
+    def _cpp(self, forms: list[_Row], others: list[_Row]) -> Compared:
+        if not forms or not others:
+            return Compared(None, "a kernel is there that was not compiled, or no more")
+        paths, other_paths = {form["path"] for form in forms}, {form["path"] for form in others}
+        if len(paths) == 1 and paths == other_paths:
+            return Compared(True, f"one compiled file for both: {os.path.basename(*paths)}")
+        hashes, other_hashes = self._contents(paths), self._contents(other_paths)
+        if None in hashes | other_hashes:
+            return Compared(None, "compiled files that cannot be read")
+        if len(hashes | other_hashes) == 1:
+            return Compared(True, "compiled files of the same bytes")
+        if hashes.isdisjoint(other_hashes):
+            return Compared(False, f"compiled files that differ: {_names(paths)} and {_names(other_paths)}")
+        return Compared(
+            None, f"several compiled files, and not which was used: {_names(paths | other_paths)}"
+        )
+
+    def _contents(self, paths: set[str]) -> set[str | None]:
+        for path in paths - self._hashes.keys():
+            self._hashes[path] = self._content_hash(path)
+        return {self._hashes[path] for path in paths}
+
+    def _bundled(self, entry: int, other: int) -> Compared | None:
+        mine, others = (set(self._rows[number]["triton_hashes"]) for number in (entry, other))
+        if not mine or not others:
+            return None
+        if mine == others:
+            return Compared(True, f"the same {len(mine)} Triton kernels bundled in both")
+        return Compared(False, "other Triton kernels bundled in each")
+
+
+def _names(paths: set[str]) -> str:
+    return ", ".join(sorted(os.path.basename(path) for path in paths))

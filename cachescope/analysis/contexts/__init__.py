@@ -1,0 +1,1 @@
+"""Isolation contexts: of runs, their keys, what differs."""

@@ -1,0 +1,72 @@
+"""Files of which one would do: equal content, or one key with equal guards. Told by names and sizes; no file is read.
+
+torch names entries by the hash of their content (`GuardedCache._write_to_local_cache`, torch/_inductor/codecache.py)
+and generated code by the hash of its text (`code_hash` there), so equal names are equal content.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.frames.directory import DUPLICATES
+from cachescope.terms import CACHES, CODE, CODE_KEY
+
+_Row = dict[str, Any]
+# Of what was compiled from it only the name is known, not that the bytes are equal.
+_SOURCES: Final = (".py", ".cpp", ".cu", ".h")
+_UNHASHED_NAME: Final = "entry"
+
+BY_CONTENT: Final = "equal size, and equal name, which is the hash of the content"
+BY_SOURCE: Final = "equal size, and equal name, which is the hash of the source"
+BY_KEY: Final = "equal key, equal guards, in one directory: raced for, or made again"
+
+
+def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
+    """The frame duplicates, from the frame entries; what saves most first.
+
+    A file is in one group at most: where its content is equal to another's, equal guards say nothing more.
+    """
+    sound = [row for row in records(entries) if row["status"] == "ok"]
+    by_name: dict[tuple[str, str, int], list[_Row]] = defaultdict(list)
+    by_key: dict[tuple[str, str, str, str | None], list[_Row]] = defaultdict(list)
+    for row in sound:
+        name = os.path.basename(row["path"])
+        if _is_hashed(row, name):
+            by_name[row["cache"], name, row["size_bytes"]].append(row)
+        if row["cache"] in CACHES and row["cache_key"] is not None:
+            by_key[row["root"], row["cache"], row["cache_key"], row["guards_expr"]].append(row)
+    found = list(_groups(by_name.values(), None))
+    told = {entry for group in found for entry in group["entries"]}
+    others = ([row for row in group if row["entry"] not in told] for group in by_key.values())
+    found += _groups(others, BY_KEY)
+    return DUPLICATES.build(sorted(found, key=lambda group: (-group["saved_bytes"], group["entries"])))
+
+
+def _is_hashed(row: _Row, name: str) -> bool:
+    if row["cache"] in CACHES:
+        return name != _UNHASHED_NAME
+    is_source = row["cache"] == CODE and name.endswith(_SOURCES)
+    return is_source and CODE_KEY.fullmatch(name.split(".")[0]) is not None
+
+
+def _groups(groups: Iterable[list[_Row]], known_by: str | None) -> Iterator[_Row]:
+    for group in groups:
+        if len(group) < 2:
+            continue
+        rows = sorted(group, key=lambda row: (row["modified_time"] or 0, row["entry"]))
+        first, *others = rows
+        yield {
+            "entries": tuple(row["entry"] for row in rows),
+            "cache": first["cache"],
+            "cache_key": first["cache_key"],
+            "copies": len(rows),
+            "size_bytes": first["size_bytes"],
+            "saved_bytes": sum(row["size_bytes"] for row in others),
+            "known_by": known_by or (BY_CONTENT if first["cache"] in CACHES else BY_SOURCE),
+        }

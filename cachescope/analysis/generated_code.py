@@ -1,0 +1,84 @@
+"""Whether entries hold the same generated code, but for what torch writes into it of the process that made it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.terms import CACHES
+
+Row = Mapping[str, Any]
+SourceOf = Callable[[Row], str | None]
+"""The generated source of a row of the frame entries; None where it cannot be had."""
+
+# What a process writes into generated code of itself, and not of the graph: the number of the graph in it
+# (torch/_inductor/codegen/wrapper.py, `write_header`), and where its cache directory is (2.6 `#include`s
+# its header by path; Triton kernels are commented with `kernel path:`).
+_OF_THE_PROCESS: Final = re.compile(r"^# AOT ID:.*$|(?<=[\"'\s])/[^\"'\s]*/(?=c[a-z2-7]{51}\.)", re.MULTILINE)
+
+
+def same_code_form(source: str) -> str:
+    """Generated source without what tells only of the process that made it.
+
+    Examples
+    --------
+    >>> same_code_form("# AOT ID: ['3_inference']") == same_code_form("# AOT ID: ['0_inference']")
+    True
+    """
+    return _OF_THE_PROCESS.sub("", source)
+
+
+class GeneratedCode:
+    """Compares the generated code of entries.
+
+    The code key of an entry is the hash of its source (torch/_inductor/codecache.py, `code_hash`): equal keys are
+    equal code. Sources are read only of entries whose keys differ, once for each key.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        The frame entries.
+    source_of : callable
+    """
+
+    def __init__(self, entries: pd.DataFrame, source_of: SourceOf) -> None:
+        named = entries[entries["cache"].isin(CACHES) & entries["code_key"].notna()]
+        self._rows = {
+            row["entry"]: row for row in records(named, ("entry", "cache", "cache_key", "path", "code_key"))
+        }
+        self._source_of = source_of
+        self._forms: dict[str, str | None] = {}
+
+    def are_same(self, entry: int, other: int) -> bool | None:
+        """Whether two entries hold the same code; None where that cannot be told."""
+        if entry not in self._rows or other not in self._rows:
+            return None
+        if self.has_equal_keys(entry, other):
+            return True
+        forms = self._form(entry), self._form(other)
+        return None if None in forms else forms[0] == forms[1]
+
+    def identity(self, entry: int) -> str | None:
+        """What is equal for entries of the same code: of the source if it can be read, else the code key."""
+        row = self._rows.get(entry)
+        return None if row is None else self._form(entry) or row["code_key"]
+
+    def has_equal_keys(self, entry: int, other: int) -> bool:
+        """Whether the code keys of two entries are equal."""
+        return bool(self._rows[entry]["code_key"] == self._rows[other]["code_key"])
+
+    def _form(self, entry: int) -> str | None:
+        row = self._rows[entry]
+        if row["code_key"] not in self._forms:
+            source = self._source_of(row)
+            self._forms[row["code_key"]] = (
+                None
+                if source is None
+                else hashlib.sha256(same_code_form(source).encode("utf-8", "backslashreplace")).hexdigest()
+            )
+        return self._forms[row["code_key"]]

@@ -1,0 +1,1 @@
+"""What belongs together in a cache directory, what is alone, and what can go."""

@@ -1,0 +1,45 @@
+"""What a lock is for: a file of its directory whose name begins with the lock's."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+_Row = dict[str, Any]
+
+
+class LockOwners:
+    """Finds the files that a lock is for.
+
+    torch/_inductor/codecache.py locks ``<key>``, PGO ``code_state_….pkl``, the on-disk cache the first four
+    characters of a name; the caching package locks a folder with ``dir.lock``.
+    """
+
+    def __init__(self, rows: Iterable[_Row]) -> None:
+        self._names: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._folders: dict[str, list[_Row]] = defaultdict(list)
+        self._rows: dict[int, _Row] = {}
+        for row in rows:
+            self._rows[row["entry"]] = row
+            folder, name = os.path.split(row["path"])
+            self._folders[folder].append(row)
+            self._names[row["root"]].append((name, row["entry"]))
+            if row["cache_key"] is not None:
+                self._names[row["root"]].append((row["cache_key"], row["entry"]))
+        for names in self._names.values():
+            names.sort()
+
+    def of(self, lock: _Row, key: str) -> list[_Row]:
+        """The files of the lock's directory that the key of its name is for."""
+        if key == "dir":
+            return self._folders.get(os.path.dirname(lock["path"]), [])
+        names = self._names.get(lock["root"], [])
+        at = bisect_left(names, (key, -1))
+        found: dict[int, _Row] = {}
+        while at < len(names) and names[at][0].startswith(key):
+            found[names[at][1]] = self._rows[names[at][1]]
+            at += 1
+        return list(found.values())

@@ -1,0 +1,258 @@
+"""Whether a process would find the entries of a directory: their stored hash details against its own fields.
+
+A key is the hash of the graph, of its inputs and of what the process is (configuration, versions, settings). The
+first two follow from the program, so a prediction assumes the program that made the entry; the last is compared
+field by field, by hash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.analysis.history import LookupRow
+from cachescope.columns import records
+from cachescope.details import Codes, HashDetails
+from cachescope.frames.answers import PREDICTIONS
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH
+
+# Fields that follow from the program: torch/_inductor/codecache.py, `FxGraphHashDetails`.
+_OF_THE_PROGRAM: Final = re.compile(
+    r"(?:gm|example_inputs|fx_kwargs|inputs_to_check|user_defined_triton_source|var_to_hint_override"
+    r"|nested_inductor_config_patches)(?:\[.*)?",
+    re.DOTALL,
+)
+# Fields that torch adds only to graphs they matter to, so that one side may lack them: C++ kernels, no tensor
+# inputs, CUDA graphs, a pass that is set.
+_NOT_ALWAYS: Final = re.compile(
+    r"cpp_runtime_thread_count|default_cuda_device_index|cudagraph_override|cudagraph_annotation"
+    r"|pre_grad_custom_pass|custom_backend_codegen_implications(?:\[.*)?",
+    re.DOTALL,
+)
+_SAME_PROGRAM: Final = "the same graph and inputs"
+_OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
+
+Program = frozenset[tuple[str, str]]
+"""The hashes of a graph and its inputs."""
+
+
+def is_of_the_process(name: str) -> bool:
+    """Whether a field of an FX key tells of the process rather than of the program.
+
+    Examples
+    --------
+    >>> is_of_the_process("inductor_config[epilogue_fusion]"), is_of_the_process("example_inputs[0]")
+    (True, False)
+    """
+    return _OF_THE_PROGRAM.fullmatch(name) is None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFields:
+    """What is known of a process: for each of its fields the hashes it was seen with.
+
+    A snapshot has one hash per field; a run may have several, where a compile had options of its own. Of a run
+    it is also known which keys it looked up (as cache and key), and for which programs.
+    """
+
+    hashes: Mapping[str, frozenset[str]]
+    keys: frozenset[tuple[str, str]] = field(default=frozenset())
+    programs: frozenset[Program] = field(default=frozenset())
+
+    @classmethod
+    def of_snapshot(cls, key_fields: Mapping[str, str]) -> ProcessFields:
+        """From ``key_fields`` of a snapshot."""
+        return cls(
+            {name: frozenset({hash_}) for name, hash_ in key_fields.items() if is_of_the_process(name)}
+        )
+
+    @classmethod
+    def of_lookups(cls, lookups: Iterable[LookupRow], details: HashDetails) -> ProcessFields:
+        """From the FX lookups of a run whose hash details are its own or equal to its own."""
+        hashes: dict[str, set[str]] = defaultdict(set)
+        keys = set()
+        programs: dict[int, Program] = {}
+        for row in lookups:
+            if row.cache_key is not None:
+                keys.add((row.cache, row.cache_key))
+            if row.cache != FXGRAPH or row.detail_set is None or row.detail_set in programs:
+                continue
+            programs[row.detail_set] = _program(row.detail_set, details)
+            for detail in details.details(row.detail_set):
+                if is_of_the_process(detail.field):
+                    hashes[detail.field].add(detail.detail_hash)
+        known = {name: frozenset(found) for name, found in hashes.items()}
+        return cls(known, frozenset(keys), frozenset(programs.values()))
+
+
+def _program(detail_set: int, details: HashDetails) -> Program:
+    """What a key says of the graph and its inputs; their ``fx_kwargs`` follow from options as well."""
+    return frozenset(
+        (name, details.components[code][1:52])
+        for code in details.sets[detail_set].tolist()
+        if not is_of_the_process(name := details.fields[details.field_codes[code]])
+        and not name.startswith("fx_kwargs")
+    )
+
+
+def predictions_frame(entries: pd.DataFrame, details: HashDetails, process: ProcessFields) -> pd.DataFrame:
+    """The frame predictions: whether the process would find each FX and AOTAutograd entry.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        The frame entries.
+    details : HashDetails
+    process : ProcessFields
+    """
+    rows = [row for row in records(entries) if row["cache"] in CACHES and row["cache_key"] is not None]
+    compare = _Comparison(details, process, rows)
+    graphs: dict[tuple[str, str], list[_Prediction]] = defaultdict(list)
+    found: dict[int, _Prediction] = {}
+    for row in rows:
+        if row["cache"] == FXGRAPH:
+            found[row["entry"]] = compare.graph(row)
+            graphs[row["root"], row["cache_key"]].append(found[row["entry"]])
+    for row in rows:
+        if row["cache"] == AOTAUTOGRAD:
+            of_entry = [graphs.get((row["root"], key), []) for key in row["fx_keys"]]
+            found[row["entry"]] = compare.autograd(row, of_entry)
+    return PREDICTIONS.build(
+        {
+            "entry": row["entry"],
+            "cache": row["cache"],
+            "cache_key": row["cache_key"],
+            "will_hit": found[row["entry"]].will_hit,
+            "fields": found[row["entry"]].fields,
+            "reason": found[row["entry"]].reason,
+            "assuming": found[row["entry"]].assuming,
+        }
+        for row in rows
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Prediction:
+    will_hit: str
+    reason: str
+    fields: tuple[str, ...] = ()
+    assuming: tuple[str, ...] = ()
+
+
+class _Comparison:
+    def __init__(
+        self, details: HashDetails, process: ProcessFields, rows: Iterable[Mapping[str, Any]]
+    ) -> None:
+        self._details = details
+        self._process = process
+        self._always = {name for name in process.hashes if not _NOT_ALWAYS.fullmatch(name)}
+        self._of_component: dict[int, str | None] = {}
+        self._of_set: dict[int, tuple[str, ...]] = {}
+        self._everywhere: dict[str, set[str]] = {}
+        for row in rows:
+            if row["detail_set"] is not None:
+                differing = set(self._differing(row["detail_set"]))
+                self._everywhere.setdefault(row["root"], differing).intersection_update(differing)
+
+    def graph(self, row: Mapping[str, Any]) -> _Prediction:
+        """Whether an FX entry would be found."""
+        if row["status"] != "ok":
+            return _Prediction("no", f"it is {row['status']}: {row['damage'] or 'not an entry yet'}")
+        assuming = _assumptions(row)
+        if (FXGRAPH, row["cache_key"]) in self._process.keys:
+            return _Prediction("yes", "the process looked this very key up", assuming=assuming[1:])
+        if not self._process.hashes:
+            return _Prediction("unknown", "nothing is known of the fields of the process")
+        if row["detail_set"] is None:
+            return _Prediction("unknown", "the entry does not store its hash details (torch before 2.8)")
+        differing = self._differing(row["detail_set"])
+        if not differing:
+            return _Prediction("yes", "every field of the process is equal", assuming=assuming)
+        if _program(row["detail_set"], self._details) in self._process.programs:
+            reason = f"the process looked this graph up, and {_listed(differing)}"
+            return _Prediction("no", reason, differing)
+        if self._may_be_options(row["root"], differing):
+            reason = (
+                f"{_listed(differing)}, in which other entries of the directory agree with the process: an option "
+                "of this compile, or made by another process"
+            )
+            return _Prediction("unknown", reason, differing)
+        return _Prediction("no", _listed(differing), differing)
+
+    def autograd(self, row: Mapping[str, Any], graphs: Sequence[Sequence[_Prediction]]) -> _Prediction:
+        """Whether an AOTAutograd entry would be found, from the FX entries it points to."""
+        if row["status"] != "ok":
+            return _Prediction("no", f"it is {row['status']}: {row['damage'] or 'not an entry yet'}")
+        if row["detail_set"] is not None:
+            # torch._functorch.config.bundled_autograd_cache: the graphs lie in the entry itself.
+            graphs = [[self.graph(row)]]
+        if (AOTAUTOGRAD, row["cache_key"]) in self._process.keys:
+            return _Prediction("yes", "the process looked this very key up", assuming=_assumptions(row)[1:])
+        if not graphs:
+            return _Prediction("unknown", "it points to no FX entry that could be compared")
+        worst = [_best(candidates) for candidates in graphs]
+        refused = next((p for p in worst if p.will_hit == "no"), None)
+        if refused is not None:
+            # Everything of the process that goes into an FX key goes into the AOTAutograd key as well.
+            return _Prediction("no", refused.reason, refused.fields)
+        open_ = next((p for p in worst if p.will_hit == "unknown"), None)
+        if open_ is not None:
+            return _Prediction("unknown", open_.reason, open_.fields)
+        return _Prediction(
+            "yes",
+            "every field of the process is equal in its graphs",
+            assuming=(*_assumptions(row), _OWN_FIELDS),
+        )
+
+    def _may_be_options(self, root: str, differing: tuple[str, ...]) -> bool:
+        """Whether one compile alone may have been given these: ``torch.compile(options=…)`` and ``mode=…``.
+
+        What the whole process had set differs in every entry of its directory.
+        """
+        return all(
+            name.startswith("inductor_config[") and name not in self._everywhere[root] for name in differing
+        )
+
+    def _differing(self, detail_set: int) -> tuple[str, ...]:
+        if detail_set not in self._of_set:
+            codes: Codes = self._details.sets[detail_set]
+            differing = [name for code in codes.tolist() if (name := self._check(code)) is not None]
+            there = {self._details.fields[at] for at in self._details.field_codes[codes].tolist()}
+            gone = sorted(self._always - there)
+            self._of_set[detail_set] = (*differing, *gone)
+        return self._of_set[detail_set]
+
+    def _check(self, component: int) -> str | None:
+        """The field of a component where the process has another hash for it."""
+        if component not in self._of_component:
+            name = self._details.fields[self._details.field_codes[component]]
+            known = self._process.hashes.get(name)
+            if not is_of_the_process(name) or (known is None and _NOT_ALWAYS.fullmatch(name)):
+                differs = False
+            else:
+                differs = known is None or self._details.components[component][1:52] not in known
+            self._of_component[component] = name if differs else None
+        return self._of_component[component]
+
+
+def _best(candidates: Sequence[_Prediction]) -> _Prediction:
+    """Several entries may lie under one key: one that would be found is enough."""
+    if not candidates:
+        return _Prediction("no", "the FX entry it points to is gone")
+    order = ("yes", "unknown", "no")
+    return min(candidates, key=lambda prediction: order.index(prediction.will_hit))
+
+
+def _assumptions(row: Mapping[str, Any]) -> tuple[str, ...]:
+    guards = (f"sizes for which {row['guards_expr']}",) if row["guards_expr"] else ()
+    return (_SAME_PROGRAM, *guards)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"{shown} {'differs' if len(names) == 1 else 'differ'}"

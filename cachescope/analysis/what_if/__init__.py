@@ -1,0 +1,1 @@
+"""Replaying recorded lookups under other keys."""

@@ -1,0 +1,307 @@
+"""What was in each cache directory when, as the recorded lookups and entries tell: the ground of every replay.
+
+A *cell* is one key in one directory. Time is counted in *positions*: the place of a lookup among all lookups in
+time order. Something stored is there from the first lookup after its compile ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from cachescope.analysis.history import EntryRow, LookupRow, RunRow
+from cachescope.analysis.timeline import Timeline
+from cachescope.analysis.what_if.keys import Key
+
+NEVER: Final = 2**31 - 1
+HIT: Final = 0
+MISS: Final = 1
+UNKNOWN: Final = 2
+"""Not an outcome that torch has: what a replay says where nothing tells."""
+OTHER: Final = 3
+"""Bypassed or disabled: no replay changes it."""
+
+Positions = npt.NDArray[np.int64]
+Outcomes = npt.NDArray[np.int8]
+
+
+@dataclass(slots=True)
+class Stored:
+    """One entry under a key in a directory, from a position until it was gone."""
+
+    since: int
+    source: int
+    """Position of the miss that stored it; -1 where it was there before, or came from elsewhere."""
+    gone: int = NEVER
+    guards: str | None = None
+    has_known_guards: bool = False
+
+
+@dataclass(slots=True)
+class Cell:
+    """One key in one directory."""
+
+    key: int
+    directory: int
+    lookups: list[int] = field(default_factory=list)
+    entries: list[Stored] = field(default_factory=list)
+    has_guards: bool = False
+    was_removed: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether what is there at any time follows from when the first entry came."""
+        return not (self.has_guards or self.was_removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A recorded outcome that does not follow from what was stored: something happened from outside."""
+
+    position: int
+    recorded: int
+    kind: str
+
+
+class Recorded:
+    """The lookups in time order as arrays, and the cells they were made in."""
+
+    def __init__(
+        self, lookups: Sequence[LookupRow], entries: Sequence[EntryRow], runs: Sequence[RunRow]
+    ) -> None:
+        self.rows = lookups
+        timeline = Timeline(lookups)
+        self.directories = Directories(lookups, entries, runs, timeline)
+        self.keys, key_of = _keys(lookups, entries)
+        n = len(lookups)
+        self.key: Positions = np.array(
+            [-1 if r.cache_key is None else key_of[r.cache, r.cache_key] for r in lookups], dtype=np.int64
+        ).reshape(n)
+        codes = {"hit": HIT, "full_miss": MISS, "guard_miss": MISS}
+        self.outcome: Outcomes = np.array([codes.get(r.outcome, OTHER) for r in lookups], dtype=np.int8)
+        self.outcome[self.key < 0] = OTHER
+        place = {row.lookup: at for at, row in enumerate(lookups)}
+        self.aot: Positions = np.array(
+            [-1 if r.aot_lookup is None else place.get(r.aot_lookup, -1) for r in lookups], dtype=np.int64
+        ).reshape(n)
+        self.storing: npt.NDArray[np.bool_] = (self.outcome == MISS) & np.array(
+            [timeline.why_not_stored(row) is None for row in lookups], dtype=bool
+        ).reshape(n)
+        self._times = _filled_times(lookups)
+        self.since: Positions = self._since(timeline)
+        self._guards_of: dict[int, str | None] = {}
+        self.cells: list[Cell] = []
+        self.cell: Positions = np.full(n, -1, dtype=np.int64)
+        self._fill_cells(entries, key_of)
+        self.differences: list[Difference] = []
+        for cell in self.cells:
+            self._walk(cell)
+
+    def _since(self, timeline: Timeline) -> Positions:
+        """From which position on the result of each miss is there."""
+        ends = [timeline.end_of(row) if self.storing[at] else None for at, row in enumerate(self.rows)]
+        at = np.arange(len(self.rows), dtype=np.int64)
+        found = np.array([-1 if end is None else end for end in ends], dtype=np.int64)
+        since = np.maximum(np.searchsorted(self._times, found, side="right"), at + 1)
+        # In one compile the graph of an AOTAutograd entry is looked up once more after that failed.
+        last = at.copy()
+        same = self.aot >= 0
+        last_of_aot = np.full(len(self.rows) + 1, -1, dtype=np.int64)
+        np.maximum.at(last_of_aot, self.aot[same], at[same])
+        last[same] = last_of_aot[self.aot[same]]
+        return np.maximum(since, last + 1)
+
+    def position_of(self, time: int | None) -> int:
+        """The first lookup made after a time; 0 where the time is not known."""
+        if time is None:
+            return 0
+        return int(np.searchsorted(self._times, time, side="right"))
+
+    def _fill_cells(self, entries: Sequence[EntryRow], key_of: dict[tuple[str, str], int]) -> None:
+        found: dict[tuple[int, int], int] = {}
+
+        def cell_of(key: int, directory: int) -> Cell:
+            at = found.setdefault((key, directory), len(self.cells))
+            if at == len(self.cells):
+                self.cells.append(Cell(key, directory))
+            return self.cells[at]
+
+        for at, (row, key) in enumerate(zip(self.rows, self.key.tolist(), strict=True)):
+            if key < 0 or self.outcome[at] == OTHER:
+                continue
+            directory = self.directories.of_run[row.run]
+            cell_of(key, directory).lookups.append(at)
+            self.cell[at] = found[key, directory]
+        of_cell: dict[int, list[EntryRow]] = defaultdict(list)
+        for entry in entries:
+            if entry.status != "ok":
+                continue
+            key = key_of[entry.cache, entry.cache_key]
+            for directory in self.directories.of_root[entry.root]:
+                cell_of(key, directory)
+                of_cell[found[key, directory]].append(entry)
+        for at, mine in of_cell.items():
+            self._add_entries(self.cells[at], mine)
+
+    def _add_entries(self, cell: Cell, entries: list[EntryRow]) -> None:
+        """Entries that no recorded miss has stored were there from when they were written."""
+        cell.has_guards |= any(entry.guards_expr for entry in entries)
+        entries.sort(key=lambda entry: entry.modified_time or 0)
+        stored = [at for at in cell.lookups if self.storing[at]]
+        if stored:
+            # The same number, in the order of time: each is the result of one miss.
+            guards = [entry.guards_expr or None for entry in entries]
+            self._guards_of.update(zip(stored, guards, strict=True) if len(stored) == len(guards) else ())
+            return
+        for entry in entries:
+            since = self.position_of(entry.modified_time)
+            cell.entries.append(Stored(since, -1, guards=entry.guards_expr or None, has_known_guards=True))
+
+    def _walk(self, cell: Cell) -> None:
+        """Follow the lookups of a cell in time, and note what does not follow from what was stored."""
+        for at in cell.lookups:
+            row = self.rows[at]
+            there = [entry for entry in cell.entries if entry.since <= at < entry.gone]
+            if self.outcome[at] == HIT:
+                self._hit(cell, at, there)
+            else:
+                if row.outcome == "guard_miss":
+                    cell.has_guards = True
+                    if not there and not cell.entries:
+                        there = [Stored(0, -1)]
+                        cell.entries += there
+                elif there:
+                    self.differences.append(Difference(at, MISS, "gone"))
+                    cell.was_removed = True
+                    for entry in there:
+                        entry.gone = at
+                if self.storing[at]:
+                    known = at in self._guards_of
+                    cell.entries.append(
+                        Stored(
+                            int(self.since[at]), at, guards=self._guards_of.get(at), has_known_guards=known
+                        )
+                    )
+            _learn_guards(cell, there, row)
+
+    def _hit(self, cell: Cell, at: int, there: list[Stored]) -> None:
+        if there:
+            return
+        pending = [entry for entry in cell.entries if entry.since > at and entry.source >= 0]
+        if pending:
+            # It was stored sooner than could be told.
+            first = min(pending, key=lambda entry: entry.since)
+            first.since = at
+            self.since[first.source] = at
+        elif cell.lookups[0] == at:
+            # It was there before the recording; a copied directory has the times of the copy.
+            if not cell.entries:
+                cell.entries.append(Stored(0, -1))
+            cell.entries[0].since = 0
+        else:
+            self.differences.append(Difference(at, HIT, "came"))
+            cell.was_removed = True
+            cell.entries.append(Stored(at, -1))
+        there += [entry for entry in cell.entries if entry.since <= at < entry.gone]
+
+
+def _filled_times(lookups: Sequence[LookupRow]) -> Positions:
+    """The time of every lookup; of one without, that of the one before it."""
+    times, latest = [], 0
+    for row in lookups:
+        latest = latest if row.time is None else row.time
+        times.append(latest)
+    return np.array(times, dtype=np.int64)
+
+
+def _learn_guards(cell: Cell, there: list[Stored], row: LookupRow) -> None:
+    """Whose guards a lookup shows: those of the only candidate that is not known yet."""
+    if row.guards_expr:
+        cell.has_guards = True
+    if any(entry.has_known_guards and entry.guards == row.guards_expr for entry in there):
+        return
+    open_ = [entry for entry in there if not entry.has_known_guards]
+    # Of a miss, torch shows the guards of a candidate; of a hit without guards, nothing (2.8 and later).
+    if len(open_) == 1 and (row.guards_expr or (row.is_hit and row.status_detailed == "hit")):
+        open_[0].guards, open_[0].has_known_guards = row.guards_expr or None, True
+
+
+def _keys(
+    lookups: Sequence[LookupRow], entries: Sequence[EntryRow]
+) -> tuple[list[Key], dict[tuple[str, str], int]]:
+    """Every key there is, with the first details that any source has of it."""
+    details: dict[tuple[str, str], tuple[int, str | None]] = {}
+    order: dict[tuple[str, str], int] = {}
+    rows: list[LookupRow | EntryRow] = [*lookups, *entries]
+    for row in rows:
+        if row.cache_key is None:
+            continue
+        name = row.cache, row.cache_key
+        order.setdefault(name, len(order))
+        if row.detail_set is not None and name not in details:
+            details[name] = row.detail_set, row.direction
+    keys = []
+    for cache, cache_key in order:
+        detail_set, direction = details.get((cache, cache_key), (None, None))
+        keys.append(Key(cache, cache_key, direction, detail_set))
+    return keys, order
+
+
+class Directories:
+    """Which runs share a cache directory, and which of them a directory that was read is.
+
+    A recording may have been moved since it was made: a directory with another path than any run had is the one
+    whose keys it holds.
+    """
+
+    def __init__(
+        self,
+        lookups: Sequence[LookupRow],
+        entries: Sequence[EntryRow],
+        runs: Sequence[RunRow],
+        timeline: Timeline,
+    ) -> None:
+        known: dict[int, str | None] = {r.run: r.cache_dir for r in runs if r.cache_dir is not None}
+        self.names: list[str | None] = list(dict.fromkeys(known.values()))
+        self.are_all_known = len(known) == len({row.run for row in lookups} | known.keys())
+        code = {name: at for at, name in enumerate(self.names)}
+        keys_of: dict[tuple[str, str], int] = {}
+        of_run = {run: code[name] for run, name in known.items()}
+        for row in lookups:
+            if row.cache_key is None:
+                continue
+            name = row.cache, row.cache_key
+            if row.run not in of_run and row.is_hit and name in keys_of:
+                # It found what only that directory had.
+                of_run[row.run] = keys_of[name]
+            if row.run in of_run and not row.is_hit and timeline.why_not_stored(row) is None:
+                keys_of[name] = of_run[row.run]
+        shared = 0 if len(self.names) == 1 else len(self.names)
+        if shared == len(self.names):
+            self.names.append(None)
+        self.of_run: dict[int, int] = defaultdict(lambda: shared, of_run)
+        self.of_root = self._roots(lookups, entries, code)
+
+    def _roots(
+        self, lookups: Sequence[LookupRow], entries: Sequence[EntryRow], code: dict[str | None, int]
+    ) -> dict[str, list[int]]:
+        used = sorted({self.of_run[row.run] for row in lookups}) or [0]
+        where: dict[tuple[str, str], set[int]] = defaultdict(set)
+        for row in lookups:
+            if row.cache_key is not None:
+                where[row.cache, row.cache_key].add(self.of_run[row.run])
+        votes: dict[str, Counter[int]] = defaultdict(Counter)
+        for entry in entries:
+            votes[entry.root].update(where.get((entry.cache, entry.cache_key), ()))
+        found = {}
+        for root, count in votes.items():
+            if root in code:
+                found[root] = [code[root]]
+            else:
+                found[root] = [count.most_common(1)[0][0]] if count else used
+        return found

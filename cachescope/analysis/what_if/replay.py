@@ -1,0 +1,135 @@
+"""The recorded lookups once more, in time order, under other keys: which would have found an entry.
+
+An entry is there from the moment its compile ended, in the directory it was written to. A miss that becomes a hit
+stores nothing. What was bypassed or switched off stays so, and recorded hits stay hits. Where guards play, or
+entries were removed from outside, an exact walk decides (`guard_walk`); everything else has a closed form: a miss
+hits if it comes after the earliest store of its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from cachescope.analysis.history import EntryRow, LookupRow, RunRow
+from cachescope.analysis.what_if.cells import HIT, MISS, NEVER, UNKNOWN, Cell, Outcomes, Positions, Recorded
+from cachescope.analysis.what_if.guard_walk import walk_group
+from cachescope.analysis.what_if.keys import KeyTable, Lanes
+from cachescope.details import HashDetails
+from cachescope.keys.key_fields import Removed
+from cachescope.terms import AOTAUTOGRAD
+
+
+class Replay:
+    """Everything that does not depend on a schema, so that `outcomes` is quick."""
+
+    def __init__(
+        self,
+        lookups: Sequence[LookupRow],
+        entries: Sequence[EntryRow],
+        runs: Sequence[RunRow],
+        details: HashDetails,
+    ) -> None:
+        self.recorded = recorded = Recorded(lookups, entries, runs)
+        self.table = KeyTable(details, recorded.keys)
+        cells = recorded.cells
+        self.key_of_cell: Positions = np.array([cell.key for cell in cells], dtype=np.int64)
+        self._directory = np.array([cell.directory for cell in cells], dtype=np.uint64)
+        self._early: Positions = np.array(
+            [min((e.since for e in cell.entries if e.source < 0), default=NEVER) for cell in cells],
+            dtype=np.int64,
+        )
+        self._is_early = np.flatnonzero(self._early < NEVER)
+        symbolic = self.table.is_symbolic
+        for cell in cells:
+            # Guards that no log shows: unless every entry is known to have none.
+            if symbolic[cell.key] and any(not e.has_known_guards for e in cell.entries):
+                cell.has_guards = True
+        self._is_plain = np.array([cell.is_plain for cell in cells], dtype=bool)
+        is_aot = np.array([row.cache == AOTAUTOGRAD for row in lookups], dtype=bool)
+        known = recorded.cell >= 0
+        missed = recorded.outcome == MISS
+        # Recorded hits stay hits: only misses are decided, those of AOTAutograd first.
+        self._stages = [np.flatnonzero(chosen & known & missed) for chosen in (is_aot, ~is_aot)]
+        self._first_of_home = self._first_stores(cells)
+
+    def _first_stores(self, cells: Sequence[Cell]) -> Positions:
+        """Per cell: when the first entry of its cache came into its directory."""
+        first = self._early.copy()
+        stored = np.flatnonzero(self.recorded.storing)
+        np.minimum.at(first, self.recorded.cell[stored], self.recorded.since[stored])
+        caches = [self.table.keys[key].cache for key in self.key_of_cell]
+        homes = _numbered(pd.MultiIndex.from_arrays([caches, self._directory]))
+        earliest = np.full(len(cells) + 1, NEVER, dtype=np.int64)
+        np.minimum.at(earliest, homes, first)
+        return earliest[homes]
+
+    def outcomes(self, removed: Removed, lanes: Lanes | None = None) -> Outcomes:
+        """The outcome of every lookup, in time order, without what is removed from the keys."""
+        recorded = self.recorded
+        group = self._groups(self.table.lanes(removed) if lanes is None else lanes)
+        walked = self._groups_to_walk(group)
+        after = recorded.outcome.copy()
+        for at in self._stages:
+            # The graphs of an AOTAutograd entry that is found are found through it.
+            above = recorded.aot[at]
+            nested = (above >= 0) & (after[above] == HIT) & (recorded.outcome[above] == MISS)
+            cell = recorded.cell[at]
+            groups = group[cell]
+            since = np.full(len(group), NEVER, dtype=np.int64)
+            np.minimum.at(since, group[self._is_early], self._early[self._is_early])
+            stores = recorded.storing[at] & ~nested
+            np.minimum.at(since, groups[stores], recorded.since[at[stores]])
+            after[at[nested | ((since[groups] <= at) & self._is_plain[cell])]] = HIT
+            if walked:
+                self._walk(walked, at, after, set(at[nested].tolist()))
+        if removed:
+            self._say_unknown(after)
+        return after
+
+    def _groups(self, lanes: Lanes) -> Positions:
+        """Cells that share a what-if key and a directory have the same number."""
+        first = lanes[0, self.key_of_cell] + self._directory * np.uint64(0x9E3779B97F4A7C15)
+        second = lanes[1, self.key_of_cell]
+        codes = _numbered(first)
+        firsts = np.full(len(codes), NEVER, dtype=np.int64)
+        np.minimum.at(firsts, codes, np.arange(len(codes)))
+        leader = firsts[codes]
+        if (second[leader] == second).all() and (self._directory[leader] == self._directory).all():
+            return codes
+        return _numbered(pd.MultiIndex.from_arrays([lanes[0, self.key_of_cell], second, self._directory]))
+
+    def _groups_to_walk(self, group: Positions) -> dict[int, list[int]]:
+        """Groups of several cells that have no closed form, as cells."""
+        if self._is_plain.all():
+            return {}
+        size = np.bincount(group)
+        wanted = np.unique(group[~self._is_plain & (size[group] > 1)])
+        return {int(one): np.flatnonzero(group == one).tolist() for one in wanted}
+
+    def _walk(
+        self, walked: dict[int, list[int]], stage: Positions, after: Outcomes, nested: set[int]
+    ) -> None:
+        here = set(stage.tolist())
+        for cells in walked.values():
+            members = [self.recorded.cells[cell] for cell in cells]
+            if any(at in here for cell in members for at in cell.lookups):
+                walk_group(self.recorded, members, after, nested)
+
+    def _say_unknown(self, after: Outcomes) -> None:
+        """A miss whose key nothing describes may have found any entry that was there."""
+        if self.table.has_details.all():
+            return
+        at = np.flatnonzero((after == MISS) & (self.recorded.cell >= 0))
+        cell = self.recorded.cell[at]
+        blind = ~self.table.has_details[self.key_of_cell[cell]] & (self._first_of_home[cell] <= at)
+        after[at[blind]] = UNKNOWN
+
+
+def _numbered(values: npt.NDArray[np.uint64] | pd.MultiIndex) -> Positions:
+    """Equal values have equal numbers, from 0."""
+    numbers: Positions = pd.factorize(values)[0].astype(np.int64)
+    return numbers

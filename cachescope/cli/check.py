@@ -1,0 +1,121 @@
+"""Check the lookups of a job against bars, for CI: exit status 3 and the causes where one is not met.
+
+    cachescope check runs/ --min-hit-rate 0.9 --max-time-lost 30s
+    cachescope check runs/ "$TORCHINDUCTOR_CACHE_DIR" --no-new-cause --baseline saved/
+
+All lookups of all PATHs count, and the first lookups of a cold start are misses: give the logs of the warm run
+where that one is meant. With the cache directory beside them, misses are compared with its entries. Where nothing
+was looked up, no bar is met: nothing was checked.
+
+exit status: 0 every bar is met, 1 a source could not be read, 2 wrong usage (no bar is wrong usage), 3 a bar is not met
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from cachescope.cli.sources import Redaction
+    from cachescope.report.check import Check
+    from cachescope.scope import Scope
+
+NOT_MET: Final = 3
+_FORMATS: Final = ("text", "json", "github", "junit")
+_UNITS_NS: Final = {"": 1e9, "s": 1e9, "ms": 1e6, "min": 60e9}
+_TIME: Final = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>|s|ms|min)")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_redact_argument
+
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read; all lookups in it count")
+    parser.add_argument(
+        "--min-hit-rate",
+        type=_share,
+        metavar="SHARE",
+        help="least hit rate by count, from 0 to 1, such as 0.9",
+    )
+    parser.add_argument(
+        "--max-time-lost",
+        type=_nanoseconds,
+        metavar="TIME",
+        help="most compile time lost to misses, such as 30s, 500ms, 2min, or plain seconds",
+    )
+    parser.add_argument(
+        "--no-new-cause",
+        action="store_true",
+        help="every cause (verdict and fields) must be among those of the baseline",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="FOLDER",
+        help="what --no-new-cause compares with: a saved scope, or anything that can be read",
+    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--format", choices=_FORMATS, default="text", help="how to print it (text)")
+    forms.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="the same as --format json"
+    )
+    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    add_redact_argument(parser)
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, check and print."""
+    from cachescope.cli.sources import read_scope, redaction_of
+
+    _refuse_half_given(args)
+    scope = read_scope(args.paths, strict=args.strict)
+    baseline = read_scope([args.baseline], strict=args.strict) if args.no_new_cause else None
+    checked = scope.check(args.min_hit_rate, args.max_time_lost, baseline)
+    given = args.paths + ([args.baseline] if args.baseline else [])
+    _write(checked, scope, args.format, redaction_of(args, scope, given))
+    return 0 if checked.passed else NOT_MET
+
+
+def _refuse_half_given(args: argparse.Namespace) -> None:
+    if args.no_new_cause != (args.baseline is not None):
+        args.usage_error("--no-new-cause and --baseline FOLDER belong together")
+    if args.min_hit_rate is None and args.max_time_lost is None and not args.no_new_cause:
+        args.usage_error("give a bar: --min-hit-rate, --max-time-lost, or --no-new-cause --baseline FOLDER")
+
+
+def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None) -> None:
+    from cachescope.cli.output import write_json, write_lines, write_plain
+    from cachescope.report.check_forms import check_lines, check_object, github_lines, junit_text
+
+    if form == "json":
+        write_json(check_object(checked, scope), redaction)
+        return
+    if redaction is not None:
+        # Before anything is escaped: only what was read from logs can tell who and where.
+        checked = replace(checked, causes=redaction(checked.causes))
+    if form == "github":
+        write_plain(github_lines(checked))
+    elif form == "junit":
+        write_plain([junit_text(checked)])
+    else:
+        write_lines(check_lines(checked))
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share from 0 to 1, such as 0.9")
+    return share
+
+
+def _nanoseconds(text: str) -> int:
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time, such as 30s, 500ms, 2min, or plain seconds")
+    return round(float(match["number"]) * _UNITS_NS[match["unit"]])

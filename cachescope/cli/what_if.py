@@ -1,0 +1,77 @@
+"""Replay the lookups as if some fields were not in the keys: what would have hit, and how much compile time it saves.
+
+Without --without and --schema, the fields are ranked by what leaving them out would save. Fields may be patterns
+(inductor_config[aot_inductor.*]), parts of inputs (example_inputs[*].device) or context forms (inductor_configs).
+Everything goes by what-if keys, cachescope's own; what would really be safe to leave out, torch decides.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cachescope.keys.key_schema import KeySchema
+    from cachescope.scope import Scope
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_output_arguments
+
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help="a field, pattern or context form that does not count; may be repeated",
+    )
+    parser.add_argument(
+        "--schema", metavar="FILE.json", help='{"runtime_context": …, "compile_context": …, "without": […]}'
+    )
+    parser.add_argument("--sensitivity", action="store_true", help="rank the fields as well")
+    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    add_output_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, replay, and print the answer."""
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.report.layout import Line
+    from cachescope.report.what_if import sensitivity_lines, sensitivity_object, what_if_lines, what_if_object
+
+    schema = _schema(args)
+    scope = read_scope(args.paths, strict=args.strict)
+    redaction = redaction_of(args, scope, args.paths)
+    found = scope.what_if(schema)
+    ranking = scope.sensitivity() if args.sensitivity or not (args.without or args.schema) else None
+    if args.json:
+        printed = what_if_object(found)
+        write_json(printed if ranking is None else printed | sensitivity_object(ranking), redaction)
+        return 0
+    lines = what_if_lines(found)
+    if ranking is not None and _has_lookups(scope):
+        lines += [Line(), *sensitivity_lines(ranking)]
+    write_lines(lines, redaction)
+    return 0
+
+
+def _has_lookups(scope: Scope) -> bool:
+    return len(scope.lookups) > 0
+
+
+def _schema(args: argparse.Namespace) -> KeySchema:
+    from pathlib import Path
+
+    from cachescope.errors import SourceError
+    from cachescope.keys.key_schema import KeySchema, key_schema
+
+    schema: Any = None
+    if args.schema is not None:
+        try:
+            schema = KeySchema.from_json(Path(args.schema).read_bytes())
+        except OSError as error:
+            raise SourceError(args.schema, f"cannot be read: {error.strerror or error}") from error
+    return key_schema(schema, args.without)

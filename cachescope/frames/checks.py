@@ -1,0 +1,38 @@
+"""Frames of what is held against something: the bars of a check, and keys that stand for more than one thing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachescope.columns import FLAG, REAL, TEXT, TUPLE, WHOLE, Column, Frame
+
+CHECKS: Final = Frame(
+    "checks",
+    "one bar of a check",
+    (
+        Column("bar", TEXT, "min_hit_rate, max_time_lost or no_new_cause"),
+        Column("wanted", REAL, "at least this hit rate, at most this time, at most this many new causes"),
+        Column("found", REAL, "what was found", missing="nothing was recorded that tells"),
+        Column("unit", TEXT, "of wanted and found: share, ns or causes"),
+        Column("passed", FLAG, "whether the bar is met; what cannot be told does not meet it"),
+        Column("reason", TEXT, "one sentence"),
+        Column("causes", TUPLE, "what stands against it, ids into causes; empty where it is met"),
+    ),
+)
+
+FALSE_HITS: Final = Frame(
+    "false_hits",
+    "one key that seems to stand for more than one thing: a warning with its evidence, never a certainty",
+    (
+        Column("kind", TEXT, "different_code, different_graphs, different_devices, different_details, "
+               "different_versions, different_settings or missing_field"),
+        Column("cache", TEXT, "aotautograd or fxgraph"),
+        Column("cache_key", TEXT, "the key", missing="all keys of an older torch: they lack the field"),
+        Column("evidence", TEXT, "what was seen, in one sentence"),
+        Column("fields", TUPLE, "what differs, or what the key lacks: fields, columns of runs or contexts, settings"),
+        Column("entries", TUPLE, "the entries that differ, ids into entries"),
+        Column("lookups", TUPLE, "the lookups of the key, ids into lookups"),
+        Column("runs", TUPLE, "the runs that made them, ids into runs"),
+        Column("hits", WHOLE, "how many of these lookups hit: only a hit can be a false one"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,128 @@
+"""Frames of a replay under other keys: what would have hit, and which fields would help."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachescope.columns import FLAG, REAL, TEXT, TUPLE, WHOLE, Column, Frame
+from cachescope.frames.answers import HIT_RATES
+
+WHAT_IF: Final = Frame(
+    "what_if",
+    "one lookup, before and after",
+    (
+        Column("lookup", WHOLE, "an id into lookups"),
+        Column("run", WHOLE, "the process, an id into runs"),
+        Column("cache", TEXT, "aotautograd or fxgraph"),
+        Column("cache_key", TEXT, "torch's key", missing="bypassed before there was one"),
+        Column("what_if_key", TEXT, "cachescope's own key over the remaining hash details, never one of torch's",
+               missing="there is no key"),
+        Column("outcome", TEXT, "as recorded"),
+        Column("outcome_after", TEXT, "what it would have been", missing="cannot be known: no details, or guards"),
+        Column("changed_side", FLAG, "whether a miss would have hit", missing="cannot be known"),
+        Column("time_won_ns", WHOLE, "compile time that the hit would have spared", "ns",
+               "did not change sides, or not recorded (AOTAutograd: counted at its FX graphs)"),
+        Column("note", TEXT, "what else is to be said of it", missing="nothing"),
+    ),
+)  # fmt: skip
+
+WHAT_IF_RATES: Final = Frame(
+    "what_if_rates",
+    "all lookups, before or after",
+    (
+        Column("when", TEXT, "before (as recorded) or after"),
+        *HIT_RATES.columns,
+        Column("unknown", WHOLE, "lookups that missed and whose outcome cannot be known; counted as misses"),
+    ),
+)
+
+WHAT_IF_CAUSES: Final = Frame(
+    "what_if_causes",
+    "one cause of misses",
+    (
+        Column("cause", WHOLE, "an id into causes"),
+        Column("verdict", TEXT, "verdict of its root misses"),
+        Column("summary", TEXT, "what it is, in a few words"),
+        Column("misses", WHOLE, "misses that have this cause"),
+        Column("hits_after", WHOLE, "of them, those that would have hit"),
+        Column("unknown", WHOLE, "of them, those whose outcome cannot be known"),
+        Column("time_won_ns", WHOLE, "compile time spared", "ns", "none, or not recorded"),
+    ),
+)
+
+WHAT_IF_RUNS: Final = Frame(
+    "what_if_runs",
+    "one run",
+    (
+        Column("run", WHOLE, "an id into runs"),
+        Column("lookups", WHOLE, "its lookups"),
+        Column("hits", WHOLE, "lookups that hit"),
+        Column("hits_after", WHOLE, "lookups that would have hit"),
+        Column("unknown", WHOLE, "lookups whose outcome cannot be known"),
+        Column("hit_rate", REAL, "hits / lookups"),
+        Column("hit_rate_after", REAL, "hits_after / lookups; what cannot be known counts as missed"),
+        Column("time_won_ns", WHOLE, "compile time spared", "ns", "none, or not recorded"),
+    ),
+)
+
+WHAT_IF_DIFFERENCES: Final = Frame(
+    "what_if_differences",
+    "one recorded outcome that does not follow from what was stored",
+    (
+        Column("lookup", WHOLE, "an id into lookups"),
+        Column("run", WHOLE, "the process, an id into runs"),
+        Column("outcome", TEXT, "as recorded"),
+        Column("expected", TEXT, "what follows from the lookups and entries before it"),
+        Column(
+            "reason", TEXT, "why it came otherwise, as far as is known; every replay takes it as an event"
+        ),
+    ),
+)
+
+WHAT_IF_WARNINGS: Final = Frame(
+    "what_if_warnings",
+    "two entries that would share a key and hold different generated code, or other kernels compiled from it",
+    (
+        Column("what_if_key", TEXT, "the key they would share"),
+        Column("what", TEXT, "what differs: generated code or compiled kernels"),
+        Column("entry", WHOLE, "an id into entries"),
+        Column("other_entry", WHOLE, "an id into entries"),
+        Column("cache_key", TEXT, "torch's key of the one"),
+        Column("other_key", TEXT, "torch's key of the other"),
+        Column("code_key", TEXT, "generated code of the one"),
+        Column("other_code_key", TEXT, "generated code of the other"),
+    ),
+)
+
+SENSITIVITY: Final = Frame(
+    "sensitivity",
+    "one field, or one small set of fields",
+    (
+        Column("fields", TUPLE, "the fields that would not count"),
+        Column("misses_alone", WHOLE, "misses that hit when exactly these do not count"),
+        Column("time_alone_ns", WHOLE, "compile time of those misses", "ns", "not recorded"),
+        Column("misses_together", WHOLE, "of them, those that no smaller part of the set turns into hits"),
+        Column("needs_all", FLAG, "an interaction: no smaller part of the set turns any of them"),
+        Column("unknown", WHOLE, "misses whose outcome could then not be known"),
+        Column("example_lookup", WHOLE, "the costliest of those misses"),
+        Column("affects", TEXT, "what is known of the fields from torch's sources, the most telling of them: "
+               "graph, inputs, generated code, unknown or host; see cachescope.fields()"),
+        Column("same_code", WHOLE, "pairs of entries that differ only there and hold the same code"),
+        Column("different_code", WHOLE, "pairs of entries that differ only there and hold other code"),
+        Column("advice", TEXT, "whether they may be left out, as far as both tell"),
+    ),
+)  # fmt: skip
+
+EVIDENCE: Final = Frame(
+    "evidence",
+    "one set of fields in which entries of one graph differ, and in nothing else",
+    (
+        Column("fields", TUPLE, "the fields"),
+        Column("pairs", WHOLE, "pairs of FX entries that differ only there"),
+        Column("same_code", WHOLE, "of them, those with the same generated code, and no compiled kernel known to differ"),
+        Column("same_binaries", WHOLE, "of those, the ones whose compiled kernels are known to be equal"),
+        Column("different_code", WHOLE, "pairs with other generated code, or another compiled kernel"),
+        Column("entry", WHOLE, "an example, of different code if there is one"),
+        Column("other_entry", WHOLE, "the other entry of the example"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,28 @@
+"""Whether files that were compiled hold the same bytes: their hash, read only when it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import Final
+
+_MOST_BYTES: Final = 256 << 20
+_AT_A_TIME: Final = 1 << 20
+
+
+def content_hash(path: str) -> str | None:
+    """sha256 of a file; None where it is gone, no plain file, not readable, or bigger than 256 MB."""
+    try:
+        # Without waiting: the path may have become a pipe since it was listed.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
+                return None
+            made, left = hashlib.sha256(), _MOST_BYTES
+            while left > 0 and (part := file.read(min(_AT_A_TIME, left))):
+                made.update(part)
+                left -= len(part)
+    except OSError:
+        return None
+    return made.hexdigest()

@@ -1,0 +1,68 @@
+"""Whether a lock file is held, told without writing: torch's locks are ``filelock.FileLock``, which is ``flock``.
+
+`filelock` itself opens a lock for writing and makes it where it is gone; 3.16, which is enough for us, also
+truncates it, which sets its time. A cache is never written, so the same call is made here on a descriptor that can only read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from typing import Final
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.frames.directory import LOCKS
+from cachescope.terms import LOCK
+
+# A lock may be replaced meanwhile by a pipe, where opening would wait, or by a link.
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+def locks_frame(entries: pd.DataFrame) -> pd.DataFrame:
+    """The frame locks: every lock file of the frame entries is tried once."""
+    rows = records(entries[entries["cache"] == LOCK], ["entry", "path"])
+    return LOCKS.build({**row, "lock_held": is_lock_held(row["path"])} for row in rows)
+
+
+def is_lock_held(path: str) -> bool | None:
+    """Whether another process, or another descriptor of this one, holds a lock at this moment.
+
+    Parameters
+    ----------
+    path : str
+        A lock file.
+
+    Returns
+    -------
+    bool or None
+        None where it is gone, may not be opened, or the system does not tell.
+
+    Notes
+    -----
+    The lock asked for is a shared one: it is refused while a writer holds the file, and two readers do not see each
+    other. It is tried without waiting and given back at once. In between, a process that asks for the lock finds
+    it taken; ``filelock`` asks again within 50 ms.
+    """
+    if sys.platform == "win32":  # a lock there is a locked byte, which cannot be tried without writing
+        return None
+    import fcntl
+
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return None
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,197 @@
+"""A check of a scope against bars, as an object with text, HTML and a frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from cachescope.analysis.bars import (
+    Bar,
+    CauseName,
+    cause_name,
+    hit_rate_bar,
+    new_cause_bar,
+    time_lost_bar,
+    unchecked,
+)
+from cachescope.analysis.since_baseline import ChangedSince
+from cachescope.columns import records
+from cachescope.frames.checks import CHECKS
+from cachescope.report.facts import Row
+from cachescope.report.layout import laid_out
+from cachescope.report.text import duration, harmless, headline, plural
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_WIDTH = 100
+_CHANGES_NAMED = 4
+_TITLES = {"min_hit_rate": "hit rate", "max_time_lost": "compile time lost", "no_new_cause": "new causes"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """What a scope was held against.
+
+    Attributes
+    ----------
+    bars : tuple of Bar
+        One for each bar, in the order hit rate, time lost, new causes.
+    headline : str
+        Lookups, hits and misses in one line.
+    causes : dict
+        By the number of a cause that stands against a bar: what it is, in one line.
+    problems : int
+        Records that could not be read; what they held is not in the check.
+    is_cold : bool
+        Whether first lookups are among what stands against a bar.
+    """
+
+    bars: tuple[Bar, ...]
+    headline: str
+    causes: dict[int, str]
+    problems: int
+    is_cold: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether every bar is met."""
+        return all(bar.passed for bar in self.bars)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per bar; see ``describe("checks")``."""
+        return CHECKS.build(asdict(bar) for bar in self.bars)
+
+    def __repr__(self) -> str:
+        from cachescope.report.check_forms import check_lines
+
+        return "\n".join(text for text, _ in laid_out(check_lines(self), _WIDTH))
+
+    def _repr_html_(self) -> str:
+        from cachescope.report.check_forms import check_html
+
+        return check_html(self)
+
+
+def check(
+    scope: Scope, min_hit_rate: float | None, max_time_lost_ns: int | None, baseline: Scope | None
+) -> Check:
+    """Hold a scope against bars; see `Scope.check`."""
+    _refuse_no_bars(min_hit_rate, max_time_lost_ns, baseline)
+    facts = scope.facts
+    lines = {cause["cause"]: _cause_line(scope, cause) for cause in facts.causes}
+    wanted: list[tuple[str, float | None, str]] = [
+        ("min_hit_rate", min_hit_rate, "share"),
+        ("max_time_lost", max_time_lost_ns, "ns"),
+        ("no_new_cause", None if baseline is None else 0, "causes"),
+    ]
+    nothing = _why_nothing_was_checked(scope)
+    if nothing is not None:
+        bars = unchecked([(bar, value, unit) for bar, value, unit in wanted if value is not None], nothing)
+        return Check(tuple(bars), headline(scope), {}, len(facts.problems))
+    (rate,) = records(scope.hit_rates())
+    bars = []
+    if min_hit_rate is not None:
+        bars.append(hit_rate_bar(min_hit_rate, rate, facts.causes))
+    if max_time_lost_ns is not None:
+        bars.append(time_lost_bar(max_time_lost_ns, rate, facts.causes))
+    if baseline is not None:
+        known = {cause_name(cause) for cause in baseline.facts.causes}
+        changed = _new_changes(scope, baseline, known)
+        bars.append(new_cause_bar(facts.causes, known, (since.cause for since in changed)))
+        for since in changed:
+            lines[since.cause] += f"; against the baseline {_since_text(since)}"
+    against = {cause for bar in bars for cause in bar.causes}
+    shown = {cause: line for cause, line in lines.items() if cause in against}
+    is_cold = any(row["verdict"] == "first_lookup" and row["cause"] in against for row in facts.causes)
+    return Check(tuple(bars), headline(scope), shown, len(facts.problems), is_cold)
+
+
+def _refuse_no_bars(least: float | None, most: int | None, baseline: Scope | None) -> None:
+    if least is None and most is None and baseline is None:
+        raise ValueError("check() needs a bar: min_hit_rate, max_time_lost_ns or baseline")
+    if least is not None and not 0 <= least <= 1:
+        raise ValueError(f"min_hit_rate is a share from 0 to 1, not {least}")
+    if most is not None and (most < 0 or not math.isfinite(most)):
+        raise ValueError(f"max_time_lost_ns is a time, not {most}")
+
+
+def _why_nothing_was_checked(scope: Scope) -> str | None:
+    """Why no bar can be met: no lookup, or a process that compiled and looked nothing up."""
+    facts = scope.facts
+    if not facts.lookups:
+        return f"nothing to check: {headline(scope)}"
+    blind = [row["run"] for row in facts.runs.values() if row["looked_up"] is False]
+    if blind:
+        runs = f"run {', '.join(map(str, blind[:8]))}"
+        return (
+            f"{runs} compiled and looked nothing up: its caches were off (or its backend is not inductor), and "
+            "what that cost is not known"
+        )
+    return None
+
+
+def _new_changes(scope: Scope, baseline: Scope, known: Collection[CauseName]) -> list[ChangedSince]:
+    return [
+        since
+        for since in scope.changed_since(baseline)
+        if ("key_changed", tuple(sorted(since.fields)), "") not in known
+    ]
+
+
+def _since_text(since: ChangedSince) -> str:
+    return f"{_changes_text([f'{change.field} {change.summary}' for change in since.changes])} changed"
+
+
+def _changes_text(texts: Sequence[str]) -> str:
+    rest = len(texts) - _CHANGES_NAMED
+    return ", ".join(texts[:_CHANGES_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _cause_line(scope: Scope, cause: Row) -> str:
+    """One cause in one line: what changed from what to what, in how many misses and runs, and what it cost."""
+    roots = [miss["lookup"] for miss in scope.facts.misses_of(cause["cause"]) if miss["root"]]
+    changes = scope.changes(roots[0]) if roots else ()
+    what = cause["summary"]
+    if changes:
+        what = _changes_text([f"{change.field} {change.summary}" for change in changes])
+    counts = f"{plural(cause['misses'], 'miss', 'misses')} in {plural(len(cause['runs']), 'run')}"
+    lost = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])} lost"
+    return f"{what}: {counts}{lost}"
+
+
+def title_of(bar: Bar) -> str:
+    """``hit rate`` and the like."""
+    return _TITLES[bar.bar]
+
+
+def wanted_text(bar: Bar) -> str:
+    """What was wanted, in words."""
+    if bar.unit == "causes":
+        return "none"
+    if bar.unit == "share":
+        return f"at least {bar.wanted * 100:g} %"
+    return f"at most {duration(int(bar.wanted))}"
+
+
+def found_text(bar: Bar) -> str:
+    """What was found, in words."""
+    if bar.found is None:
+        return harmless(bar.reason)
+    return f"{_found_amount(bar, bar.found)} ({harmless(bar.reason)})"
+
+
+def _found_amount(bar: Bar, found: float) -> str:
+    if bar.unit == "causes":
+        return f"{found:g}"
+    if bar.unit == "share":
+        # Rounded down, so that what is below a bar does not look like it.
+        return f"{math.floor(found * 1000 + 1e-9) / 10:g} %"
+    text = duration(int(found))
+    too_close = not bar.passed and text == duration(int(bar.wanted))
+    return f"{found / 1e9:.9g} s" if too_close else text

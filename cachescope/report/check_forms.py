@@ -1,0 +1,151 @@
+"""A check as lines for the terminal, and in the forms that CI reads: GitHub's annotations, JUnit XML, JSON.
+
+Every form is made of plain texts by the same few functions, so that all of them say the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+from xml.etree import ElementTree
+
+from cachescope.analysis.bars import Bar
+from cachescope.report.as_json import frame_rows
+from cachescope.report.check import Check, found_text, title_of, wanted_text
+from cachescope.report.html import FAINT_STYLE, STYLE, safe
+from cachescope.report.layout import Line
+from cachescope.report.text import harmless, plural
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_CAUSES_SHOWN: Final = 20
+_COLD_START: Final = (
+    "First lookups count as misses, whichever run made them: give only the warm run where that one is meant."
+)
+# The characters of github.com/actions/toolkit, packages/core/src/command.ts, `escapeData` and `escapeProperty`.
+_DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
+# XML 1.0, production 2 (Char): what is not in it may not stand in a document, escaped or not.
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def verdict_line(check: Check) -> str:
+    """Passed or not, in one line."""
+    failed = sum(not bar.passed for bar in check.bars)
+    verdict = (
+        "passed" if check.passed else f"not passed: {failed} of {plural(len(check.bars), 'bar')} not met"
+    )
+    return f"check {verdict}; {harmless(check.headline)}"
+
+
+def bar_text(bar: Bar) -> str:
+    """One bar in one line."""
+    found = found_text(bar) if bar.found is None else f"found {found_text(bar)}"
+    return f"wanted {wanted_text(bar)}, {found}"
+
+
+def cause_lines(check: Check, bar: Bar) -> Iterator[str]:
+    """The causes that stand against a bar, the costliest first."""
+    for cause in bar.causes[:_CAUSES_SHOWN]:
+        yield harmless(check.causes[cause]).replace("\n", " ")
+    if len(bar.causes) > _CAUSES_SHOWN:
+        yield f"… and {plural(len(bar.causes) - _CAUSES_SHOWN, 'more cause')}"
+
+
+def problem_text(check: Check) -> str | None:
+    """What the check could not see."""
+    if not check.problems:
+        return None
+    records = plural(check.problems, "record")
+    return f"{records} could not be read, and what they held was not checked: cachescope explain shows them"
+
+
+def check_lines(check: Check) -> list[Line]:
+    """The check for the terminal: the verdict, one line per bar, and under what is not met its causes."""
+    lines = [Line(verdict_line(check), style="bold"), Line()]
+    for bar in check.bars:
+        mark = "met    " if bar.passed else "not met"
+        lines.append(
+            Line(f"{mark}  {title_of(bar)}: {bar_text(bar)}", style="green" if bar.passed else "red")
+        )
+        lines += [Line(text, 9) for text in cause_lines(check, bar)]
+    if check.is_cold:
+        lines += [Line(), Line(_COLD_START, style="dim")]
+    if (problems := problem_text(check)) is not None:
+        lines += [Line(), Line(problems, style="dim")]
+    return lines
+
+
+def github_lines(check: Check) -> list[str]:
+    """The check as workflow commands: an error for each bar that is not met, with its causes below it."""
+    lines = [verdict_line(check)]
+    for bar in check.bars:
+        if bar.passed:
+            lines.append(f"met: {title_of(bar)}: {bar_text(bar)}")
+            continue
+        text = "\n".join([bar_text(bar), *cause_lines(check, bar), *([_COLD_START] if check.is_cold else [])])
+        lines.append(_command("error", f"cachescope: {title_of(bar)}", text))
+    if (problems := problem_text(check)) is not None:
+        lines.append(_command("warning", "cachescope: problems", problems))
+    return lines
+
+
+def _command(name: str, title: str, text: str) -> str:
+    return f"::{name} title={_escaped(title, _PROPERTY)}::{_escaped(text, _DATA)}"
+
+
+def _escaped(text: str, characters: dict[str, str]) -> str:
+    return "".join(characters.get(character, character) for character in text)
+
+
+def junit_text(check: Check) -> str:
+    """The check as JUnit XML: one test case per bar, in ASCII, so that no encoding can spoil it."""
+    failed = sum(not bar.passed for bar in check.bars)
+    counts = {"tests": str(len(check.bars)), "failures": str(failed), "errors": "0", "time": "0"}
+    root = ElementTree.Element("testsuites", {"name": "cachescope", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "cachescope check", **counts, "skipped": "0"})
+    for bar in check.bars:
+        names = {"classname": "cachescope.check", "name": bar.bar, "time": "0"}
+        case = ElementTree.SubElement(suite, "testcase", names)
+        if not bar.passed:
+            about = {"message": _in_xml(bar_text(bar)), "type": "bar"}
+            failure = ElementTree.SubElement(case, "failure", about)
+            failure.text = _in_xml("\n".join([bar_text(bar), *cause_lines(check, bar)]))
+    said = [verdict_line(check), *([_COLD_START] if check.is_cold else []), problem_text(check) or ""]
+    ElementTree.SubElement(suite, "system-out").text = _in_xml("\n".join(filter(None, said)))
+    ElementTree.indent(root)
+    document: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return document.decode("ascii")
+
+
+def _in_xml(text: str) -> str:
+    return _NOT_XML.sub("", text)
+
+
+def check_object(check: Check, scope: Scope) -> dict[str, Any]:
+    """The check for ``--json``."""
+    from cachescope import __version__
+
+    causes = [row for row in frame_rows(scope.causes) if row["cause"] in check.causes]
+    return {
+        "cachescope": __version__,
+        "passed": check.passed,
+        "hit_rates": frame_rows(scope.hit_rates())[0] if len(scope.lookups) else None,
+        "bars": frame_rows(check.frame),
+        "causes": [{**row, "text": check.causes[row["cause"]]} for row in causes],
+        "problems": frame_rows(scope.problems),
+    }
+
+
+def check_html(check: Check) -> str:
+    """The HTML repr of a check."""
+    parts = [f"<p><b>{safe(verdict_line(check))}</b></p>"]
+    for bar in check.bars:
+        mark = "met" if bar.passed else "<b>not met</b>"
+        causes = "".join(f"<li>{safe(text)}</li>" for text in cause_lines(check, bar))
+        parts.append(f"<div>{mark}: {safe(title_of(bar))}: {safe(bar_text(bar))}</div><ul>{causes}</ul>")
+    notes = [*([_COLD_START] if check.is_cold else []), problem_text(check) or ""]
+    parts += [f"<p style='{FAINT_STYLE}'>{safe(note)}</p>" for note in notes if note]
+    return f"<div style='{STYLE}'>{''.join(parts)}</div>"

@@ -1,0 +1,189 @@
+"""One entry as lines, as HTML and as JSON; what was read from files is escaped in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from cachescope.columns import records
+from cachescope.readers.source_code import SourceCode
+from cachescope.report.as_json import frame_rows
+from cachescope.report.entry_sections import BESIDE_NAMES
+from cachescope.report.facts import Row
+from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
+from cachescope.report.layout import Line
+from cachescope.report.one_entry import OneEntry
+from cachescope.report.terminal import change_lines
+from cachescope.report.text import duration, file_size, file_time, harmless, plural
+
+_LABEL: Final = 12
+_SHOWN: Final = 8
+_VERDICTS: Final = {
+    "key_changed": "the graph had been stored under another key",
+    "guard_failed": "the key had been stored, under other guards",
+    "entry_unavailable": "the key had been stored with equal guards: raced for, or made again",
+}
+
+
+def one_entry_lines(one: OneEntry) -> list[Line]:
+    """Everything but the source."""
+    row = one.row
+    name = f" of {row['name']}" if row["name"] else ""
+    title = f"{row['cache']} {row['cache_key'] or '(no key)'}{name}"
+    lines = [Line(harmless(title), style="bold")]
+    lines += [
+        Line(f"{label:<{_LABEL}}{harmless(text)}", hang=_LABEL, whole=label == "file")
+        for label, text in _facts(one)
+    ]
+    for title, body in (
+        (_candidates_title(one), _candidate_lines(one)),
+        ("other files under the key", _file_lines(one)),
+        ("linked", _link_lines(one)),
+        ("made by a miss", _past_lines(one)),
+        (plural(len(one.kernels), "kernel"), _kernel_lines(one)),
+    ):
+        if listed := list(body):
+            lines += [Line(), Line(title, style="bold"), *listed]
+    return lines
+
+
+def _facts(one: OneEntry) -> Iterator[tuple[str, str]]:
+    row = one.row
+    yield "file", row["path"]
+    written = "" if row["modified_time"] is None else f", written {file_time(row['modified_time'])} UTC"
+    yield "size", f"{file_size(row['size_bytes'] or 0)}{written}"
+    yield "status", row["status"] + (f": {row['damage']}" if row["damage"] else "")
+    if row["time_taken_ns"] is not None:
+        yield "compile", duration(row["time_taken_ns"])
+    if row["device_types"]:
+        yield "devices", ", ".join(row["device_types"])
+    if row["code_key"] is not None:
+        yield "code key", row["code_key"]
+    if row["cudagraphs_skipped"]:
+        yield "CUDA graphs", f"not used: {row['cudagraphs_skipped']}"
+    if row["detail"]:
+        yield "says", row["detail"]
+    for orphan in records(one.orphans):
+        yield "left alone", orphan["reason"]
+    for gone in records(one.removable):
+        yield "can go", gone["reason"]
+    for group in records(one.duplicates):
+        yield "duplicates", f"{plural(group['copies'], 'file')} ({group['known_by']})"
+
+
+def _candidates_title(one: OneEntry) -> str:
+    damaged = sum(file["status"] == "damaged" and file["cache"] == one.row["cache"] for file in _files(one))
+    beside = f", and {damaged} damaged" if damaged else ""
+    return f"{plural(len(one.guards), 'candidate')} under the key{beside}"
+
+
+def _candidate_lines(one: OneEntry) -> Iterator[Line]:
+    for row in records(one.guards):
+        time = "-" if row["modified_time"] is None else file_time(row["modified_time"])
+        mine = "this one" if row["entry"] == one.row["entry"] else f"entry {row['entry']}"
+        guards = row["guards_expr"] or "no guards: it fits always"
+        yield Line(harmless(f"{mine}, {time}: {guards}"), 3, hang=2)
+        if row["beside"]:
+            yield Line("; ".join(BESIDE_NAMES[mark] for mark in row["beside"]), 5, "dim")
+
+
+def _file_lines(one: OneEntry) -> Iterator[Line]:
+    files = _files(one)[1:]
+    for file in files[:_SHOWN]:
+        status = "" if file["status"] == "ok" else f"   {file['status']}"
+        yield Line(
+            harmless(f"{file_size(file['size_bytes'] or 0):>9}  {file['path']}{status}"), 3, whole=True
+        )
+    if len(files) > _SHOWN:
+        yield Line(f"and {len(files) - _SHOWN} more", 3)
+
+
+def _files(one: OneEntry) -> list[Row]:
+    return records(one.frame)
+
+
+def _link_lines(one: OneEntry) -> Iterator[Line]:
+    mine = set(one.frame["entry"])
+    texts: dict[str, None] = {}
+    for link in records(one.links):
+        if link["parent"] not in mine:
+            texts[f"used by {one.names[link['parent']]}"] = None
+        elif link["child"] is None:
+            texts[f"uses {link['child_kind']} {link['child_key']}, which is gone"] = None
+        else:
+            texts[f"uses {one.names[link['child']]}: {link['known_by']}"] = None
+    for text in list(texts)[:_SHOWN]:
+        yield Line(harmless(text), 3, hang=2)
+    if len(texts) > _SHOWN:
+        yield Line(f"and {len(texts) - _SHOWN} more: --json lists all", 3)
+
+
+def _past_lines(one: OneEntry) -> Iterator[Line]:
+    for miss in records(one.past_misses):
+        if miss["entry"] == one.row["entry"]:
+            yield Line(
+                harmless(f"{_VERDICTS[miss['verdict']]}: {one.names[miss['baseline_entry']]}"), 3, hang=2
+            )
+            yield from change_lines(one.changes, 5)
+            if miss["changed"] and miss["same_code"]:
+                yield Line("The generated source is the same.", 5)
+    later = [m for m in records(one.past_misses) if m["entry"] != one.row["entry"]]
+    for miss in later[:_SHOWN]:
+        fields = f" ({', '.join(miss['changed'][:4])})" if miss["changed"] else ""
+        yield Line(harmless(f"a later miss made {one.names[miss['entry']]} beside it{fields}"), 3, hang=2)
+
+
+def _kernel_lines(one: OneEntry) -> Iterator[Line]:
+    rows = records(one.kernels)
+    for row in rows[:_SHOWN]:
+        ops = f": {', '.join(row['aten_ops'])}" if row["aten_ops"] else ""
+        yield Line(harmless(f"{row['kernel']} ({row['kind']}){ops}"), 3, hang=2)
+    if len(rows) > _SHOWN:
+        yield Line(f"and {len(rows) - _SHOWN} more: --json lists all", 3)
+
+
+def source_title(source: SourceCode) -> list[Line]:
+    """What stands above the source, or why there is none."""
+    if source.text is None:
+        return [Line(), Line(f"no source: {harmless(source.why_not or '')}", style="dim")]
+    return [Line(), Line(f"source ({plural(len(source.text.splitlines()), 'line')})", style="bold")]
+
+
+def one_entry_html(one: OneEntry) -> str:
+    """The HTML repr: the same lines, and the source folded away."""
+    parts = []
+    for line in one_entry_lines(one):
+        text = f"<b>{safe(line.text)}</b>" if line.style == "bold" else safe(line.text)
+        faint = f"; {FAINT_STYLE}" if line.style == "dim" else ""
+        place = f"margin-left: {line.indent / 2}em; white-space: pre-wrap"
+        parts.append(f"<div style='{place}{faint}'>{text or '&nbsp;'}</div>")
+    source = one.source
+    if source.text is None:
+        parts.append(f"<p style='{FAINT_STYLE}'>no source: {safe(source.why_not)}</p>")
+    else:
+        body = safe(source.text)
+        parts.append(f"<details><summary>source</summary><pre style='{CODE_STYLE}'>{body}</pre></details>")
+    return f"<div style='{STYLE}'>{''.join(parts)}</div>"
+
+
+def one_entry_object(one: OneEntry) -> dict[str, Any]:
+    """What ``cachescope entries KEY --json`` prints."""
+    from cachescope import __version__
+
+    source = one.source
+    return {
+        "cachescope": __version__,
+        "entry": one.row["entry"],
+        "entries": frame_rows(one.frame),
+        "guards": frame_rows(one.guards),
+        "links": frame_rows(one.links),
+        "kernels": frame_rows(one.kernels),
+        "past_misses": frame_rows(one.past_misses),
+        "duplicates": frame_rows(one.duplicates),
+        "orphans": frame_rows(one.orphans),
+        "removable": frame_rows(one.removable),
+        "source_code": source.text,
+        "source_language": source.language if source.text is not None else None,
+        "source_missing": source.why_not,
+        "problems": frame_rows(one.problems),
+    }

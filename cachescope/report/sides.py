@@ -1,0 +1,85 @@
+"""What a user compares: a path, a key, a lookup or a run, and what of a scope belongs to it."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from cachescope.analysis.history import LookupRow
+from cachescope.errors import NotFoundError
+from cachescope.report.difference import side_of_runs
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a comparison.
+
+    `keys` are its distinct keys, `runs` and `snapshots` numbers of runs and of captured contexts, `entries` the
+    rows of the frame entries that lie in it.
+    """
+
+    name: str
+    keys: list[LookupRow]
+    runs: list[int]
+    snapshots: list[int]
+    entries: pd.DataFrame
+
+
+def side_below(scope: Scope, path: str) -> Side:
+    """What was read from a path, or from what a pattern matches."""
+    given = [path] if os.path.lexists(path) else glob.glob(path, recursive=True)
+    folders = tuple(os.path.join(name, "") for name in given)
+
+    def is_below(source: str) -> bool:
+        return source in given or source.startswith(folders)
+
+    runs = [
+        int(run)
+        for run, sources in zip(scope.runs["run"], scope.runs["sources"], strict=True)
+        if any(map(is_below, sources))
+    ]
+    contexts = scope.contexts[scope.contexts["run"].isna()]
+    snapshots = contexts.loc[contexts["source"].map(is_below).astype(bool), "context"].tolist()
+    entries = scope.entries[scope.entries["path"].map(is_below).astype(bool)]
+    return Side(path, side_of_runs(scope, runs, folders), runs, snapshots, entries)
+
+
+def side_named(scope: Scope, name: str) -> Side:
+    """A key, a lookup by its number, or ``run:N``.
+
+    Raises
+    ------
+    NotFoundError
+        If nothing is called so, or several keys begin so.
+    """
+    none = scope.entries.iloc[:0]
+    kind, _, number = name.partition(":")
+    if kind == "run" and number.isdecimal():
+        if int(number) not in scope.facts.runs:
+            raise NotFoundError(f"no run {number}; there are runs 0 to {len(scope.runs) - 1}")
+        return Side(name, side_of_runs(scope, [int(number)], []), [int(number)], [], none)
+    everything = side_of_runs(scope, scope.runs["run"].tolist(), [""])
+    return Side(name, [_one_key(scope, everything, name)], [], [], none)
+
+
+def _one_key(scope: Scope, everything: Iterable[LookupRow], name: str) -> LookupRow:
+    if name.isdecimal():
+        lookup = scope.facts.lookups.get(int(name))
+        if lookup is None:
+            raise NotFoundError(f"no lookup {name}; there are {len(scope.lookups)}")
+        found = [row for row in everything if row.cache_key == lookup["cache_key"]]
+    else:
+        found = [row for row in everything if name and (row.cache_key or "").startswith(name)]
+    if not found:
+        raise NotFoundError(f"no key {name!r} in what was read; A and B are paths only without further PATHs")
+    if len(found) > 1:
+        raise NotFoundError(f"{name!r} begins {len(found)} keys; give more of it")
+    return found[0]

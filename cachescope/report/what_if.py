@@ -1,0 +1,318 @@
+"""What would have hit under other keys, as an object with text, HTML and frames; and the ranking of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from cachescope.analysis.evidence import SafetyOfFields
+from cachescope.analysis.fields import is_input
+from cachescope.analysis.what_if.cells import Outcomes
+from cachescope.analysis.what_if.frames import (
+    Ground,
+    causes_frame,
+    differences_frame,
+    lookups_frame,
+    rates_frame,
+    runs_frame,
+    warnings_frame,
+)
+from cachescope.analysis.what_if.keys import Lanes
+from cachescope.columns import records
+from cachescope.keys.key_fields import Removed
+from cachescope.keys.key_schema import KeySchema
+from cachescope.report.as_json import frame_rows
+from cachescope.report.html import STYLE, safe
+from cachescope.report.layout import Line
+from cachescope.report.text import (
+    SHORT_KEY,
+    duration,
+    harmless,
+    headline,
+    in_compile,
+    lookup_name,
+    plural,
+    run_name,
+)
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_SHOWN: Final = 6
+_WHAT_KEYS_ARE: Final = (
+    "By what-if keys: cachescope's own, over the hash details that remain. torch makes its keys otherwise."
+)
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a replay under other keys says.
+
+    Attributes
+    ----------
+    schema : KeySchema
+        What counted.
+    frame, rates, by_cause, by_run, differences, warnings : DataFrame
+        See ``describe("what_if")``, ``what_if_rates``, ``what_if_causes``, ``what_if_runs``,
+        ``what_if_differences`` and ``what_if_warnings``.
+    """
+
+    schema: KeySchema
+    scope: Scope = field(repr=False)
+    removed: Removed = field(repr=False)
+    _ground: Ground = field(repr=False, compare=False)
+    _lanes: Lanes = field(repr=False, compare=False)
+    _after: Outcomes = field(repr=False, compare=False)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per lookup, before and after."""
+        return self._frame.copy(deep=False)
+
+    @property
+    def rates(self) -> pd.DataFrame:
+        """Hit rates as recorded, and as they would have been."""
+        return self._rates.copy(deep=False)
+
+    @cached_property
+    def by_cause(self) -> pd.DataFrame:
+        """Per cause, how many of its misses would have hit."""
+        causes = self.scope.facts.causes
+        cause_of = {lookup: miss["cause"] for lookup, miss in self.scope.facts.misses.items()}
+        return causes_frame(self._ground, self._after, causes, cause_of)
+
+    @cached_property
+    def by_run(self) -> pd.DataFrame:
+        """Per run, how many lookups would have hit."""
+        return runs_frame(self._ground, self._after)
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """Recorded outcomes that do not follow from what was stored: something happened from outside."""
+        replay = self._ground.replay
+        if not replay.recorded.differences:
+            return differences_frame(replay, {})
+        reasons = {lookup: miss["reason"] for lookup, miss in self.scope.facts.misses.items()}
+        return differences_frame(replay, reasons)
+
+    @property
+    def has_unknown_directories(self) -> bool:
+        """Whether some run does not say which cache directory it had."""
+        return not self._ground.replay.recorded.directories.are_all_known
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The fields that have more than one value in what was recorded."""
+        return tuple(self._ground.replay.table.varying)
+
+    @property
+    def has_generated_code(self) -> bool:
+        """Whether entries were read, so that generated code could be compared."""
+        return any(entry.code_key is not None for entry in self._ground.entries)
+
+    @cached_property
+    def warnings(self) -> pd.DataFrame:
+        """Pairs of entries that would share a key and hold different code, generated or compiled."""
+        scope = self.scope
+        return warnings_frame(self._ground, self._lanes, scope.generated_code, scope.past_misses)
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        return lookups_frame(self._ground, self.scope.lookups, self._after, self._lanes)
+
+    @cached_property
+    def _rates(self) -> pd.DataFrame:
+        return rates_frame(self._ground, self._after)
+
+    def __repr__(self) -> str:
+        return "\n".join(" " * line.indent + line.text for line in what_if_lines(self))
+
+    def _repr_html_(self) -> str:
+        lines = "".join(_line_html(line) for line in what_if_lines(self))
+        return f"<div style='{STYLE}'>{lines}</div>"
+
+
+def what_if(scope: Scope, ground: Ground, schema: KeySchema) -> WhatIf:
+    """Replay the lookups of a scope under a schema."""
+    table = ground.replay.table
+    removed = schema.removed(table.fields, table.is_tensor)
+    lanes = table.lanes(removed)
+    return WhatIf(schema, scope, removed, ground, lanes, ground.replay.outcomes(removed, lanes))
+
+
+def _line_html(line: Line) -> str:
+    text = f"<b>{safe(line.text)}</b>" if "bold" in line.style else safe(line.text)
+    return f"<div style='margin-left: {line.indent / 2}em'>{text}</div>"
+
+
+def what_if_lines(found: WhatIf) -> list[Line]:
+    """What is to be warned of, the answer, and where it comes from."""
+    if not found.scope.facts.lookups:
+        return [Line("no lookups were read, so none can be replayed", style="bold")]
+    return [
+        *_warning_lines(found),
+        *_answer_lines(found),
+        *_safety_lines(found),
+        *_cause_lines(found),
+        *_run_lines(found),
+        *_caveats(found),
+    ]
+
+
+def _answer_lines(found: WhatIf) -> Iterator[Line]:
+    if not found.removed:
+        yield Line(headline(found.scope), style="bold")
+        yield Line("every recorded field counts, so nothing changes", style="dim")
+        return
+    yield Line(_headline(found), style="bold")
+    yield Line(f"{harmless(str(found.schema))}. {_WHAT_KEYS_ARE}", style="dim")
+
+
+def _safety_lines(found: WhatIf) -> Iterator[Line]:
+    """What is known about leaving out each field that was left out and that varies."""
+    spoken = SafetyOfFields(found.scope.evidence)
+    left_out = found.removed.fields
+    for name in [name for name in found.varying if name in left_out][:_SHOWN]:
+        yield Line(harmless(f"{name}: {spoken.on([name]).advice}"), 2)
+
+
+def _headline(found: WhatIf) -> str:
+    before, after = records(found.rates)
+    text = f"{before['hits']} -> {after['hits']} of {plural(before['lookups'], 'lookup')} hit"
+    shares = [f"{_percent(before['hit_rate'])} -> {_percent(after['hit_rate'])} by count"]
+    if before["time_hit_rate"] is not None:
+        shares.append(
+            f"{_percent(before['time_hit_rate'])} -> {_percent(after['time_hit_rate'])} by compile time"
+        )
+    won = (after["time_saved_ns"] or 0) - (before["time_saved_ns"] or 0)
+    return f"{text} ({', '.join(shares)}; {duration(won)} saved)"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"
+
+
+def _warning_lines(found: WhatIf) -> Iterator[Line]:
+    pairs = records(found.warnings)
+    if not pairs:
+        return
+    what = " or ".join(sorted({pair["what"] for pair in pairs}, reverse=True))
+    text = f"{plural(len(pairs), 'pair')} of keys would become one and hold different {what}"
+    yield Line(f"Not safe: {text}. A hit would run code that was made for something else.", style="bold red")
+    for pair in pairs[:3]:
+        keys = f"{pair['cache_key'][:SHORT_KEY]}… and {pair['other_key'][:SHORT_KEY]}…"
+        codes = f"{pair['code_key'][:SHORT_KEY]}…, {pair['other_code_key'][:SHORT_KEY]}…"
+        yield Line(harmless(f"fxgraph {keys}: code {codes}"), 2)
+    if len(pairs) > 3:
+        yield Line(f"… and {len(pairs) - 3} more: .warnings lists all", 2, "dim")
+
+
+def _cause_lines(found: WhatIf) -> Iterator[Line]:
+    causes = [row for row in records(found.by_cause) if row["hits_after"] or row["unknown"]]
+    for row in causes[:_SHOWN]:
+        text = f"{harmless(row['summary'])}  [{row['verdict']}]"
+        yield Line(f"{text}: {_turned(row, row['misses'])}", 2)
+    if len(causes) > _SHOWN:
+        yield Line(f"… and {plural(len(causes) - _SHOWN, 'more cause')}: .by_cause lists all", 2, "dim")
+
+
+def _run_lines(found: WhatIf) -> Iterator[Line]:
+    runs = [row for row in records(found.by_run) if row["hits_after"] > row["hits"]]
+    for row in runs[:_SHOWN]:
+        name = run_name(found.scope.facts.runs[row["run"]])
+        time = "" if row["time_won_ns"] is None else f", {duration(row['time_won_ns'])} saved"
+        yield Line(
+            f"{name}: {row['hits']} -> {row['hits_after']} of {plural(row['lookups'], 'lookup')}{time}", 2
+        )
+    if len(runs) > _SHOWN:
+        yield Line(f"… and {plural(len(runs) - _SHOWN, 'more run')}: .by_run lists all", 2, "dim")
+
+
+def _turned(row: dict[str, Any], misses: int) -> str:
+    parts = [f"{row['hits_after']} of {plural(misses, 'miss', 'misses')} would hit"]
+    if row["time_won_ns"] is not None:
+        parts.append(f"{duration(row['time_won_ns'])} saved")
+    if row["unknown"]:
+        parts.append(f"{row['unknown']} cannot be known")
+    return ", ".join(parts)
+
+
+def _caveats(found: WhatIf) -> Iterator[Line]:
+    unknown = records(found.rates)[1]["unknown"]
+    if unknown:
+        yield Line(
+            f"{plural(unknown, 'lookup')} cannot be known (no details of the key, or guards that no log tells); "
+            "counted as missed",
+            style="dim",
+        )
+    if found.removed.parts:
+        yield Line("parts of a field were told apart by their printed texts, not by hashes", style="dim")
+    for row in records(found.differences)[:_SHOWN]:
+        lookup = found.scope.facts.lookups[row["lookup"]]
+        name = f"{run_name(found.scope.facts.runs[row['run']])}{in_compile(lookup)}: {lookup_name(lookup)}"
+        reason = harmless(row["reason"])
+        yield Line(f"not replayed but taken as it came: {name}, {row['outcome']}: {reason}", style="dim")
+    if found.has_unknown_directories:
+        yield Line(
+            "not every run says which cache directory it had: those are taken to share one", style="dim"
+        )
+    if found.removed and not found.has_generated_code:
+        yield Line("generated code was not compared: no cache directory was read", style="dim")
+
+
+def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
+    """What would help, the most compile time first; what is compiled comes after what is set."""
+    rows = records(ranking)
+    lines = [Line("What would have hit if these fields were not in the key", style="bold")]
+    lines.append(Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim"))
+    if not rows:
+        lines.append(Line("no field, and no small set of fields, keeps anything from hitting"))
+    rows.sort(key=lambda row: any(is_input(name) or name == "gm" for name in row["fields"]))
+    for row in rows[:most]:
+        right = f"{plural(row['misses_alone'], 'miss', 'misses'):>8}  {duration(row['time_alone_ns']):>6}"
+        names = ", ".join(row["fields"][:8]) + (
+            f" and {len(row['fields']) - 8} more" if len(row["fields"]) > 8 else ""
+        )
+        lines.append(Line(harmless(names), 2, right=right, hang=2))
+        if note := _note(row):
+            lines.append(Line(note, 4, "dim"))
+    if len(rows) > most:
+        lines.append(Line(f"… and {len(rows) - most} more: --json lists all", 2, "dim"))
+    return lines
+
+
+def _note(row: dict[str, Any]) -> str:
+    notes = []
+    if row["needs_all"]:
+        notes.append(f"only all {len(row['fields'])} together")
+    elif len(row["fields"]) > 1:
+        notes.append(f"{row['misses_together']} of them only with all {len(row['fields'])}")
+    notes.append(row["advice"])
+    if row["unknown"]:
+        notes.append(f"{row['unknown']} more cannot be known")
+    return "; ".join(notes)
+
+
+def what_if_object(found: WhatIf) -> dict[str, Any]:
+    """What ``cachescope what-if --json`` prints."""
+    from cachescope import __version__
+
+    return {
+        "cachescope": __version__,
+        "schema": found.schema.to_dict(),
+        "what_if": frame_rows(found.frame),
+        "what_if_rates": frame_rows(found.rates),
+        "what_if_causes": frame_rows(found.by_cause),
+        "what_if_runs": frame_rows(found.by_run),
+        "what_if_differences": frame_rows(found.differences),
+        "what_if_warnings": frame_rows(found.warnings),
+    }
+
+
+def sensitivity_object(ranking: pd.DataFrame) -> dict[str, Any]:
+    """What ``--sensitivity`` adds to it."""
+    return {"sensitivity": frame_rows(ranking)}

@@ -1,0 +1,216 @@
+"""The frames of a Scope, each made when it is first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from cachescope.frames.answers import CAUSES
+
+if TYPE_CHECKING:
+    from cachescope.analysis.baselines import Choice
+    from cachescope.analysis.generated_code import GeneratedCode
+    from cachescope.analysis.misses import Miss
+    from cachescope.analysis.what_if.frames import Ground
+    from cachescope.readers.assemble import Tables
+
+
+class ScopeFrames:
+    """What was read, as frames. Nothing in it changes; its frames are copies that are cheap to take.
+
+    Attributes
+    ----------
+    tables : Tables
+        The frames that come straight from the sources, and the store of hash details with its codes.
+    """
+
+    def __init__(self, tables: Tables, baseline: str | int = "auto") -> None:
+        self.tables = tables
+        self._baseline = baseline
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row per process."""
+        return self.tables.runs.copy(deep=False)
+
+    @property
+    def lookups(self) -> pd.DataFrame:
+        """One row per lookup."""
+        return self._lookups.copy(deep=False)
+
+    @property
+    def entries(self) -> pd.DataFrame:
+        """One row per entry of the cache directories that were read."""
+        return self.tables.entries.copy(deep=False)
+
+    @property
+    def contexts(self) -> pd.DataFrame:
+        """One row per isolation context: the snapshots, then each run, as far as its hash details tell."""
+        return self._contexts.copy(deep=False)
+
+    @property
+    def guards(self) -> pd.DataFrame:
+        """One row per candidate: the sound entries under each key, with the guards that must hold."""
+        from cachescope.analysis.candidates import guards_frame
+
+        return guards_frame(self.tables.entries)
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """One row per kernel of the FX entries, with the source nodes and ATen operators it stands for."""
+        return self.tables.kernels.copy(deep=False)
+
+    @property
+    def autotune(self) -> pd.DataFrame:
+        """One row per choice that max-autotune measured."""
+        return self.tables.autotune.copy(deep=False)
+
+    @property
+    def links(self) -> pd.DataFrame:
+        """One row per reference between files of a cache directory."""
+        return self._links_frame.copy(deep=False)
+
+    @property
+    def orphans(self) -> pd.DataFrame:
+        """One row per file whose other side is gone, or that nothing refers to."""
+        return self._orphans_frame.copy(deep=False)
+
+    @property
+    def duplicates(self) -> pd.DataFrame:
+        """One row per group of files of which one would do; told by names, sizes and guards, no file is read."""
+        from cachescope.analysis.duplicates import duplicates_frame
+
+        return duplicates_frame(self.tables.entries)
+
+    @property
+    def removable(self) -> pd.DataFrame:
+        """One row per file that can go without a later process noticing; cachescope itself removes nothing."""
+        from cachescope.analysis.links.removable import removable_frame
+
+        return removable_frame(self.tables.entries, self._orphans_frame)
+
+    @property
+    def past_misses(self) -> pd.DataFrame:
+        """One row per FX entry whose graph had been stored before: misses read from a directory without a log."""
+        return self._past_misses_frame.copy(deep=False)
+
+    @property
+    def evidence(self) -> pd.DataFrame:
+        """One row per set of fields in which entries of one graph differ, and whether their code does as well."""
+        from cachescope.analysis.evidence import evidence_frame
+
+        return evidence_frame(self._past_misses_frame)
+
+    @property
+    def false_hits(self) -> pd.DataFrame:
+        """One row per key that seems to stand for more than one thing: warnings with their evidence."""
+        return self._false_hits_frame.copy(deep=False)
+
+    @property
+    def devices(self) -> pd.DataFrame:
+        """One row per device that an entry names."""
+        from cachescope.devices.seen import devices_frame
+
+        return devices_frame(self.tables.entries)
+
+    @property
+    def problems(self) -> pd.DataFrame:
+        """One row per thing that could not be read."""
+        return self.tables.problems.copy(deep=False)
+
+    @property
+    def misses(self) -> pd.DataFrame:
+        """One row per lookup that did not hit, with its verdict."""
+        return self._misses_frame.copy(deep=False)
+
+    @property
+    def causes(self) -> pd.DataFrame:
+        """One row per distinct reason, the costliest first."""
+        return self._causes_frame.copy(deep=False)
+
+    # What the frames are made from.
+
+    @cached_property
+    def _lookups(self) -> pd.DataFrame:
+        from cachescope.analysis.judgement import settled_lookups
+
+        return settled_lookups(self.tables.lookups, self.tables.entries, self.tables.hash_details)
+
+    @cached_property
+    def _contexts(self) -> pd.DataFrame:
+        from cachescope.analysis.contexts.of_runs import all_contexts
+
+        tables = self.tables
+        return all_contexts(tables.contexts, tables.runs, self._lookups, tables.hash_details)
+
+    @cached_property
+    def _judged(self) -> tuple[list[Miss], list[dict[str, object]]]:
+        from cachescope.analysis.judgement import judged
+
+        tables = self.tables
+        return judged(self._lookups, tables.entries, tables.runs, tables.hash_details, self._choice())
+
+    @cached_property
+    def _misses_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.judgement import misses_frame
+
+        return misses_frame(self._judged[0])
+
+    @cached_property
+    def _causes_frame(self) -> pd.DataFrame:
+        return CAUSES.build(self._judged[1])
+
+    @cached_property
+    def _links_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.links.frame import links_frame
+
+        tables = self.tables
+        return links_frame(tables.entries, tables.autotune, tables.contexts, tables.hash_details)
+
+    @cached_property
+    def _orphans_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.links.orphans import orphans_frame
+
+        return orphans_frame(self.tables.entries, self._links_frame)
+
+    @cached_property
+    def generated_code(self) -> GeneratedCode:
+        """Compares the generated code of two entries."""
+        from cachescope.analysis.generated_code import GeneratedCode
+        from cachescope.readers.source_code import source_of
+
+        return GeneratedCode(self.tables.entries, source_of)
+
+    @cached_property
+    def _past_misses_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.binaries import KernelBinaries
+        from cachescope.analysis.history import entry_rows
+        from cachescope.analysis.past_misses import past_misses_frame
+        from cachescope.readers.content_hash import content_hash
+
+        details, entries = self.tables.hash_details, self.tables.entries
+        binaries = KernelBinaries(entries, self._links_frame, content_hash)
+        return past_misses_frame(entry_rows(entries, details), details, self.generated_code, binaries)
+
+    @cached_property
+    def _false_hits_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.false_hits import false_hits_frame
+        from cachescope.readers.source_code import source_of
+
+        tables = self.tables
+        frames = (self._lookups, tables.entries, tables.runs, tables.contexts)
+        return false_hits_frame(*frames, tables.hash_details, source_of)
+
+    @cached_property
+    def _ground(self) -> Ground:
+        from cachescope.analysis.what_if.frames import Ground
+
+        tables = self.tables
+        return Ground.of(self._lookups, tables.entries, tables.runs, tables.hash_details)
+
+    def _choice(self) -> Choice:
+        from cachescope.analysis.finding import baseline_choice
+
+        return baseline_choice(self.tables, self._baseline)

@@ -1,0 +1,66 @@
+"""Reading sources into a Scope."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cachescope.scope.scope import Scope
+
+if TYPE_CHECKING:
+    from cachescope.readers.sources import Progress
+
+
+def read(
+    *sources: str | Path,
+    strict: bool = False,
+    baseline: str | int = "auto",
+    progress: Progress | None = None,
+) -> Scope:
+    """Read traces, text logs, cache directories, snapshots and saved scopes.
+
+    Parameters
+    ----------
+    *sources : str or Path
+        Any mix of files, directories (searched for everything cachescope knows) and glob patterns. What a
+        file is, is told by looking inside.
+    strict : bool, default False
+        Raise `RecordError` at the first damaged record instead of noting it in ``problems``.
+    baseline : {"auto", "nearest"}, run number or key
+        What missed lookups are compared with; see `Scope.with_baseline`.
+    progress : callable, optional
+        Called with (path, done, total) before each source is read.
+
+    Returns
+    -------
+    Scope
+
+    Raises
+    ------
+    SourceError
+        If a source is not there, may not be read, or is nothing cachescope knows.
+
+    Notes
+    -----
+    Sources are opened for reading only; no pickle is ever executed and torch is not imported.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> scope = cachescope.read(cachescope.sample("config_flip"))
+    >>> scope.lookups["outcome"].value_counts().to_dict()
+    {'full_miss': 4, 'hit': 2}
+    """
+    from cachescope.readers.assemble import assemble
+    from cachescope.readers.parquet_folder import is_saved_scope, read_saved_scope
+    from cachescope.readers.reading import Reading
+    from cachescope.readers.sources import read_sources
+
+    paths = [str(source) for source in sources]
+    if not paths:
+        raise TypeError("read() needs at least one source")
+    if len(paths) == 1 and is_saved_scope(paths[0]):
+        return Scope(read_saved_scope(paths[0]), baseline)
+    reading = Reading(strict=strict)
+    read_sources(paths, reading, progress)
+    return Scope(assemble(reading), baseline)

@@ -1,0 +1,93 @@
+"""Which files of torch 2.10's caching package another isolation key would find, held against what torch stored."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+
+import pytest
+
+import cachescope
+from cachescope import IsolationSchema
+from cachescope.errors import CachescopeError
+from tests.conftest import Directory
+
+SCHEMAS = {
+    "all": IsolationSchema.all(),
+    "none": IsolationSchema.none(),
+    "compile only": IsolationSchema(False, True),
+    "runtime only": IsolationSchema(True, False),
+}
+
+
+@pytest.fixture
+def first(directory: Directory) -> dict[str, object]:
+    """What torch 2.10.0 said in the first recorded step: fcache."""
+    provenance = json.loads((directory("caching_2.10.0") / "provenance.json").read_text())
+    truth: dict[str, object] = provenance["steps"][0]["truth"]
+    return truth
+
+
+def test_a_toggled_schema_finds_what_torch_stored_under_it(
+    directory: Directory, first: dict[str, dict[str, str]]
+) -> None:
+    """Torch called `tagged` under several schemas: each finds its own file, and the others only their own."""
+    scope = cachescope.read(directory("caching_2.10.0") / "default_root")
+    paths = scope.entries.set_index("entry")["path"]
+    stored = {}
+    for one in first["stored"]:
+        (callee, params), isolation_key = ast.literal_eval(one["key"])  # type: ignore[index]
+        stored[callee, repr(params), isolation_key] = os.path.basename(one["path"])  # type: ignore[index]
+    calls = list(
+        {(callee, params): (callee, ast.literal_eval(params)) for callee, params, _ in stored}.values()
+    )
+    for name, schema in SCHEMAS.items():
+        key = cachescope.isolation_key(first["isolation_context"], schema)
+        assert key == first["isolation_keys"][name]
+        for row in scope.caching_files(key, calls).itertuples():
+            expected = stored.get((row.callee, row.params.replace("complex(1.0, 2.0)", "(1+2j)"), key))
+            if row.status == "found":
+                assert os.path.basename(paths[row.entry]) == row.file_name == expected
+            else:
+                assert row.status == ("unknown" if row.callee == "mixed" else "absent")
+                assert expected is None
+    statuses = scope.caching_files(first["isolation_keys"]["none"], calls).set_index("callee")["status"]
+    assert statuses["tagged"] == "found"
+    assert statuses["squared"] == "absent"
+
+
+def test_the_calls_of_a_dump_are_found_again_and_only_under_their_key(
+    directory: Directory, first: dict[str, dict[str, str]]
+) -> None:
+    scope = cachescope.read(directory("caching_2.10.0") / "deterministic_root")
+    found = scope.caching_files(first["isolation_keys"]["all"])
+    assert len(found) == 12
+    assert set(found["status"]) == {"found"}
+    assert found["reason"].isna().all()
+    under_none = scope.caching_files(first["isolation_keys"]["none"]).set_index("callee")["status"]
+    assert (under_none["tagged"], set(under_none.drop("tagged"))) == ("found", {"absent"})
+
+
+def test_a_name_that_does_not_follow_from_the_values_is_unknown_and_not_absent(directory: Directory) -> None:
+    scope = cachescope.read(directory("caching_2.10.0") / "default_root")
+    text = "".join(["te", "xt"])
+    calls = [
+        ("plain", ((3,), {})),
+        ("plain", ((text, "".join(["te", "xt"])), {})),
+        ("mixed", ("encoded", 7)),
+        ("plain", ((object,), {})),
+    ]
+    rows = scope.caching_files("0" * 32, calls)
+    assert rows["status"].tolist() == ["absent", "unknown", "unknown", "unknown"]
+    assert rows["entry"].isna().all()
+    assert "no name can be made" in rows["reason"].iloc[3]
+    with pytest.raises(CachescopeError, match="not a pickled key"):
+        scope.caching_files("0" * 32, [b"not a key"])
+
+
+def test_recorded_memoizer_entries_are_named_by_their_parameters(directory: Directory) -> None:
+    entries = cachescope.read(directory("torch_2.13.0")).entries
+    memoized = entries[(entries["cache"] == "memoizer") & (entries["status"] == "ok")]
+    assert len(memoized)
+    assert not memoized["detail"].str.contains("the name is not").any()

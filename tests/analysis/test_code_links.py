@@ -1,0 +1,113 @@
+"""Wrapper -> kernels -> compiled files, and timings -> code, in directories that real torch filled."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.analysis.links.code import CHOICE, CPP_SOURCE, INCLUDE, NOT_THERE, SAME_NAME
+from tests.conftest import Directory
+
+TORCHES = ["torch_2.13.0", "torch_2.15.0", "torch_2.10.0", "torch_2.6.0"]
+
+
+def with_names(scope: cachescope.Scope) -> pd.DataFrame:
+    """The frame links with the names of both files."""
+    names = scope.entries.set_index("entry")["path"].map(lambda path: Path(path).name)
+    links = scope.links
+    return links.assign(parent_name=links["parent"].map(names), child_name=links["child"].map(names))
+
+
+@pytest.mark.parametrize("name", TORCHES)
+def test_a_wrapper_leads_to_the_compiled_files_of_its_kernels(name: str, directory: Directory) -> None:
+    links = with_names(cachescope.read(directory(name) / "cache"))
+    kernels = links[links["known_by"].str.startswith(CPP_SOURCE)]
+    assert len(kernels)
+    assert (kernels["known_by"] == CPP_SOURCE).all(), "each was compiled by one command"
+    compiled = links[links["known_by"] == SAME_NAME]
+    for link in compiled.itertuples():
+        assert link.child_name.partition(".")[0] == link.parent_name.partition(".")[0]
+    with_library = set(compiled[compiled["child_name"].str.endswith(".so")]["parent"])
+    # The recorded 2.6 failed to compile the kernel that max-autotune chose.
+    assert len(set(kernels["child"]) - with_library) == (1 if name == "torch_2.6.0" else 0)
+    assert not (links["known_by"] == NOT_THERE).any()
+
+
+def test_older_kernels_include_a_header_of_the_directory(directory: Directory) -> None:
+    cache = directory("torch_2.6.0") / "cache"
+    links = with_names(cachescope.read(cache))
+    included = links[links["known_by"] == INCLUDE]
+    for link in included.itertuples():
+        (source,) = cache.glob(f"??/{link.parent_name}")
+        assert link.child_name in source.read_text()
+    assert len(included) == sum(
+        '.h"' in line for file in cache.glob("??/c*.cpp") for line in file.read_text().split("\n")[:3]
+    )
+
+
+def choices(folder: Path) -> list[str]:
+    """The choices that torch itself says it timed."""
+    provenance = json.loads((folder / "provenance.json").read_text())
+    (step,) = [step for step in provenance["steps"] if step["step"].endswith("max_autotune")]
+    timings: dict[str, Any] = step["truth"]["cache"]
+    return [
+        choice
+        for by_inputs in timings.values()
+        for by_precision in by_inputs.values()
+        for by_choice in by_precision.values()
+        for choice in by_choice
+    ]
+
+
+@pytest.mark.parametrize("name", TORCHES)
+def test_timings_lead_to_the_code_that_was_measured(name: str, directory: Directory) -> None:
+    scope = cachescope.read(directory(name) / "cache")
+    links = with_names(scope)
+    measured = links[links["parent_kind"] == "autotune"]
+    assert set(measured["known_by"]) == {CHOICE}
+    # Two layers: a template of its own for each, and the library's, which has no file.
+    templates = {
+        choice.rpartition("-")[2] for choice in choices(directory(name)) if "_mkl_linear" not in choice
+    }
+    assert len(templates) == 2
+    assert set(measured["child_key"]) == templates
+    assert measured["child_name"].str.endswith(".cpp").all()
+    assert not set(measured["child"]) & set(scope.orphans["entry"])
+
+
+def test_a_choice_of_a_triton_template_leads_to_its_module(directory: Directory, tmp_path: Path) -> None:
+    # By hand: a choice as TritonTemplateCaller.hash_key spells it, for Triton templates are measured on GPUs only.
+    cache = Path(shutil.copytree(directory("triton_kernels") / "cache_t2150", tmp_path / "cache"))
+    kernel = next(file for file in cache.glob("??/c*.py") if "@triton.jit" in file.read_text()[:3_000])
+    timings = {"mm": {"[]": {"highest": {f"triton_mm-{kernel.stem}": 1.0, f"other-c{'a' * 51}": 2.0}}}}
+    (cache / "cache").mkdir()
+    content = {"system": {"hash": "h"}, "cache": timings}
+    system = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    (cache / "cache" / system).write_text(json.dumps(content))
+    links = with_names(cachescope.read(cache))
+    assert links[links["parent_kind"] == "autotune"]["child_name"].tolist() == [kernel.name]
+
+
+def test_one_source_compiled_by_two_commands_is_said_to_be(directory: Directory) -> None:
+    links = with_names(cachescope.read(directory("compile_flags") / "cache"))
+    kernels = links[links["known_by"].str.startswith(CPP_SOURCE)]
+    assert len(kernels) == 2
+    assert kernels["child_key"].nunique() == 1
+    assert all("one of 2 compiled by different commands" in known_by for known_by in kernels["known_by"])
+
+
+def test_a_kernel_that_is_gone_has_a_row_and_is_no_loss(directory: Directory, tmp_path: Path) -> None:
+    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
+    for file in cache.glob("??/*.main.*"):
+        file.unlink()
+    scope = cachescope.read(cache)
+    (gone,) = scope.links[scope.links["known_by"] == NOT_THERE].itertuples()
+    assert pd.isna(gone.child)
+    # torch compiles it again from the source in the wrapper; only the locks are left.
+    assert set(scope.orphans["cache"]) == {"lock"}

@@ -1,0 +1,281 @@
+"""Contexts reconstructed from runs equal torch's own, and keys, groups and differences follow from the forms."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope import IsolationSchema
+from cachescope.analysis.contexts.keys import FORMS, schema_without
+from cachescope.errors import NotFoundError, SchemaError
+from cachescope.keys import isolation_key
+from cachescope.terms import RUNTIME_FORMS
+from tests.conftest import Recording
+from tests.keys.test_isolation import FABRICATED, MI300X, SCHEMAS, made
+
+ALL = IsolationSchema.all()
+
+
+def values_of(row: Any) -> dict[str, object]:
+    """The forms of one row that are known, as torch has them."""
+    known = {form: getattr(row, form) for form in FORMS if form not in row.missing_forms}
+    return {
+        form: json.loads(value) if form in RUNTIME_FORMS else None if pd.isna(value) else value
+        for form, value in known.items()
+    }
+
+
+def torchs(path: Path) -> dict[str, object]:
+    context = json.loads(path.read_text())
+    return {form: value for values in context.values() for form, value in values.items()}
+
+
+def written(folder: Path, *snapshots: object) -> list[Path]:
+    paths = [folder / f"{number}.json" for number in range(len(snapshots))]
+    for path, snapshot in zip(paths, snapshots, strict=True):
+        path.write_text(json.dumps(snapshot))
+    return paths
+
+
+@pytest.mark.parametrize("parts", [("trace",), ("text",), ("trace", "text"), ("trace", "cache")])
+def test_every_form_of_a_run_is_torchs_or_listed_missing(
+    parts: tuple[str, ...], recording: Recording
+) -> None:
+    folder = recording("2.13.0", "isolation_context")
+    scope = cachescope.read(*(folder / part for part in parts))
+    assert len(scope.contexts) == 2
+    for row, name in zip(scope.contexts.itertuples(), ("base", "settings"), strict=True):
+        expected = torchs(folder / "contexts" / f"{name}.json")
+        found = values_of(row)
+        assert {form: expected[form] for form in found} == found
+        assert set(found) == set(RUNTIME_FORMS)
+        assert row.hashed_forms == ("torch_version_hash",)
+
+
+def test_the_torch_key_of_a_run_is_known_where_a_snapshot_has_the_same(recording: Recording) -> None:
+    folder = recording("2.13.0", "isolation_context")
+    scope = cachescope.read(folder / "trace", folder / "contexts" / "base.json")
+    base, *runs = scope.contexts.itertuples()
+    for row in runs:
+        assert row.torch_version_hash == base.torch_version_hash
+        # torch/version.py, which says what torch was built for, is one of the files of that key.
+        assert row.missing_forms == ("triton_version_hash", "accelerator_properties")
+        assert row.hashed_forms == ()
+    expected = torchs(folder / "contexts" / "base.json")
+    found = values_of(runs[0])
+    assert {form: expected[form] for form in found} == found
+
+
+def test_keys_of_captured_contexts_are_torchs_under_every_schema(recording: Recording) -> None:
+    folder = recording("2.13.0", "isolation_context") / "contexts"
+    scope = cachescope.read(folder)
+    bare = [json.loads(path.read_text()) for path in sorted(folder.iterdir())]
+    for schema in SCHEMAS[::17]:
+        expected = [isolation_key(context, schema) for context in bare]
+        assert cachescope.isolation_keys(scope.contexts, schema)["isolation_key"].tolist() == expected
+        assert cachescope.isolation_keys(bare, schema)["isolation_key"].tolist() == expected
+
+
+@pytest.mark.parametrize("name", FABRICATED)
+def test_a_fabricated_context_keeps_its_key_through_a_file_and_a_frame(name: str, tmp_path: Path) -> None:
+    scope = cachescope.read(*written(tmp_path, FABRICATED[name]))
+    for schema in SCHEMAS[::29]:
+        (key,) = cachescope.isolation_keys(scope.contexts, schema)["isolation_key"]
+        assert key == isolation_key(FABRICATED[name], schema)
+
+
+def test_a_chosen_form_that_is_not_known_has_no_key(recording: Recording) -> None:
+    contexts = cachescope.read(recording("2.13.0", "isolation_context") / "trace").contexts
+    keys = cachescope.isolation_keys(contexts)
+    assert keys["isolation_key"].isna().all()
+    assert keys["lacking"].iloc[0] == contexts["missing_forms"].iloc[0]
+    known = cachescope.isolation_keys(contexts, IsolationSchema(True, False))
+    truth = json.loads((recording("2.13.0", "isolation_context") / "contexts" / "base.json").read_text())
+    assert known["isolation_key"].iloc[0] == isolation_key(truth, IsolationSchema(True, False))
+
+
+def test_lookups_that_disagree_leave_a_form_unknown(recording: Recording) -> None:
+    """One process that compiles with other options each time has no one context of configs."""
+    contexts = cachescope.read(recording("2.13.0", "in_process") / "trace").contexts
+    assert len(contexts)
+    for row in contexts.itertuples():
+        assert "inductor_configs" in row.missing_forms
+        assert "torch_determinism_configs" not in row.missing_forms
+
+
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+def test_every_printed_config_is_verified_by_its_hash(version: str, recording: Recording) -> None:
+    contexts = cachescope.read(recording(version, "config_flip") / "trace").contexts
+    configs = [json.loads(text) for text in contexts["inductor_configs"]]
+    assert [config["epilogue_fusion"] for config in configs] == [True, False, True]
+    if version == "2.15.0":
+        # The system of 2.15 names Triton, GPU or not.
+        assert contexts["triton_version_hash"].str.startswith("3.9.0").all()
+    (matmul,) = set(contexts["cuda_matmul_precision_configs"])
+    assert ("allow_tf32" in matmul) == (version == "2.6.0")
+
+
+def test_a_text_that_its_hash_does_not_confirm_is_not_believed(recording: Recording, tmp_path: Path) -> None:
+    (trace,) = sorted((recording("2.13.0", "isolation_context") / "trace").iterdir())[:1]
+    before = "inductor_config[epilogue_fusion]: True"
+    (tmp_path / trace.name).write_text(trace.read_text().replace(before, before[:-4] + "False"))
+    (row,) = cachescope.read(tmp_path).contexts.itertuples()
+    assert "inductor_configs" in row.missing_forms
+
+
+def test_equal_contexts_are_one_group_and_others_are_joined_by_the_smallest_change(tmp_path: Path) -> None:
+    one = FABRICATED["cuda"]
+    other = json.loads(json.dumps(one))
+    other["compile_context"]["runtime_version"] = "13.0"
+    other["runtime_context"]["inductor_configs"]["epilogue_fusion"] = True
+    scope = cachescope.read(*written(tmp_path, one, other, one))
+    (pair,) = scope.context_pairs().to_dict("records")
+    assert (pair["before"], pair["after"], pair["undecided"]) == (0, 1, ())
+    assert pair["differing"] == ("inductor_configs", "runtime_version")
+    joining = IsolationSchema.from_json(pair["schema"])
+    assert joining == schema_without(pair["differing"])
+    assert pair["isolation_key"] == isolation_key(one, joining) == isolation_key(other, joining)
+    groups = scope.context_groups()
+    assert groups[["without", "contexts"]].values.tolist() == [
+        [(), (0, 2)],
+        [(), (1,)],
+        [("inductor_configs", "runtime_version"), (0, 1, 2)],
+    ]
+    # No larger schema joins them.
+    for left_out in itertools.chain([()], [(form,) for form in FORMS]):
+        assert isolation_key(one, schema_without(left_out)) != isolation_key(other, schema_without(left_out))
+
+
+def test_runs_are_equal_by_a_hash_whose_value_is_not_known(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "isolation_context") / "trace")
+    (group,) = scope.context_groups(IsolationSchema(False, {"torch_version_hash": True})).to_dict("records")
+    assert group["contexts"] == (0, 1)
+    assert group["isolation_key"] is None or pd.isna(group["isolation_key"])
+    (pair,) = scope.context_pairs().to_dict("records")
+    assert pair["differing"] == RUNTIME_FORMS
+    assert pair["undecided"] == (
+        "triton_version_hash",
+        "runtime",
+        "runtime_version",
+        "accelerator_properties",
+    )
+
+
+def test_the_field_inside_a_form_that_differs_is_named_with_both_values(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "isolation_context") / "contexts")
+    rows = scope.context_difference(0, 1)[["form", "field", "status", "before", "after"]].values.tolist()
+    assert rows == [
+        ["inductor_configs", "deterministic", "changed", "false", "true"],
+        [
+            "torch_determinism_configs",
+            "torch.are_deterministic_algorithms_enabled",
+            "changed",
+            "false",
+            "true",
+        ],
+        [
+            "cuda_matmul_precision_configs",
+            "torch.backends.cuda.matmul.fp32_precision",
+            "changed",
+            '"none"',
+            '"tf32"',
+        ],
+    ]
+
+
+def test_the_parts_of_a_device_that_differ_are_named(tmp_path: Path) -> None:
+    other = MI300X.replace("uuid=30303030", "uuid=31313131").replace("=304", "=228")
+    pair = [made({"accelerator_properties": text}) for text in (MI300X, other)]
+    rows = cachescope.read(*written(tmp_path, *pair)).context_difference(0, 1)
+    assert rows["field"].tolist() == ["multi_processor_count", "uuid"]
+    assert rows["note"].isna().tolist() == [True, False]
+
+
+def test_two_torch_keys_are_explained_by_their_manifests(tmp_path: Path) -> None:
+    files = {"_dynamo/eval_frame.py": "1", "_C.so": "2", "old.py": "3"}
+    changed = {"_dynamo/eval_frame.py": "9", "_C.so": "2", "new.py": "4"}
+    pair = [
+        {
+            "cachescope_snapshot": 1,
+            "context": made({"torch_version_hash": key}),
+            "torch_manifest": {"torch_key": key, "is_complete": True, "files": listed},
+        }
+        for key, listed in (("AAAA", files), ("BBBB", changed))
+    ]
+    rows = cachescope.read(*written(tmp_path, *pair)).context_difference(0, 1)
+    assert rows[["field", "status"]].iloc[1:].values.tolist() == [
+        ["_dynamo/eval_frame.py", "changed"],
+        ["old.py", "removed"],
+        ["new.py", "added"],
+    ]
+    assert cachescope.manifest_difference(*pair)["file"].tolist() == rows["field"].iloc[1:].tolist()
+    assert cachescope.manifest_difference(pair[0], pair[0]).empty
+    with pytest.raises(NotFoundError, match="--torch-manifest"):
+        cachescope.manifest_difference({"cachescope_snapshot": 1}, pair[0])
+    without = [{**pair[0], "torch_manifest": None}, pair[1]]
+    (row,) = cachescope.read(*written(tmp_path, *without)).context_difference(0, 1).itertuples()
+    assert "--torch-manifest" in row.note
+
+
+def test_differences_are_the_same_both_ways_and_none_between_equals(tmp_path: Path) -> None:
+    scope = cachescope.read(*written(tmp_path, *FABRICATED.values()))
+    for one, other in itertools.combinations(range(len(FABRICATED)), 2):
+        there, back = scope.context_difference(one, other), scope.context_difference(other, one)
+        assert set(zip(there["form"], there["field"].fillna(""), strict=True)) == set(
+            zip(back["form"], back["field"].fillna(""), strict=True)
+        )
+        assert scope.context_difference(one, one).empty
+    with pytest.raises(NotFoundError, match="no context 99"):
+        scope.context_difference(0, 99)
+
+
+def test_a_value_that_is_only_text_is_flagged_and_has_no_key(tmp_path: Path) -> None:
+    path = "runtime_context[inductor_configs][cpp.cxx][1]"
+    snapshot = {"cachescope_snapshot": 1, "context": FABRICATED["cuda"], "not_json": [path]}
+    contexts = cachescope.read(*written(tmp_path, snapshot)).contexts
+    assert contexts["text_only"].tolist() == [(path,)]
+    keys = cachescope.isolation_keys(contexts)
+    assert (keys["isolation_key"].isna().all(), keys["text_only"].iloc[0]) == (True, (path,))
+    assert cachescope.isolation_keys(contexts, IsolationSchema(runtime=False))["isolation_key"].notna().all()
+    bare = made({"inductor_configs": {"odd": {1, 2}}})
+    assert cachescope.isolation_keys([bare])["text_only"].tolist() == [
+        ("runtime_context[inductor_configs][odd]",)
+    ]
+
+
+def test_a_form_of_a_newer_torch_leaves_all_undecided(tmp_path: Path) -> None:
+    newer = json.loads(json.dumps(FABRICATED["cuda"]))
+    newer["compile_context"]["weather"] = "fine"
+    scope = cachescope.read(*written(tmp_path, newer, FABRICATED["cuda"]))
+    assert scope.contexts["missing_forms"].tolist() == [("weather",), ()]
+    assert cachescope.isolation_keys(scope.contexts)["isolation_key"].isna().tolist() == [True, False]
+    named = IsolationSchema({"inductor_configs": True}, {"runtime": True})
+    assert cachescope.isolation_keys(scope.contexts, named)["isolation_key"].nunique() == 1
+    assert scope.context_groups(ALL)["group"].isna().tolist() == [False, True]
+
+
+def test_what_is_no_context_or_no_schema_is_refused() -> None:
+    with pytest.raises(SchemaError):
+        cachescope.isolation_keys([{"runtime_context": None}])
+    with pytest.raises(SchemaError):
+        cachescope.isolation_keys([FABRICATED["cuda"]], {"runtime_context": True})
+
+
+def test_contexts_survive_saving(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "isolation_context")
+    scope = cachescope.read(folder / "trace", folder / "contexts")
+    scope.save(tmp_path / "saved")
+    pd.testing.assert_frame_equal(cachescope.read(tmp_path / "saved").contexts, scope.contexts)
+
+
+def test_a_scope_of_nothing_recorded_has_no_groups(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "isolation_context") / "cache")
+    assert scope.contexts.empty
+    assert scope.context_groups().empty
+    assert scope.context_pairs().empty

@@ -1,0 +1,302 @@
+"""The quick replay against one that goes through the lookups one by one, and guards by hand."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.analysis.history import LookupRow, RunRow
+from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN
+from cachescope.analysis.what_if.keys import what_if_key
+from cachescope.analysis.what_if.replay import Replay
+from cachescope.details import HashDetails
+from cachescope.keys.key_fields import Removed
+
+AOT_FIELDS = ("gm", "config", "tag", "aot_only")
+FX_FIELDS = ("gm", "config", "tag")
+SUBSETS = [frozenset(s) for n in range(len(AOT_FIELDS) + 1) for s in combinations(AOT_FIELDS, n)]
+Values = tuple[int, ...]
+
+
+def hash_of(text: str) -> str:
+    return base64.b32encode(sha256(text.encode()).digest()).decode().lower()[:51]
+
+
+@dataclass(frozen=True)
+class Compile:
+    """One compile of one graph in one process: what it looks up, and how long it takes after a miss."""
+
+    values: Values
+    directory: int
+    wait: int
+    taken: int
+    deletes: bool
+    has_aot: bool
+
+
+compiles = st.builds(
+    Compile,
+    values=st.tuples(*[st.integers(0, 1)] * len(AOT_FIELDS)),
+    directory=st.integers(0, 1),
+    wait=st.integers(1, 4),
+    taken=st.integers(1, 6),
+    deletes=st.sampled_from([False] * 5 + [True]),
+    has_aot=st.booleans(),
+)
+histories = st.lists(compiles, min_size=1, max_size=14)
+stored_before = st.lists(
+    st.tuples(st.tuples(*[st.integers(0, 1)] * len(AOT_FIELDS)), st.integers(0, 1)), max_size=2
+)
+
+
+class Recording:
+    """What torch would have recorded, made by a cache that is simulated with the true keys."""
+
+    def __init__(self, history: list[Compile], before: list[tuple[Values, int]]) -> None:
+        self.store = HashDetails()
+        self.rows: list[LookupRow] = []
+        self.runs = [RunRow(n, None, None, f"dir{c.directory}") for n, c in enumerate(history)]
+        there: dict[tuple[str, Values, int], int] = {}
+        for values, directory in before:
+            there["aotautograd", values, directory] = there["fxgraph", values[:-1], directory] = 0
+        time = 10
+        for run, compile_ in enumerate(history):
+            time += compile_.wait
+            if compile_.deletes:
+                there = {name: since for name, since in there.items() if since > time}
+            self._look_up(run, compile_, time, there)
+            time += 1
+
+    def _look_up(self, run: int, c: Compile, time: int, there: dict[tuple[str, Values, int], int]) -> None:
+        aot = ("aotautograd", c.values, c.directory)
+        fx = ("fxgraph", c.values[:-1], c.directory)
+        fx_hits = there.get(fx, 10**9) < time + 1
+        above = None
+        if c.has_aot:
+            aot_hits = fx_hits and there.get(aot, 10**9) < time
+            above = len(self.rows)
+            self._add(run, aot, AOT_FIELDS, c.values, time, aot_hits, None, None)
+            if not aot_hits:
+                # torch overwrites an entry; it is there all along if it was.
+                there[aot] = min(there.get(aot, 10**9), time + 1 + c.taken) if fx_hits else time + 1 + c.taken
+        self._add(run, fx, FX_FIELDS, c.values[:-1], time + 1, fx_hits, above, c.taken)
+        if not fx_hits:
+            there[fx] = min(there.get(fx, 10**9), time + 1 + c.taken)
+
+    def _add(
+        self, run: int, name: tuple[str, Values, int], fields: tuple[str, ...], values: Values, time: int,
+        hits: bool, above: int | None, taken: int | None,
+    ) -> None:  # fmt: skip
+        lines = [f"[{hash_of(f'{f}{v}')}] {f}: {v}" for f, v in zip(fields, values, strict=True)]
+        detail_set, _ = self.store.add(lines)
+        key = name[0][0] + hash_of(str(values))
+        self.rows.append(
+            row(len(self.rows), run, time, name[0], key, hits, above, None if hits else taken, detail_set)
+        )
+
+
+def row(
+    lookup: int, run: int, time: int, cache: str, key: str, hits: bool, above: int | None, taken: int | None,
+    detail_set: int | None,
+) -> LookupRow:  # fmt: skip
+    nothing = dict.fromkeys(LookupRow.__dataclass_fields__)
+    values = {
+        **nothing, "lookup": lookup, "run": run, "order": 0, "time": time, "cache": cache, "cache_key": key,
+        "outcome": "hit" if hits else "full_miss", "compile_id": "0/0", "aot_lookup": above,
+        "direction": None if cache == "aotautograd" else "inference", "time_taken_ns": taken, "detail_set": detail_set,
+        "end_time": None,
+    }  # fmt: skip
+    return LookupRow(**values)
+
+
+@dataclass
+class Entry:
+    """One entry of the slow model."""
+
+    row: LookupRow | None
+    cell: tuple[str, str | None, str | None]
+    name: tuple[str, ...]
+    since: float
+    stored_after: bool
+
+
+def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
+    """Look at every lookup in time order, with every entry there is at that moment."""
+    details, rows = recording.store, recording.rows
+    directory = {run.run: run.cache_dir for run in recording.runs}
+
+    def name_of(row: LookupRow) -> tuple[str, ...]:
+        return (
+            row.cache,
+            *(f"{d.field}{d.detail_hash}" for d in details.details(row.detail_set) if d.field not in removed),
+        )
+
+    def end_of(row: LookupRow) -> int:
+        inner = (
+            next((r for r in rows if r.aot_lookup == row.lookup), None) if row.cache == "aotautograd" else row
+        )
+        if inner is None or inner.is_hit:
+            return row.time + 2_000_000_000 if inner is None else -1
+        return inner.time + inner.time_taken_ns
+
+    entries: list[Entry] = []
+    seen = set()
+    for row in rows:
+        cell = (row.cache, row.cache_key, directory[row.run])
+        if row.is_hit and cell not in seen:
+            entries.append(Entry(None, cell, name_of(row), -1, True))
+        seen.add(cell)
+    after: dict[int, int] = {}
+    for row in rows:
+        cell = (row.cache, row.cache_key, directory[row.run])
+        mine = [e for e in entries if e.cell == cell and e.since < row.time]
+        if row.is_hit:
+            after[row.lookup] = HIT
+            if not mine:
+                pending = [e for e in entries if e.cell == cell and e.row is not None]
+                if pending:
+                    min(pending, key=lambda e: e.since).since = row.time - 1
+                else:
+                    entries.append(Entry(None, cell, name_of(row), row.time - 1, True))
+            continue
+        entries = [e for e in entries if e not in mine]
+        above = rows[row.aot_lookup] if row.aot_lookup is not None else None
+        is_nested = above is not None and not above.is_hit and after[above.lookup] == HIT
+        fits = any(
+            e.stored_after and e.name == name_of(row) and e.cell[2] == cell[2] and e.since < row.time
+            for e in entries
+        )
+        after[row.lookup] = HIT if is_nested or fits else MISS
+        end = end_of(row)
+        if end < 0:
+            # The graph was there: nothing was compiled, and the log tells no end.
+            end = row.time + 2_000_000_000
+        entries.append(Entry(row, cell, name_of(row), end, after[row.lookup] == MISS))
+    return [after[row.lookup] for row in rows]
+
+
+@given(histories, stored_before)
+def test_it_equals_going_through_the_lookups_one_by_one(
+    history: list[Compile], before: list[tuple[Values, int]]
+) -> None:
+    recording = Recording(history, before)
+    replay = Replay(recording.rows, [], recording.runs, recording.store)
+    for removed in SUBSETS:
+        found = replay.outcomes(Removed(removed)).tolist()
+        assert found == slow(recording, removed), removed
+
+
+@given(histories, stored_before)
+def test_nothing_changes_without_a_toggle_and_hits_only_grow_with_more(
+    history: list[Compile], before: list[tuple[Values, int]]
+) -> None:
+    recording = Recording(history, before)
+    replay = Replay(recording.rows, [], recording.runs, recording.store)
+    recorded = [HIT if row.is_hit else MISS for row in recording.rows]
+    assert replay.outcomes(Removed()).tolist() == recorded
+
+
+@given(histories, st.randoms())
+def test_keys_know_neither_the_order_nor_the_place_of_the_details(history: list[Compile], chance) -> None:  # type: ignore[no-untyped-def]
+    recording = Recording(history, [])
+    other = HashDetails()
+    rows = []
+    for one in chance.sample(recording.rows, len(recording.rows)):
+        lines = [recording.store.components[c] for c in recording.store.sets[one.detail_set]]
+        code, _ = other.add(chance.sample(lines, len(lines)))
+        rows.append(replace(one, detail_set=code))
+    rows.sort(key=lambda one: one.lookup)
+    for removed in SUBSETS[:6]:
+        names = []
+        for lookups, store in ((recording.rows, recording.store), (rows, other)):
+            replay = Replay(lookups, [], recording.runs, store)
+            lanes = replay.table.lanes(Removed(removed))
+            names.append([what_if_key(lanes, int(key)) for key in replay.recorded.key])
+        assert names[0] == names[1]
+
+
+def test_graphs_found_through_an_aot_entry_store_nothing_themselves() -> None:
+    """Without gm the second AOTAutograd lookup hits, and its graph is never compiled; a third that needs it misses."""
+    store = HashDetails()
+
+    def detail_set(**values: int) -> int:
+        code, _ = store.add([f"[{hash_of(f'{f}{v}')}] {f}: {v}" for f, v in values.items()])
+        assert code is not None
+        return code
+
+    rows = [
+        row(0, 0, 100, "aotautograd", "a1", False, None, None, detail_set(aot_only=1)),
+        row(1, 0, 101, "fxgraph", "f1", False, 0, 10, detail_set(layout=1)),
+        row(2, 1, 200, "aotautograd", "a2", False, None, None, detail_set(aot_only=2)),
+        row(3, 1, 201, "fxgraph", "f2", False, 2, 10, detail_set(layout=2)),
+        row(4, 2, 300, "fxgraph", "f3", False, None, 10, detail_set(layout=2, aot_only=3)),
+    ]
+    replay = Replay(rows, [], [RunRow(n, None, None, "d") for n in range(3)], store)
+    assert replay.outcomes(Removed(frozenset({"aot_only"}))).tolist() == [MISS, MISS, HIT, HIT, MISS]
+
+
+class Guarded:
+    """FX lookups with one config each, one process each, and the guards that torch showed."""
+
+    def __init__(self) -> None:
+        self.store = HashDetails()
+        self.rows: list[LookupRow] = []
+
+    def add(self, config: int, outcome: str, guards: str | None = None) -> Guarded:
+        """A lookup 100 ns after the one before; compiles take 10."""
+        symbolic = f"[{hash_of('x')}] example_inputs[0]: TensorMetadata(shape=torch.Size([s77, 8]))"
+        code, _ = self.store.add([symbolic, f"[{hash_of(str(config))}] config: {config}"])
+        at = len(self.rows)
+        hits = outcome == "hit"
+        made = row(at, at, 100 * (at + 1), "fxgraph", f"f{config}", hits, None, None if hits else 10, code)
+        self.rows.append(replace(made, outcome=outcome, status_detailed=outcome, guards_expr=guards))
+        return self
+
+    def after(self, *removed: str) -> list[int]:
+        runs = [RunRow(at, None, None, "d") for at in range(len(self.rows))]
+        return Replay(self.rows, [], runs, self.store).outcomes(Removed(frozenset(removed))).tolist()
+
+
+def test_guards_that_the_lookup_compiled_itself_hold_for_it() -> None:
+    found = Guarded().add(1, "full_miss").add(1, "hit", "a > 10").add(2, "full_miss").add(2, "hit", "a > 10")
+    assert found.after() == [MISS, HIT, MISS, HIT]
+    assert found.after("config") == [MISS, HIT, HIT, HIT]
+
+
+def test_other_guards_may_hold_or_not() -> None:
+    found = Guarded().add(1, "full_miss").add(1, "hit", "a > 10").add(2, "full_miss").add(2, "hit", "a < 5")
+    assert found.after("config") == [MISS, HIT, UNKNOWN, HIT]
+
+
+def test_an_entry_without_guards_fits_every_lookup() -> None:
+    found = Guarded().add(1, "full_miss").add(1, "hit").add(2, "full_miss").add(2, "hit", "a < 5")
+    assert found.after("config") == [MISS, HIT, HIT, HIT]
+
+
+def test_guards_that_nothing_tells_leave_it_unknown() -> None:
+    found = Guarded().add(1, "full_miss").add(2, "full_miss")
+    assert found.after() == [MISS, MISS]
+    assert found.after("config") == [MISS, UNKNOWN]
+
+
+def test_the_entries_of_its_own_key_did_not_fit_and_are_not_tried_again() -> None:
+    found = Guarded().add(1, "full_miss").add(1, "guard_miss", "a > 10").add(1, "hit", "a < 5")
+    assert found.after("config") == [MISS, MISS, HIT]
+
+
+def test_what_may_have_been_stored_is_no_certain_hit() -> None:
+    """The second may have hit the first, and then stored nothing for the third."""
+    found = (
+        Guarded()
+        .add(1, "full_miss")
+        .add(2, "full_miss")
+        .add(2, "hit", "a < 5")
+        .add(3, "full_miss")
+        .add(3, "hit", "a < 5")
+    )
+    assert found.after("config") == [MISS, UNKNOWN, HIT, UNKNOWN, HIT]

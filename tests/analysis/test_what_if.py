@@ -1,0 +1,287 @@
+"""Replays of every recording against what was changed in it, written down by hand in scenarios.py."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from scenarios import VERSIONS, Run
+from test_scenarios import CASES, WAYS, lookups_of, read_way
+
+import cachescope
+from cachescope.keys import IsolationSchema
+
+Recording = Callable[[str, str], Path]
+RACES = [("2.13.0", "four_processes"), ("2.13.0", "four_ranks")]
+FUSION = "inductor_config[epilogue_fusion]"
+OUTPUT_PATH = "inductor_config[aot_inductor.output_path]"
+
+# Where something was done to the stored files from outside, and the lookups (by run, then by order) that then missed. Only
+# the first lookup of a key finds the entry gone.
+DAMAGED: dict[str, list[tuple[int, int]]] = {
+    "entry_deleted": [(2, 0), (2, 1)],
+    "entry_truncated": [(2, 0), (2, 1)],
+    "entry_garbage": [(2, 0), (2, 1)],
+    "entry_deleted_fx": [(2, 0)],
+    "aot_entry_deleted": [(2, 0)],
+    "aot_entry_truncated": [(2, 0)],
+}
+# The text logs of 2.15 have neither guards nor the inputs of FX keys: a guard miss looks like an entry that is gone.
+UNTOLD_GUARDS = {("2.15.0", "dynamic_guards_fx", "text"): [(1, 0)]}
+# Without gm, other graphs of the same program on the same inputs have one key as well.
+ONLY_GM_TELLS_APART = {"four_graphs", "four_graphs_fx", "new_graph", "new_graph_fx", "tour"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("version", "name"), CASES + RACES)
+def test_the_unchanged_schema_gives_the_recorded_outcomes(
+    version: str, name: str, way: str, recording: Recording
+) -> None:
+    folder = recording(version, name)
+    if (name, way) == ("trace_only", "text"):
+        return  # it has none
+    scope = read_way(folder, way)
+    found = scope.what_if()
+    assert found.frame["outcome_after"].tolist() == scope.lookups["outcome"].tolist()
+    assert not found.frame["changed_side"].any()
+    places = scope.lookups.set_index("lookup").loc[found.differences["lookup"], ["run", "order"]]
+    expected = UNTOLD_GUARDS.get((version, name, way), DAMAGED.get(name, []))
+    assert [tuple(place) for place in places.to_numpy().tolist()] == expected
+    assert found.differences["expected"].tolist() == ["hit"] * len(expected)
+    assert found.differences["reason"].str.len().gt(0).all()
+
+
+def expected_lines(scope: cachescope.Scope, name: str) -> list[Run]:
+    """What scenarios.py says (test_scenarios.py holds the scope to it), compared with the nearest key there was."""
+    runs = lookups_of(scope)
+    if name in ("inputs", "inputs_fx"):
+        # x transposed: both inputs differ from the float64 run before, only x differs from the base.
+        runs[3] = [line.replace(" example_inputs[1]", "") for line in runs[3]]
+    return runs
+
+
+def turned_without(runs: list[Run], dropped: set[str]) -> list[list[bool]]:
+    """Which of the expected lines turn into hits: those all of whose fields are dropped, and graphs below such."""
+    turned = []
+    for run in runs:
+        above = False
+        flags = []
+        for line in run:
+            letter, _, verdict, *fields = [*line.split(), "", ""][: max(3, len(line.split()))]
+            alone = verdict == "key_changed" and dropped.issuperset(f for f in fields if f != "<")
+            above = alone if letter == "A" else above
+            flags.append(alone or (above and line.split()[1] != "hit"))
+        turned.append(flags)
+    return turned
+
+
+def turned_in(scope: cachescope.Scope, dropped: set[str]) -> list[list[bool]]:
+    frame = scope.what_if(without=sorted(dropped)).frame
+    assert frame["changed_side"].notna().all()
+    runs = [frame.loc[frame["run"] == run, "changed_side"].tolist() for run in range(len(scope.runs))]
+    return [[bool(flag) for flag in run] for run in runs]
+
+
+def fields_of(line: str) -> set[str]:
+    words = line.split()
+    return set(words[3:]) - {"<"} if words[2:3] == ["key_changed"] else set()
+
+
+CHANGED = [
+    (version, name)
+    for version, name in CASES
+    if any(fields_of(line) for run in VERSIONS[version][name] for line in run)
+    # 2.13 has no AOTAutograd details there: see the test of unknown outcomes.
+    and not (name == "trace_only" and version in ("2.13.0", "2.15.0"))
+]
+
+
+@pytest.mark.parametrize(("version", "name"), CHANGED)
+def test_a_field_turns_exactly_the_misses_it_made(version: str, name: str, recording: Recording) -> None:
+    """Every single field that there is, those that never vary sampled."""
+    scope = read_way(recording(version, name), "all")
+    expected = expected_lines(scope, name)
+    table = scope._ground.replay.table
+    others = sorted(set(table.fields) - set(table.varying))
+    for field in [*table.varying, *others[::40]]:
+        if field == "gm" and name in ONLY_GM_TELLS_APART:
+            continue
+        assert turned_in(scope, {field}) == turned_without(expected, {field}), field
+
+
+@pytest.mark.parametrize(("version", "name"), CHANGED)
+def test_of_several_changed_fields_only_all_together_help(
+    version: str, name: str, recording: Recording
+) -> None:
+    scope = read_way(recording(version, name), "all")
+    expected = expected_lines(scope, name)
+    sets = {frozenset(fields_of(line)) for run in expected for line in run if len(fields_of(line)) > 1}
+    for fields in sets:
+        whole = turned_without(expected, set(fields))
+        assert any(flag for run in whole for flag in run)
+        assert turned_in(scope, set(fields)) == whole
+        for field in fields:
+            assert turned_in(scope, set(fields) - {field}) == turned_without(expected, set(fields) - {field})
+
+
+def test_one_toggle_joins_four_ranks_whose_rank_leaks_into_a_config(recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", "rank_in_config"), "all")
+    before = scope.what_if().frame
+    found = scope.what_if(without="inductor_config[aot_inductor.*]")
+    for cache in ("aotautograd", "fxgraph"):
+        assert before.loc[before["cache"] == cache, "what_if_key"].nunique() == 4
+        mine = found.frame[found.frame["cache"] == cache]
+        assert mine["what_if_key"].nunique() == 1
+        assert mine["outcome_after"].tolist() == ["full_miss", "hit", "hit", "hit"]
+    assert found.by_run["hits_after"].tolist() == [0, 2, 2, 2]
+    # torch generated the same code for each rank.
+    assert found.warnings.empty
+    ranking = scope.sensitivity()
+    assert ranking["fields"].tolist() == [(OUTPUT_PATH,)]
+    assert ranking["misses_alone"].tolist() == [6]
+    assert ranking["time_alone_ns"][0] == found.frame["time_won_ns"].sum() > 0
+
+
+def test_rates_add_up(recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", "tour"), "all")
+    found = scope.what_if(without=FUSION)
+    before, after = found.rates.to_dict("records")
+    assert {name: before[name] for name in scope.hit_rates().columns} == scope.hit_rates().to_dict("records")[
+        0
+    ]
+    assert after["hits"] - before["hits"] == found.frame["changed_side"].sum() == 8
+    won = found.frame["time_won_ns"].sum()
+    assert (
+        after["time_saved_ns"] - before["time_saved_ns"]
+        == won
+        == before["time_lost_ns"] - after["time_lost_ns"]
+    )
+    assert after["lookups"] == after["hits"] + after["misses"] + after["bypasses"]
+    assert found.by_cause["hits_after"].sum() == 8
+    assert found.by_run.set_index("run")["hits_after"].to_dict()[3] == 8
+
+
+def test_without_details_an_outcome_is_unknown_once_anything_is_toggled(recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", "trace_only"), "trace")
+    found = scope.what_if(without=FUSION)
+    assert found.frame["outcome_after"].fillna("unknown").tolist() == [
+        # Nothing was stored before the first: that one missed under any key.
+        *("full_miss", "full_miss", "hit", "hit"),
+        *("unknown", "hit"),
+    ]
+    assert found.rates["unknown"].tolist() == [0, 1]
+    assert "1 lookup cannot be known" in repr(found)
+
+
+def test_a_field_that_only_separates_graphs_is_warned_of_first(recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", "graph_relu_tanh"), "all")
+    found = scope.what_if(without="gm")
+    (pair,) = found.warnings.to_dict("records")
+    codes = scope.entries.set_index("entry")["code_key"]
+    assert {pair["code_key"], pair["other_code_key"]} == {codes[pair["entry"]], codes[pair["other_entry"]]}
+    assert pair["code_key"] != pair["other_code_key"]
+    assert repr(found).startswith("Not safe: 1 pair of keys would become one")
+    assert found._repr_html_().index("Not safe") < found._repr_html_().index("lookups hit")
+
+
+def test_guard_variants_of_one_key_are_no_warning(recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", "dynamic_guards"), "all")
+    entries = scope.entries[scope.entries["cache"] == "fxgraph"]
+    assert entries["code_key"].nunique() == 2 and entries["cache_key"].nunique() == 1
+    assert scope.what_if(without="inductor_configs").warnings.empty
+
+
+def test_another_directory_is_not_reached_by_any_toggle(recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", "other_directory"), "all")
+    assert not scope.what_if(IsolationSchema.none(), without="*").frame["changed_side"].any()
+
+
+def test_bypassed_and_disabled_lookups_stay_so(recording: Recording) -> None:
+    for name in ("bypass_custom_pass", "force_disabled", "bypass_freezing"):
+        scope = read_way(recording("2.13.0", name), "all")
+        frame = scope.what_if(without="*").frame
+        stuck = frame["outcome"].isin(["bypass", "disabled"])
+        assert stuck.any()
+        assert (frame.loc[stuck, "outcome_after"] == frame.loc[stuck, "outcome"]).all()
+
+
+def test_a_directory_that_was_read_takes_part(recording: Recording, tmp_path: Path) -> None:
+    """Only the log of the second run, and the directory as the first had left it."""
+    folder = recording("2.13.0", "config_flip")
+    steps = json.loads((folder / "scenario.json").read_text())["steps"]
+    log = folder / steps[1]["log"]
+    assert log.exists()
+    alone = cachescope.read(log)
+    with contextlib.suppress(cachescope.NotFoundError):
+        assert not alone.what_if(without=FUSION).frame["changed_side"].any()
+    both = cachescope.read(log, folder / "cache")
+    fx = both.what_if(without=FUSION).frame
+    assert fx.loc[fx["cache"] == "fxgraph", "changed_side"].tolist() == [True]
+
+
+def test_a_moved_log_and_times_that_are_not_there_change_nothing(recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", "text_short"), "text")
+    assert scope.lookups["time"].isna().all()
+    assert turned_in(scope, {FUSION}) == turned_without(lookups_of(scope), {FUSION})
+
+
+def test_sensitivity_shows_what_only_helps_together(recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", "cpp_wrapper"), "all")
+    (row,) = scope.sensitivity().to_dict("records")
+    assert row["fields"] == (
+        "inductor_config[cpp_wrapper]",
+        "inductor_config[triton.autotune_at_compile_time]",
+        "inductor_config[triton.store_cubin]",
+    )
+    assert row["needs_all"] and row["misses_alone"] == 2
+
+
+@pytest.mark.parametrize(("version", "name"), [c for c in CASES if c[1] in ("combined", "combined_fx")])
+def test_sensitivity_finds_sets_larger_than_asked_for(version: str, name: str, recording: Recording) -> None:
+    scope = read_way(recording(version, name), "all")
+    ranking = scope.sensitivity()
+    sets = {frozenset(fields_of(line)) for run in lookups_of(scope) for line in run} - {frozenset()}
+    assert {frozenset(fields) for fields in ranking["fields"]} == sets
+    fewest = min(sets, key=len)
+    needs_all = {frozenset(row.fields): row.needs_all for row in ranking.itertuples(index=False)}
+    assert needs_all[fewest]
+
+
+def test_every_row_of_the_sensitivity_is_what_a_toggle_gives(recording: Recording) -> None:
+    for name in ("tour", "three_changes", "inputs", "training", "deterministic"):
+        scope = read_way(recording("2.13.0", name), "all")
+        for row in scope.sensitivity().itertuples(index=False):
+            frame = scope.what_if(without=list(row.fields)).frame
+            assert row.misses_alone == frame["changed_side"].sum()
+            time = frame["time_won_ns"].sum(min_count=1)
+            assert (row.time_alone_ns == time) or (pd.isna(time) and pd.isna(row.time_alone_ns))
+            assert frame.set_index("lookup")["changed_side"][row.example_lookup]
+
+
+def test_a_scope_without_lookups_says_so(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "config_flip") / "cache")
+    found = scope.what_if(without=FUSION)
+    assert repr(found) == "no lookups were read, so none can be replayed"
+    assert found.frame.empty and scope.sensitivity().empty
+
+
+def test_frames_have_the_declared_columns(recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", "config_flip"), "all")
+    found = scope.what_if(without=FUSION)
+    frames = {
+        "what_if": found.frame,
+        "what_if_rates": found.rates,
+        "what_if_causes": found.by_cause,
+        "what_if_runs": found.by_run,
+        "what_if_differences": found.differences,
+        "what_if_warnings": found.warnings,
+        "sensitivity": scope.sensitivity(),
+    }
+    for name, frame in frames.items():
+        declared = cachescope.describe(name)
+        assert frame.columns.tolist() == declared["column"].tolist()
+        assert [str(dtype) for dtype in frame.dtypes] == declared["dtype"].tolist(), name

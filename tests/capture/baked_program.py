@@ -1,0 +1,51 @@
+"""What the processes of test_prediction.py run: a snapshot of the process, then a few compiles. Needs torch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+
+import cachescope
+
+
+def forward(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x @ w) * 2.0
+
+
+def grows(x: torch.Tensor) -> torch.Tensor:
+    return torch.sin(x) * x + 1.0
+
+
+def pretend_another_torch() -> None:
+    """Give this process another key of torch's own sources, as an edited file would."""
+    from torch._inductor import codecache
+
+    other = bytes(reversed(codecache.torch_key()))
+    codecache.torch_key = lambda: other
+
+
+def compile_all() -> None:
+    torch.manual_seed(0)
+    x, w = torch.randn(8, 16), torch.randn(16, 16)
+    torch.compile(forward)(x, w)
+    torch.compile(forward, options={"max_fusion_size": 32})(x, w * 1.0)
+    for size in (5, 7, 9):
+        torch.compile(grows)(torch.randn(size, 4))
+    leaf = w.clone().requires_grad_()
+    torch.compile(forward)(x, leaf).sum().backward()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("snapshot", type=Path)
+    parser.add_argument("variant", choices=("same", "config", "torch_key"))
+    arguments = parser.parse_args()
+    if arguments.variant == "config":
+        torch._inductor.config.epilogue_fusion = False
+    elif arguments.variant == "torch_key":
+        pretend_another_torch()
+    arguments.snapshot.write_text(json.dumps(cachescope.capture()))
+    compile_all()

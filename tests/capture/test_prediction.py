@@ -1,0 +1,109 @@
+"""What is predicted for the entries of a baked cache, and what a process then really finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.analysis.prediction import is_of_the_process
+
+pytestmark = pytest.mark.torch
+PROGRAM = Path(__file__).with_name("baked_program.py")
+ROOT = PROGRAM.parents[2]
+
+
+def run(folder: Path, variant: str, cache: Path, threads: int = 2) -> Path:
+    """Run the program on a cache; its snapshot and its trace lie in the folder."""
+    folder.mkdir()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "TORCHINDUCTOR_CACHE_DIR": str(cache),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "TORCH_TRACE": str(folder / "trace"),
+        "OMP_NUM_THREADS": str(threads),
+    }
+    subprocess.run(
+        [sys.executable, str(PROGRAM), str(folder / "host.json"), variant],
+        env=environment,
+        check=True,
+        timeout=300,
+        capture_output=True,
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def baked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the cache that one process made."""
+    folder = tmp_path_factory.mktemp("baked")
+    run(folder / "baker", "same", folder / "cache")
+    return folder
+
+
+VARIANTS = {
+    "same": ("same", 2, set()),
+    "config": ("config", 2, {"inductor_config[epilogue_fusion]"}),
+    "torch_key": ("torch_key", 2, {"torch_version"}),
+    "threads": ("same", 1, {"cpp_runtime_thread_count"}),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_what_is_predicted_is_what_the_process_finds(baked: Path, tmp_path: Path, name: str) -> None:
+    variant, threads, expected_fields = VARIANTS[name]
+    cache = shutil.copytree(baked / "cache", tmp_path / "cache")
+    before = cachescope.read(cache)
+    other = run(tmp_path / "other", variant, tmp_path / "cache", threads)
+    predicted = cachescope.will_hit(before, other / "host.json")
+    lookups = cachescope.read(other / "trace").lookups
+    hit = set(lookups.loc[lookups["outcome"] == "hit", "cache_key"])
+    assert len(predicted) == len(before.guards) > 8
+    wrong = predicted[
+        predicted["will_hit"] != predicted["cache_key"].isin(hit).map({True: "yes", False: "no"})
+    ]
+    open_ = wrong["will_hit"] == "unknown"
+    # Only what was compiled with options of its own is left open, and only where nothing else refuses it.
+    assert wrong[~open_].empty, wrong.to_string()
+    assert set(wrong["fields"]) <= {("inductor_config[max_fusion_size]",)}
+    assert len(wrong) == (2 if not expected_fields else 0)
+    refused = predicted[predicted["will_hit"] == "no"]
+    assert all(expected_fields <= set(fields) for fields in refused["fields"])
+    assert len(refused) == (len(predicted) if expected_fields else 0)
+    # The trace of the same process knows which keys were looked up, and with what options.
+    assert_agrees_with(cachescope.will_hit(before, other / "trace"), hit)
+
+
+def assert_agrees_with(predicted: pd.DataFrame, hit: set[Any]) -> None:
+    found = predicted["cache_key"].isin(hit).map({True: "yes", False: "no"})
+    assert (predicted["will_hit"] == found).all(), predicted.to_string()
+
+
+def test_the_snapshot_has_the_fields_that_the_lookups_of_its_process_have(baked: Path) -> None:
+    snapshot = json.loads((baked / "baker" / "host.json").read_text())
+    scope = cachescope.read(baked / "baker" / "trace")
+    graphs = scope.lookups[scope.lookups["cache"] == "fxgraph"]
+    for lookup in graphs["lookup"]:
+        details = scope.hash_details(lookup=lookup).set_index("field")["detail_hash"]
+        own = {field: hash_ for field, hash_ in details.items() if is_of_the_process(field)}
+        own.pop("inductor_config[max_fusion_size]")
+        assert {field: snapshot["key_fields"].get(field) for field in own} == own
+
+
+def test_a_snapshot_without_fields_is_refused_in_one_line(baked: Path) -> None:
+    with pytest.raises(cachescope.CachescopeError, match="does not hold the fields of the keys"):
+        cachescope.will_hit(baked / "cache", {"context": {}})
+
+
+def test_an_unknown_run_is_named(baked: Path) -> None:
+    with pytest.raises(cachescope.NotFoundError, match="no run 7"):
+        cachescope.will_hit(baked / "cache", baked / "baker" / "trace", run=7)

@@ -1,0 +1,150 @@
+"""``cachescope check``: its exit statuses, its formats, and what is wrong usage."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import cachescope
+from tests.cli.conftest import Run, command, in_pipe, on_screen
+from tests.conftest import Recording
+
+FUSION = "inductor_config[epilogue_fusion]"
+
+
+@pytest.fixture
+def flip(recording: Recording) -> Path:
+    return recording("2.13.0", "config_flip") / "trace"
+
+
+@pytest.fixture
+def saved(flip: Path, tmp_path: Path) -> Path:
+    cachescope.read(flip).save(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_exit_status_0_where_every_bar_is_met(flip: Path, saved: Path) -> None:
+    bars = ("--min-hit-rate", "0.3", "--max-time-lost", "30s", "--no-new-cause", "--baseline", saved)
+    done = in_pipe(command("check", flip, *bars))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("check passed; 6 lookups in 3 runs")
+
+
+def test_exit_status_3_with_the_causes_where_one_is_not(flip: Path) -> None:
+    done = in_pipe(command("check", flip, "--min-hit-rate", "0.9", "--max-time-lost", "30s"))
+    assert (done.returncode, done.stderr) == (3, "")
+    flat = " ".join(done.stdout.split())
+    assert "1 of 2 bars not met" in flat
+    assert f"{FUSION} True -> False: 2 misses in 1 run, 1.6 s lost" in flat
+    assert "First lookups count as misses" in flat
+
+
+@pytest.mark.parametrize("what", ["missing", "empty"])
+def test_exit_status_1_where_nothing_can_be_read(what: str, tmp_path: Path) -> None:
+    if what == "empty":
+        (tmp_path / what).mkdir()
+    done = in_pipe(command("check", tmp_path / what, "--min-hit-rate", "0"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+
+
+def test_exit_status_1_where_the_baseline_cannot_be_read(flip: Path, tmp_path: Path) -> None:
+    done = in_pipe(command("check", flip, "--no-new-cause", "--baseline", tmp_path / "nothing"))
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_exit_status_3_where_nothing_was_looked_up(recording: Recording) -> None:
+    cache = recording("2.13.0", "config_flip") / "cache"
+    done = in_pipe(command("check", cache, "--min-hit-rate", "0"))
+    assert done.returncode == 3
+    assert "nothing to check" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "bars",
+    [
+        [],
+        ["--min-hit-rate", "90"],
+        ["--min-hit-rate", "nan"],
+        ["--max-time-lost", "soon"],
+        ["--max-time-lost", "-3"],
+        ["--max-time-lost", "1h"],
+        ["--no-new-cause"],
+        ["--min-hit-rate", "0.9", "--baseline", "saved"],
+        ["--min-hit-rate", "0.9", "--format", "xml"],
+        ["--min-hit-rate", "0.9", "--format", "junit", "--json"],
+    ],
+)
+def test_exit_status_2_for_wrong_usage(bars: list[str], flip: Path) -> None:
+    done = in_pipe(command("check", flip, *bars))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: cachescope check" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [("16s", 0), ("15.4", 0), ("15300ms", 3), ("0.3min", 0), ("0.2min", 3), (".5 min", 0), ("0", 3)],
+)
+def test_times_are_taken_in_several_units(given: str, status: int, run: Run, flip: Path) -> None:
+    # 15.362 s were lost.
+    assert run("check", flip, "--max-time-lost", given).status == status
+
+
+def test_every_format_says_the_same(run: Run, flip: Path) -> None:
+    bars = ("--min-hit-rate", 0.9, "--max-time-lost", 30)
+    done = {form: run("check", flip, *bars, "--format", form) for form in ("text", "json", "github", "junit")}
+    assert {outcome.status for outcome in done.values()} == {3}
+    printed = json.loads(done["json"].out)
+    assert [bar["passed"] for bar in printed["bars"]] == [False, True]
+    assert json.loads(run("check", flip, *bars, "--json").out) == printed
+    errors = [line for line in done["github"].out.splitlines() if line.startswith("::error ")]
+    assert len(errors) == 1
+    assert "%0A" in errors[0]
+    root = ElementTree.fromstring(done["junit"].out)
+    assert [len(case) for case in root.iter("testcase")] == [1, 0]
+    for cause in printed["causes"]:
+        for outcome in done.values():
+            assert cause["text"].split(":")[0] in outcome.out.replace("&gt;", ">")
+
+
+def test_no_new_cause_names_the_new_one_only(run: Run, flip: Path, recording: Recording) -> None:
+    three = recording("2.13.0", "three_changes") / "trace"
+    done = run("check", three, "--no-new-cause", "--baseline", flip, "--json")
+    assert done.status == 3
+    assert [FUSION in cause["fields"] for cause in json.loads(done.out)["causes"]] == [False]
+    assert run("check", flip, "--no-new-cause", "--baseline", three).status == 0
+
+
+@pytest.mark.parametrize("form", ["text", "json", "github", "junit"])
+def test_redact_hides_paths_in_every_format(form: str, run: Run, recording: Recording) -> None:
+    scenario = recording("2.13.0", "cpp_wrapper")
+    bars = ("--min-hit-rate", 1, "--format", form)
+    assert "/tmp/" not in run("check", scenario, *bars, "--redact").out
+
+
+def test_a_cut_log_is_checked_as_far_as_it_goes_and_said_to_be_cut(
+    run: Run, flip: Path, tmp_path: Path
+) -> None:
+    for trace in flip.iterdir():
+        shutil.copy(trace, tmp_path)
+    with trace.open("rb") as whole:
+        (tmp_path / trace.name).write_bytes(whole.read()[:-2000])
+    done = run("check", tmp_path, "--min-hit-rate", 0)
+    assert "could not be read" in " ".join(done.out.split())
+    assert run("check", tmp_path, "--min-hit-rate", 0, "--strict").status == 1
+
+
+def test_it_fits_a_screen(flip: Path) -> None:
+    shown = on_screen(command("check", flip, "--min-hit-rate", "0.9"))
+    assert shown.status == 3
+    assert max(map(len, shown.rows)) <= 80
+    assert shown.rows[0].startswith("check not passed")
+
+
+def test_help_tells_the_exit_statuses(run: Run) -> None:
+    out = run("check", "--help").out
+    assert "3 a bar is not met" in out

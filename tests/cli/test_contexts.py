@@ -1,0 +1,74 @@
+"""``cachescope contexts``: which processes are alike, and what differs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cachescope
+from cachescope.keys import isolation_key
+from tests.cli.conftest import Run
+from tests.conftest import Recording
+from tests.keys.test_isolation import FABRICATED, H100
+
+
+def test_keys_groups_and_what_differs_are_shown(run: Run, recording: Recording) -> None:
+    folder = recording("2.13.0", "isolation_context") / "contexts"
+    done = run("contexts", folder)
+    assert (done.status, done.err) == (0, "")
+    for path in folder.iterdir():
+        assert isolation_key(json.loads(path.read_text())) in done.out
+    assert done.out.startswith("2 contexts: 2 groups of equals")
+    assert "one key without inductor_configs, torch_determinism_configs" in done.out
+    assert "inductor_configs[deterministic]   false -> true" in done.out
+
+
+def test_a_schema_file_says_which_forms_count(run: Run, recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "isolation_context") / "contexts"
+    schema = tmp_path / "schema.json"
+    schema.write_text(cachescope.IsolationSchema(False, True).to_json())
+    printed = json.loads(run("contexts", folder, "--schema", schema, "--json").out)
+    assert printed["schema"] == {"runtime_context": False, "compile_context": True}
+    (group,) = printed["context_groups"]
+    assert group["contexts"] == [0, 1]
+    assert {row["isolation_key"] for row in printed["isolation_keys"]} == {group["isolation_key"]}
+    assert len(printed["contexts"]) == 2
+    assert printed["context_pairs"][0]["before"] == 0
+
+
+def test_a_schema_that_is_none_is_one_line(run: Run, recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "isolation_context") / "contexts"
+    (tmp_path / "schema.json").write_text('{"runtime_context": {"weather": true}, "compile_context": true}')
+    done = run("contexts", folder, "--schema", tmp_path / "schema.json")
+    assert (done.status, done.out) == (1, "")
+    assert "no form 'weather'; it has inductor_configs" in done.err
+    assert run("contexts", folder, "--schema", tmp_path / "none.json").status == 1
+
+
+def test_what_is_not_known_of_a_run_is_said(run: Run, recording: Recording) -> None:
+    out = run("contexts", recording("2.13.0", "isolation_context") / "trace").out
+    assert "no key" in out
+    assert "torch_version_hash (its hash is), triton_version_hash" in out
+    alike = "alike in inductor_configs, torch_determinism_configs, cuda_matmul_precision_configs, torch_version_hash"
+    assert f"{alike}, which is known of all: 0 | 1" in " ".join(out.split())
+
+
+def test_a_directory_without_contexts_says_how_to_get_one(run: Run, recording: Recording) -> None:
+    out = run("contexts", recording("2.13.0", "isolation_context") / "cache").out
+    assert "cachescope capture" in out
+
+
+def test_redacted_contexts_name_no_host_no_board_and_no_path(run: Run, tmp_path: Path) -> None:
+    snapshot = {
+        "cachescope_snapshot": 1,
+        "context": FABRICATED["cuda"],
+        "host": "gpu-node-7",
+        "environment": {"TORCHINDUCTOR_CACHE_DIR": "/scratch/ann/cache"},
+        "device_properties": [H100],
+    }
+    (tmp_path / "host.json").write_text(json.dumps(snapshot))
+    for arguments in (["--redact"], ["--redact", "--json"]):
+        out = run("contexts", tmp_path / "host.json", *arguments).out
+        for secret in ("gpu-node-7", "5f1b8c9e", "/scratch", "ann", str(tmp_path)):
+            assert secret not in out
+        assert isolation_key(FABRICATED["cuda"]) in out

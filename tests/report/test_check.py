@@ -1,0 +1,232 @@
+"""`scope.check`: which bars are met, what stands against them, and the forms that CI reads."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import cachescope
+from cachescope.analysis.since_baseline import changed_since
+from cachescope.frames import FRAMES
+from cachescope.report.check import Check
+from cachescope.report.check_forms import check_object, github_lines, junit_text
+from tests.conftest import Recording
+
+FUSION = "inductor_config[epilogue_fusion]"
+# What the schema of Jenkins allows (xunit-plugin, junit-10.xsd); others take as much.
+COUNTS = {"name", "tests", "failures", "errors", "time"}
+JUNIT = {
+    "testsuites": COUNTS,
+    "testsuite": COUNTS | {"skipped"},
+    "testcase": {"name", "classname", "time"},
+    "failure": {"message", "type"},
+    "system-out": set(),
+}
+
+
+@pytest.fixture
+def flip(recording: Recording) -> cachescope.Scope:
+    return cachescope.read(recording("2.13.0", "config_flip") / "trace")
+
+
+def runs_of(folder: Path, *runs: int, to: Path) -> cachescope.Scope:
+    """Only some runs of a recording, in the order of time."""
+    scope = cachescope.read(folder / "trace")
+    to.mkdir()
+    for run in runs:
+        shutil.copy(scope.runs["source"][run], to)
+    return cachescope.read(to)
+
+
+def test_a_hit_rate_is_met_up_to_what_was_found_and_not_beyond(flip: cachescope.Scope) -> None:
+    (row,) = flip.check(min_hit_rate=2 / 6).frame.itertuples()
+    assert (row.bar, row.passed, row.found, row.causes) == ("min_hit_rate", True, 2 / 6, ())
+    (row,) = flip.check(min_hit_rate=0.34).frame.itertuples()
+    assert not row.passed
+    assert row.causes == tuple(flip.causes["cause"])
+    assert row.reason == "2 of 6 lookups hit"
+
+
+def test_time_lost_is_what_hit_rates_say(flip: cachescope.Scope) -> None:
+    (lost,) = flip.hit_rates()["time_lost_ns"]
+    assert flip.check(max_time_lost_ns=lost).passed
+    failed = flip.check(max_time_lost_ns=lost - 1)
+    assert not failed.passed
+    # What rounds to the same is told apart.
+    assert f"found {lost / 1e9:.9g} s" in " ".join(repr(failed).split())
+
+
+def test_a_warm_run_passes_where_all_runs_do_not(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "cold_warm")
+    assert not cachescope.read(folder / "trace").check(min_hit_rate=1).passed
+    assert runs_of(folder, 1, 2, to=tmp_path / "warm").check(min_hit_rate=1, max_time_lost_ns=0).passed
+
+
+def test_the_frame_is_as_declared(flip: cachescope.Scope) -> None:
+    frame = flip.check(0.9, 10**9, flip).frame
+    declared = {column.name: column.dtype for column in FRAMES["checks"].columns}
+    assert {column: str(frame[column].dtype) for column in frame} == declared
+    assert frame["bar"].tolist() == ["min_hit_rate", "max_time_lost", "no_new_cause"]
+
+
+def test_nothing_recorded_meets_no_bar(recording: Recording, flip: cachescope.Scope) -> None:
+    nothing = cachescope.read(recording("2.13.0", "config_flip") / "cache")
+    checked = nothing.check(min_hit_rate=0, max_time_lost_ns=10**12, baseline=flip)
+    assert checked.frame["passed"].tolist() == [False] * 3
+    assert checked.frame["found"].isna().all()
+    assert "nothing to check" in repr(checked)
+
+
+def test_a_process_whose_caches_were_off_meets_no_bar(recording: Recording, tmp_path: Path) -> None:
+    warm = runs_of(recording("2.13.0", "cold_warm"), 1, to=tmp_path / "warm")
+    assert warm.check(min_hit_rate=1).passed
+    # Compiled, and nothing was looked up: what is left of a trace without its cache artifacts.
+    path = Path(warm.runs["source"][0])
+    records = re.split(rb"(?m)^(?=[VIW]\d{4} )", path.read_bytes())
+    left = [r for r in records if not re.search(rb'"name": ?"(?:fx_graph|aotautograd|autograd)_cache', r)]
+    blind = re.sub(rb"(?m)^([VIW]\d{4} \S+) \d+ ", rb"\1 99999 ", b"".join(left))
+    (tmp_path / "warm" / "dedicated_log_torch_trace_blind.log").write_bytes(blind)
+    scope = cachescope.read(tmp_path / "warm")
+    assert scope.runs["looked_up"].tolist().count(False) == 1
+    checked = scope.check(min_hit_rate=0.5)
+    assert not checked.passed
+    assert "its caches were off" in " ".join(repr(checked).split())
+
+
+def test_no_times_recorded_is_not_no_time_lost(recording: Recording) -> None:
+    text = cachescope.read(recording("2.13.0", "config_flip") / "text")
+    checked = text.check(max_time_lost_ns=10**15)
+    assert not checked.passed
+    assert "only traces (TORCH_TRACE) tell" in " ".join(repr(checked).split())
+
+
+def test_a_cause_of_the_baseline_is_not_new(flip: cachescope.Scope, tmp_path: Path) -> None:
+    flip.save(tmp_path / "saved")
+    (row,) = flip.check(baseline=cachescope.read(tmp_path / "saved")).frame.itertuples()
+    assert row.passed and row.found == 0
+
+
+def test_causes_are_known_by_verdict_and_fields_not_by_number(recording: Recording) -> None:
+    # Among the causes of three_changes the same field changed, under another number and another cost.
+    flip = cachescope.read(recording("2.13.0", "config_flip") / "trace")
+    three = cachescope.read(recording("2.13.0", "three_changes") / "trace")
+    assert flip.check(baseline=three).passed
+    checked = three.check(baseline=flip)
+    (row,) = checked.frame.itertuples()
+    (new,) = [c for c in three.causes.itertuples() if "example_inputs[0]" in c.fields]
+    assert row.causes == (new.cause,)
+    assert "example_inputs[0]" in repr(checked) and FUSION not in repr(checked)
+
+
+def test_other_bypass_reasons_are_other_causes(recording: Recording) -> None:
+    freezing = cachescope.read(recording("2.13.0", "bypass_freezing"))
+    custom = cachescope.read(recording("2.13.0", "bypass_custom_pass"))
+    assert freezing.check(baseline=freezing).passed
+    checked = freezing.check(baseline=custom)
+    assert {c.verdict for c in freezing.causes.itertuples() if c.cause in checked.causes} == {"bypassed"}
+
+
+def test_a_changed_config_does_not_pass_for_a_cold_start(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "config_flip")
+    cold = runs_of(folder, 0, to=tmp_path / "cold")
+    flipped = runs_of(folder, 1, to=tmp_path / "flipped")
+    # Alone it has nothing to compare with.
+    assert flipped.causes["verdict"].tolist() == cold.causes["verdict"].tolist() == ["first_lookup"]
+    checked = flipped.check(baseline=cold)
+    assert not checked.passed
+    assert f"against the baseline {FUSION} True -> False changed" in " ".join(repr(checked).split())
+
+
+def test_a_cold_start_like_that_of_the_baseline_passes(recording: Recording, tmp_path: Path) -> None:
+    cold = runs_of(recording("2.13.0", "config_flip"), 0, to=tmp_path / "cold")
+    again = runs_of(recording("2.13.0", "cold_warm"), 0, to=tmp_path / "again")
+    other_graphs = runs_of(recording("2.13.0", "four_graphs"), 0, to=tmp_path / "graphs")
+    assert again.check(baseline=cold).passed
+    assert other_graphs.check(baseline=cold).passed
+
+
+def test_a_change_that_the_baseline_had_is_known(recording: Recording, tmp_path: Path) -> None:
+    flipped = runs_of(recording("2.13.0", "config_flip"), 1, to=tmp_path / "flipped")
+    both = cachescope.read(recording("2.13.0", "three_changes") / "trace")
+    assert FUSION in {field for fields in both.causes["fields"] for field in fields}
+    assert flipped.check(baseline=both).passed
+
+
+def test_what_changed_since_is_told_without_details_of_joint_keys(
+    recording: Recording, tmp_path: Path
+) -> None:
+    # Since 2.12 a trace alone has those of FX keys only.
+    folder = recording("2.13.0", "trace_only")
+    cold, flipped = (runs_of(folder, run, to=tmp_path / str(run)) for run in (0, 2))
+    assert not flipped.check(baseline=cold).passed
+
+
+def test_another_call_of_a_graph_on_other_inputs_is_no_change(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "inputs")
+    before, after = (runs_of(folder, run, to=tmp_path / str(run)) for run in (0, 1))
+    assert {since.fields for since in after.changed_since(before)} == {("example_inputs[0]",)}
+    # As if this run had called the graph on the inputs of the baseline as well.
+    keys = [*after.lookups["cache_key"], *before.lookups["cache_key"]]
+    assert changed_since(after._judged[0], keys, after.tables.hash_details, before.tables) == []
+
+
+@pytest.mark.parametrize(
+    "bars", [{}, {"min_hit_rate": 1.1}, {"min_hit_rate": float("nan")}, {"max_time_lost_ns": -1}]
+)
+def test_a_bar_that_is_none_is_refused(bars: dict[str, float], flip: cachescope.Scope) -> None:
+    with pytest.raises(ValueError, match=r"check\(\)|min_hit_rate|max_time_lost_ns"):
+        flip.check(**bars)  # type: ignore[arg-type]
+
+
+def hostile(flip: cachescope.Scope) -> Check:
+    """A real check, one of whose causes says what a log could hold."""
+    checked = flip.check(min_hit_rate=0.9)
+    text = "100 %\r\n::stop-commands::x\x1b[31m\x00 <b>&\ufffe\ud800 a: b, c"
+    return Check(checked.bars, checked.headline, dict.fromkeys(checked.causes, text), 1)
+
+
+def test_github_lines_are_commands_that_nothing_can_leave(flip: cachescope.Scope) -> None:
+    lines = github_lines(hostile(flip))
+    text = "\n".join(lines)
+    assert all(len(line.splitlines()) == 1 for line in lines)
+    commands = [line for line in text.splitlines() if line.lstrip().startswith("::")]
+    assert [re.match(r"::(\w+) title=([^:,]*)::", c)[1] for c in commands] == ["error", "warning"]  # type: ignore[index]
+    (error, _) = commands
+    assert "100 %25\\x0d ::stop-commands" in error
+    assert "title=cachescope%3A hit rate::wanted at least 90 %25, found 33.3 %25" in error
+    assert "\x1b" not in text and "\x00" not in text
+
+
+def test_junit_parses_and_has_one_case_per_bar(flip: cachescope.Scope) -> None:
+    for checked in (flip.check(0.9, 10**12, flip), hostile(flip)):
+        root = ElementTree.fromstring(junit_text(checked))
+        (suite,) = root
+        cases = suite.findall("testcase")
+        assert [case.get("name") for case in cases] == [bar.bar for bar in checked.bars]
+        assert [case.find("failure") is None for case in cases] == [bar.passed for bar in checked.bars]
+        assert int(suite.get("tests") or "") == len(cases)
+        assert int(suite.get("failures") or "") == len(suite.findall(".//failure"))
+        for element in root.iter():
+            assert set(element.attrib) <= JUNIT[element.tag]
+    failure = suite.find(".//failure")
+    assert failure is not None and failure.text is not None
+    assert "<b>&" in failure.text and not re.search("[\x00\x1b\ufffe\ud800]", failure.text)
+
+
+def test_the_object_is_json_and_names_the_causes(flip: cachescope.Scope) -> None:
+    printed = check_object(flip.check(min_hit_rate=0.9), flip)
+    assert json.loads(json.dumps(printed, allow_nan=False)) == printed
+    assert printed["passed"] is False
+    assert printed["bars"][0]["causes"] == [cause["cause"] for cause in printed["causes"]]
+    assert printed["causes"][1]["text"].startswith(f"{FUSION} True -> False")
+
+
+def test_html_is_escaped(flip: cachescope.Scope) -> None:
+    html = hostile(flip)._repr_html_()
+    assert "&lt;b&gt;&amp;" in html
+    assert "\x1b" not in html and "not met" in html
