@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter, itemgetter
 
-from cachescope.readers.checked_file import ReadFile
 from cachescope.readers.mega_cache import HEAD_BYTES, looks_like_mega_cache, read_mega_cache
 from cachescope.readers.place_of import place_of, place_of_file
 from cachescope.readers.places import ROOT, UNKNOWN, FileRule, Place
@@ -78,7 +77,6 @@ class CacheWalk:
         self.path = path
         self.reading = reading
         self.entries: list[Entry] = []
-        self._readers: dict[int, tuple[ReadFile, str, str]] = {}
 
     def scan(self) -> None:
         """Make the rows from names, sizes and times; open no file."""
@@ -100,11 +98,10 @@ class CacheWalk:
 
     def read(self, entry: Entry) -> bool:
         """Read the file of one row where its kind has a reader; False where it is gone."""
-        reader = self._readers.pop(id(entry), None)
-        if reader is None:
+        if entry.read_file is None:
             return True
-        read, path, name = reader
-        return read(entry, path, name, self.reading)
+        path = entry.real_path or entry.path
+        return entry.read_file(entry, path, os.path.basename(path), self.reading)
 
     def _single_file(self) -> None:
         told = place_of_file(self.path)
@@ -176,6 +173,8 @@ class CacheWalk:
         kind = OTHER if rule is None else rule.kind
         entry = Entry(kind, shown, folder.root, found.st_size, found.st_mtime_ns, key)
         self.entries.append(entry)
+        if shown is not path:
+            entry.real_path = path
         if not stat.S_ISREG(found.st_mode):
             _not_a_file(entry, path, stat.S_ISLNK(found.st_mode), rule)
         elif folder.is_temporary or (".tmp" in name and _TEMPORARY.fullmatch(name)):
@@ -183,9 +182,9 @@ class CacheWalk:
             entry.status = "temporary"
         elif rule is None:
             entry.status = "foreign"
-            self._readers[id(entry)] = _read_unknown, path, name
+            entry.read_file = _read_unknown
         elif rule.read is not None:
-            self._readers[id(entry)] = rule.read, path, name
+            entry.read_file = rule.read
 
     def _list(self, path: str) -> list[os.DirEntry[str]]:
         """The items of a folder by name; none where it is gone or may not be read."""

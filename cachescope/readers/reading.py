@@ -6,6 +6,7 @@ be read go to `problems`, or are raised at once under ``strict=True``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cachescope.details import HashDetails, join_components
@@ -64,16 +65,12 @@ class Process:
     """False where the log shows that torch compiled with its caches switched off."""
 
 
-@dataclass(slots=True)
 class Entry:
-    """One file or folder of a cache directory that torch would call an entry."""
+    """One file of a cache directory.
 
-    cache: str
-    path: str
-    root: str
-    size_bytes: int | None = None
-    modified_time_ns: int | None = None
-    cache_key: str | None = None
+    What its content says are defaults of the class: of a hundred thousand files a scan sets only what it knows.
+    """
+
     status: str = "ok"
     damage: str | None = None
     guards_expr: str | None = None
@@ -93,6 +90,26 @@ class Entry:
     """What the thing is called, where that is not its key: a kernel, a function, a device."""
     detail: str | None = None
     """What the file says, in a few words."""
+    read_file: Callable[[Entry, str, str, Reading], bool] | None = None
+    """Fills the rest from the file (its path, its name); False where the file is gone meanwhile."""
+    real_path: str | None = None
+    """The path to open, where `path` shows it otherwise."""
+
+    def __init__(
+        self,
+        cache: str,
+        path: str,
+        root: str,
+        size_bytes: int | None = None,
+        modified_time_ns: int | None = None,
+        cache_key: str | None = None,
+    ) -> None:
+        self.cache = cache
+        self.path = path
+        self.root = root
+        self.size_bytes = size_bytes
+        self.modified_time_ns = modified_time_ns
+        self.cache_key = cache_key
 
 
 @dataclass(slots=True)
