@@ -83,3 +83,41 @@ def test_redact(run: Run, recording: Recording) -> None:
     done = run("diff", text / "00_cold.log", text / "02_back.log", "--redact")
     assert "before: <path-1>" in done.out
     assert str(text) not in done.out
+
+
+def test_a_directory_and_a_run_tell_which_entries_that_run_would_find(run: Run, recording: Recording) -> None:
+    flip = recording("2.13.0", "config_flip")
+    flipped = flip / "text" / "01_epilogue_fusion_off.log"
+    printed = json.loads(run("diff", flip / "cache", flipped, "--json").out)
+    found = {row["cache_key"][:4]: (row["will_hit"], row["fields"]) for row in printed["predictions"]}
+    assert found == {
+        "ft4g": ("no", [FIELD]),
+        "a4eo": ("no", [FIELD]),
+        "fhcz": ("yes", []),
+        "azfh": ("yes", []),
+    }
+    text = run("diff", flip / "cache", flipped).out
+    assert text.startswith("4 entries: 2 would be found, 2 not, 0 unknown")
+
+
+def test_two_snapshots_are_told_apart_down_to_the_field(run: Run, recording: Recording) -> None:
+    contexts = recording("2.13.0", "isolation_context") / "contexts"
+    both = (contexts / "base.json", contexts / "settings.json")
+    printed = json.loads(run("diff", *both, "--json").out)
+    found = {
+        (row["form"], row["field"]): (row["before"], row["after"]) for row in printed["context_difference"]
+    }
+    # What the second process set: deterministic algorithms, and "high" matmul precision.
+    assert found == {
+        ("inductor_configs", "deterministic"): ("false", "true"),
+        ("torch_determinism_configs", "torch.are_deterministic_algorithms_enabled"): ("false", "true"),
+        ("cuda_matmul_precision_configs", "torch.backends.cuda.matmul.fp32_precision"): ('"none"', '"tf32"'),
+    }
+    assert "inductor_configs[deterministic]   false -> true" in run("diff", *both).out
+
+
+def test_a_bare_context_says_nothing_about_entries(run: Run, recording: Recording) -> None:
+    flip = recording("2.13.0", "config_flip")
+    context = recording("2.13.0", "isolation_context") / "contexts" / "base.json"
+    printed = json.loads(run("diff", flip / "cache", context, "--json").out)
+    assert {row["will_hit"] for row in printed["predictions"]} == {"unknown"}
