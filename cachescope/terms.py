@@ -95,6 +95,21 @@ FX_KEY: Final = re.compile(rf"f{HASH}")
 AOT_KEY: Final = re.compile(rf"a{HASH}")
 CODE_KEY: Final = re.compile(rf"c{HASH}")
 
+# What decides whether a process looks into its caches at all, which no key says. torch/_inductor/config.py and
+# torch/_functorch/config.py; the fourth came with 2.8, and since 2.10 the first is torch.compiler.config's.
+FORCE_DISABLE: Final = "torch._inductor.config.force_disable_caches"
+FX_SWITCH: Final = "torch._inductor.config.fx_graph_cache"
+AOT_SWITCH: Final = "torch._functorch.config.enable_autograd_cache"
+BUNDLED_SWITCH: Final = "torch._functorch.config.bundled_autograd_cache"
+# Precompilation keeps graphs in AOTAutograd entries as well (2.10 and later).
+PRECOMPILE_SWITCH: Final = "torch._dynamo.config.caching_precompile"
+CACHE_SWITCHES: Final = (FORCE_DISABLE, FX_SWITCH, AOT_SWITCH, BUNDLED_SWITCH, PRECOMPILE_SWITCH)
+# How a snapshot says that torch would not even make a key.
+WOULD_BYPASS: Final = "torch would bypass its cache"
+
+# The damage of an entry that torch loads all the same: it does not compare.
+OTHER_NAME: Final = "content hash differs from the name"
+
 # The two loggers whose DEBUG records hold the hash details.
 LOGGERS: Final = "+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache"
 HOW_TO_RECORD: Final = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.report.as_json import json_text
 from cachescope.report.layout import Line, laid_out
-from cachescope.report.text import harmless
+from cachescope.wording import harmless
 
 if TYPE_CHECKING:
     from cachescope.cli.sources import Redaction

@@ -23,7 +23,8 @@ from cachescope.columns import records
 from cachescope.frames.checks import CHECKS
 from cachescope.report.facts import Row
 from cachescope.report.layout import laid_out
-from cachescope.report.text import duration, harmless, headline, plural
+from cachescope.report.text import headline
+from cachescope.wording import duration, harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope

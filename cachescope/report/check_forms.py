@@ -15,7 +15,7 @@ from cachescope.report.as_json import frame_rows
 from cachescope.report.check import Check, found_text, title_of, wanted_text
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line
-from cachescope.report.text import harmless, plural
+from cachescope.wording import harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from cachescope.analysis.prediction import OWN_FIELDS
 from cachescope.columns import records
 from cachescope.frames.answers import DIFFERENCES
 from cachescope.report.as_json import frame_rows
@@ -16,7 +17,7 @@ from cachescope.report.difference import Difference
 from cachescope.report.difference_forms import difference_lines, difference_object
 from cachescope.report.html import CODE_STYLE, STYLE, safe
 from cachescope.report.layout import Line, laid_out
-from cachescope.report.text import SHORT_KEY, harmless, plural
+from cachescope.wording import SHORT_KEY, harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.report.facts import Row
@@ -107,6 +108,8 @@ def _prediction_lines(predictions: pd.DataFrame) -> Iterator[Line]:
         style="bold",
     )
     yield Line("by a process that compiles the graphs and inputs that they were made for", 3, "dim")
+    if any(OWN_FIELDS in row["assuming"] for row in rows):
+        yield Line(f"and has {OWN_FIELDS}", 3, "dim")
     refused: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row["will_hit"] != "yes":

@@ -10,7 +10,7 @@ from cachescope.analysis.contexts.keys import FORMS, isolation_keys, schema_with
 from cachescope.analysis.differences import short
 from cachescope.columns import records
 from cachescope.report.layout import Line
-from cachescope.report.text import harmless, plural
+from cachescope.wording import harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.keys import IsolationSchema

@@ -9,7 +9,7 @@ from cachescope.report.as_json import change_object
 from cachescope.report.difference import Difference, Pair
 from cachescope.report.layout import Line
 from cachescope.report.terminal import change_lines
-from cachescope.report.text import SHORT_KEY, harmless, plural
+from cachescope.wording import SHORT_KEY, harmless, plural
 
 _PAIRS_SHOWN: Final = 3
 _NAMES_SHOWN: Final = 5

@@ -12,8 +12,8 @@ from cachescope.analysis.differences import short
 from cachescope.columns import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
-from cachescope.report.text import file_size, harmless, plural
 from cachescope.terms import HASH
+from cachescope.wording import file_size, harmless, plural
 
 if TYPE_CHECKING:
     import pandas as pd

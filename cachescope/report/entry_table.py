@@ -11,8 +11,8 @@ from cachescope.report.entry_sections import section_lines
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
-from cachescope.report.text import duration, file_size, file_time, harmless, plural
 from cachescope.terms import CACHES
+from cachescope.wording import duration, file_size, file_time, harmless, plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,15 +9,8 @@ import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.frames.answers import CHANGES
-from cachescope.report.text import (
-    baseline_name,
-    duration,
-    harmless,
-    in_compile,
-    lookup_name,
-    plural,
-    run_name,
-)
+from cachescope.report.text import baseline_name, in_compile, lookup_name, run_name
+from cachescope.wording import duration, harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope

@@ -6,7 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from cachescope.report.facts import Row
-from cachescope.report.text import cause_rows, duration, footer, harmless, headline, miss_lines, plural
+from cachescope.report.text import cause_rows, footer, headline, miss_lines
+from cachescope.wording import duration, harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.report.explanation import Explanation

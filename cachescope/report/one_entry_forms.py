@@ -14,7 +14,7 @@ from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line
 from cachescope.report.one_entry import OneEntry
 from cachescope.report.terminal import change_lines
-from cachescope.report.text import duration, file_size, file_time, harmless, plural
+from cachescope.wording import duration, file_size, file_time, harmless, plural
 
 _LABEL: Final = 12
 _SHOWN: Final = 8
@@ -149,14 +149,20 @@ def source_title(source: SourceCode) -> list[Line]:
     return [Line(), Line(f"source ({plural(len(source.text.splitlines()), 'line')})", style="bold")]
 
 
-def one_entry_html(one: OneEntry) -> str:
-    """The HTML repr: the same lines, and the source folded away."""
+def one_entry_lines_html(one: OneEntry) -> str:
+    """The same lines as HTML."""
     parts = []
     for line in one_entry_lines(one):
         text = f"<b>{safe(line.text)}</b>" if line.style == "bold" else safe(line.text)
         faint = f"; {FAINT_STYLE}" if line.style == "dim" else ""
         place = f"margin-left: {line.indent / 2}em; white-space: pre-wrap"
         parts.append(f"<div style='{place}{faint}'>{text or '&nbsp;'}</div>")
+    return "".join(parts)
+
+
+def one_entry_html(one: OneEntry) -> str:
+    """The HTML repr: the lines, and the source folded away."""
+    parts = [one_entry_lines_html(one)]
     source = one.source
     if source.text is None:
         parts.append(f"<p style='{FAINT_STYLE}'>no source: {safe(source.why_not)}</p>")

@@ -9,7 +9,7 @@ from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.columns import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
-from cachescope.report.text import SHORT_KEY, duration, harmless, plural
+from cachescope.wording import SHORT_KEY, duration, harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope

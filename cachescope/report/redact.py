@@ -22,7 +22,11 @@ _PATHS: Final = re.compile(
     r"|(?<!\w)[A-Za-z]:\\[^\s'\"]+"
 )
 _USER_OF_PATH: Final = re.compile(r"(?:/(?:home|Users)/|\\Users\\+|torchinductor_)([\w.-]+)")
-_URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://(?!(?:docs\.)?pytorch\.org|github\.com/pytorch)[^\s'\"]+")
+# Public pages that cachescope itself names, of torch and of the vendors' datasheets, tell nothing.
+_URL: Final = re.compile(
+    r"\b[a-z][a-z0-9+.-]*://(?!(?:docs\.)?pytorch\.org|github\.com/pytorch"
+    r"|(?:www|images|resources)\.nvidia\.com/|www\.(?:amd|intel)\.com/)[^\s'\"]+"
+)
 _MAIL: Final = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
 _HOST: Final = re.compile(
     r"\b(?!threading\.local\b)(?:[a-z0-9-]+\.)+(?:local|internal|lan|corp|intranet|localdomain)\b"

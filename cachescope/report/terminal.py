@@ -10,18 +10,8 @@ from cachescope.columns import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
-from cachescope.report.text import (
-    SHORT_KEY,
-    baseline_name,
-    duration,
-    footer,
-    harmless,
-    headline,
-    in_compile,
-    lookup_name,
-    plural,
-    run_name,
-)
+from cachescope.report.text import baseline_name, footer, headline, in_compile, lookup_name, run_name
+from cachescope.wording import SHORT_KEY, duration, harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.report.explanation import Explanation

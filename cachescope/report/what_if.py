@@ -28,16 +28,8 @@ from cachescope.keys.key_schema import KeySchema
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
 from cachescope.report.layout import Line
-from cachescope.report.text import (
-    SHORT_KEY,
-    duration,
-    harmless,
-    headline,
-    in_compile,
-    lookup_name,
-    plural,
-    run_name,
-)
+from cachescope.report.text import headline, in_compile, lookup_name, run_name
+from cachescope.wording import SHORT_KEY, duration, harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -103,6 +95,11 @@ class WhatIf:
     def has_unknown_directories(self) -> bool:
         """Whether some run does not say which cache directory it had."""
         return not self._ground.replay.recorded.directories.are_all_known
+
+    @property
+    def fields(self) -> list[str]:
+        """Every field that some key has."""
+        return self._ground.replay.table.fields
 
     @property
     def varying(self) -> tuple[str, ...]:

@@ -1,0 +1,157 @@
+"""What all figures have in common: no background, no template, a theme, room for legend, titles of panels and a note."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from cachescope.figures.palette import theme
+from cachescope.figures.texts import wrapped
+
+FONT: Final = 12
+SMALL: Final = 11
+_LEGEND: Final = 30
+_LEGEND_LINE: Final = 16
+_KINDS_ON_ONE_LINE: Final = 4
+PANEL_TITLE: Final = 24
+NOTE: Final = 18
+AXIS: Final = 44
+
+
+def legend_room(kinds: int) -> int:
+    """Pixels above the plot for a legend; where it may need two lines, for two."""
+    return _LEGEND + (_LEGEND_LINE if kinds > _KINDS_ON_ONE_LINE else 0)
+
+
+def canvas(dark: bool, height: int, **layout: Any) -> go.Figure:
+    """An empty figure in the theme, as wide as its place; `layout` is merged over it."""
+    look = theme(dark)
+    base: dict[str, Any] = {
+        # An empty template: the figure looks the same whatever plotly.io.templates.default is.
+        "template": go.layout.Template(),
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": look.text, "size": FONT, "family": "system-ui, sans-serif"},
+        "height": height,
+        "margin": {"l": 8, "r": 12, "t": 8, "b": AXIS},
+        "hoverlabel": {
+            "bgcolor": look.surface,
+            "bordercolor": look.muted,
+            "font": {"color": look.text, "size": FONT},
+            "align": "left",
+        },
+        "legend": {
+            "orientation": "h",
+            "yref": "container",
+            "y": 1,
+            "yanchor": "top",
+            "xref": "container",
+            "x": 0,
+            "xanchor": "left",
+            "itemsizing": "constant",
+            "traceorder": "normal",
+        },
+        # Dragging zooms and a double click resets; more buttons would stand on the legend. And nothing is sent anywhere.
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": look.muted,
+            "activecolor": look.text,
+            "remove": [
+                "select2d",
+                "lasso2d",
+                "autoScale2d",
+                "zoomIn2d",
+                "zoomOut2d",
+                "zoom2d",
+                "pan2d",
+                "sendChartToCloud",
+            ],
+        },
+        "uniformtext": {"mode": "hide", "minsize": 9},
+    }
+    figure = go.Figure(layout=base)
+    figure.update_layout(**layout)
+    return figure
+
+
+def empty(reason: str, dark: bool) -> go.Figure:
+    """A figure without marks, which says why there are none."""
+    figure = canvas(
+        dark,
+        140,
+        xaxis={"visible": False, "range": [0, 1]},
+        yaxis={"visible": False, "range": [0, 1]},
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+    )
+    figure.add_annotation(
+        text=wrapped(reason, 84), x=0.5, y=0.5, showarrow=False, font={"color": theme(dark).muted}
+    )
+    return figure
+
+
+def value_axis(dark: bool, **settings: Any) -> dict[str, Any]:
+    """An axis of amounts: thin grid lines, no zero line."""
+    base = {"gridcolor": theme(dark).grid, "zeroline": False, "ticks": "", "tickfont": {"size": SMALL}}
+    return {**base, **settings}
+
+
+def count_axis(dark: bool, largest: int, **settings: Any) -> dict[str, Any]:
+    """An axis of whole numbers, from 0."""
+    steps = {"dtick": 1} if largest < 6 else {"nticks": 6}
+    return value_axis(dark, rangemode="tozero", tickformat=",d", **steps, **settings)
+
+
+def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> dict[str, Any]:
+    """An axis with one row per label, the first on top; labels are thinned where rows are narrow."""
+    step = max(1, -(-14 // max(1, int(pixels))))
+    at = list(range(0, len(labels), step))
+    return {
+        "tickvals": at,
+        "ticktext": [labels[i] for i in at],
+        "range": [len(labels) - 0.5, -0.5],
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "tickfont": {"size": SMALL},
+        "automargin": True,
+        "ticklabelstandoff": 6,
+        **settings,
+    }
+
+
+def panel_title(figure: go.Figure, text: str, axis: str = "x") -> None:
+    """A title on the left above a panel."""
+    figure.add_annotation(
+        text=text, xref=f"{axis} domain", x=0, xanchor="left", yref="paper", y=1, yanchor="bottom",
+        showarrow=False, align="left",
+    )  # fmt: skip
+
+
+def note(figure: go.Figure, text: str, dark: bool, *, below: int = AXIS) -> None:
+    """A remark under the plot; makes room for itself."""
+    lines = wrapped(text, 100)
+    figure.add_annotation(
+        text=lines, xref="paper", x=0, xanchor="left", yref="paper", y=0, yanchor="top", yshift=-below + 4,
+        showarrow=False, align="left", font={"size": SMALL, "color": theme(dark).muted},
+    )  # fmt: skip
+    room = NOTE * (1 + lines.count("<br>"))
+    figure.update_layout(
+        margin={"b": below + room}, height=figure.layout.height + room + below - figure.layout.margin.b
+    )
+
+
+def key_marks(figure: go.Figure, colours: dict[str, str]) -> None:
+    """A legend for what no trace stands for, such as the colours of a heatmap."""
+    for name, colour in colours.items():
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", name=name, hoverinfo="skip",
+            marker={"color": colour, "symbol": "square", "size": 11},
+        )  # fmt: skip
+
+
+def stepped(colours: Sequence[str]) -> list[tuple[float, str]]:
+    """A colour scale for the whole numbers 0, 1, 2, … (with zmin -0.5 and zmax n - 0.5)."""
+    count = len(colours)
+    return [(edge / count, colour) for i, colour in enumerate(colours) for edge in (i, i + 1)]

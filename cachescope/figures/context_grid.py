@@ -1,0 +1,153 @@
+"""Which contexts share an isolation key under which schema."""
+
+from __future__ import annotations
+
+from string import ascii_uppercase
+from typing import Any, Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cachescope.columns import records
+from cachescope.figures.canvas import canvas, empty, key_marks, legend_room, note, row_axis, stepped
+from cachescope.figures.palette import CYCLE, text_on, theme
+from cachescope.figures.texts import hover, listed, shown
+from cachescope.wording import plural
+
+_MOST_SCHEMAS: Final = 30
+_MOST_CONTEXTS: Final = 120
+_AXIS: Final = 46
+# Beside long names of schemas the legend takes two lines.
+_TOP: Final = legend_room(5)
+_ALONE, _UNDECIDED = 0, 1
+
+
+def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """Which contexts share a key: a row per schema, a column per context, equal colour and letter for an equal key.
+
+    A context that shares its key with no other is faint, one of which it cannot be told has a question mark.
+
+    Parameters
+    ----------
+    context_groups : DataFrame
+        The frame context_groups: schema, without, group, contexts, isolation_key.
+    contexts : DataFrame
+        The frame contexts: context, source, run, known_from, torch_version, host.
+    dark : bool
+        For a dark background.
+    """
+    if context_groups.empty:
+        return empty("There are no contexts: none was captured, and no run with hash details was read.", dark)
+    schemas: dict[str, list[dict[str, Any]]] = {}
+    for row in records(context_groups):
+        schemas.setdefault(str(row["schema"]), []).append(row)
+    numbers = sorted({int(c) for groups in schemas.values() for row in groups for c in row["contexts"]})
+    columns = {number: i for i, number in enumerate(numbers[:_MOST_CONTEXTS])}
+    shown_schemas = list(schemas.values())[:_MOST_SCHEMAS]
+    named = _context_hovers(contexts)
+    labels = [_schema_label(groups[0]["without"]) for groups in shown_schemas]
+    look = theme(dark)
+    palette = [look.faint, look.unknown, *CYCLE]
+    pixels = 30
+    figure = canvas(
+        dark,
+        _TOP + max(44, pixels * len(labels)) + _AXIS,
+        margin={"t": _TOP, "b": _AXIS},
+        yaxis=row_axis(labels, pixels),
+        xaxis=_context_axis(list(columns)),
+    )
+    key_marks(
+        figure,
+        {"same letter: same key": CYCLE[0], "shares with none": look.faint, "? cannot be told": look.unknown},
+    )
+    z: list[list[int | None]] = [[None] * len(columns) for _ in shown_schemas]
+    texts = [[""] * len(columns) for _ in shown_schemas]
+    for y, groups in enumerate(shown_schemas):
+        for row in groups:
+            code, letter = _mark(row)
+            for context in (int(c) for c in row["contexts"]):
+                if context not in columns:
+                    continue
+                x = columns[context]
+                z[y][x] = code
+                texts[y][x] = hover(named.get(context, f"context {context}"), *_group_lines(row))
+                if letter and len(columns) <= 40:
+                    colour = "#1a1a1a" if code == _UNDECIDED else text_on(palette[code])
+                    figure.add_annotation(
+                        text=letter, x=x, y=y, showarrow=False, font={"size": 12, "color": colour}
+                    )
+    figure.add_heatmap(
+        z=z, text=texts, hoverinfo="text", hoverongaps=False, zmin=-0.5, zmax=len(palette) - 0.5,
+        colorscale=stepped(palette), showscale=False, xgap=2, ygap=3,
+    )  # fmt: skip
+    left = [
+        plural(n, what)
+        for n, what in (
+            (len(schemas) - len(shown_schemas), "more schema"),
+            (len(numbers) - len(columns), "more context"),
+        )
+        if n
+    ]
+    if left:
+        note(figure, f"not shown: {' and '.join(left)}", dark, below=_AXIS)
+    return figure
+
+
+def _mark(row: dict[str, Any]) -> tuple[int, str]:
+    if row["group"] is None:
+        return _UNDECIDED, "?"
+    if len(row["contexts"]) < 2:
+        return _ALONE, ""
+    group = int(row["group"])
+    letter = ascii_uppercase[group] if group < len(ascii_uppercase) else str(group)
+    return 2 + group % len(CYCLE), letter
+
+
+def _group_lines(row: dict[str, Any]) -> list[str | None]:
+    without = f"without {', '.join(row['without'])}" if row["without"] else "all forms count"
+    if row["group"] is None:
+        return [without, "not decided: a form that counts is not known"]
+    count = len(row["contexts"])
+    share = (
+        f"shared by contexts {listed(row['contexts'], 12)}" if count > 1 else "shared with no other context"
+    )
+    key = row["isolation_key"]
+    return [without, share, f"isolation key {key}" if key else "equal by hashes; the key itself is not known"]
+
+
+def _schema_label(without: tuple[str, ...]) -> str:
+    if not without:
+        return "all forms"
+    rest = f" and {len(without) - 1} more" if len(without) > 1 else ""
+    return shown(f"without {without[0]}", 36) + rest
+
+
+def _context_axis(numbers: list[int]) -> dict[str, Any]:
+    step = -(-len(numbers) // 20)
+    at = list(range(0, len(numbers), step)) if numbers else []
+    return {
+        "tickvals": at,
+        "ticktext": [str(numbers[i]) for i in at],
+        "range": [-0.5, len(numbers) - 0.5],
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "title": {"text": "context", "font": {"size": 11}, "standoff": 4},
+    }
+
+
+def _context_hovers(contexts: pd.DataFrame) -> dict[int, str]:
+    names = ["context", "run", "source", "known_from", "torch_version", "host"]
+    made = {}
+    for row in records(contexts, [name for name in names if name in contexts.columns]):
+        parts = [f"context {row['context']}"]
+        if row.get("run") is not None:
+            parts.append(f"run {row['run']}")
+        if row.get("torch_version") is not None:
+            parts.append(f"torch {row['torch_version']}")
+        if row.get("host") is not None:
+            parts.append(f"host {row['host']}")
+        source = str(row.get("source") or "")
+        parts.append(source if len(source) <= 70 else "…" + source[-69:])
+        made[int(row["context"])] = ", ".join(part for part in parts if part)
+    return made

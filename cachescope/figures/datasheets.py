@@ -1,0 +1,132 @@
+"""Devices beside their datasheets: peak dense rates as bars, the other figures in words."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cachescope.columns import records
+from cachescope.figures.canvas import AXIS, canvas, empty, note, value_axis
+from cachescope.figures.palette import SKY, theme
+from cachescope.figures.texts import hover, listed, plain, shown
+from cachescope.frames.devices import RATE_COLUMNS
+from cachescope.wording import file_size, plural
+
+_MOST: Final = 10
+_BAR: Final = 18
+_HEAD: Final = 46
+_LEFT: Final = 52
+
+
+def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """The devices that were seen, each with the peak dense rates, the bandwidth and the memory of its datasheet.
+
+    Ten devices at most, those with a datasheet first. A device without one shows what is known and no number.
+
+    Parameters
+    ----------
+    devices : DataFrame
+        The frame devices; columns that it does not have are not shown.
+    dark : bool
+        For a dark background.
+    """
+    if devices.empty:
+        return empty("No device was named in what was read.", dark)
+    rows = records(devices)
+    rows.sort(key=lambda row: not _rates(row))
+    top = rows[:_MOST]
+    pixels = [_HEAD + _BAR * len(_rates(row)) for row in top]
+    height = sum(pixels)
+    figure = canvas(
+        dark,
+        height + AXIS,
+        margin={"l": _LEFT, "r": 12, "t": 4},
+        bargap=0,
+        xaxis=value_axis(
+            dark,
+            rangemode="tozero",
+            nticks=7,
+            visible=any(map(_rates, top)),
+            title={"text": "peak dense rate, TFLOPS (int8: TOPS)", "font": {"size": 11}, "standoff": 6},
+        ),
+        # In pixels from the top: heads and bars have heights of their own.
+        yaxis={
+            "range": [height, 0],
+            "showgrid": False,
+            "zeroline": False,
+            "ticks": "",
+            "tickfont": {"size": 11},
+        },
+    )
+    bars: list[tuple[float, float, str, str, str]] = []
+    y = 0
+    for row, tall in zip(top, pixels, strict=True):
+        _head(figure, row, y, dark)
+        for i, (dtype, rate) in enumerate(_rates(row).items()):
+            unit = "TOPS" if dtype.startswith("int") else "TFLOPS"
+            said = hover(f"{row['name']}, {dtype}: {rate:,g} {unit}", *_about(row))
+            bars.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", said))
+        y += tall
+    most = max((bar[0] for bar in bars), default=1.0)
+    figure.add_bar(
+        x=[bar[0] for bar in bars],
+        y=[bar[1] for bar in bars],
+        width=[_BAR * 0.72] * len(bars),
+        orientation="h",
+        marker={"color": SKY, "line": {"width": 0}},
+        text=[bar[3] for bar in bars],
+        textposition="outside",
+        textfont={"size": 11},
+        cliponaxis=False,
+        hovertext=[bar[4] for bar in bars],
+        hoverinfo="text",
+        showlegend=False,
+    )
+    figure.update_xaxes(range=[0, most * 1.12])
+    figure.update_yaxes(tickvals=[bar[1] for bar in bars], ticktext=[bar[2] for bar in bars])
+    if len(rows) > len(top):
+        note(figure, f"{plural(len(rows) - len(top), 'more device')} not shown", dark)
+    return figure
+
+
+def _rates(row: dict[str, Any]) -> dict[str, float]:
+    return {dtype: row[column] for dtype, column in RATE_COLUMNS.items() if row.get(column) is not None}
+
+
+def _head(figure: go.Figure, row: dict[str, Any], y: int, dark: bool) -> None:
+    texts = (f"<b>{shown(row['name'], 60)}</b>", shown(", ".join(_facts(row)), 108))
+    for text, shift, colour in zip(texts, (4, 22), (theme(dark).text, theme(dark).muted), strict=True):
+        figure.add_annotation(
+            text=text, xref="paper", x=0, xanchor="left", xshift=8 - _LEFT, y=y, yanchor="top", yshift=-shift,
+            showarrow=False, align="left", font={"color": colour, "size": 12 if shift == 4 else 11},
+        )  # fmt: skip
+
+
+def _facts(row: dict[str, Any]) -> list[str]:
+    """What is known of a device, in the words of its own frame."""
+    facts = []
+    if row.get("datasheet") is not None:
+        facts.append(f"datasheet: {plain(str(row['datasheet']), 40)}")
+        if row.get("datasheet_bandwidth_gbs") is not None:
+            facts.append(f"{row['datasheet_bandwidth_gbs']:,g} GB/s")
+        if row.get("datasheet_memory_gb") is not None:
+            facts.append(f"{row['datasheet_memory_gb']:,g} GB")
+    else:
+        facts.append("no datasheet")
+    seen = []
+    if row.get("memory_bytes") is not None:
+        seen.append(file_size(row["memory_bytes"]))
+    if row.get("sm_count") is not None:
+        seen.append(plural(row["sm_count"], "core" if row.get("type") == "cpu" else "SM"))
+    if row.get("arch") is not None:
+        seen.append(str(row["arch"])[:40])
+    return facts + ([f"seen: {seen[0]}", *seen[1:]] if seen else [])
+
+
+def _about(row: dict[str, Any]) -> list[str]:
+    lines = [
+        str(row[name]) for name in ("matched_by", "datasheet_note", "source") if row.get(name) is not None
+    ]
+    return [*lines, f"seen in {listed(row['seen_in'], 3)}"] if len(row.get("seen_in") or ()) else lines

@@ -1,0 +1,234 @@
+"""Runs (ranks) by graphs: where in a job the misses are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cachescope.columns import records
+from cachescope.figures.canvas import (
+    AXIS,
+    PANEL_TITLE,
+    canvas,
+    empty,
+    key_marks,
+    legend_room,
+    note,
+    panel_title,
+    row_axis,
+    stepped,
+)
+from cachescope.figures.compile_ids import compile_order
+from cachescope.figures.folding import Folded, folded_runs
+from cachescope.figures.palette import OUTCOME_COLOURS
+from cachescope.figures.texts import hover, run_labels, shown
+from cachescope.terms import AOTAUTOGRAD, CACHES
+from cachescope.wording import duration, plural
+
+_MOST_GRAPHS: Final = 400
+_GAP: Final = 0.02
+_DIRECTIONS: Final = {"inference": 0, "forward": 1, "backward": 2}
+_SHORTEST_BLOCK: Final = 0.15
+_TITLES_ON_ONE_LINE: Final = 3
+_CODES: Final = {outcome: code for code, outcome in enumerate(OUTCOME_COLOURS)}
+# As many long hover texts as a page should hold; beyond it they are a few words.
+_MOST_TEXTS: Final = 15_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """One cache and direction, with the compile ids that were looked up there."""
+
+    title: str
+    cells: pd.DataFrame
+    ids: list[str]
+
+
+def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """Outcomes as a heatmap: a row per run, a column per graph; a block of columns per cache and direction.
+
+    A graph is a compile id. Where a cell stands for several lookups it shows the worst outcome. Beyond 64 runs
+    neighbours share a row; beyond 400 graphs the last are left out, and that is said. Cells are clickable:
+    ``customdata`` holds the lookup.
+
+    Parameters
+    ----------
+    lookups : DataFrame
+        Columns lookup, run, order, cache, direction, compile_id, cache_key, outcome, time_taken_ns.
+    runs : DataFrame
+        Columns run, rank, start_time.
+    dark : bool
+        For a dark background.
+    """
+    if lookups.empty:
+        return empty(
+            "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
+        )
+    rows = folded_runs(lookups["run"], run_labels(runs))
+    blocks, left_out = _blocks(_cells(lookups, rows))
+    columns = sum(len(block.ids) for block in blocks)
+    pixels = max(11.0, min(30.0, 600 / len(rows.labels)))
+    few = len(blocks) <= _TITLES_ON_ONE_LINE
+    worst = {name for block in blocks for name in block.cells["outcome"].unique()}
+    top = legend_room(len(worst)) + PANEL_TITLE + (0 if few else 16)
+    figure = canvas(
+        dark,
+        int(top + max(44, pixels * len(rows.labels)) + AXIS),
+        margin={"t": top},
+        yaxis=row_axis(rows.labels, pixels),
+    )
+    key_marks(figure, {name: colour for name, colour in OUTCOME_COLOURS.items() if name in worst})
+    figure.update_traces(xaxis="x", yaxis="y")
+    texts = columns * len(rows.labels) <= _MOST_TEXTS
+    for number, (block, domain) in enumerate(zip(blocks, _domains(blocks), strict=True)):
+        _add_block(figure, number, block, domain, rows, texts, few)
+    remarks = []
+    if rows.folded:
+        remarks.append(f"{plural(rows.members, 'run')} in {len(rows.labels)} rows: neighbours share one")
+    if left_out:
+        remarks.append(f"{plural(left_out, 'more graph')} not shown")
+    if remarks:
+        note(figure, "; ".join(remarks), dark)
+    return figure
+
+
+def _cells(lookups: pd.DataFrame, rows: Folded) -> pd.DataFrame:
+    """One row per cell: the worst outcome, how many lookups, their compile time, and the lookup that it shows."""
+    # Without a compile id the place among the lookups of the run tells graphs apart.
+    place = "#" + lookups["order"].astype("str")
+    known = pd.DataFrame(
+        {
+            "row": lookups["run"].map(rows.row_of),
+            "cache": lookups["cache"],
+            # AOTAutograd keys cover both directions; of an FX lookup that was bypassed none may be said.
+            "direction": lookups["direction"]
+            .fillna("no direction")
+            .where(lookups["cache"] != AOTAUTOGRAD, ""),
+            "graph": lookups["compile_id"].where(lookups["compile_id"].notna(), place),
+            "code": lookups["outcome"].map(_CODES),
+            "key": lookups["cache_key"],
+            "lookup": lookups["lookup"],
+            "taken": lookups["time_taken_ns"].astype("Float64"),
+        }
+    )
+    known = known[known["code"].notna()]
+    worst = known.sort_values("code", kind="stable")
+    cells = worst.groupby(["cache", "direction", "graph", "row"], as_index=False).agg(
+        code=("code", "last"),
+        count=("code", "size"),
+        key=("key", "last"),
+        lookup=("lookup", "last"),
+        taken=("taken", "sum"),
+    )
+    return cells.assign(outcome=cells["code"].map(dict(enumerate(OUTCOME_COLOURS))))
+
+
+def _blocks(cells: pd.DataFrame) -> tuple[list[_Block], int]:
+    found = [(str(cache), str(direction)) for cache, direction in
+             cells[["cache", "direction"]].drop_duplicates().itertuples(index=False)]  # fmt: skip
+    found.sort(key=lambda pair: (pair[0] not in CACHES, CACHES.index(pair[0]) if pair[0] in CACHES else pair[0],
+                                 _DIRECTIONS.get(pair[1], 3), pair[1]))  # fmt: skip
+    share = max(1, _MOST_GRAPHS // max(1, len(found)))
+    blocks, left_out = [], 0
+    for cache, direction in found:
+        mine = cells[(cells["cache"] == cache) & (cells["direction"] == direction)]
+        ids = sorted((str(i) for i in mine["graph"].unique()), key=compile_order)
+        left_out += len(ids[share:])
+        kept = mine[mine["graph"].isin(ids[:share])]
+        blocks.append(_Block(f"{cache} {direction}".strip(), kept, ids[:share]))
+    return blocks, left_out
+
+
+def _domains(blocks: list[_Block]) -> list[tuple[float, float]]:
+    """Widths by the number of graphs, but none too short for its title."""
+    room = 1 - _GAP * (len(blocks) - 1)
+    columns = sum(len(block.ids) for block in blocks)
+    wanted = [max(_SHORTEST_BLOCK, len(block.ids) / columns) for block in blocks]
+    domains, left = [], 0.0
+    for width in wanted:
+        right = left + room * width / sum(wanted)
+        domains.append((left, min(1.0, right)))
+        left = right + _GAP
+    return domains
+
+
+def _add_block(
+    figure: go.Figure,
+    number: int,
+    block: _Block,
+    domain: tuple[float, float],
+    rows: Folded,
+    texts: bool,
+    few: bool,
+) -> None:
+    axis = "x" if number == 0 else f"x{number + 1}"
+    column = {name: i for i, name in enumerate(block.ids)}
+    z: list[list[int | None]] = [[None] * len(block.ids) for _ in rows.labels]
+    said = [[""] * len(block.ids) for _ in rows.labels]
+    lookups: list[list[int | None]] = [[None] * len(block.ids) for _ in rows.labels]
+    for cell in records(block.cells):
+        at = column[cell["graph"]]
+        z[cell["row"]][at] = int(cell["code"])
+        lookups[cell["row"]][at] = cell["lookup"]
+        said[cell["row"]][at] = _hover(cell, block, rows) if texts else _short_hover(cell, rows)
+    gap = 2 if len(block.ids) <= 40 else (1 if len(block.ids) <= 120 else 0)
+    figure.add_heatmap(
+        z=z,
+        xaxis=axis,
+        zmin=-0.5,
+        zmax=len(_CODES) - 0.5,
+        colorscale=stepped(list(OUTCOME_COLOURS.values())),
+        showscale=False,
+        xgap=gap,
+        ygap=2 if len(rows.labels) <= 32 else 1,
+        text=said,
+        customdata=lookups,
+        hoverinfo="text",
+        hoverongaps=False,
+    )
+    # Labels as wide as theirs: about eight characters for a tenth of a page.
+    fitting = max(1, int((domain[1] - domain[0]) * 14))
+    step = -(-len(block.ids) // fitting)
+    at_ticks = list(range(0, len(block.ids), step))
+    figure.update_layout(
+        {
+            f"xaxis{axis[1:]}": {
+                "domain": list(domain),
+                "tickvals": at_ticks,
+                "ticktext": [shown(block.ids[i], 9) for i in at_ticks],
+                "tickangle": 0,
+                "tickfont": {"size": 11},
+                "showgrid": False,
+                "zeroline": False,
+                "ticks": "",
+                "range": [-0.5, len(block.ids) - 0.5],
+                "title": {"text": "compile id" if number == 0 else "", "font": {"size": 11}, "standoff": 4},
+            }
+        }
+    )
+    panel_title(figure, _title(block.title, few), axis)
+
+
+def _title(text: str, few: bool) -> str:
+    cache, _, direction = text.partition(" ")
+    # Four blocks side by side leave a word each.
+    return f"<b>{shown(cache)}</b>" + (f"{' ' if few else '<br>'}{shown(direction)}" if direction else "")
+
+
+def _hover(cell: dict[str, Any], block: _Block, rows: Folded) -> str:
+    count, taken, key = cell["count"], cell["taken"], cell["key"]
+    several = f" ({count} lookups, the worst shown)" if count > 1 else ""
+    time = f", {duration(int(taken))} compiled" if taken else ""
+    return hover(
+        rows.labels[cell["row"]],
+        f"{block.title}, compile {cell['graph']}"[:80],
+        f"{cell['outcome']}{several}{time}",
+        None if key is None else f"key {key[:14]}…",
+    )
+
+
+def _short_hover(cell: dict[str, Any], rows: Folded) -> str:
+    return f"{rows.labels[cell['row']].partition(' · ')[0]}, {shown(cell['graph'], 12)}: {cell['outcome']}"

@@ -1,0 +1,169 @@
+"""All fields of a key as a strip of cells in groups: how much is equal, and what is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cachescope.columns import records
+from cachescope.figures.canvas import NOTE, canvas, empty, key_marks, legend_room, stepped
+from cachescope.figures.palette import ORANGE, SKY, VERMILLION, theme
+from cachescope.figures.texts import hover, plain, shown
+from cachescope.wording import plural
+
+_PER_LINE: Final = 60
+_PITCH: Final = 14
+_MOST_CELLS: Final = 900
+_NAMED: Final = 12
+_LEFT: Final = 130
+# In the order of torch's own list; the first pattern that matches counts.
+_GROUPS: Final = (
+    ("gm", re.compile(r"gm")),
+    ("inputs", re.compile(r"(example_inputs|inputs_to_check)\b.*")),
+    ("fx_kwargs", re.compile(r"fx_kwargs\b.*")),
+    ("autograd", re.compile(r"aot_config|grad_enabled|autograd_config|disable_amp|autocast_state|saved_tensors.*")),
+    ("inductor_config", re.compile(r"inductor_config\[.*")),
+    ("config, comms", re.compile(r"inductor_config_comms\b.*")),
+    ("passes", re.compile(r".*(custom|pass|fusion|partitioner).*")),
+    ("system", re.compile(r"(system_info|torch_version|cpp_runtime|default_|cuda_|deterministic|provenance).*")),
+)  # fmt: skip
+_OTHER: Final = "other"
+_EQUAL, _CHANGED, _NEW, _GONE = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    field: str
+    code: int
+    hover: str
+
+
+def key_difference(
+    changes: pd.DataFrame, fields: pd.DataFrame | Sequence[str], *, dark: bool = False
+) -> go.Figure:
+    """All fields of a key as cells in groups, the changed ones in colour, numbered, and named below.
+
+    A group shows 900 cells at most, the changed ones among them.
+
+    Parameters
+    ----------
+    changes : DataFrame
+        The frame changes: field, kind, summary.
+    fields : DataFrame or sequence of str
+        The frame hash_details of the key: field, value_text; or the names of its fields alone.
+    dark : bool
+        For a dark background.
+    """
+    texts = _texts(fields)
+    if not texts and changes.empty:
+        return empty("No source recorded the hash details of this key, so its fields cannot be shown.", dark)
+    changed = {str(row["field"]): row for row in records(changes, ["field", "kind", "summary"])}
+    groups = _groups(changed, texts)
+    lines = [(name, cells[at : at + _PER_LINE], at == 0, total)
+             for name, cells, total in groups for at in range(0, len(cells), _PER_LINE)]  # fmt: skip
+    look = theme(dark)
+    numbers = {field: n for n, field in enumerate(list(changed)[:_NAMED], 1)}
+    listed = max(1, len(numbers) + (len(changed) > _NAMED))
+    below = 12 + NOTE * listed
+    figure = canvas(
+        dark,
+        legend_room(4) + _PITCH * len(lines) + below,
+        margin={"l": _LEFT, "t": legend_room(4), "b": below},
+        xaxis={"visible": False, "range": [-0.5, _PER_LINE - 0.5]},
+        yaxis={
+            "range": [len(lines) - 0.5, -0.5],
+            "tickvals": [i for i, line in enumerate(lines) if line[2]],
+            "ticktext": [f"{name}  <b>{total}</b>" for name, _, first, total in lines if first],
+            "showgrid": False,
+            "zeroline": False,
+            "ticks": "",
+            "tickfont": {"size": 11},
+        },
+    )
+    colours = {"equal": look.faint, "changed": VERMILLION, "new": SKY, "gone": ORANGE}
+    codes = {cell.code for _, cells, _ in groups for cell in cells}
+    key_marks(figure, {name: c for i, (name, c) in enumerate(colours.items()) if i in codes})
+    pad = [[None] * (_PER_LINE - len(cells)) for _, cells, _, _ in lines]
+    figure.add_heatmap(
+        z=[[cell.code for cell in line[1]] + rest for line, rest in zip(lines, pad, strict=True)],
+        text=[[cell.hover for cell in line[1]] + rest for line, rest in zip(lines, pad, strict=True)],
+        hoverinfo="text",
+        hoverongaps=False,
+        zmin=-0.5,
+        zmax=3.5,
+        colorscale=stepped(list(colours.values())),
+        showscale=False,
+        xgap=1,
+        ygap=2,
+    )
+    for y, line in enumerate(lines):
+        for x, cell in enumerate(line[1]):
+            if cell.field in numbers:
+                figure.add_annotation(
+                    text=f"<b>{numbers[cell.field]}</b>", x=x, y=y, showarrow=False,
+                    font={"size": 9, "color": "#ffffff" if cell.code == _CHANGED else "#1a1a1a"},
+                )  # fmt: skip
+    _names(figure, changed, numbers, dark)
+    return figure
+
+
+def _names(
+    figure: go.Figure, changed: dict[str, dict[str, str]], numbers: dict[str, int], dark: bool
+) -> None:
+    lines = [
+        f"<b>{n}</b>  {shown(field, 50)}  <span style='color:{theme(dark).muted}'>"
+        f"{shown(_short_summary(field, changed[field]['summary']), max(24, 92 - min(len(field), 50)))}</span>"
+        for field, n in numbers.items()
+    ] or ["no recorded field differs"]
+    if len(changed) > len(numbers):
+        lines.append(f"and {plural(len(changed) - len(numbers), 'more field')}")
+    for i, line in enumerate(lines):
+        figure.add_annotation(
+            text=line, xref="paper", x=0, xanchor="left", xshift=-_LEFT + 8, yref="paper", y=0, yanchor="top",
+            yshift=-6 - NOTE * i, showarrow=False, align="left",
+        )  # fmt: skip
+
+
+def _short_summary(field: str, summary: str | None) -> str:
+    # A summary may begin with the field's own name.
+    text = plain(summary or "", 200)
+    return text.removeprefix(f"{field}: ")
+
+
+def _groups(changed: dict[str, dict[str, str]], texts: dict[str, str]) -> list[tuple[str, list[_Cell], int]]:
+    """The groups that have fields, each with its cells and how many fields there are."""
+    found: dict[str, list[_Cell]] = {name: [] for name in (*(name for name, _ in _GROUPS), _OTHER)}
+    for field, value in texts.items():
+        change = changed.get(field)
+        code = _EQUAL if change is None else (_NEW if change["kind"] == "new" else _CHANGED)
+        said = hover(field, change["summary"] if change else value[:120])
+        found[_group(field)].append(_Cell(field, code, said))
+    for field, change in changed.items():
+        if field not in texts:
+            code = _GONE if change["kind"] == "gone" else _CHANGED
+            found[_group(field)].append(_Cell(field, code, hover(field, change["summary"])))
+    return [(name, _within_bounds(cells), len(cells)) for name, cells in found.items() if cells]
+
+
+def _texts(fields: pd.DataFrame | Sequence[str]) -> dict[str, str]:
+    if not isinstance(fields, pd.DataFrame):
+        return dict.fromkeys(map(str, fields), "")
+    return {
+        str(row["field"]): str(row["value_text"] or "") for row in records(fields, ["field", "value_text"])
+    }
+
+
+def _within_bounds(cells: list[_Cell]) -> list[_Cell]:
+    if len(cells) <= _MOST_CELLS:
+        return cells
+    # Stable: what changed goes first, so that it is never among those left out.
+    return sorted(cells, key=lambda cell: cell.code == _EQUAL)[:_MOST_CELLS]
+
+
+def _group(field: str) -> str:
+    return next((name for name, pattern in _GROUPS if pattern.fullmatch(field[:300])), _OTHER)

@@ -1,0 +1,191 @@
+"""Lookups over the compile: when each was made, and how long torch compiled after a miss."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cachescope.columns import records
+from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, row_axis, value_axis
+from cachescope.figures.compile_ids import compile_order
+from cachescope.figures.folding import MOST_ROWS, folded_runs
+from cachescope.figures.palette import OUTCOME_COLOURS
+from cachescope.figures.texts import hover, run_labels, shown
+from cachescope.terms import AOTAUTOGRAD
+from cachescope.wording import duration, plural
+
+_MOST_MARKS: Final = 4000
+_LANE: Final = 0.19
+
+
+def timeline(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """Lookups over time: a mark for each, and a bar for the compile that followed where it did not hit.
+
+    One row per run (of a single run: per compile id), AOTAutograd above FX in each. Time counts from the start of
+    the run, or of the first run where all ran at once. Of very many lookups, neighbours of one kind share a mark.
+    Marks are clickable: ``customdata`` holds the (first) lookup.
+
+    Parameters
+    ----------
+    lookups : DataFrame
+        Columns lookup, run, time, end_time, cache, cache_key, outcome, compile_id, time_taken_ns.
+    runs : DataFrame
+        Columns run, rank, start_time, end_time.
+    dark : bool
+        For a dark background.
+    """
+    if lookups.empty:
+        return empty(
+            "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
+        )
+    timed = lookups[lookups["time"].notna()]
+    if timed.empty:
+        return empty(
+            "The logs have no times: TORCH_LOGS_FORMAT=short leaves them out. A trace has them.", dark
+        )
+    marks, since = _placed(timed, runs)
+    labels, by = _rows(marks, runs)
+    many = len(marks) > _MOST_MARKS
+    if many:
+        marks = _shared(marks, len(labels))
+    pixels = max(12.0, min(40.0, 640 / len(labels)))
+    top = legend_room(marks["outcome"].nunique())
+    figure = canvas(
+        dark,
+        int(top + max(60, pixels * len(labels)) + AXIS),
+        barmode="overlay",
+        margin={"t": top},
+        xaxis=value_axis(
+            dark, ticksuffix=" s", nticks=8, title={"text": since, "font": {"size": 11}, "standoff": 6}
+        ),
+        yaxis=row_axis(labels, pixels, showgrid=len(labels) <= 24, gridcolor="rgba(128,128,128,0.12)"),
+    )
+    _draw(figure, marks, 8 if pixels > 20 else 5)
+    remarks = ["◆ AOTAutograd, ● FX graph; a bar is the compile that followed"]
+    if by:
+        remarks.append(by)
+    if many:
+        remarks.append(f"{plural(len(timed), 'lookup')} in {plural(len(marks), 'mark')}")
+    if len(timed) < len(lookups):
+        remarks.append(f"{plural(len(lookups) - len(timed), 'lookup')} without a time not shown")
+    note(figure, "; ".join(remarks), dark)
+    return figure
+
+
+def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Each lookup with its second (x), the seconds until its compile ended (span), and how many it stands for."""
+    begun = timed.groupby("run")["time"].min()
+    ended = timed["end_time"].fillna(timed["time"]).groupby(timed["run"]).max()
+    started = runs.set_index("run")["start_time"].dropna()
+    start = started.reindex(begun.index).fillna(begun)
+    start = start.where(start <= begun, begun)
+    at_once = len(start) > 1 and start.max() < ended.min()
+    origin = timed["run"].map(start) if not at_once else start.min()
+    missed = timed["outcome"] != "hit"
+    span = (timed["end_time"] - timed["time"]).dt.total_seconds()
+    taken = timed["time_taken_ns"].astype("Float64").astype(float) / 1e9
+    marks = pd.DataFrame(
+        {
+            "lookup": timed["lookup"].astype(int),
+            "run": timed["run"].astype(int),
+            "x": (timed["time"] - origin).dt.total_seconds().astype(float),
+            "span": span.astype(float).where(span > 0, taken).where(missed).fillna(0.0),
+            "cache": timed["cache"],
+            "outcome": timed["outcome"],
+            "compile_id": timed["compile_id"].fillna("-"),
+            "key": timed["cache_key"].fillna("no key"),
+            "count": 1,
+        }
+    )
+    since = "since the first run began" if at_once else "since the run began"
+    return marks, since
+
+
+def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
+    """Give each mark its row; the labels of the rows, and what is to be said of them."""
+    names = run_labels(runs)
+    if marks["run"].nunique() == 1:
+        ids = sorted(marks["compile_id"].unique(), key=compile_order)
+        if 1 < len(ids) <= MOST_ROWS:
+            marks["row"] = marks["compile_id"].map({name: i for i, name in enumerate(ids)})
+            only = int(marks["run"].iloc[0])
+            return [
+                shown(name, 20) for name in ids
+            ], f"a row per compile id of {names.get(only, f'run {only}')}"
+    folded = folded_runs(marks["run"], names)
+    marks["row"] = marks["run"].map(folded.row_of)
+    return folded.labels, f"{folded.members} runs, neighbours share a row" if folded.folded else ""
+
+
+def _shared(marks: pd.DataFrame, rows: int) -> pd.DataFrame:
+    """Neighbours of one row, cache and outcome as one mark."""
+    bins = max(10, _MOST_MARKS // (4 * rows))
+    step = (marks["x"].max() - marks["x"].min() or 1.0) / bins
+    marks = marks.assign(
+        bin=((marks["x"] - marks["x"].min()) / step).astype(int), end=marks["x"] + marks["span"]
+    )
+    grouped = marks.groupby(["row", "cache", "outcome", "bin"], as_index=False, sort=True)
+    folded = grouped.agg(
+        lookup=("lookup", "first"), run=("run", "first"), x=("x", "min"), end=("end", "max"),
+        compile_id=("compile_id", "first"), key=("key", "first"), count=("count", "sum"), longest=("span", "max"),
+    )  # fmt: skip
+    return folded.assign(span=(folded["end"] - folded["x"]).where(folded["longest"] > 0, 0.0))
+
+
+def _draw(figure: go.Figure, marks: pd.DataFrame, size: int) -> None:
+    lanes = marks["row"] + (marks["cache"] != AOTAUTOGRAD) * 2 * _LANE - _LANE
+    marks = marks.assign(y=lanes)
+    for outcome, colour in OUTCOME_COLOURS.items():
+        mine = marks[marks["outcome"] == outcome]
+        if mine.empty:
+            continue
+        spans = mine[mine["span"] > 0]
+        if len(spans):
+            figure.add_bar(
+                x=spans["span"].tolist(),
+                y=spans["y"].tolist(),
+                base=spans["x"].tolist(),
+                width=[1.5 * _LANE] * len(spans),
+                orientation="h",
+                name=outcome,
+                showlegend=False,
+                legendgroup=outcome,
+                marker={"color": colour, "opacity": 0.45, "line": {"color": colour, "width": 1}},
+                hovertext=_hovers(spans),
+                hoverinfo="text",
+                customdata=spans["lookup"].tolist(),
+            )
+        figure.add_scatter(
+            x=mine["x"].tolist(),
+            y=mine["y"].tolist(),
+            mode="markers",
+            name=outcome,
+            legendgroup=outcome,
+            marker={
+                "color": colour,
+                "size": size,
+                "symbol": ["diamond" if cache == AOTAUTOGRAD else "circle" for cache in mine["cache"]],
+            },
+            hovertext=_hovers(mine),
+            hoverinfo="text",
+            customdata=mine["lookup"].tolist(),
+        )
+
+
+def _hovers(marks: pd.DataFrame) -> list[str]:
+    made = []
+    for row in records(marks):
+        span = f", then {duration(int(row['span'] * 1e9))}" if row["span"] else ""
+        what = f"lookup {row['lookup']}: {row['cache']}, {row['outcome']}"
+        if row["count"] > 1:
+            what = f"{row['count']} lookups, {row['cache']}, {row['outcome']}; the first is {row['lookup']}"
+        made.append(
+            hover(
+                what,
+                f"run {row['run']}, compile {row['compile_id'][:40]}, key {row['key'][:14]}",
+                f"at {row['x']:.3f} s{span}",
+            )
+        )
+    return made

@@ -1,0 +1,83 @@
+"""Colours: Okabe and Ito's, which colour-blind people can tell apart. An outcome has the same one in every figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+ORANGE: Final = "#E69F00"
+SKY: Final = "#56B4E9"
+GREEN: Final = "#009E73"
+YELLOW: Final = "#F0E442"
+BLUE: Final = "#0072B2"
+VERMILLION: Final = "#D55E00"
+PURPLE: Final = "#CC79A7"
+GREY: Final = "#999999"
+
+# In the order of how bad they are: where one mark stands for several lookups, it shows the last of them.
+OUTCOME_COLOURS: Final = {
+    "hit": GREEN,
+    "disabled": GREY,
+    "bypass": PURPLE,
+    "guard_miss": ORANGE,
+    "full_miss": VERMILLION,
+}
+# A verdict has the colour of the outcome it explains; a cold start cannot be helped and stands back.
+VERDICT_COLOURS: Final = {
+    "first_lookup": GREY,
+    "key_changed": VERMILLION,
+    "guard_failed": ORANGE,
+    "entry_unavailable": BLUE,
+    "compiled_concurrently": SKY,
+    "bypassed": PURPLE,
+    "disabled": GREY,
+    "details_not_recorded": YELLOW,
+    "no_detail_differs": YELLOW,
+}
+AFFECTS_COLOURS: Final = {
+    "host": GREEN,
+    "unknown": YELLOW,
+    "inputs": SKY,
+    "graph": BLUE,
+    "generated code": VERMILLION,
+}
+# The kinds people look for; the others share grey.
+KIND_COLOURS: Final = {
+    "fxgraph": SKY,
+    "aotautograd": PURPLE,
+    "code": GREEN,
+    "triton": ORANGE,
+    "best_config": YELLOW,
+    "autotune": BLUE,
+}
+DAMAGED: Final = VERMILLION
+CYCLE: Final = (SKY, ORANGE, GREEN, YELLOW, BLUE, PURPLE, VERMILLION)
+
+_DARK_TEXT: Final = "#1a1a1a"
+_ON_DARK: Final = frozenset({GREEN, BLUE, VERMILLION})
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """What differs between light and dark surroundings; the background is the page's own."""
+
+    text: str
+    muted: str
+    grid: str
+    faint: str
+    unknown: str
+    surface: str
+
+
+LIGHT: Final = Theme("#333333", "#6b6b6b", "rgba(128,128,128,0.25)", "#d9d9d9", "#a8a8a8", "#ffffff")
+DARK: Final = Theme("#dddddd", "#a6a6a6", "rgba(160,160,160,0.25)", "#3d3d3d", "#777777", "#1f1f1f")
+
+
+def theme(dark: bool) -> Theme:
+    """The theme for light or dark surroundings."""
+    return DARK if dark else LIGHT
+
+
+def text_on(colour: str) -> str:
+    """The colour of a text that stands on one of the palette's colours."""
+    return "#ffffff" if colour in _ON_DARK else _DARK_TEXT

@@ -1,0 +1,167 @@
+"""What costs the most, on top: causes of misses, and fields that would help if they did not count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cachescope.columns import records
+from cachescope.figures.canvas import AXIS, canvas, count_axis, empty, legend_room, note, value_axis
+from cachescope.figures.palette import AFFECTS_COLOURS, GREY, VERDICT_COLOURS
+from cachescope.figures.texts import hover, listed, shown
+from cachescope.terms import VERDICTS
+from cachescope.wording import duration, plural
+
+_MOST: Final = 15
+_PITCH: Final = 46
+_LABEL: Final = 78
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """One row: a name above a bar of time (or of misses, where no time is known)."""
+
+    name: str
+    kind: str
+    colour: str
+    time_ns: int | None
+    misses: int
+    hover: str
+    custom: Any
+
+    @property
+    def text(self) -> str:
+        time = "time not recorded" if self.time_ns is None else duration(self.time_ns)
+        return f"{plural(self.misses, 'miss', 'misses')} · {time}"
+
+
+def causes(causes: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """Misses and compile time lost by cause, the costliest on top: what to fix first.
+
+    Bars are clickable: ``customdata`` holds the number of the cause.
+
+    Parameters
+    ----------
+    causes : DataFrame
+        The frame causes: cause, verdict, misses, runs, time_lost_ns, summary, advice.
+    dark : bool
+        For a dark background.
+    """
+    if causes.empty:
+        return empty("Nothing missed, or nothing was looked up: there is no cause to show.", dark)
+    bars = [
+        _Bar(
+            name=str(row["summary"]),
+            kind=str(row["verdict"]),
+            colour=VERDICT_COLOURS.get(row["verdict"], GREY),
+            time_ns=row["time_lost_ns"],
+            misses=row["misses"],
+            hover=hover(
+                row["summary"],
+                f"{row['verdict']}: {VERDICTS.get(row['verdict'], '')}",
+                f"{plural(row['misses'], 'miss', 'misses')}, {duration(row['time_lost_ns'])} lost",
+                "in runs " + listed(row["runs"], 8) if len(row["runs"]) else None,
+                row["advice"],
+            ),
+            custom=row["cause"],
+        )
+        for row in records(causes)
+    ]
+    return _ranking(bars, "compile time lost", ("cause", "causes"), dark)
+
+
+def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """Which fields would help: the misses that hit when exactly these do not count, by the compile time they cost.
+
+    The colour says what the fields affect. Bars are clickable: ``customdata`` holds the fields.
+
+    Parameters
+    ----------
+    sensitivity : DataFrame
+        The frame sensitivity: fields, misses_alone, time_alone_ns, needs_all, unknown, affects, advice.
+    dark : bool
+        For a dark background.
+    """
+    if sensitivity.empty:
+        return empty(
+            "No field would help: leaving any of them out of the keys turns no miss into a hit.", dark
+        )
+    bars = []
+    for row in records(sensitivity):
+        affects = row["affects"] or "unknown"
+        bars.append(
+            _Bar(
+                name=" + ".join(map(str, row["fields"])),
+                kind=str(affects),
+                colour=AFFECTS_COLOURS.get(affects, GREY),
+                time_ns=row["time_alone_ns"],
+                misses=row["misses_alone"],
+                hover=hover(
+                    " + ".join(map(str, row["fields"])),
+                    f"{plural(row['misses_alone'], 'miss', 'misses')} would hit, {duration(row['time_alone_ns'])} saved",
+                    "only when none of them counts" if row["needs_all"] else None,
+                    f"not known of {plural(row['unknown'], 'miss', 'misses')}" if row["unknown"] else None,
+                    f"affects: {affects}",
+                    row["advice"],
+                ),
+                # As they are, for whoever asks what was clicked; plotly shows none of it.
+                custom=[str(field)[:1000] for field in row["fields"]],
+            )
+        )
+    return _ranking(bars, "compile time saved if it did not count", ("set of fields", "sets of fields"), dark)
+
+
+def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -> go.Figure:
+    timed = any(bar.time_ns is not None for bar in bars)
+    ordered = sorted(bars, key=lambda bar: (-(bar.time_ns or 0), -bar.misses))
+    top, rest = ordered[:_MOST], ordered[_MOST:]
+    amounts = [(bar.time_ns or 0) / 1e9 if timed else bar.misses for bar in top]
+    most = max(amounts) or 1
+    settings = {"range": [0, most * 1.32], "title": {"text": axis, "font": {"size": 11}, "standoff": 6}}
+    kinds = list(dict.fromkeys(bar.kind for bar in top))
+    legend = legend_room(len(kinds))
+    figure = canvas(
+        dark,
+        legend + _PITCH * len(top) + AXIS,
+        margin={"t": legend, "l": 12},
+        barmode="overlay",
+        xaxis=value_axis(dark, ticksuffix=" s", nticks=7, **settings)
+        if timed
+        else count_axis(dark, int(most), **{**settings, "title": {"text": "misses (no times recorded)"}}),
+        yaxis={"range": [len(top) - 0.5, -0.5], "visible": False},
+    )
+    for kind in kinds:
+        at = [i for i, bar in enumerate(top) if bar.kind == kind]
+        figure.add_bar(
+            x=[amounts[i] for i in at],
+            # Below the middle of its row: the name stands above it.
+            y=[i + 0.18 for i in at],
+            width=[0.36] * len(at),
+            orientation="h",
+            name=shown(kind),
+            marker={"color": top[at[0]].colour, "line": {"width": 0}},
+            text=[top[i].text for i in at],
+            textposition="outside",
+            cliponaxis=False,
+            hovertext=[top[i].hover for i in at],
+            hoverinfo="text",
+            customdata=[top[i].custom for i in at],
+        )
+    for i, bar in enumerate(top):
+        figure.add_annotation(
+            text=shown(bar.name, _LABEL), xref="paper", x=0, xanchor="left", y=i, yanchor="bottom", yshift=-1,
+            showarrow=False,
+        )  # fmt: skip
+    if rest:
+        misses = plural(sum(bar.misses for bar in rest), "miss", "misses")
+        time = duration(sum(bar.time_ns or 0 for bar in rest))
+        note(
+            figure,
+            f"not shown: {plural(len(rest), *what)} of less time, {misses}, {time}",
+            dark,
+        )
+    return figure

@@ -1,0 +1,222 @@
+"""How many lookups hit: per run and cache, and before and after a what-if."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cachescope.columns import records
+from cachescope.figures.canvas import (
+    AXIS,
+    PANEL_TITLE,
+    canvas,
+    count_axis,
+    empty,
+    legend_room,
+    note,
+    panel_title,
+    row_axis,
+    value_axis,
+)
+from cachescope.figures.folding import Folded, folded_runs
+from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, VERMILLION, YELLOW, text_on
+from cachescope.figures.texts import hover, run_labels, shown
+from cachescope.terms import CACHES
+from cachescope.wording import duration, plural
+
+_GAP: Final = 0.06
+_Panels = dict[str, tuple[str, list[float]]]
+
+
+def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """Outcomes per cache and run: stacked bars, a panel per cache, a row per run.
+
+    Beyond 64 runs, neighbours share a row.
+
+    Parameters
+    ----------
+    lookups : DataFrame
+        Columns run, cache, outcome.
+    runs : DataFrame
+        Columns run, rank, start_time.
+    dark : bool
+        For a dark background.
+    """
+    if lookups.empty:
+        return empty(
+            "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
+        )
+    rows = folded_runs(lookups["run"], run_labels(runs))
+    counts = (
+        lookups.assign(row=lookups["run"].map(rows.row_of))
+        .groupby(["cache", "row", "outcome"], dropna=False)
+        .size()
+    )
+    caches = sorted(lookups["cache"].dropna().unique(), key=lambda c: (c not in CACHES, c))
+    pixels = max(11.0, min(30.0, 600 / len(rows.labels)))
+    present = [name for name in OUTCOME_COLOURS if name in set(lookups["outcome"])]
+    top = legend_room(len(present)) + PANEL_TITLE
+    figure = canvas(
+        dark,
+        int(top + max(44, pixels * len(rows.labels)) + AXIS),
+        barmode="stack",
+        margin={"t": top},
+        bargap=0.25,
+        yaxis=row_axis(rows.labels, pixels),
+    )
+    for number, cache in enumerate(caches):
+        _outcome_panel(figure, number, len(caches), str(cache), counts[cache], present, rows, dark)
+    if rows.folded:
+        note(figure, f"{plural(rows.members, 'run')} in {len(rows.labels)} rows: neighbours share one", dark)
+    return figure
+
+
+def _outcome_panel(
+    figure: go.Figure,
+    number: int,
+    panels: int,
+    cache: str,
+    counts: pd.Series[Any],
+    present: list[str],
+    rows: Folded,
+    dark: bool,
+) -> None:
+    axis = "x" if number == 0 else f"x{number + 1}"
+    totals = counts.groupby("row").sum()
+    width = (1 - _GAP * (panels - 1)) / panels
+    left = number * (width + _GAP)
+    figure.update_layout(
+        {
+            f"xaxis{axis[1:]}": count_axis(
+                dark,
+                int(totals.max()),
+                domain=[left, min(1, left + width)],
+                title={"text": "lookups", "font": {"size": 11}, "standoff": 4},
+            )
+        }
+    )
+    hits = 0
+    for outcome in present:
+        of_row = _of_outcome(counts, outcome)
+        hits += sum(of_row.values()) if outcome == "hit" else 0
+        at = sorted(of_row)
+        colour = OUTCOME_COLOURS[outcome]
+        figure.add_bar(
+            x=[of_row[row] for row in at],
+            y=at,
+            orientation="h",
+            xaxis=axis,
+            name=outcome,
+            legendgroup=outcome,
+            showlegend=False,
+            marker={"color": colour, "line": {"width": 0}},
+            text=[str(of_row[row]) for row in at] if len(rows.labels) <= 24 else None,
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            textfont={"color": text_on(colour)},
+            hovertext=[
+                hover(rows.labels[row], f"{cache}: {of_row[row]} of {int(totals[row])} {outcome}")
+                for row in at
+            ],
+            hoverinfo="text",
+            customdata=[[rows.first[row], cache, outcome] for row in at],
+        )
+        if number == 0:
+            figure.add_bar(
+                x=[None], y=[None], orientation="h", name=outcome, legendgroup=outcome,
+                marker={"color": colour}, hoverinfo="skip",
+            )  # fmt: skip
+    every = int(totals.sum())
+    panel_title(figure, f"<b>{shown(cache)}</b>  {hits:,} of {every:,} hit", axis)
+
+
+def _of_outcome(counts: pd.Series[Any], outcome: str) -> dict[int, int]:
+    mine = counts[counts.index.get_level_values("outcome") == outcome].droplevel("outcome")
+    return {int(row): int(n) for row, n in zip(mine.index.tolist(), mine.tolist(), strict=True)}
+
+
+def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """Before and after a what-if: lookups by outcome, and compile time saved and lost.
+
+    Parameters
+    ----------
+    rates : DataFrame
+        The frame what_if_rates: two rows, before and after.
+    dark : bool
+        For a dark background.
+    """
+    rows = records(rates)
+    if not rows or not any(row["lookups"] for row in rows):
+        return empty("There are no lookups to replay.", dark)
+    top = legend_room(len(rows)) + PANEL_TITLE
+    labels = [shown(row["when"]) for row in rows]
+    figure = canvas(
+        dark,
+        top + 36 * len(rows) + AXIS,
+        barmode="stack",
+        bargap=0.25,
+        margin={"t": top},
+        yaxis=row_axis(labels, 36),
+        xaxis=count_axis(dark, max(row["lookups"] for row in rows), domain=[0, 0.47]),
+        xaxis2=value_axis(dark, domain=[0.53, 1], rangemode="tozero", ticksuffix=" s", nticks=6),
+    )
+    for name, colour, counts in _count_parts(rows):
+        _part(figure, "x", name, colour, counts, [f"{n:,} {name}" for n in counts], labels)
+    for column, name, colour in (
+        ("time_saved_ns", "saved", GREEN),
+        ("time_lost_ns", "lost", VERMILLION),
+    ):
+        times = [row[column] for row in rows]
+        if any(times):
+            texts = [f"{duration(ns)} {name}" for ns in times]
+            _part(figure, "x2", name, colour, [(ns or 0) / 1e9 for ns in times], texts, labels)
+    panel_title(figure, f"<b>lookups that hit</b>  {_percents(rows, 'hit_rate')}")
+    timed = any(row["time_hit_rate"] is not None for row in rows)
+    rate = _percents(rows, "time_hit_rate") if timed else "no times recorded"
+    panel_title(figure, f"<b>compile time saved</b>  {rate}", "x2")
+    return figure
+
+
+def _count_parts(rows: list[dict[str, Any]]) -> list[tuple[str, str, list[int]]]:
+    unknown = [row["unknown"] or 0 for row in rows]
+    parts = [
+        ("hit", GREEN, [row["hits"] for row in rows]),
+        ("missed", VERMILLION, [row["misses"] - u for row, u in zip(rows, unknown, strict=True)]),
+        ("missed, for all that is known", YELLOW, unknown),
+        ("bypassed or disabled", GREY, [row["bypasses"] for row in rows]),
+    ]
+    return [part for part in parts if any(part[2])]
+
+
+def _part(
+    figure: go.Figure,
+    axis: str,
+    name: str,
+    colour: str,
+    amounts: list[Any],
+    texts: list[str],
+    labels: list[str],
+) -> None:
+    figure.add_bar(
+        x=amounts,
+        y=list(range(len(amounts))),
+        orientation="h",
+        xaxis=axis,
+        name=name,
+        showlegend=axis == "x",
+        marker={"color": colour, "line": {"width": 0}},
+        text=[text if amount else "" for text, amount in zip(texts, amounts, strict=True)],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        textfont={"color": text_on(colour)},
+        hovertext=[f"{label}: {text}" for label, text in zip(labels, texts, strict=True)],
+        hoverinfo="text",
+    )
+
+
+def _percents(rows: list[dict[str, Any]], column: str) -> str:
+    return " → ".join("-" if row[column] is None else f"{100 * row[column]:.0f} %" for row in rows)

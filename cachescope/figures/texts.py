@@ -1,0 +1,73 @@
+"""Texts in figures: short, and harmless in plotly's pseudo-HTML, with the whole (within bounds) in the hover text."""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.wording import harmless
+
+NAME: Final = 44
+HOVER_LINE: Final = 72
+_HOVER_LINES: Final = 6
+_SPACE: Final = re.compile(r"\s+")
+
+
+def plain(text: str, limit: int = NAME) -> str:
+    """A text on one line, cut to a length, with control characters made visible; not escaped yet."""
+    # Cut first: a value may be a megabyte.
+    line = _SPACE.sub(" ", harmless(text[: 2 * limit + 2])).strip()
+    return line if len(line) <= limit and len(text) <= 2 * limit else line[: limit - 1] + "…"
+
+
+def escaped(text: str) -> str:
+    """A text as plotly shows it word for word: no tag, and no formula between dollar signs."""
+    return html.escape(text, quote=False).replace("$", "&#36;")
+
+
+def shown(text: object, limit: int = NAME) -> str:
+    """A text from a log for a label: short, on one line, escaped."""
+    return escaped(plain(str(text), limit))
+
+
+def hover(*lines: object) -> str:
+    """A hover text of several lines, each wrapped and cut; what is None is left out."""
+    made = []
+    for line in lines:
+        if line is None:
+            continue
+        whole = plain(str(line), HOVER_LINE * _HOVER_LINES)
+        made += [escaped(part) for part in textwrap.wrap(whole, HOVER_LINE)] or [""]
+    return "<br>".join(made)
+
+
+def wrapped(text: str, width: int) -> str:
+    """A sentence on several lines, six at most."""
+    return "<br>".join(escaped(line) for line in textwrap.wrap(plain(text, 6 * width), width))
+
+
+def run_labels(runs: pd.DataFrame) -> dict[int, str]:
+    """``run 3 · rank 0 · 13:49:03`` for each run; the clock is UTC."""
+    labels = {}
+    for row in records(runs, ["run", "rank", "start_time"]):
+        parts = [f"run {row['run']}"]
+        if row["rank"] is not None:
+            parts.append(f"rank {row['rank']}")
+        if row["start_time"] is not None:
+            parts.append(f"{datetime.fromtimestamp(row['start_time'] // 10**9, UTC):%H:%M:%S}")
+        labels[int(row["run"])] = " · ".join(parts)
+    return labels
+
+
+def listed(names: Iterable[object], most: int) -> str:
+    """``a, b and 3 more``."""
+    every = [str(name) for name in names]
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more

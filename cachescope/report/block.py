@@ -1,0 +1,56 @@
+"""What is shown of a recorded block: how its lookups went, and why those that missed did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from cachescope.report.html import CODE_STYLE, STYLE, explanation_html, safe
+from cachescope.report.layout import Line, laid_out
+from cachescope.report.terminal import answer_lines, run_lines
+from cachescope.wording import plural
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_WIDTH: Final = 100
+_NOTHING: Final = (
+    "Functions that this process compiled before the block are not compiled again: torch._dynamo.reset() forgets "
+    "them, and so does a recording with fresh=True."
+)
+
+
+def block_lines(scope: Scope, run: int) -> list[Line]:
+    """How the lookups of the block went in one line, then the causes that struck in it."""
+    looked_up = any(row["run"] == run for row in scope.facts.lookups.values())
+    if not looked_up:
+        return [*run_lines(scope, {run}), Line(_NOTHING, style="dim")]
+    earlier = len(scope.runs) - 1
+    beside = [Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")] if earlier else []
+    return [*run_lines(scope, {run}), *answer_lines(scope, {run}), *beside]
+
+
+def block_text(scope: Scope, run: int) -> str:
+    """The text repr of a recording."""
+    return "\n".join(text for text, _ in laid_out(block_lines(scope, run), _WIDTH))
+
+
+def block_html(scope: Scope, run: int) -> str:
+    """The HTML repr: the same lines, and the costliest miss that has a reason with everything that changed."""
+    first, *rest = (text for text, _ in laid_out(block_lines(scope, run), _WIDTH))
+    shown = f"<p><b>{safe(first)}</b></p>"
+    if any(rest):
+        lines = "\n".join(safe(text) for text in rest).strip("\n")
+        shown += f"<pre style='{CODE_STYLE}'>{lines}</pre>"
+    return f"<div style='{STYLE}'>{shown}{_costliest(scope, run)}</div>"
+
+
+def _costliest(scope: Scope, run: int) -> str:
+    facts = scope.facts
+    for cause in facts.causes:
+        if cause["verdict"] == "first_lookup":
+            continue
+        for miss in facts.misses_of(cause["cause"]):
+            if miss["root"] and facts.lookups[miss["lookup"]]["run"] == run:
+                body = explanation_html(scope.explain(miss["lookup"]))
+                return f"<details><summary>{safe(cause['summary'])}, in full</summary>{body}</details>"
+    return ""

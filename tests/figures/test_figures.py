@@ -1,0 +1,152 @@
+"""What holds for every figure: empty frames, one row, hostile texts, dark, the same between calls."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+from figures.frames import HOSTILE, START, frame, runs_of
+
+from cachescope import figures
+from cachescope.figures import palette
+
+Make = Callable[..., go.Figure]
+
+
+def _lookups(text: str) -> Any:
+    row = {"lookup": 0, "run": 0, "order": 0, "time": START, "end_time": START + 10**9, "time_taken_ns": 10**9,
+           "cache": "fxgraph", "cache_key": text, "outcome": "full_miss", "compile_id": text, "direction": text}  # fmt: skip
+    return frame("lookups", [row])
+
+
+def _arguments(text: str) -> dict[str, tuple[Any, ...]]:
+    """One row for each figure, with the text wherever a log could have put one."""
+    entries = [
+        {"entry": i, "cache": text if i else "fxgraph", "path": f"/c/{text}", "root": "/c", "size_bytes": 5,
+         "modified_time": START, "status": "damaged", "damage": text, "name": text, "cache_key": text}
+        for i in range(2)
+    ]  # fmt: skip
+    return {
+        "outcomes": (_lookups(text), runs_of(1)),
+        "causes": (frame("causes", [{"cause": 0, "verdict": "bypassed", "misses": 1, "summary": text, "advice": text,
+                                     "time_lost_ns": 10**9, "fields": (text,), "runs": (0,)}]),),
+        "timeline": (_lookups(text), runs_of(1)),
+        "runs_by_graph": (_lookups(text), runs_of(1)),
+        "what_if_rates": (frame("what_if_rates", [
+            {"when": text, "lookups": 1, "hits": 1, "misses": 0, "bypasses": 0, "hit_rate": 1.0, "unknown": 0,
+             "time_saved_ns": 10**9, "time_hit_rate": 1.0}]),),
+        "sensitivity": (frame("sensitivity", [{"fields": (text,), "misses_alone": 1, "time_alone_ns": 10**9,
+                                               "affects": text, "advice": text}]),),
+        "key_difference": (frame("changes", [{"field": text, "kind": "value", "summary": text}]),
+                           frame("hash_details", [{"field": text, "detail_hash": "x", "value_text": text},
+                                                  {"field": "gm", "detail_hash": "x", "value_text": text}])),
+        "context_sharing": (frame("context_groups", [{"schema": text, "without": (text,), "group": 0, "contexts": (0, 1),
+                                                      "isolation_key": text}]),
+                            frame("contexts", [{"context": 0, "source": text, "host": text, "torch_version": text}])),
+        "entry_sizes": (frame("entries", entries),),
+        "entry_ages": (frame("entries", entries),),
+        "link_layers": (frame("links", [{"parent": 0, "parent_kind": text, "child": 1, "child_kind": "x" + text,
+                                         "child_key": text, "known_by": text}]), frame("entries", entries)),
+        "autotune_margins": (frame("autotune", [{"entry": 0, "op": text, "inputs": text, "precision": text, "choice": text,
+                                                 "time_ms": 1.5, "is_failed": False, "is_chosen": True,
+                                                 "device_name": text}]),),
+        "device_rates": (frame("devices", [{"device": 0, "name": text, "type": text, "seen_in": (text,), "arch": text,
+                                            "datasheet": text, "source": text, "peak_fp32_tflops": 1.0}]),),
+    }  # fmt: skip
+
+
+EVERY = figures.__all__
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from strings(inner) if key != "family" else ()
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from strings(inner)
+
+
+def test_every_figure_is_tried_here() -> None:
+    assert set(_arguments("x")) == set(EVERY)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("dark", [False, True])
+def test_empty_frames_give_a_figure_that_says_why(name: str, dark: bool) -> None:
+    made = getattr(figures, name)(*(f.iloc[:0] for f in _arguments("x")[name]), dark=dark)
+    assert len(made.data) == 0
+    (said,) = made.layout.annotations
+    assert len(said.text) > 20
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_one_row_is_drawn(name: str) -> None:
+    made = getattr(figures, name)(*_arguments("word")[name])
+    assert len(made.data) >= 1
+    assert 80 < made.layout.height < 600
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_same_frames_give_the_same_figure_and_stay_as_they_are(name: str) -> None:
+    arguments = _arguments("word")[name]
+    before = [f.copy() for f in arguments]
+    make = getattr(figures, name)
+    assert make(*arguments).to_json() == make(*arguments).to_json()
+    assert all(f.equals(old) for f, old in zip(arguments, before, strict=True))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_hostile_texts_are_harmless_and_short(name: str) -> None:
+    made = getattr(figures, name)(*_arguments(HOSTILE)[name])
+    assert len(made.to_json()) < 40_000
+    for trace in made.data:
+        if trace.type == "bar":
+            # Says what was clicked and is never shown.
+            assert all(len(str(data)) < 4_000 for data in trace.customdata or ())
+            trace.customdata = None
+    for text in strings(made.to_dict()):
+        assert re.search(r"<(?!/?(b|br|span|extra)\b)", text) is None, text[:80]
+        assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in text)
+        # Nothing between dollar signs: MathJax would take it for a formula.
+        assert "$" not in text
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_text_of_a_log_is_a_template(name: str) -> None:
+    made = getattr(figures, name)(*_arguments(HOSTILE)[name])
+    for text in strings([t.hovertemplate for t in made.data if "hovertemplate" in t]):
+        assert text == "%{customdata}<extra></extra>"
+    assert all(getattr(trace, "texttemplate", None) is None for trace in made.data)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_dark_changes_texts_and_not_the_data(name: str) -> None:
+    make, arguments = getattr(figures, name), _arguments("word")[name]
+    light, dark = make(*arguments), make(*arguments, dark=True)
+    assert light.layout.paper_bgcolor == dark.layout.paper_bgcolor == "rgba(0,0,0,0)"
+    assert light.layout.font.color == palette.LIGHT.text
+    assert dark.layout.font.color == palette.DARK.text
+    assert [trace.type for trace in light.data] == [trace.type for trace in dark.data]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_colours_are_of_the_palette(name: str) -> None:
+    known = {c for c in vars(palette).values() if isinstance(c, str) and c.startswith("#")}
+    for look in (palette.LIGHT, palette.DARK):
+        known |= {look.text, look.muted, look.faint, look.unknown, look.surface}
+    made = json.loads(getattr(figures, name)(*_arguments("word")[name]).to_json())
+    used = {text for text in strings(made) if re.fullmatch(r"#[0-9a-fA-F]{6}", text)}
+    assert used <= known | {"#ffffff", "#1a1a1a"}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_template_of_plotly_is_in_a_figure(name: str) -> None:
+    made = getattr(figures, name)(*_arguments("word")[name])
+    assert len(json.dumps(made.to_dict()["layout"]["template"])) < 100

@@ -1,0 +1,312 @@
+"""The right numbers in the figures, from real recordings and from frames made by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from figures.frames import START, frame, many_entries, many_lookups, runs_of
+
+import cachescope
+from cachescope import figures
+from cachescope.figures.palette import OUTCOME_COLOURS
+
+Directory = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def tour() -> cachescope.Scope:
+    return cachescope.read(cachescope.sample("tour"))
+
+
+def points(figure: object) -> int:
+    """Marks that are drawn."""
+    total = 0
+    for trace in figure.data:  # type: ignore[attr-defined]
+        if trace.type == "heatmap":
+            total += sum(len(row) for row in trace.z)
+        else:
+            total += len(trace.x if trace.type != "treemap" else trace.values)
+    return total
+
+
+def test_outcomes_add_up_to_the_lookups_of_each_cache(tour: cachescope.Scope) -> None:
+    made = figures.outcomes(tour.lookups, tour.runs)
+    counted: Counter[tuple[int, str, str]] = Counter()
+    for bar in made.data:
+        for x, data in zip(bar.x, bar.customdata or (), strict=False):
+            counted[data[0], data[1], data[2]] += x
+            assert bar.marker.color == OUTCOME_COLOURS[data[2]]
+    assert counted == tour.lookups.groupby(["run", "cache", "outcome"]).size().to_dict()
+    assert made.layout.yaxis.ticktext[1] == "run 1 · 16:12:49"
+    titles = [note.text for note in made.layout.annotations]
+    assert titles == ["<b>aotautograd</b>  11 of 24 hit", "<b>fxgraph</b>  11 of 24 hit"]
+
+
+def test_the_costliest_cause_is_on_top(tour: cachescope.Scope) -> None:
+    made = figures.causes(tour.causes)
+    drawn = sorted((y, x, data, text) for bar in made.data
+                   for y, x, data, text in zip(bar.y, bar.x, bar.customdata, bar.text, strict=True))  # fmt: skip
+    assert [data for _, _, data, _ in drawn] == [0, 1, 2, 3]
+    assert [round(x, 1) for _, x, _, _ in drawn] == [13.4, 2.0, 2.0, 1.0]
+    assert drawn[1][3] == "8 misses · 2.0 s"
+    assert made.layout.annotations[1].text == "inductor_config[epilogue_fusion]"
+    assert made.layout.yaxis.range[0] > made.layout.yaxis.range[1]
+
+
+def test_causes_without_times_are_ranked_by_misses() -> None:
+    rows = [
+        {"cause": i, "verdict": "bypassed", "misses": n, "summary": f"c{n}"} for i, n in enumerate((1, 9))
+    ]
+    made = figures.causes(frame("causes", rows))
+    assert list(made.data[0].x) == [9, 1]
+    assert made.data[0].text[0] == "9 misses · time not recorded"
+
+
+def test_causes_beyond_fifteen_are_counted() -> None:
+    rows = [
+        {"cause": i, "verdict": "key_changed", "misses": 1, "summary": "x", "time_lost_ns": 10**9}
+        for i in range(20)
+    ]
+    made = figures.causes(frame("causes", rows))
+    assert len(made.data[0].x) == 15
+    assert made.layout.annotations[-1].text == "not shown: 5 causes of less time, 5 misses, 5.0 s"
+
+
+def test_a_miss_spans_its_compile(tour: cachescope.Scope) -> None:
+    made = figures.timeline(tour.lookups, tour.runs)
+    (bars,) = (trace for trace in made.data if trace.type == "bar")
+    assert round(bars.x[0], 2) == 10.93
+    assert bars.customdata[0] == 1
+    marks = [trace for trace in made.data if trace.type == "scatter"]
+    assert sorted(lookup for trace in marks for lookup in trace.customdata) == list(range(48))
+    assert made.layout.xaxis.title.text == "since the run began"
+
+
+def test_a_single_run_has_a_row_per_compile(tour: cachescope.Scope) -> None:
+    one = tour.lookups[tour.lookups["run"] == 0]
+    made = figures.timeline(one, tour.runs)
+    assert list(made.layout.yaxis.ticktext) == ["0/0", "1/0", "2/0", "3/0"]
+
+
+def test_a_log_without_times_says_so(tour: cachescope.Scope) -> None:
+    made = figures.timeline(tour.lookups.assign(time=None), tour.runs)
+    assert "no times" in made.layout.annotations[0].text
+
+
+def test_the_heatmap_tells_each_graph_of_each_run(tour: cachescope.Scope) -> None:
+    made = figures.runs_by_graph(tour.lookups, tour.runs)
+    blocks = [trace for trace in made.data if trace.type == "heatmap"]
+    names = list(OUTCOME_COLOURS)
+    codes = tour.lookups.set_index("lookup")["outcome"]
+    assert [len(block.z[0]) for block in blocks] == [4, 4]
+    for block in blocks:
+        for row, ids in zip(block.z, block.customdata, strict=True):
+            assert [names[code] for code in row] == [codes[i] for i in ids]
+
+
+def test_a_cell_shows_the_worst_of_its_lookups() -> None:
+    rows = [{"lookup": i, "run": 0, "order": i, "cache": "fxgraph", "outcome": outcome, "compile_id": "0/0"}
+            for i, outcome in enumerate(("hit", "full_miss", "hit"))]  # fmt: skip
+    made = figures.runs_by_graph(frame("lookups", rows), runs_of(1))
+    heat = made.data[-1]
+    assert heat.z[0][0] == list(OUTCOME_COLOURS).index("full_miss")
+    assert heat.customdata[0][0] == 1
+    assert "3 lookups, the worst shown" in heat.text[0][0]
+
+
+def test_graphs_of_backward_passes_have_a_block_of_their_own() -> None:
+    scope = cachescope.read(cachescope.sample("training"))
+    made = figures.runs_by_graph(scope.lookups, scope.runs)
+    titles = [note.text for note in made.layout.annotations]
+    assert titles == ["<b>aotautograd</b>", "<b>fxgraph</b> forward", "<b>fxgraph</b> backward"]
+
+
+def test_before_and_after_are_those_of_the_replay(tour: cachescope.Scope) -> None:
+    made = figures.what_if_rates(tour.what_if(without="cpp_runtime_thread_count").rates)
+    drawn = {(bar.name, bar.xaxis): [round(x, 1) for x in bar.x] for bar in made.data}
+    assert drawn == {
+        ("hit", "x"): [22, 30],
+        ("missed", "x"): [26, 18],
+        ("saved", "x2"): [39.5, 41.4],
+        ("lost", "x2"): [18.4, 16.4],
+    }
+    assert made.layout.annotations[0].text == "<b>lookups that hit</b>  46 % → 62 %"
+
+
+def test_fields_that_help_are_ranked_by_time(tour: cachescope.Scope) -> None:
+    made = figures.sensitivity(tour.sensitivity())
+    drawn = sorted((y, data) for bar in made.data for y, data in zip(bar.y, bar.customdata, strict=True))
+    assert [data[0] for _, data in drawn] == [
+        "gm",
+        "inductor_config[epilogue_fusion]",
+        "cpp_runtime_thread_count",
+    ]
+
+
+def test_every_field_has_a_cell_and_the_changed_one_is_named(tour: cachescope.Scope) -> None:
+    why = tour.explain()
+    made = figures.key_difference(why.frame, tour.hash_details(lookup=why.lookup))
+    cells = Counter(cell for row in made.data[-1].z for cell in row if cell is not None)
+    assert cells == {0: len(tour.hash_details(lookup=why.lookup)) - 1, 1: 1}
+    assert any(
+        "inductor_config[epilogue_fusion]" in n.text and "True -&gt; False" in n.text
+        for n in made.layout.annotations
+    )
+    names = tour.hash_details(lookup=why.lookup)["field"].tolist()
+    assert figures.key_difference(why.frame, names).data[-1].z == made.data[-1].z
+
+
+def test_new_and_gone_fields_have_colours_of_their_own() -> None:
+    changes = frame(
+        "changes",
+        [{"field": "a", "kind": "new", "summary": "new"}, {"field": "b", "kind": "gone", "summary": "gone"}],
+    )
+    made = figures.key_difference(changes, ["a", "c"])
+    assert sorted(cell for cell in made.data[-1].z[0] if cell is not None) == [0, 2, 3]
+
+
+def test_contexts_that_share_a_key_have_one_letter() -> None:
+    groups = frame("context_groups", [
+        {"schema": "s", "without": ("runtime",), "group": 0, "contexts": (0, 2)},
+        {"schema": "s", "without": ("runtime",), "group": 1, "contexts": (1,)},
+        {"schema": "s", "without": ("runtime",), "contexts": (3,)},
+    ])  # fmt: skip
+    made = figures.context_sharing(groups, frame("contexts", []))
+    assert [list(row) for row in made.data[-1].z] == [[2, 0, 2, 1]]
+    assert [note.text for note in made.layout.annotations] == ["A", "A", "?"]
+
+
+def test_the_treemap_adds_up(directory: Directory) -> None:
+    entries = cachescope.read(directory("triton_kernels")).entries
+    made = figures.entry_sizes(entries).data[0]
+    sizes = dict(zip(made.ids, made.values, strict=True))
+    assert sizes["all"] == entries["size_bytes"].sum()
+    assert made.labels[made.ids.index("kind 1")] == "<b>triton</b>  1.0 MB"
+    for box in ("all", "kind 1", "kind 1 0"):
+        below = [s for s, parent in zip(made.values, made.parents, strict=True) if parent == box]
+        assert sum(below) == sizes[box]
+    assert len(set(made.ids)) == len(made.ids)
+    shown = [e for e in made.customdata if e is not None]
+    assert set(shown) == set(entries["entry"])
+
+
+def test_ages_count_every_file(directory: Directory) -> None:
+    entries = cachescope.read(directory("triton_kernels")).entries
+    made = figures.entry_ages(entries)
+    assert {bar.name: sum(bar.y) for bar in made.data} == entries["cache"].value_counts().to_dict()
+
+
+def test_layers_run_from_autograd_to_triton(directory: Directory) -> None:
+    scope = cachescope.read(directory("triton_kernels"))
+    sankey = figures.link_layers(scope.links, scope.entries).data[0]
+    names = [label.partition("<br>")[0] for label in sankey.node.label]
+    drawn = {(names[s], names[t]): v for s, t, v in
+             zip(sankey.link.source, sankey.link.target, sankey.link.value, strict=True)}  # fmt: skip
+    assert drawn["aotautograd", "fxgraph"] == 6
+    assert drawn["fxgraph", "wrapper"] == 10
+    assert drawn["wrapper", "kernels"] == 9
+    assert drawn["fxgraph", "triton"] == 25
+    assert drawn["best_config", "triton"] == 9
+    assert sum(drawn.values()) == len(scope.links)
+
+
+def test_files_that_are_gone_and_locks_are_told(directory: Directory) -> None:
+    scope = cachescope.read(directory("torch_2.13.0"))
+    made = figures.link_layers(scope.links, scope.entries)
+    assert "gone<br><b>2</b>" in made.data[0].node.label
+    assert "117 references of locks not shown" in made.layout.annotations[0].text
+
+
+def test_the_fastest_choice_stands_out(directory: Directory) -> None:
+    made = figures.autotune_margins(cachescope.read(directory("torch_2.13.0")).autotune)
+    counts = {trace.name: len(trace.x) for trace in made.data}
+    assert counts == {"fastest": 2, "other choice": 2}
+    assert any("<b>920×</b>" in note.text for note in made.layout.annotations)
+
+
+def test_a_choice_that_failed_stands_to_the_right() -> None:
+    row = {"entry": 0, "op": "mm", "inputs": "[]", "precision": "high"}
+    made = figures.autotune_margins(frame("autotune", [
+        row | {"choice": "a", "time_ms": 2.0, "is_chosen": True}, row | {"choice": "b", "is_failed": True},
+    ]))  # fmt: skip
+    assert {trace.name: list(trace.x) for trace in made.data} == {"fastest": [2.0], "failed": [4.0]}
+
+
+def test_devices_show_their_datasheet_and_no_invented_number() -> None:
+    made = figures.device_rates(frame("devices", [
+        {"device": 0, "name": "Frobnicator", "type": "cuda", "arch": "sm_123"},
+        {"device": 1, "name": "NVIDIA H100", "type": "cuda", "datasheet": "H100 SXM", "peak_bf16_tflops": 989.4,
+         "peak_int8_tops": 1979.0, "datasheet_bandwidth_gbs": 3350.0},
+    ]))  # fmt: skip
+    assert list(made.data[0].x) == [989.4, 1979.0]
+    assert list(made.layout.yaxis.ticktext) == ["bf16", "int8"]
+    texts = [note.text for note in made.layout.annotations]
+    assert texts == [
+        "<b>NVIDIA H100</b>",
+        "datasheet: H100 SXM, 3,350 GB/s",
+        "<b>Frobnicator</b>",
+        "no datasheet, seen: sm_123",
+    ]
+
+
+def test_many_lookups_stay_within_bounds() -> None:
+    lookups, runs = many_lookups(100_000, 300, 150), runs_of(300)
+    timeline = figures.timeline(lookups, runs)
+    assert points(timeline) < 30_000
+    assert "100000 lookups in" in timeline.layout.annotations[-1].text
+    assert len(timeline.to_json()) < 6_000_000
+    outcomes = figures.outcomes(lookups, runs)
+    assert points(outcomes) < 64 * 5 * 2 + 20
+    assert sum(x or 0 for bar in outcomes.data for x in bar.x) == 100_000
+    assert outcomes.layout.height < 900
+    grid = figures.runs_by_graph(lookups, runs)
+    assert points(grid) < 64 * 400 + 20
+    assert len(grid.to_json()) < 2_000_000
+
+
+def test_64_ranks_and_200_graphs_are_all_shown() -> None:
+    made = figures.runs_by_graph(many_lookups(64 * 400, 64, 200), runs_of(64))
+    blocks = [trace for trace in made.data if trace.type == "heatmap"]
+    assert [(len(block.z), len(block.z[0])) for block in blocks] == [(64, 200), (64, 200)]
+    assert all(cell is not None for block in blocks for row in block.z for cell in row)
+
+
+def test_many_entries_stay_within_bounds() -> None:
+    entries = many_entries(100_000)
+    treemap = figures.entry_sizes(entries).data[0]
+    assert len(treemap.values) < 6_000
+    assert (
+        sum(s for s, parent in zip(treemap.values, treemap.parents, strict=True) if not parent)
+        == entries["size_bytes"].sum()
+    )
+    ages = figures.entry_ages(entries)
+    assert sum(sum(bar.y) for bar in ages.data) == 100_000
+    assert points(ages) <= 41 * 5
+    rows = [
+        {"parent": i, "parent_kind": "fxgraph", "child": i + 1, "child_kind": "code", "known_by": "x"}
+        for i in range(100_000)
+    ]
+    sankey = figures.link_layers(frame("links", rows), entries)
+    assert len(sankey.to_json()) < 20_000
+
+
+def test_many_fields_and_choices_stay_within_bounds() -> None:
+    names = [f"example_inputs[{i}]" for i in range(100_000)]
+    changes = frame("changes", [{"field": n, "kind": "tensor", "summary": "s"} for n in names[-500:]])
+    made = figures.key_difference(changes, names)
+    assert sum(cell is not None for row in made.data[-1].z for cell in row) == 900
+    assert sum(cell == 1 for row in made.data[-1].z for cell in row) == 500
+    assert made.layout.annotations[-1].text == "and 488 more fields"
+    rows = [{"entry": 0, "op": f"op{i % 500}", "inputs": "[]", "precision": "high", "choice": f"c{i}", "time_ms": 1.0 + i}
+            for i in range(100_000)]  # fmt: skip
+    assert points(figures.autotune_margins(frame("autotune", rows))) == 20 * 60
+
+
+def test_lookups_of_all_ranks_at_once_share_one_clock() -> None:
+    rows = [{"lookup": i, "run": i, "order": 0, "time": START + i * 10**8, "cache": "fxgraph", "outcome": "full_miss",
+             "end_time": START + 10**10, "time_taken_ns": 10**9} for i in range(2)]  # fmt: skip
+    made = figures.timeline(frame("lookups", rows), runs_of(2))
+    assert made.layout.xaxis.title.text == "since the first run began"
