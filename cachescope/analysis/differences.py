@@ -9,6 +9,7 @@ from typing import Final
 
 from cachescope.analysis.graphs import graph_diff
 from cachescope.details import HashDetails
+from cachescope.keys.device_difference import device_difference
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
 # Keyword arguments at the top level of a repr: a comma, then a name and an equals sign.
@@ -79,7 +80,8 @@ def field_change(field: str, before: str | None, after: str | None) -> FieldChan
     if _ADDRESS.sub("0x…", before) == _ADDRESS.sub("0x…", after):
         summary = f"the hashes differ and the printed value does not: {short(after)}"
         return FieldChange(field, "opaque", before, after, summary)
-    return FieldChange(field, "value", before, after, _contrast(before, after))
+    device = device_difference(before, after) if field == "system_info[device]" else None
+    return FieldChange(field, "value", before, after, device or _contrast(before, after))
 
 
 def short(text: str, length: int = _CUT) -> str:
@@ -147,8 +149,13 @@ def _tensor_change(
     if not parts:
         summary = "the metadata are equal: the values of a constant tensor differ"
         return FieldChange(field, "tensor", before, after, summary)
-    summary = "; ".join(f"{name} {_plain(a)} -> {_plain(b)}" for name, a, b in parts)
+    summary = "; ".join(_part(*part) for part in parts)
     return FieldChange(field, "tensor", before, after, summary, parts)
+
+
+def _part(name: str, before: str, after: str) -> str:
+    device = device_difference(before, after) if name == "device" else None
+    return device or f"{name} {_plain(before)} -> {_plain(after)}"
 
 
 def _plain(text: str) -> str:

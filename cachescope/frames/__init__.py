@@ -21,6 +21,7 @@ from cachescope.frames.contexts import (
     ISOLATION_KEYS,
     MANIFEST_DIFFERENCE,
 )
+from cachescope.frames.devices import DEVICE_MEASUREMENTS, DEVICES
 from cachescope.frames.directory import (
     AUTOTUNE,
     DUPLICATES,
@@ -33,7 +34,7 @@ from cachescope.frames.directory import (
     PAST_MISSES,
     REMOVABLE,
 )
-from cachescope.frames.recorded import DEVICES, HASH_DETAILS, LOOKUPS, PROBLEMS, RUNS
+from cachescope.frames.recorded import HASH_DETAILS, LOOKUPS, PROBLEMS, RUNS
 from cachescope.frames.replay import (
     EVIDENCE,
     SENSITIVITY,
@@ -56,6 +57,7 @@ FRAMES: Final = {
         ENTRIES,
         CONTEXTS,
         DEVICES,
+        DEVICE_MEASUREMENTS,
         PROBLEMS,
         GUARDS,
         PAST_MISSES,

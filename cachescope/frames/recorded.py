@@ -68,16 +68,6 @@ LOOKUPS: Final = Frame(
     ),
 )  # fmt: skip
 
-DEVICES: Final = Frame(
-    "devices",
-    "one device seen anywhere",
-    (
-        Column("device", WHOLE, "number of the device"),
-        Column("name", TEXT, "its name, or its type where no name is known"),
-        Column("seen_in", TUPLE, "where it was seen"),
-    ),
-)
-
 HASH_DETAILS: Final = Frame(
     "hash_details",
     "one hash detail of one key",

@@ -1,18 +1,31 @@
-"""The text torch prints for a device's properties, taken apart."""
+"""The texts torch prints for a device, taken apart: properties by name, whatever their order.
+
+Keywords only: torch adds properties, and moves them, from version to version.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 # The name is not escaped and may hold an apostrophe; what follows it cannot.
-_NAME: Final = re.compile(
-    r"_(?:Cuda|Xpu)DeviceProperties\(name='(?P<name>.*)', (?P<rest>[^']\w*=.*)\)", re.DOTALL
-)
 _NAME_BEFORE_MAJOR: Final = re.compile(
     r"_CudaDeviceProperties\(name='(?P<name>.*)', (?P<rest>major=.*)\)", re.DOTALL
 )
+# Others have more quoted values, so that the first property after the name ends it.
+_NAME: Final = re.compile(
+    r"_(?:Cuda|Xpu)DeviceProperties\(name='(?P<name>.*?)', (?P<rest>\w+=.*)\)", re.DOTALL
+)
 _PART: Final = re.compile(r"(?P<key>\w+)=(?P<value>'[^']*'|\[[^\]]*\]|[^,]*)(?:, |$)")
+# Nearly all are of the first kind, and a directory of thousands of kernels holds few distinct ones.
+_OF_A_KERNEL: Final = re.compile(r"\bDeviceProperties\((?P<flat>type=[^(){}\n]*\))?")
+_KEYWORD: Final = re.compile(r"(\w+)=")
+_OPENS: Final = "([{"
+_CLOSES: Final = ")]}"
+# The longest seen, of an XPU whose `cc` is a dict, has about 1,500 characters.
+_LONGEST: Final = 10_000
 
 
 def device_parts(text: str) -> dict[str, str]:
@@ -38,3 +51,66 @@ def device_parts(text: str) -> dict[str, str]:
         return {}
     parts = {part["key"]: part["value"].strip("'") for part in _PART.finditer(match["rest"])}
     return {"name": match["name"], **parts}
+
+
+def kernel_device_parts(source: str) -> list[dict[str, str]]:
+    """The properties of every device that generated code was made for, as text, each distinct one once.
+
+    Parameters
+    ----------
+    source : str
+        Generated Python, in which ``triton_meta`` and the headers of kernels hold ``DeviceProperties(…)``.
+
+    Notes
+    -----
+    Mirrors ``DeviceProperties`` (torch/_inductor/runtime/hints.py, 2.5 to 2.15); its fields were reordered in
+    between, so that only keywords are read. ``None`` and an empty ``cc`` (a CPU) are left out.
+
+    Examples
+    --------
+    >>> kernel_device_parts("DeviceProperties(type='cuda', index=0, multi_processor_count=132, cc=90, warp_size=None)")
+    [{'type': 'cuda', 'index': '0', 'multi_processor_count': '132', 'cc': '90'}]
+    """
+    texts = dict.fromkeys(
+        match["flat"] or source[match.end() : match.end() + _LONGEST].split("\n", 1)[0]
+        for match in _OF_A_KERNEL.finditer(source)
+    )
+    found = [dict(parts) for text in texts if (parts := _keywords(text))]
+    return [parts for n, parts in enumerate(found) if parts not in found[:n]]
+
+
+@lru_cache(maxsize=256)
+def _keywords(text: str) -> tuple[tuple[str, str], ...]:
+    """The keyword arguments at the start of `text`, up to the bracket that closes them; empty where none does."""
+    parts: dict[str, str] = {}
+    start = 0
+    for end, is_last in _commas(text):
+        # Inside a string of generated C++ the quotes have backslashes.
+        argument = text[start:end].strip().replace("\\'", "'")
+        if match := _KEYWORD.match(argument):
+            value = argument[match.end() :].strip("'\"")
+            if value not in ("", "None"):
+                parts[match[1]] = value
+        if is_last:
+            return tuple(parts.items()) if "type" in parts else ()
+        start = end + 1
+    return ()
+
+
+def _commas(text: str) -> Iterator[tuple[int, bool]]:
+    """Where the arguments end, and whether it is the last; neither inside quotes nor inside brackets."""
+    depth, quote = 0, ""
+    for at, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in _OPENS:
+            depth += 1
+        elif letter in _CLOSES:
+            if depth == 0:
+                yield at, True
+                return
+            depth -= 1
+        elif letter == "," and depth == 0:
+            yield at, False

@@ -16,6 +16,23 @@ from typing import Final
 
 from cachescope.errors import NotFoundError
 
+# What of an FX key follows from the program (the graph, its inputs, the call) and not from the process:
+# torch/_inductor/codecache.py, `FxGraphHashDetails` (2.6 to 2.15). What a later torch adds is the process's own
+# until it is named here.
+OF_THE_PROGRAM: Final = frozenset(
+    {
+        "gm",
+        "example_inputs",
+        "fx_kwargs",
+        "user_defined_triton_source",
+        "inputs_to_check",
+        "nested_inductor_config_patches",
+        "cudagraph_override",
+        "cudagraph_annotation",
+        "var_to_hint_override",
+    }
+)
+
 # torch/_inductor/runtime/caching/context.py (2.10 to 2.15) beside `FxGraphHashDetails.__init__` of
 # torch/_inductor/codecache.py and `AOTAutogradCacheDetails.__init__`, which carry the same facts.
 _WHOLE_FIELDS: Final = MappingProxyType(
@@ -46,6 +63,17 @@ TENSOR_PARTS: Final = (
 )  # fmt: skip
 _TENSOR: Final = re.compile(r"\(?(?:FakeTensor)?TensorMetadata\(")
 _PART_PATTERN: Final = re.compile(r"(?P<fields>.*\]|[\w*]+)\.(?P<part>\w+)")
+
+
+def is_of_the_program(name: str) -> bool:
+    """Whether a field of an FX key follows from the program rather than from the process.
+
+    Examples
+    --------
+    >>> is_of_the_program("example_inputs[0]"), is_of_the_program("inductor_config[epilogue_fusion]")
+    (True, False)
+    """
+    return name.partition("[")[0] in OF_THE_PROGRAM
 
 
 @dataclass(frozen=True, slots=True)

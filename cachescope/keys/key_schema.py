@@ -55,7 +55,8 @@ class KeySchema:
         named = [name for name in wanted if isinstance(name, str) and name]
         if len(named) < len(wanted):
             odd = next(name for name in wanted if name not in named)
-            raise SchemaError(f"a field that does not count is named by a text, not {kind_name(odd)} {odd!r}")
+            what = "the empty one" if odd == "" else f"{kind_name(odd)} {odd!r}"
+            raise SchemaError(f"a field that does not count is named by a text, not {what}")
         object.__setattr__(self, "isolation", _without_forms(self.isolation, named))
         forms = {form for names in CONTEXT_FORMS.values() for form in names}
         object.__setattr__(self, "without", tuple(sorted(set(named) - forms)))

@@ -14,6 +14,7 @@ from cachescope.analysis.differences import short
 from cachescope.columns import records
 from cachescope.errors import NotFoundError
 from cachescope.frames.contexts import CONTEXT_DIFFERENCE, CONTEXT_PAIRS, MANIFEST_DIFFERENCE
+from cachescope.keys.device_difference import OF_THE_BOARD, device_difference
 from cachescope.keys.device_text import device_parts
 from cachescope.readers.checked_file import well_formed
 from cachescope.terms import RUNTIME_FORMS
@@ -23,8 +24,8 @@ _OPAQUE: Final = {
     "triton_version_hash": "Triton's version and the hashes of its sources",
 }
 _SHOWN: Final = 60
-# What tells one board from another of the same model.
-_OF_THE_BOARD: Final = frozenset({"uuid", "pci_bus_id", "pci_device_id", "pci_domain_id"})
+# Equal for all boards of a model.
+_OF_THE_MODEL: Final = frozenset({"name", "major", "minor", "gcnArchName"})
 
 Row = dict[str, Any]
 Parts = Mapping[str, str]
@@ -81,10 +82,15 @@ def _of_form(form: str, old: Row, new: Row) -> Iterator[Row]:
         yield from _torch(form, old, new)
     elif form == "accelerator_properties" and device_parts(old[form] or "") and device_parts(new[form] or ""):
         for row in _by_field(form, device_parts(old[form]), device_parts(new[form])):
-            note = "it tells this board from every other" if row["field"] in _OF_THE_BOARD else None
-            yield row | {"note": note}
+            yield row | {"note": _device_note(row["field"], old[form], new[form])}
     else:
         yield _row(form, None, old[form], new[form]) | {"note": _OPAQUE.get(form)}
+
+
+def _device_note(field: str, before: str, after: str) -> str | None:
+    if field in OF_THE_BOARD:
+        return "it tells this board from every other"
+    return device_difference(before, after) if field in _OF_THE_MODEL else None
 
 
 def _fields(text: str) -> dict[str, str]:

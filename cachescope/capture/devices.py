@@ -1,0 +1,134 @@
+"""What a live torch says of the devices of this machine, and what its own benchmarking measures on one."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cachescope.errors import CachescopeError
+
+# Attributes beyond the text torch prints; they grow from version to version (2.10, 2.11).
+_BEYOND_THE_TEXT: Final = (
+    "warp_size",
+    "clock_rate",
+    "memory_clock_rate",
+    "memory_bus_width",
+    "shared_memory_per_block",
+    "shared_memory_per_multiprocessor",
+    "max_threads_per_multi_processor",
+    "regs_per_multiprocessor",
+)
+_COPY_BYTES: Final = 1 << 30
+_MATMUL_SIZE: Final = 8192
+# Attribute of torch, and the dtype as datasheets write it. fp32 is as torch computes it by default, without TF32.
+_MATMULS: Final = (("float16", "fp16"), ("bfloat16", "bf16"), ("float32", "fp32"))
+
+
+@dataclass(frozen=True, slots=True)
+class TorchDevice:
+    """One device: its type for torch, its index, torch's text for it and attributes that are not in the text."""
+
+    type: str
+    index: int
+    text: str
+    attributes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One rate: GB/s of a copy (read and write together), or TFLOPS of a matmul of a dtype."""
+
+    what: str
+    dtype: str | None
+    rate: float
+
+
+def torch_devices(torch: Any = None) -> list[TorchDevice]:
+    """The devices torch can use.
+
+    Parameters
+    ----------
+    torch : module, optional
+        The live torch; imported by default.
+
+    Raises
+    ------
+    CachescopeError
+        If torch is not installed, or fails to import.
+    """
+    return list(_devices(_torch() if torch is None else torch))
+
+
+def _torch() -> Any:
+    try:
+        return importlib.import_module("torch")
+    except (ImportError, OSError) as error:
+        raise CachescopeError(f"torch does not import: {error}") from error
+
+
+def _devices(torch: Any) -> Iterator[TorchDevice]:
+    for name in ("cuda", "xpu"):
+        backend = getattr(torch, name, None)
+        if backend is None or not backend.is_available():
+            continue
+        for index in range(backend.device_count()):
+            properties = backend.get_device_properties(index)
+            beyond = ((key, getattr(properties, key, None)) for key in _BEYOND_THE_TEXT)
+            attributes = tuple((key, str(value)) for key, value in beyond if value is not None)
+            yield TorchDevice(name, index, repr(properties), attributes)
+
+
+def measure(
+    device: TorchDevice, torch: Any = None, benchmark: Callable[..., float] | None = None
+) -> list[Measured]:
+    """Measure the copy bandwidth and matmul rates of one device.
+
+    Parameters
+    ----------
+    device : TorchDevice
+    torch : module, optional
+        The live torch; imported by default.
+    benchmark : callable, optional
+        Takes a function, gives milliseconds; torch's own by default.
+
+    Raises
+    ------
+    CachescopeError
+        If torch is not there, or has no such benchmarking.
+
+    Notes
+    -----
+    Measures with ``benchmarker.benchmark_gpu`` (torch/_inductor/runtime/benchmarking.py, 2.6 to 2.15), by which
+    max-autotune chooses: the shortest of many runs, with the level-2 cache emptied before each.
+    """
+    torch = _torch() if torch is None else torch
+    benchmark = _benchmark_gpu() if benchmark is None else benchmark
+    place = torch.device(device.type, device.index)
+    getattr(torch, device.type).set_device(device.index)
+    return [_copy(torch, place, benchmark), *(_matmul(torch, place, benchmark, *names) for names in _MATMULS)]
+
+
+def _benchmark_gpu() -> Callable[..., float]:
+    try:
+        module = importlib.import_module("torch._inductor.runtime.benchmarking")
+    except ImportError as error:
+        raise CachescopeError(f"this torch has no torch._inductor.runtime.benchmarking: {error}") from error
+    benchmark: Callable[..., float] = module.benchmarker.benchmark_gpu
+    return benchmark
+
+
+def _copy(torch: Any, place: Any, benchmark: Callable[..., float]) -> Measured:
+    source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device=place)
+    target = torch.empty_like(source)
+    milliseconds = benchmark(lambda: target.copy_(source))
+    return Measured("copy", None, 2 * _COPY_BYTES / milliseconds / 1e6)
+
+
+def _matmul(torch: Any, place: Any, benchmark: Callable[..., float], name: str, dtype: str) -> Measured:
+    left, right = (
+        torch.randn(_MATMUL_SIZE, _MATMUL_SIZE, dtype=getattr(torch, name), device=place) for _ in range(2)
+    )
+    milliseconds = benchmark(lambda: torch.mm(left, right))
+    return Measured("matmul", dtype, 2 * _MATMUL_SIZE**3 / milliseconds / 1e9)

@@ -1,0 +1,75 @@
+"""Say which devices keys and kernels were made for, with their datasheets; without PATH, what this machine has.
+
+PATHs are snapshots (cachescope capture), traces, logs or cache directories. Rates are peak dense ones of the
+vendors' datasheets, and it is said how a name led to one; a device without one shows what is known.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from cachescope.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from cachescope.cli.sources import Redaction
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_output_arguments
+
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="a snapshot, or what explain reads")
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="measure copy bandwidth and matmul rates of this machine's GPUs with torch's own benchmarking",
+    )
+    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    add_output_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read or ask, and print."""
+    if args.paths and args.measure:
+        raise NotFoundError("--measure is for this machine: leave PATH out")
+    return _of_sources(args) if args.paths else _of_this_machine(args)
+
+
+def _of_sources(args: argparse.Namespace) -> int:
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.report.devices import device_lines, devices_object
+
+    scope = read_scope(args.paths, strict=args.strict)
+    redaction = redaction_of(args, scope, args.paths)
+    if args.json:
+        write_json(devices_object(scope.devices, problems=scope.problems), redaction)
+    else:
+        write_lines(device_lines(scope.devices), redaction)
+    return 0
+
+
+def _of_this_machine(args: argparse.Namespace) -> int:
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.devices.live import measurements_frame, this_machine
+    from cachescope.report.devices import device_lines, devices_object
+
+    measurements = measurements_frame() if args.measure else None
+    machine = this_machine()
+    redaction = _hide_boards() if args.redact else None
+    if args.json:
+        shown = devices_object(machine.devices, measurements=measurements, notes=machine.notes)
+        write_json(shown, redaction)
+    else:
+        write_lines(device_lines(machine.devices, measurements=measurements, notes=machine.notes), redaction)
+    return 0
+
+
+def _hide_boards() -> Redaction:
+    import socket
+
+    from cachescope.cli.sources import Redaction
+    from cachescope.report.redact import Identities
+
+    return Redaction(Identities(hosts={socket.gethostname()}))

@@ -1,0 +1,194 @@
+"""Peak rates by the vendors' datasheets, and the rule by which the name of a device leads to one.
+
+Every figure is a dense one. Where a sheet prints a rate with 2:4 sparsity alone, half of it is taken, as the
+footnotes of these sheets say, and the row says that it was. A figure that could not be confirmed is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+SPARSITY: Final = 2.0
+# Words of names that tell no model from another. VF and HF: torch, too, takes them for the whole card
+# (`_DEVICE_NAME_VARIANT_SUFFIXES`, torch/_inductor/analysis/device_info.py, 2.15).
+_TELLS_NOTHING: Final = re.compile(
+    r"NVIDIA|TESLA|GEFORCE|AMD|INSTINCT|INTEL|DATA|CENTER|GPU|GRAPHICS|TENSOR|CORE|OAM|VF|HF|MI250"
+)
+_VARIANTS: Final = frozenset({"VF", "HF"})
+_TRADE_MARK: Final = re.compile(r"\((?:R|TM)\)|[®™]", re.IGNORECASE)
+_SIZE: Final = re.compile(r"(\d+)GB")
+_MEMORY_KIND: Final = re.compile(r"HBM\d?E?|GDDR\dX?")
+# How far what a driver reports lies from the sheet: it takes some for ECC, and a sheet's GB is often a GiB.
+_MEMORY_RANGE: Final = (0.85, 1.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Datasheet:
+    """The figures of one model.
+
+    Attributes
+    ----------
+    words : tuple of frozenset
+        The name must hold one word of each.
+    dense : mapping
+        dtype -> TFLOPS (int8: TOPS), as printed, or half of what is printed with sparsity.
+    with_sparsity : mapping
+        The same as printed with 2:4 sparsity.
+    halved : tuple of str
+        dtypes that the sheet gives with sparsity alone.
+    checked : str
+        What the figures were held against.
+    because : str or None
+        Why these words mean this board.
+    """
+
+    model: str
+    words: tuple[frozenset[str], ...]
+    arch: str | None
+    dense: Mapping[str, float]
+    with_sparsity: Mapping[str, float]
+    halved: tuple[str, ...]
+    memory_gb: tuple[int, ...]
+    bandwidth_gbs: float
+    title: str
+    url: str
+    checked: str
+    remark: str | None = None
+    because: str | None = None
+
+    @property
+    def source(self) -> str:
+        """Title and address."""
+        return f"{self.title}, {self.url}"
+
+    @property
+    def sparsity_factor(self) -> float | None:
+        """What 2:4 sparsity multiplies its rates by; None where it names none."""
+        return SPARSITY if self.with_sparsity else None
+
+    @property
+    def note(self) -> str | None:
+        """Which rates were halved, and the remark."""
+        halved = (
+            f"printed with sparsity alone and halved here: {', '.join(self.halved)}" if self.halved else None
+        )
+        return "; ".join(filter(None, (halved, self.remark))) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The datasheet of a name, if any, and how it was found or why not."""
+
+    datasheet: Datasheet | None
+    matched_by: str
+
+
+@cache
+def datasheets() -> tuple[Datasheet, ...]:
+    """Every datasheet that cachescope knows."""
+    return tuple(map(_sheet, json.loads((files(__package__) / "datasheets.json").read_text("utf-8"))))
+
+
+def _sheet(row: dict[str, Any]) -> Datasheet:
+    printed, sparse = row["dense"], row["with_sparsity"]
+    halved = tuple(dtype for dtype in sparse if dtype not in printed)
+    return Datasheet(
+        model=row["model"],
+        words=tuple(frozenset(words.split("|")) for words in row["words"]),
+        arch=row["arch"],
+        dense={**printed, **{dtype: sparse[dtype] / SPARSITY for dtype in halved}},
+        with_sparsity=sparse,
+        halved=halved,
+        memory_gb=tuple(row["memory_gb"]),
+        bandwidth_gbs=row["bandwidth_gbs"],
+        title=row["title"],
+        url=row["url"],
+        checked=row["checked"],
+        remark=row.get("note"),
+        because=row.get("because"),
+    )
+
+
+def match_datasheet(name: str, memory_bytes: int | None = None) -> Match:
+    """The datasheet of a device, by the words of its name.
+
+    All words of the sheet must be there, and no other word that could mean another model: an
+    ``NVIDIA H100 80GB HBM3`` is an H100 SXM, since only that board has HBM3 in its name; an
+    ``NVIDIA GeForce RTX 4090 Laptop GPU`` is no RTX 4090. A size in the name, and `memory_bytes` where
+    known, must be the sheet's, so that a part of a board (MIG, a virtual function) gets no whole board's rates.
+
+    Parameters
+    ----------
+    name : str
+        As ``torch.cuda.get_device_name()`` has it.
+    memory_bytes : int, optional
+        What the device reports.
+
+    Notes
+    -----
+    ``lookup_device_info`` (torch/_inductor/analysis/device_info.py, 2.9 to 2.15) looks for the exact name
+    "NVIDIA H100", which no device has.
+
+    Examples
+    --------
+    >>> match = match_datasheet("NVIDIA H100 80GB HBM3")
+    >>> match.datasheet.model, match.matched_by
+    ('NVIDIA H100 SXM', 'words H100, 80GB, HBM3 of the name; the PCIe and NVL boards say so in place of HBM3')
+    >>> match_datasheet("NVIDIA H100").matched_by
+    'the name fits several: NVIDIA H100 SXM, NVIDIA H100 PCIe, NVIDIA H100 NVL'
+    """
+    words = [word for word in re.split(r"[\s/_-]+", _TRADE_MARK.sub("", name).upper()) if word]
+    found = [sheet for sheet in datasheets() if _fits(sheet, words)]
+    if len(found) != 1:
+        return Match(None, _why_none(words))
+    (sheet,) = found
+    if memory_bytes is not None and not _has_memory(sheet, memory_bytes):
+        sizes = " or ".join(map(str, sheet.memory_gb))
+        return Match(
+            None,
+            f"named like the {sheet.model}, which has {sizes} GB; this reports {memory_bytes / 1e9:.0f} GB",
+        )
+    telling = [word for word in words if not _TELLS_NOTHING.fullmatch(word)]
+    how = [f"{'word' if len(telling) == 1 else 'words'} {', '.join(telling)} of the name", sheet.because]
+    if _VARIANTS & set(words):
+        how.append("VF and HF are taken for the whole board, as torch does")
+    return Match(sheet, "; ".join(filter(None, how)))
+
+
+def _fits(sheet: Datasheet, words: list[str]) -> bool:
+    if not all(alternatives & set(words) for alternatives in sheet.words):
+        return False
+    known = frozenset[str]().union(*sheet.words)
+    return all(word in known or _is_no_other(sheet, word) for word in words)
+
+
+def _is_no_other(sheet: Datasheet, word: str) -> bool:
+    """Whether a word says nothing against the sheet."""
+    if size := _SIZE.fullmatch(word):
+        return int(size[1]) in sheet.memory_gb
+    return bool(_TELLS_NOTHING.fullmatch(word) or _MEMORY_KIND.fullmatch(word))
+
+
+def _has_memory(sheet: Datasheet, memory_bytes: int) -> bool:
+    low, high = _MEMORY_RANGE
+    return any(low <= memory_bytes / (size * 1e9) <= high for size in sheet.memory_gb)
+
+
+def _why_none(words: list[str]) -> str:
+    # The first word of a sheet is its model, the others tell its boards apart.
+    of_model = [sheet for sheet in datasheets() if sheet.words[0] & set(words)]
+    telling = frozenset[str]().union(*(part for sheet in of_model for part in sheet.words))
+    others = [
+        word
+        for word in words
+        if word not in telling and not any(_is_no_other(sheet, word) for sheet in of_model)
+    ]
+    if of_model and not others:
+        return f"the name fits several: {', '.join(sheet.model for sheet in of_model)}"
+    return "no datasheet of that name"

@@ -1,0 +1,166 @@
+"""Mentions of one device made one: by uuid, by name where no uuid is known, else by what is left.
+
+A mention that tells less than a board (a name, an architecture, an index) joins a device only where that is the
+one it can mean. What cannot be placed is a device of its own, with what is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cachescope.devices.datasheets import match_datasheet
+from cachescope.devices.mention import FACTS, Mention
+
+# Inputs of a graph, and torch's names, say "cuda" of a ROCm device, too.
+_SPELLED_CUDA: Final = frozenset({"cuda", "hip"})
+
+
+@dataclass(slots=True)
+class Device:
+    """One device, gathered from its mentions."""
+
+    type: str
+    name: str | None
+    facts: dict[str, Any] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
+    places: dict[str, None] = field(default_factory=dict)
+    runs: set[int] = field(default_factory=set)
+    indices: set[int] = field(default_factory=set)
+    host: str | None = None
+
+    def add(self, mention: Mention) -> None:
+        """Take what a mention says; what was said before stays."""
+        for fact in FACTS:
+            if (value := getattr(mention, fact)) is not None:
+                self.facts.setdefault(fact, value)
+        self.name = self.name or mention.name
+        self.host = self.host or mention.host
+        self.properties = {**dict(mention.properties), **self.properties}
+        self.places.setdefault(mention.place)
+        self.runs |= mention.runs
+        self.indices |= set() if mention.index is None else {mention.index}
+
+    def agrees(self, mention: Mention) -> bool:
+        """Whether nothing the mention says speaks against this device."""
+        if mention.type != self.type and not {mention.type, self.type} <= _SPELLED_CUDA:
+            return False
+        if mention.name is not None and self.name is not None and mention.name != self.name:
+            return False
+        if mention.host is not None and self.host is not None and mention.host != self.host:
+            return False
+        if not _same_arch(mention.arch, self.arch):
+            return False
+        others = [fact for fact in FACTS if fact not in ("arch", "compute_capability")]
+        return all(
+            getattr(mention, fact) in (None, self.facts.get(fact, getattr(mention, fact))) for fact in others
+        )
+
+    @property
+    def arch(self) -> str | None:
+        """Its architecture as recorded, else that of the model its name stands for."""
+        if "arch" in self.facts or self.name is None:
+            found: str | None = self.facts.get("arch")
+            return found
+        sheet = match_datasheet(self.name).datasheet
+        return sheet.arch if sheet else None
+
+
+def merged(mentions: Iterable[Mention]) -> list[Device]:
+    """The devices that mentions are of, those that are best known first."""
+    stages: list[list[Mention]] = [[], [], [], []]
+    for mention in dict.fromkeys(mentions):
+        stages[_stage(mention)].append(mention)
+    devices: list[Device] = []
+    for stage, place in zip(stages, (_by_uuid, _by_name, _by_the_rest, _by_the_rest), strict=True):
+        for mention in stage:
+            place(mention, devices)
+    return devices
+
+
+def _stage(mention: Mention) -> int:
+    if mention.uuid is not None:
+        return 0
+    if mention.name is not None:
+        return 1
+    return 2 if mention.arch is not None else 3
+
+
+def _by_uuid(mention: Mention, devices: list[Device]) -> None:
+    """The same board, whatever else is said: drivers and torch count its memory differently."""
+    _join(mention, devices, lambda device: device.facts.get("uuid") == mention.uuid)
+
+
+def _by_name(mention: Mention, devices: list[Device]) -> None:
+    """A name without a uuid is the board that the same process knows the uuid of, or any board of that name."""
+    here = [
+        device
+        for device in devices
+        if "uuid" in device.facts
+        and device.name == mention.name
+        and device.agrees(mention)
+        and _is_near(mention, device)
+    ]
+    if len(here) == 1:
+        here[0].add(mention)
+        return
+    _join(
+        mention,
+        devices,
+        lambda device: device.name == mention.name and "uuid" not in device.facts and device.agrees(mention),
+    )
+
+
+def _by_the_rest(mention: Mention, devices: list[Device]) -> None:
+    """An architecture, an index or a type alone is of the one device it can be of, else a device of its own."""
+    fitting = [device for device in devices if device.agrees(mention)]
+    near = [device for device in fitting if _is_near(mention, device)]
+    # What a run says is of that run's devices; what a directory says may be of any. One CPU is like another.
+    candidates = near if near or (mention.runs and mention.type != "cpu") else fitting
+    if len(candidates) == 1:
+        candidates[0].add(mention)
+    elif not candidates or mention.index is not None:
+        _join(mention, devices, lambda device: _is_bare(device, mention))
+    # Else it is one of several, and nothing more is known: no row is better for it.
+
+
+def _is_near(mention: Mention, device: Device) -> bool:
+    """Whether they are of one process, and the index, where the device has one, is the same."""
+    if not mention.runs & device.runs:
+        return False
+    return mention.index is None or not device.indices or mention.index in device.indices
+
+
+def _is_bare(device: Device, mention: Mention) -> bool:
+    """Whether a device is known by no more than a mention: the same architecture, or the same index."""
+    if device.name is not None or device.type != mention.type or not device.agrees(mention):
+        return False
+    if mention.arch is not None:
+        return _same_arch(mention.arch, device.facts.get("arch")) and "arch" in device.facts
+    return "arch" not in device.facts and (mention.index is None or device.indices == {mention.index})
+
+
+def _join(mention: Mention, devices: list[Device], fits: Callable[[Device], bool]) -> None:
+    for device in devices:
+        if fits(device):
+            device.add(mention)
+            return
+    device = Device(mention.type, mention.name)
+    device.add(mention)
+    devices.append(device)
+
+
+def _same_arch(one: str | None, other: str | None) -> bool:
+    """Whether two architectures can be the same; features (``:sramecc+:xnack-``) count where both have them."""
+    if one is None or other is None or one == other:
+        return True
+    if _base(one) != _base(other):
+        return False
+    return not (":" in one and ":" in other)
+
+
+def _base(arch: str) -> str:
+    # sm_90a is sm_90 with instructions that no other has.
+    base = arch.split(":")[0]
+    return base.removesuffix("a") if base.startswith("sm_") else base

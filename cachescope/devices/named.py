@@ -1,0 +1,187 @@
+"""Every place that names a device: snapshots, hash details, timings, entries, Triton targets and generated code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.details import HashDetails, parse_component
+from cachescope.devices.mention import Mention, of_kernel, of_name, of_properties, of_target
+from cachescope.keys.device_text import kernel_device_parts
+from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.json_file import load_object
+from cachescope.readers.steady_file import read_steady
+from cachescope.terms import CODE, TRITON
+
+_TENSOR_DEVICE: Final = re.compile(r"\bdevice=device\(type='(\w+)'(?:, index=(\d{1,6}))?\)")
+_SYSTEM_NAME: Final = re.compile(r"\{.*?'name': (['\"])(?P<name>.*?)\1[,}]", re.DOTALL)
+_DEVICE_FIELD: Final = re.compile(r"system_info\[device\]|example_inputs\[.*|default_cuda_device_index")
+_ARCH: Final = re.compile(r"arch ([^,]+)")
+_MOST_BYTES: Final = 16 << 20
+
+Row = dict[str, Any]
+_NO_RUN: Final = frozenset[int]()
+
+
+def in_contexts(contexts: pd.DataFrame, runs: pd.DataFrame) -> Iterator[Mention]:
+    """What snapshots say of the devices of their process, and of its CPU."""
+    processes = records(runs, ["run", "pid", "start_time"])
+    for row in records(contexts):
+        yield from _in_snapshot(row, _runs_of(row, processes))
+
+
+def _runs_of(context: Row, runs: Iterable[Row]) -> frozenset[int]:
+    """The run a context is of: as reconstructed, or the one process with its pid at that time."""
+    if context["run"] is not None:
+        return frozenset({context["run"]})
+    pid, time = context["pid"], context["time"]
+    if pid is None or time is None:
+        return _NO_RUN
+    mine = [run["run"] for run in runs if run["pid"] == pid and (run["start_time"] or 0) <= time]
+    return frozenset(mine) if len(mine) == 1 else _NO_RUN
+
+
+def _in_snapshot(row: Row, runs: frozenset[int]) -> Iterator[Mention]:
+    counted: dict[str, int] = {}
+    for text in row["device_properties"]:
+        # In the order of their indices, one type after the other (`cachescope.capture`).
+        kind = text.split("(", 1)[0]
+        index = counted[kind] = counted.get(kind, -1) + 1
+        if mention := of_properties(text, "snapshot", index=index, runs=runs):
+            yield mention
+    if row["accelerator_properties"] is not None and (
+        mention := of_properties(row["accelerator_properties"], "isolation context", runs=runs)
+    ):
+        yield mention
+    if row["platform"] is not None:
+        settings = json.loads(row["settings"] or "{}")
+        capability = settings.get("torch.backends.cpu.get_cpu_capability()")
+        kept = (("cpu_capability", str(capability)),) if capability else ()
+        arch = _machine(row["platform"])
+        yield Mention("snapshot", "cpu", runs=runs, host=row["host"], arch=arch, properties=kept)
+
+
+def _machine(platform: str) -> str | None:
+    """``x86_64`` of what ``platform.platform()`` says."""
+    found = re.search(r"x86_64|AMD64|aarch64|arm64|ppc64le|s390x|riscv64", platform)
+    return found[0] if found else None
+
+
+def in_hash_details(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashDetails) -> Iterator[Mention]:
+    """What keys say: the name in ``system_info``, and the devices of their inputs."""
+    of_set: dict[int, set[int]] = {}
+    for row in records(lookups, ["run", "detail_set"]):
+        if row["detail_set"] is not None:
+            of_set.setdefault(row["detail_set"], set()).add(row["run"])
+    stored = {row["detail_set"] for row in records(entries, ["detail_set"])} - {None} - of_set.keys()
+    codes = _codes_of_devices(details)
+    for code, runs in [*of_set.items(), *((code, set[int]()) for code in sorted(stored))]:
+        chosen = details.sets[code]
+        place = "keys of lookups" if runs else "keys of entries"
+        yield from _in_set(details, chosen[codes[chosen]].tolist(), frozenset(runs), place)
+
+
+def _codes_of_devices(details: HashDetails) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which components are of a field that names devices."""
+    fields = np.array([_DEVICE_FIELD.fullmatch(field) is not None for field in details.fields], dtype=bool)
+    return fields[details.field_codes] if len(fields) else np.zeros(0, dtype=bool)
+
+
+def _in_set(details: HashDetails, codes: list[int], runs: frozenset[int], place: str) -> Iterator[Mention]:
+    found = [detail for code in codes if (detail := parse_component(details.components[code]))]
+    named = [detail.value_text for detail in found if detail.field == "system_info[device]"]
+    name = next((match["name"] for text in named if (match := _SYSTEM_NAME.match(text))), None)
+    indices: dict[tuple[str, int | None], None] = {}
+    for detail in found:
+        if detail.field == "default_cuda_device_index" and detail.value_text.isdecimal():
+            indices.setdefault(("cuda", int(detail.value_text[:6])))
+        for device_type, index in _TENSOR_DEVICE.findall(detail.value_text):
+            indices.setdefault((device_type, int(index) if index else None))
+    if name is not None:
+        yield of_name(name, place, runs=runs)
+    for device_type, at in indices:
+        if name is not None and device_type != "cpu":
+            yield of_name(name, place, runs=runs, index=at)
+        else:
+            yield Mention(place, device_type, runs=runs, index=at)
+
+
+def in_timings(autotune: pd.DataFrame) -> Iterator[Mention]:
+    """What max-autotune measured on."""
+    for name in autotune["device_name"].dropna().unique():
+        yield of_name(name, "autotune timings")
+
+
+def in_entries(entries: pd.DataFrame) -> Iterator[Mention]:
+    """What files of a cache directory say; only those are opened again that can say more than the frame does."""
+    targets: dict[tuple[str, str], str] = {}
+    types: dict[str, None] = {}
+    for row in records(entries, ["cache", "path", "status", "device_types", "detail"]):
+        arch = _ARCH.match(row["detail"] or "") if row["cache"] == TRITON else None
+        for device_type in row["device_types"]:
+            if arch is not None:
+                # Kernels for one target are many, and one of them says as much as all.
+                targets.setdefault((device_type, arch[1]), row["path"])
+            else:
+                types.setdefault(device_type)
+        if row["path"].endswith("metadata.json"):
+            yield from _in_aoti(row["path"])
+        elif row["cache"] == CODE and row["status"] == "ok" and row["path"].endswith(".py"):
+            yield from _in_code(row["path"])
+    for (backend, name), path in targets.items():
+        yield of_target(backend, name, _warp_size(path), "Triton targets")
+    for device_type in types:
+        yield Mention("entries", device_type)
+
+
+def _in_code(path: str) -> Iterator[Mention]:
+    data = _content(path)
+    if b"DeviceProperties(" in data:
+        for parts in kernel_device_parts(data.decode("utf-8", "backslashreplace")):
+            yield of_kernel(parts, "generated code")
+
+
+def _in_aoti(path: str) -> Iterator[Mention]:
+    """What AOTInductor writes beside its library.
+
+    Mirrors ``get_device_information`` (torch/_inductor/codecache.py, 2.10 to 2.15).
+    """
+    said = {key: value for key, value in _object(path).items() if key.startswith("AOTI_")}
+    if not said:
+        return
+    others = tuple((key, str(said[key])) for key in ("AOTI_PLATFORM", "AOTI_CPU_ISA") if key in said)
+    machine = said.get("AOTI_MACHINE")
+    yield Mention("AOTI metadata", "cpu", arch=str(machine) if machine else None, properties=others)
+    if capability := str(said.get("AOTI_COMPUTE_CAPABILITY") or ""):
+        # An XPU says it as a dict, whose type it does not say.
+        device_type = "hip" if capability.startswith("gfx") else "cuda" if capability.isdecimal() else "xpu"
+        yield of_kernel({"type": device_type, "cc": capability}, "AOTI metadata")
+
+
+def _warp_size(path: str) -> int | None:
+    target = _object(path).get("target")
+    size = target.get("warp_size") if isinstance(target, dict) else None
+    return size if isinstance(size, int) and not isinstance(size, bool) else None
+
+
+def _object(path: str) -> dict[str, Any]:
+    try:
+        return load_object(_content(path))
+    except DamagedContent:
+        return {}
+
+
+def _content(path: str) -> bytes:
+    """The file once more; empty where it is gone meanwhile, or no source has it any more."""
+    try:
+        data, _ = read_steady(os.path.abspath(path), _MOST_BYTES)
+    except (OSError, ValueError):
+        return b""
+    return data

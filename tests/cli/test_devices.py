@@ -1,0 +1,133 @@
+"""``cachescope devices``: of sources, of this machine, measured, redacted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cachescope.capture import devices as capture_devices
+from cachescope.devices import live
+from cachescope.devices.frame import frame_of
+from cachescope.devices.mention import of_properties
+from cachescope.report.devices import device_lines
+from tests.cli.conftest import Run, command, in_pipe
+from tests.conftest import Directory
+from tests.devices.test_live import UUID, FakeNvml, fake_torch
+from tests.keys.test_isolation import FABRICATED, H100
+
+
+@pytest.fixture
+def h100(tmp_path: Path) -> Path:
+    """A context with an H100, made by hand."""
+    path = tmp_path / "context.json"
+    path.write_text(json.dumps(FABRICATED["cuda"]))
+    return path
+
+
+def test_a_context_shows_its_device_and_the_datasheet(run: Run, h100: Path) -> None:
+    done = run("devices", h100)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith("1 device\n\n0  NVIDIA H100 80GB HBM3")
+    assert "cuda, sm_90" in done.out and "132 SMs" in done.out
+    assert "tf32 494.5" in done.out and "3350 GB/s" in done.out
+    assert "by the datasheet of NVIDIA H100 SXM" in done.out
+    assert "halved here" in done.out and "https://www.nvidia.com/en-us/data-center/h100/" in done.out
+
+
+def test_json_has_the_rows_of_the_frame(run: Run, h100: Path) -> None:
+    done = run("devices", h100, "--json")
+    answer = json.loads(done.out)
+    assert answer.keys() == {"cachescope", "devices", "problems", "notes"}
+    (device,) = answer["devices"]
+    assert device["peak_bf16_tflops"] == 989.5
+    assert device["uuid"] == UUID
+
+
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_redaction_hides_the_board_and_keeps_the_model(run: Run, h100: Path, how: tuple[str, ...]) -> None:
+    done = run("devices", h100, "--redact", *how)
+    assert UUID not in done.out and "0000:19:00" not in done.out
+    assert "<uuid-1>" in done.out and "<bus-1>" in done.out
+    assert "NVIDIA H100 80GB HBM3" in done.out and "https://www.nvidia.com" in done.out
+
+
+def test_a_datasheet_is_shown_once_for_boards_of_one_model() -> None:
+    # Made by hand: two boards, and a device that no datasheet is of.
+    boards = [
+        H100,
+        H100.replace("uuid=5f", "uuid=6f"),
+        H100.replace("NVIDIA", "Acme").replace("uuid=5f", "uuid=7f"),
+    ]
+    frame = frame_of(mention for text in boards if (mention := of_properties(text, "snapshot")))
+    texts = [line.text for line in device_lines(frame)]
+    assert sum("494.5" in text for text in texts) == 1
+    assert "peak rates as of 0: NVIDIA H100 SXM" in texts
+    assert "no peak rates: no datasheet of that name" in texts
+
+
+def test_targets_of_triton_are_devices_of_their_own(run: Run, directory: Directory) -> None:
+    done = run("devices", directory("triton_cross"))
+    assert "cuda sm_80" in done.out and "cuda sm_90" in done.out
+    assert "TFLOPS" not in done.out
+
+
+def test_in_a_pipe_it_is_plain() -> None:
+    done = in_pipe(command("devices", "cachescope/samples/training"), cwd=Path(__file__).parents[2])
+    assert done.returncode == 0
+    assert done.stdout.startswith("1 device\n\n0  cpu")
+    assert "\x1b" not in done.stdout and all(len(line) <= 100 for line in done.stdout.splitlines())
+
+
+def test_text_that_steers_a_terminal_is_shown_harmless(run: Run, tmp_path: Path) -> None:
+    context = json.loads(json.dumps(FABRICATED["cuda"]))
+    context["compile_context"]["accelerator_properties"] = H100.replace(
+        "NVIDIA H100", "\x1b[2J<b>" + "x" * 10**6
+    )
+    path = tmp_path / "context.json"
+    path.write_text(json.dumps(context))
+    done = run("devices", path)
+    assert "\x1b" not in done.out and "\\x1b[2J<b>" in done.out
+    assert len(done.out) < 5000
+
+
+def test_without_a_path_it_tells_of_this_machine(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture_devices, "_torch", fake_torch)
+    done = run("devices")
+    assert done.status == 0
+    assert "cpu" in done.out and "torch sees no GPU" in done.out
+
+
+def test_a_gpu_of_this_machine_is_measured_beside_its_datasheet(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture_devices, "_torch", lambda: fake_torch(H100))
+    monkeypatch.setattr(capture_devices, "_benchmark_gpu", lambda: lambda run: 1.0)
+    monkeypatch.setattr(live, "nvml_mentions", lambda nvml: live_nvml(FakeNvml()))
+    done = run("devices", "--measure", "--redact")
+    assert done.status == 0 and UUID not in done.out
+    assert "copy: 2147 GB/s" in done.out and "64 % of 3350" in done.out
+    assert [
+        row["what"] for row in json.loads(run("devices", "--measure", "--json").out)["device_measurements"]
+    ] == [
+        "copy",
+        "matmul fp16",
+        "matmul bf16",
+        "matmul fp32",
+    ]
+
+
+live_nvml = live.nvml_mentions
+
+
+def test_without_a_gpu_measuring_says_so_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture_devices, "_torch", fake_torch)
+    done = run("devices", "--measure")
+    assert (done.status, done.out) == (1, "")
+    assert done.err == "cachescope: --measure needs a GPU that torch can use, and there is none here\n"
+
+
+def test_measuring_a_source_is_wrong_usage(run: Run, h100: Path) -> None:
+    done = run("devices", h100, "--measure")
+    assert (done.status, done.out) == (2, "") and done.err.count("\n") == 1
