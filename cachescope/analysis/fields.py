@@ -6,12 +6,11 @@ import re
 from typing import Final
 
 from cachescope.catalogue.facts import field_facts
+from cachescope.keys.key_fields import is_of_the_program
 
-# Fields that follow from the program itself: a new graph or new inputs below a changed AOTAutograd key.
-_FROM_THE_GRAPH: Final = re.compile(
-    r"gm|example_inputs\[.*|fx_kwargs\[.*|inputs_to_check\[.*|user_defined_triton_source\[.*|"
-    r"triton_kernel_source_codes\[.*|cpp_runtime_thread_count|var_to_hint_override\[.*|"
-    r"default_cuda_device_index|cudagraph_.*"
+# Fields that only some graphs have, so that a new graph below a changed AOTAutograd key brings or loses them.
+_WITH_THE_GRAPH: Final = frozenset(
+    {"triton_kernel_source_codes", "cpp_runtime_thread_count", "default_cuda_device_index"}
 )
 _INPUTS: Final = re.compile(r"example_inputs\[.*|inputs_to_check\[.*|fx_kwargs\[static_input_idxs\]")
 
@@ -53,7 +52,7 @@ _COMPILED: Final = tuple((re.compile(pattern), text) for pattern, text in _ADVIC
 
 def is_from_the_graph(field: str) -> bool:
     """Whether a field of an FX key follows from the program, so that a changed AOTAutograd key explains it."""
-    return _FROM_THE_GRAPH.fullmatch(field) is not None
+    return is_of_the_program(field) or field.partition("[")[0] in _WITH_THE_GRAPH
 
 
 def is_input(field: str) -> bool:

@@ -2,7 +2,7 @@
 
 A key is the hash of the graph, of its inputs and of what the process is (configuration, versions, settings). The
 first two follow from the program, so a prediction assumes the program that made the entry; the last is compared
-field by field, by hash.
+field by field, by hash. Options that one ``torch.compile`` was given are in the key as if the process had them.
 """
 
 from __future__ import annotations
@@ -16,40 +16,27 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope.analysis.history import LookupRow
+from cachescope.analysis.option_defaults import default_hashes
+from cachescope.analysis.switches import keeps_graphs_inside, never_looked, switched_off
 from cachescope.columns import records
 from cachescope.details import Codes, HashDetails
 from cachescope.frames.answers import PREDICTIONS
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH
+from cachescope.keys.key_fields import is_of_the_program
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, WOULD_BYPASS
 
-# Fields that follow from the program: torch/_inductor/codecache.py, `FxGraphHashDetails`.
-_OF_THE_PROGRAM: Final = re.compile(
-    r"(?:gm|example_inputs|fx_kwargs|inputs_to_check|user_defined_triton_source|var_to_hint_override"
-    r"|nested_inductor_config_patches)(?:\[.*)?",
-    re.DOTALL,
-)
 # Fields that torch adds only to graphs they matter to, so that one side may lack them: C++ kernels, no tensor
-# inputs, CUDA graphs, a pass that is set.
+# inputs, a pass that is set.
 _NOT_ALWAYS: Final = re.compile(
-    r"cpp_runtime_thread_count|default_cuda_device_index|cudagraph_override|cudagraph_annotation"
-    r"|pre_grad_custom_pass|custom_backend_codegen_implications(?:\[.*)?",
+    r"cpp_runtime_thread_count|default_cuda_device_index|pre_grad_custom_pass"
+    r"|custom_backend_codegen_implications(?:\[.*)?",
     re.DOTALL,
 )
 _SAME_PROGRAM: Final = "the same graph and inputs"
-_OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
+OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
+"""What is taken for granted of an AOTAutograd entry: gradient mode and ``torch._functorch.config`` among it."""
 
 Program = frozenset[tuple[str, str]]
 """The hashes of a graph and its inputs."""
-
-
-def is_of_the_process(name: str) -> bool:
-    """Whether a field of an FX key tells of the process rather than of the program.
-
-    Examples
-    --------
-    >>> is_of_the_process("inductor_config[epilogue_fusion]"), is_of_the_process("example_inputs[0]")
-    (True, False)
-    """
-    return _OF_THE_PROGRAM.fullmatch(name) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,33 +48,53 @@ class ProcessFields:
     """
 
     hashes: Mapping[str, frozenset[str]]
+    off: Mapping[str, str] = field(default_factory=dict)
+    """Caches it does not look into, and why."""
+    version: str | None = None
+    """Its version of torch."""
+    keeps_graphs_inside: bool | None = None
+    """Whether its AOTAutograd entries hold their graphs."""
     keys: frozenset[tuple[str, str]] = field(default=frozenset())
     programs: frozenset[Program] = field(default=frozenset())
 
     @classmethod
-    def of_snapshot(cls, key_fields: Mapping[str, str]) -> ProcessFields:
-        """From ``key_fields`` of a snapshot."""
-        return cls(
-            {name: frozenset({hash_}) for name, hash_ in key_fields.items() if is_of_the_process(name)}
-        )
+    def of_snapshot(
+        cls,
+        key_fields: Mapping[str, str] | None,
+        settings: Mapping[str, str],
+        problem: str | None,
+        version: str | None,
+    ) -> ProcessFields:
+        """From ``key_fields``, ``settings``, ``key_fields_problem`` and ``torch_version`` of a snapshot."""
+        off = switched_off(settings)
+        if problem is not None and problem.startswith(WOULD_BYPASS):
+            off = dict.fromkeys(CACHES, problem) | off
+        known = {name: frozenset({hash_}) for name, hash_ in (key_fields or {}).items()}
+        own = {name: found for name, found in known.items() if not is_of_the_program(name)}
+        return cls(own, off, version, keeps_graphs_inside(settings))
 
     @classmethod
-    def of_lookups(cls, lookups: Iterable[LookupRow], details: HashDetails) -> ProcessFields:
+    def of_lookups(
+        cls, lookups: Sequence[LookupRow], details: HashDetails, version: str | None
+    ) -> ProcessFields:
         """From the FX lookups of a run whose hash details are its own or equal to its own."""
         hashes: dict[str, set[str]] = defaultdict(set)
-        keys = set()
+        keys = {(row.cache, row.cache_key) for row in lookups if row.cache_key is not None}
         programs: dict[int, Program] = {}
         for row in lookups:
-            if row.cache_key is not None:
-                keys.add((row.cache, row.cache_key))
             if row.cache != FXGRAPH or row.detail_set is None or row.detail_set in programs:
                 continue
             programs[row.detail_set] = _program(row.detail_set, details)
             for detail in details.details(row.detail_set):
-                if is_of_the_process(detail.field):
+                if not is_of_the_program(detail.field):
                     hashes[detail.field].add(detail.detail_hash)
-        known = {name: frozenset(found) for name, found in hashes.items()}
-        return cls(known, frozenset(keys), frozenset(programs.values()))
+        return cls(
+            {name: frozenset(found) for name, found in hashes.items()},
+            never_looked(lookups),
+            version,
+            keys=frozenset(keys),
+            programs=frozenset(programs.values()),
+        )
 
 
 def _program(detail_set: int, details: HashDetails) -> Program:
@@ -95,7 +102,7 @@ def _program(detail_set: int, details: HashDetails) -> Program:
     return frozenset(
         (name, details.components[code][1:52])
         for code in details.sets[detail_set].tolist()
-        if not is_of_the_process(name := details.fields[details.field_codes[code]])
+        if is_of_the_program(name := details.fields[details.field_codes[code]])
         and not name.startswith("fx_kwargs")
     )
 
@@ -142,6 +149,8 @@ class _Prediction:
     reason: str
     fields: tuple[str, ...] = ()
     assuming: tuple[str, ...] = ()
+    is_lost: bool = False
+    """Nobody finds it: it is gone, or cannot be loaded."""
 
 
 class _Comparison:
@@ -161,8 +170,17 @@ class _Comparison:
 
     def graph(self, row: Mapping[str, Any]) -> _Prediction:
         """Whether an FX entry would be found."""
-        if row["status"] != "ok":
-            return _Prediction("no", f"it is {row['status']}: {row['damage'] or 'not an entry yet'}")
+        return self._refused(row) or _unless_altered(row, self._by_fields(row))
+
+    def _refused(self, row: Mapping[str, Any]) -> _Prediction | None:
+        """What needs no look at the key."""
+        if row["status"] != "ok" and row["damage"] != OTHER_NAME:
+            damage = f"it is {row['status']}: {row['damage'] or 'not an entry yet'}"
+            return _Prediction("no", damage, is_lost=True)
+        reason = self._process.off.get(row["cache"])
+        return None if reason is None else _Prediction("no", reason)
+
+    def _by_fields(self, row: Mapping[str, Any]) -> _Prediction:
         assuming = _assumptions(row)
         if (FXGRAPH, row["cache_key"]) in self._process.keys:
             return _Prediction("yes", "the process looked this very key up", assuming=assuming[1:])
@@ -176,26 +194,38 @@ class _Comparison:
         if _program(row["detail_set"], self._details) in self._process.programs:
             reason = f"the process looked this graph up, and {_listed(differing)}"
             return _Prediction("no", reason, differing)
-        if self._may_be_options(row["root"], differing):
+        if self._may_be_options(row, differing):
             reason = (
-                f"{_listed(differing)}, in which other entries of the directory agree with the process: an option "
-                "of this compile, or made by another process"
+                f"{_listed(differing)}: an option or mode of this compile, or set where the entry was made"
             )
             return _Prediction("unknown", reason, differing)
         return _Prediction("no", _listed(differing), differing)
 
     def autograd(self, row: Mapping[str, Any], graphs: Sequence[Sequence[_Prediction]]) -> _Prediction:
         """Whether an AOTAutograd entry would be found, from the FX entries it points to."""
-        if row["status"] != "ok":
-            return _Prediction("no", f"it is {row['status']}: {row['damage'] or 'not an entry yet'}")
+        # torch._functorch.config.bundled_autograd_cache: the graphs lie in the entry itself.
+        is_bundled = not row["fx_keys"]
         if row["detail_set"] is not None:
-            # torch._functorch.config.bundled_autograd_cache: the graphs lie in the entry itself.
-            graphs = [[self.graph(row)]]
+            graphs = [[self._by_fields(row)]]
+        worst = [_best(candidates) for candidates in graphs]
+        lost = next((p for p in worst if p.is_lost), None)
+        refused = self._refused(row) or lost or self._other_form(is_bundled)
+        return refused or _unless_altered(row, self._by_graphs(row, worst))
+
+    def _other_form(self, is_bundled: bool) -> _Prediction | None:
+        if self._process.keeps_graphs_inside in (None, is_bundled):
+            return None
+        return _Prediction(
+            "no", f"it {'holds' if is_bundled else 'points to'} its graphs, unlike the process's own"
+        )
+
+    def _by_graphs(self, row: Mapping[str, Any], worst: Sequence[_Prediction]) -> _Prediction:
         if (AOTAUTOGRAD, row["cache_key"]) in self._process.keys:
             return _Prediction("yes", "the process looked this very key up", assuming=_assumptions(row)[1:])
-        if not graphs:
+        if row["fx_keys"] and all((FXGRAPH, key) in self._process.keys for key in row["fx_keys"]):
+            return self._other_key()
+        if not worst:
             return _Prediction("unknown", "it points to no FX entry that could be compared")
-        worst = [_best(candidates) for candidates in graphs]
         refused = next((p for p in worst if p.will_hit == "no"), None)
         if refused is not None:
             # Everything of the process that goes into an FX key goes into the AOTAutograd key as well.
@@ -206,17 +236,33 @@ class _Comparison:
         return _Prediction(
             "yes",
             "every field of the process is equal in its graphs",
-            assuming=(*_assumptions(row), _OWN_FIELDS),
+            assuming=(*_assumptions(row), OWN_FIELDS),
         )
 
-    def _may_be_options(self, root: str, differing: tuple[str, ...]) -> bool:
-        """Whether one compile alone may have been given these: ``torch.compile(options=…)`` and ``mode=…``.
+    def _other_key(self) -> _Prediction:
+        """Of an entry whose graphs the process looked up, and not the entry itself."""
+        if any(cache == AOTAUTOGRAD for cache, _ in self._process.keys):
+            return _Prediction("no", "the process looked its graphs up under another AOTAutograd key")
+        return _Prediction(
+            "unknown", "the process looked its graphs up; of AOTAutograd no lookup is recorded"
+        )
 
-        What the whole process had set differs in every entry of its directory.
+    def _may_be_options(self, row: Mapping[str, Any], differing: tuple[str, ...]) -> bool:
+        """Whether the compile itself may have been given these: ``torch.compile(options=…)`` and ``mode=…``.
+
+        An option is what the entry has and torch's default is not. Where the default is not known: what the whole
+        process had set differs in every entry of its directory.
         """
         return all(
-            name.startswith("inductor_config[") and name not in self._everywhere[root] for name in differing
+            name.startswith("inductor_config[") and self._may_be_option(row, name) for name in differing
         )
+
+    def _may_be_option(self, row: Mapping[str, Any], name: str) -> bool:
+        detail = self._details.detail(row["detail_set"], name)
+        defaults = default_hashes(name, self._process.version)
+        if detail is None or not defaults:
+            return name not in self._everywhere[row["root"]]
+        return detail.detail_hash not in defaults
 
     def _differing(self, detail_set: int) -> tuple[str, ...]:
         if detail_set not in self._of_set:
@@ -232,7 +278,7 @@ class _Comparison:
         if component not in self._of_component:
             name = self._details.fields[self._details.field_codes[component]]
             known = self._process.hashes.get(name)
-            if not is_of_the_process(name) or (known is None and _NOT_ALWAYS.fullmatch(name)):
+            if is_of_the_program(name) or (known is None and _NOT_ALWAYS.fullmatch(name)):
                 differs = False
             else:
                 differs = known is None or self._details.components[component][1:52] not in known
@@ -243,9 +289,16 @@ class _Comparison:
 def _best(candidates: Sequence[_Prediction]) -> _Prediction:
     """Several entries may lie under one key: one that would be found is enough."""
     if not candidates:
-        return _Prediction("no", "the FX entry it points to is gone")
+        return _Prediction("no", "the FX entry it points to is gone", is_lost=True)
     order = ("yes", "unknown", "no")
     return min(candidates, key=lambda prediction: order.index(prediction.will_hit))
+
+
+def _unless_altered(row: Mapping[str, Any], found: _Prediction) -> _Prediction:
+    """Of an entry under another name than its content has: torch does not compare, and loads what loads."""
+    if row["status"] == "ok" or found.will_hit != "yes":
+        return found
+    return _Prediction("unknown", f"{row['damage']}: renamed or altered, torch loads it if it can")
 
 
 def _assumptions(row: Mapping[str, Any]) -> tuple[str, ...]:

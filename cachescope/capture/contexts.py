@@ -23,6 +23,7 @@ from cachescope.capture.key_fields import aot_key_fields, key_fields
 from cachescope.capture.torch_manifest import torch_manifest as manifest_of_torch
 from cachescope.errors import CachescopeError
 from cachescope.keys.json_values import json_ready
+from cachescope.terms import CACHE_SWITCHES
 
 SNAPSHOT_VERSION: Final = 1
 
@@ -76,8 +77,8 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
         2.10 and later; else ``rebuilt`` from the same calls, and then no torch ever made a key
         of it), ``torch_version``, ``python_version``, ``platform``, ``host``, ``pid``, ``time``
         (ISO 8601, UTC), ``environment`` (variables that bear on caching, as they were before
-        torch was asked), ``settings`` (threads, default dtype and device, gradient mode, what the
-        CPU can do, matmul precision, cache key tag, pickle protocol), ``device_properties``
+        torch was asked), ``settings`` (which caches are on, threads, default dtype and device, gradient
+        mode, what the CPU can do, matmul precision, cache key tag, pickle protocol), ``device_properties``
         (torch's text for each device), ``not_json`` (paths of values in the context that JSON
         cannot hold and that are kept as text: torch itself makes no key of these), ``key_fields``
         and ``aot_key_fields`` (torch's hash of each process-wide field of its FX keys, and of what
@@ -244,10 +245,11 @@ def _settings(torch: Any) -> dict[str, str]:
     """Return what else of the process decides a key or the generated code, as text, under torch's own names.
 
     The number of threads and the default dtype are in FX keys (from 2.13), the capability of the CPU in the keys
-    of generated C++, the tag in every key.
+    of generated C++, the tag in every key. The switches of `CACHE_SWITCHES` are in none: keys do not say whether
+    a process looks anything up.
     """
     compiler_config: Any = importlib.import_module("torch.compiler.config")
-    return {
+    return _cache_switches() | {
         "torch.get_num_threads()": str(torch.get_num_threads()),
         "torch.get_default_dtype()": str(torch.get_default_dtype()),
         "torch.get_default_device()": str(torch.get_default_device()),
@@ -257,6 +259,16 @@ def _settings(torch: Any) -> dict[str, str]:
         "torch.compiler.config.cache_key_tag": str(compiler_config.cache_key_tag),
         "pickle.DEFAULT_PROTOCOL": str(pickle.DEFAULT_PROTOCOL),
     }
+
+
+def _cache_switches() -> dict[str, str]:
+    found = {}
+    for name in CACHE_SWITCHES:
+        module, _, switch = name.rpartition(".")
+        config: Any = importlib.import_module(module)
+        if hasattr(config, switch):
+            found[name] = str(getattr(config, switch))
+    return found
 
 
 def _device_properties(torch: Any) -> list[str]:

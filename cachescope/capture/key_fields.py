@@ -11,20 +11,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cachescope.details import parse_component
+from cachescope.keys.key_fields import OF_THE_PROGRAM
+from cachescope.terms import WOULD_BYPASS
 
 # Attributes of FxGraphHashDetails and AOTAutogradCacheDetails that follow from the graph, its inputs or the
 # call (2.6 to 2.15). What a later torch adds counts as the process's own until it is named here.
-OF_THE_GRAPH: Final = frozenset(
+OF_THE_GRAPH: Final = OF_THE_PROGRAM | frozenset(
     {
-        "gm",
-        "example_inputs",
-        "fx_kwargs",
-        "user_defined_triton_source",
-        "inputs_to_check",
-        "nested_inductor_config_patches",
-        "cudagraph_override",
-        "cudagraph_annotation",
-        "var_to_hint_override",
         "aot_config",
         "act_input_paths",
         "triton_kernel_source_codes",
@@ -80,7 +73,7 @@ def _asked(codecache: Any, ask: Callable[[], Fields]) -> tuple[Fields | None, st
     try:
         return ask(), None
     except bypasses as bypass:
-        return None, f"torch would bypass its cache: {bypass or bypass.__cause__}"
+        return None, f"{WOULD_BYPASS}: {bypass or bypass.__cause__}"
     except (AttributeError, TypeError, AssertionError, RuntimeError) as error:
         # Private classes of torch, called as 2.6 to 2.15 have them.
         return None, f"this torch makes its keys differently: {type(error).__name__}: {error}"
@@ -89,6 +82,9 @@ def _asked(codecache: Any, ask: Callable[[], Fields]) -> tuple[Fields | None, st
 def _fx_fields(codecache: Any) -> Fields:
     torch: Any = importlib.import_module("torch")
     graph = _empty_graph()
+    with _as_in_a_compile():
+        # As `prepare_key` does before it makes one: a pass without uuid, or a backend that cannot be cached.
+        codecache.FxGraphCache._check_can_cache(graph)
     fields: Fields = {}
     # Without tensor inputs the current device counts, with one on the CPU the number of threads.
     for inputs in ([], [torch.empty(1, device="cpu")]):
@@ -98,14 +94,9 @@ def _fx_fields(codecache: Any) -> Fields:
 
 
 def _aot_fields(codecache: Any) -> Fields:
-    guards: Any = importlib.import_module("torch._guards")
     autograd_cache: Any = importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
-    fake_tensor: Any = importlib.import_module("torch._subclasses.fake_tensor")
-    symbolic_shapes: Any = importlib.import_module("torch.fx.experimental.symbolic_shapes")
     graph = _empty_graph()
-    # Torch refuses where no shape environment is: it takes itself to be outside of a compile.
-    mode = fake_tensor.FakeTensorMode(shape_env=symbolic_shapes.ShapeEnv())
-    with guards.tracing(guards.TracingContext(mode)), _as_while_compiling():
+    with _as_in_a_compile(), _configured_for_a_compile():
         details = autograd_cache.AOTAutogradCacheDetails(graph, [], None, {})
         shared = vars(codecache.FxGraphHashDetails(graph, [], {}, []))
         for name in shared.keys() & vars(details).keys():
@@ -113,7 +104,16 @@ def _aot_fields(codecache: Any) -> Fields:
         return _fields_of(details, autograd_cache.AOTAutogradCachePickler(graph))
 
 
-def _as_while_compiling() -> Any:
+def _as_in_a_compile() -> Any:
+    """Let torch take itself to be within a compile: it refuses where no shape environment is."""
+    guards: Any = importlib.import_module("torch._guards")
+    fake_tensor: Any = importlib.import_module("torch._subclasses.fake_tensor")
+    symbolic_shapes: Any = importlib.import_module("torch.fx.experimental.symbolic_shapes")
+    mode = fake_tensor.FakeTensorMode(shape_env=symbolic_shapes.ShapeEnv())
+    return guards.tracing(guards.TracingContext(mode))
+
+
+def _configured_for_a_compile() -> Any:
     """Set what ``compile_fx`` (torch/_inductor/compile_fx.py) sets around AOTAutograd; it is in ``autograd_config``."""
     functorch: Any = importlib.import_module("torch._functorch.config")
     inductor: Any = importlib.import_module("torch._inductor.config")

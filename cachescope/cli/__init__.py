@@ -11,9 +11,20 @@ from types import ModuleType
 from typing import Final
 
 from cachescope import __version__
-from cachescope.errors import CachescopeError, NotFoundError
+from cachescope.errors import CachescopeError, NotFoundError, SchemaError
 
-COMMANDS: Final = ("explain", "what-if", "diff", "entries", "contexts", "check", "capture", "record", "demo")
+COMMANDS: Final = (
+    "explain",
+    "what-if",
+    "diff",
+    "entries",
+    "contexts",
+    "devices",
+    "check",
+    "capture",
+    "record",
+    "demo",
+)
 
 _DESCRIPTION: Final = (
     "Why torch.compile's caches missed: which field of the key changed, from what to what, and what it cost. "
@@ -41,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 2
-    except NotFoundError as error:
+    except (NotFoundError, SchemaError) as error:
         return _failed(error, 2)
     except CachescopeError as error:
         return _failed(error, 1)
@@ -55,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: CachescopeError, status: int) -> int:
-    from cachescope.report.text import harmless
+    from cachescope.wording import harmless
 
     # One line, whatever the message quotes.
     print(harmless(f"cachescope: {' '.join(str(error).split())}"), file=sys.stderr)

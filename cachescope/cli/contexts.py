@@ -7,13 +7,10 @@ reconstructed from their hash details as far as these tell, and nothing is guess
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cachescope.errors import SchemaError, SourceError
-
 if TYPE_CHECKING:
-    from cachescope.keys import IsolationSchema
+    pass
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,11 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, and print."""
     from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.cli.sources import read_schema, read_scope, redaction_of
     from cachescope.keys import IsolationSchema
     from cachescope.report.contexts import context_lines, contexts_object
 
-    schema = IsolationSchema.all() if args.schema is None else _schema_in(args.schema)
+    schema = (
+        IsolationSchema.all() if args.schema is None else read_schema(args.schema, IsolationSchema.from_json)
+    )
     scope = read_scope(args.paths, strict=args.strict)
     redaction = redaction_of(args, scope, args.paths)
     if args.json:
@@ -45,14 +44,3 @@ def run(args: argparse.Namespace) -> int:
     else:
         write_lines(context_lines(scope, schema), redaction)
     return 0
-
-
-def _schema_in(path: str) -> IsolationSchema:
-    from cachescope.keys import IsolationSchema
-
-    try:
-        return IsolationSchema.from_json(Path(path).read_bytes())
-    except OSError as error:
-        raise SourceError(path, f"cannot be read: {error.strerror}") from error
-    except SchemaError as error:
-        raise SourceError(path, str(error)) from error

@@ -89,6 +89,6 @@ def _runs_below(scope: Scope, folder: str) -> set[int]:
 
 
 def _say(text: str) -> None:
-    from cachescope.report.text import harmless
+    from cachescope.wording import harmless
 
     print(harmless(f"cachescope: {text}"), file=sys.stderr, flush=True)

@@ -8,16 +8,20 @@ import getpass
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from cachescope.errors import SchemaError, SourceError
 from cachescope.report.redact import Identities, redact
-from cachescope.report.text import harmless
 from cachescope.scope import Scope, read
+from cachescope.wording import harmless
 
 if TYPE_CHECKING:
     from cachescope.readers.sources import Progress
+
+Schema = TypeVar("Schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,16 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         "a run by its number, or a key",
     )
     parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+
+
+def read_schema(path: str, schema_of: Callable[[bytes], Schema]) -> Schema:
+    """Read a schema from a JSON file, whose name goes into what is wrong with it."""
+    try:
+        return schema_of(Path(path).read_bytes())
+    except OSError as error:
+        raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+    except SchemaError as error:
+        raise SourceError(path, str(error)) from error
 
 
 def read_scope(paths: list[str], *, strict: bool = False, baseline: str = "auto") -> Scope:

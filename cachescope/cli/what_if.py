@@ -8,7 +8,7 @@ Everything goes by what-if keys, cachescope's own; what would really be safe to 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cachescope.keys.key_schema import KeySchema
@@ -63,15 +63,8 @@ def _has_lookups(scope: Scope) -> bool:
 
 
 def _schema(args: argparse.Namespace) -> KeySchema:
-    from pathlib import Path
-
-    from cachescope.errors import SourceError
+    from cachescope.cli.sources import read_schema
     from cachescope.keys.key_schema import KeySchema, key_schema
 
-    schema: Any = None
-    if args.schema is not None:
-        try:
-            schema = KeySchema.from_json(Path(args.schema).read_bytes())
-        except OSError as error:
-            raise SourceError(args.schema, f"cannot be read: {error.strerror or error}") from error
+    schema = None if args.schema is None else read_schema(args.schema, KeySchema.from_json)
     return key_schema(schema, args.without)

@@ -14,6 +14,7 @@ from cachescope.readers.checked_file import mark_damaged, read_bytes
 from cachescope.readers.hostile import loads_harmless
 from cachescope.readers.inert_pickle import Limits, Stub, UnreadablePickle, global_name
 from cachescope.readers.reading import Entry, Reading
+from cachescope.terms import OTHER_NAME
 
 Fill = Callable[[Entry, Stub, Reading], str | None]
 """Takes what the top object says into the row; gives what is wrong with it, if anything."""
@@ -43,7 +44,7 @@ def read_entry_file(
         return entry.status == "damaged"
     damage, offset = check_entry(entry, data, reading, top, fill)
     if len(name) == _CONTENT_NAME_LENGTH and entry_name(data) != name:
-        differs = "content hash differs from the name"
+        differs = OTHER_NAME
         damage = differs if damage is None else f"{damage}; {differs}"
     if damage is not None:
         mark_damaged(entry, damage, offset, reading)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from cachescope.analysis.history import lookup_rows
 from cachescope.analysis.prediction import ProcessFields, predictions_frame
+from cachescope.columns import records
 from cachescope.errors import CachescopeError, NotFoundError
 from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
 from cachescope.report.comparison import Comparison
@@ -136,12 +137,16 @@ def _predictions(scope: Scope, one: Side, other: Side) -> pd.DataFrame | None:
     (directory,), (process,) = directories, processes
     details = scope.tables.hash_details
     if process.snapshots:
-        captured = scope.contexts["context"] == process.snapshots[-1]
-        (fields,) = scope.contexts.loc[captured, "key_fields"].fillna("{}")
-        known = ProcessFields.of_snapshot(json.loads(fields))
+        contexts = scope.contexts
+        (captured,) = records(contexts[contexts["context"] == process.snapshots[-1]])
+        known = ProcessFields.of_snapshot(
+            json.loads(captured["key_fields"] or "null"),
+            json.loads(captured["settings"] or "{}"),
+            captured["key_fields_problem"],
+            captured["torch_version"],
+        )
     else:
-        rows = [row for row in lookup_rows(scope.lookups, details) if row.run == process.runs[-1]]
-        known = ProcessFields.of_lookups(rows, details)
+        known = _fields_of_run(scope, process.runs[-1])
     return predictions_frame(directory.entries, details, known)
 
 
@@ -159,21 +164,28 @@ def _is_snapshot(process: str | Path | Scope | Mapping[str, Any]) -> bool:
 
 def _snapshot_fields(process: Any) -> ProcessFields:
     snapshot = process if isinstance(process, Mapping) else read_snapshot(process)
-    fields = snapshot.get("key_fields")
-    if not fields:
+    fields, problem = snapshot.get("key_fields"), snapshot.get("key_fields_problem")
+    settings = snapshot.get("settings") or {}
+    known = ProcessFields.of_snapshot(fields, settings, problem, snapshot.get("torch_version"))
+    if not fields and not known.off:
         name = "the snapshot" if isinstance(process, Mapping) else os.fspath(process)
-        why = snapshot.get("key_fields_problem") or "it is a bare context, or an older cachescope made it"
+        why = problem or "it is a bare context, or an older cachescope made it"
         raise CachescopeError(f"{name} does not hold the fields of the keys: {why}; capture it again")
-    return ProcessFields.of_snapshot(fields)
+    return known
 
 
 def _run_fields(process: Any, run: int | None) -> ProcessFields:
     scope = process if isinstance(process, Scope) else read(process)
     runs = scope.runs["run"].tolist()
     if not runs or (run is not None and run not in runs):
-        there = f"there are runs 0 to {len(runs) - 1}" if runs else "there is none in what was read"
-        raise NotFoundError(f"no run {'' if run is None else run}; {there}")
-    wanted = runs[-1] if run is None else run
+        if not runs:
+            raise NotFoundError("there is no run in what was read, and no snapshot was given")
+        raise NotFoundError(f"no run {run}; there are runs 0 to {len(runs) - 1}")
+    return _fields_of_run(scope, runs[-1] if run is None else run)
+
+
+def _fields_of_run(scope: Scope, run: int) -> ProcessFields:
     details = scope.tables.hash_details
-    rows = [row for row in lookup_rows(scope.lookups, details) if row.run == wanted]
-    return ProcessFields.of_lookups(rows, details)
+    rows = [row for row in lookup_rows(scope.lookups, details) if row.run == run]
+    (version,) = (row["torch_version"] for row in records(scope.runs) if row["run"] == run)
+    return ProcessFields.of_lookups(rows, details, version)

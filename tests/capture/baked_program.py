@@ -7,8 +7,23 @@ import json
 from pathlib import Path
 
 import torch
+import torch._functorch.config
+import torch._inductor.config
 
 import cachescope
+
+VARIANTS = (
+    "same",
+    "config",
+    "torch_key",
+    "force_disabled",
+    "fx_off",
+    "aot_off",
+    "custom_pass",
+    "precompile",
+    "one",
+    "donated",
+)
 
 
 def forward(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -27,6 +42,25 @@ def pretend_another_torch() -> None:
     codecache.torch_key = lambda: other
 
 
+def switch_off(variant: str) -> None:
+    """What keeps this process from looking into a cache, though its keys are the same."""
+    if variant == "force_disabled":
+        torch._inductor.config.force_disable_caches = True
+    elif variant == "fx_off":
+        torch._inductor.config.fx_graph_cache = False
+    elif variant == "aot_off":
+        torch._functorch.config.enable_autograd_cache = False
+    elif variant == "precompile":
+        torch._dynamo.config.caching_precompile = True
+    elif variant == "custom_pass":
+        torch._inductor.config.post_grad_custom_post_pass = lambda graph: None
+
+
+def compile_one() -> None:
+    """One compile with options of its own, as most programs have it."""
+    torch.compile(forward, mode="max-autotune-no-cudagraphs")(torch.ones(8, 16), torch.ones(16, 16))
+
+
 def compile_all() -> None:
     torch.manual_seed(0)
     x, w = torch.randn(8, 16), torch.randn(16, 16)
@@ -41,11 +75,17 @@ def compile_all() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("snapshot", type=Path)
-    parser.add_argument("variant", choices=("same", "config", "torch_key"))
+    parser.add_argument("variant", choices=VARIANTS)
     arguments = parser.parse_args()
     if arguments.variant == "config":
         torch._inductor.config.epilogue_fusion = False
     elif arguments.variant == "torch_key":
         pretend_another_torch()
+    elif arguments.variant == "donated":
+        torch._functorch.config.donated_buffer = False
+    switch_off(arguments.variant)
     arguments.snapshot.write_text(json.dumps(cachescope.capture()))
-    compile_all()
+    if arguments.variant == "one":
+        compile_one()
+    else:
+        compile_all()

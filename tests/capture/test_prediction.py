@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.prediction import is_of_the_process
+from cachescope.keys.key_fields import is_of_the_program
 
 pytestmark = pytest.mark.torch
 PROGRAM = Path(__file__).with_name("baked_program.py")
@@ -88,13 +88,70 @@ def assert_agrees_with(predicted: pd.DataFrame, hit: set[Any]) -> None:
     assert (predicted["will_hit"] == found).all(), predicted.to_string()
 
 
+# Caches that each variant does not look into, whatever its keys are.
+OFF = {
+    "force_disabled": {"fxgraph", "aotautograd"},
+    "fx_off": {"fxgraph", "aotautograd"},
+    "aot_off": {"aotautograd"},
+    "custom_pass": {"fxgraph", "aotautograd"},
+    "precompile": {"aotautograd"},
+}
+
+
+@pytest.mark.parametrize("variant", OFF)
+def test_what_is_switched_off_finds_nothing(baked: Path, tmp_path: Path, variant: str) -> None:
+    cache = shutil.copytree(baked / "cache", tmp_path / "cache")
+    before = cachescope.read(cache)
+    other = run(tmp_path / "other", variant, cache)
+    lookups = cachescope.read(other / "trace").lookups
+    looked_up = lookups.loc[lookups["outcome"] == "hit", "cache"]
+    assert set(looked_up) == {"fxgraph", "aotautograd"} - OFF[variant]
+    for process in (other / "host.json", other / "trace"):
+        predicted = cachescope.will_hit(before, process)
+        of_off = predicted[predicted["cache"].isin(OFF[variant])]
+        # A trace of bypasses alone does not tell that the next graph will be bypassed as well.
+        is_open = process.name == "trace" and variant in ("aot_off", "custom_pass")
+        assert set(of_off["will_hit"]) == {"unknown" if is_open else "no"}
+
+
+def test_options_of_the_only_compile_are_not_taken_for_another_process(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    baker = run(tmp_path / "baker", "one", cache)
+    before = cachescope.read(cache)
+    predicted = cachescope.will_hit(before, baker / "host.json")
+    assert set(predicted["will_hit"]) == {"unknown"}
+    assert set(predicted["fields"]) == {
+        ("inductor_config[max_autotune]", "inductor_config[coordinate_descent_tuning]")
+    }
+    other = run(tmp_path / "other", "one", cache)
+    assert set(cachescope.read(other / "trace").lookups["outcome"]) == {"hit"}
+
+
+def test_an_entry_whose_graphs_were_looked_up_under_another_key_is_not_found(
+    baked: Path, tmp_path: Path
+) -> None:
+    cache = shutil.copytree(baked / "cache", tmp_path / "cache")
+    before = cachescope.read(cache)
+    other = run(tmp_path / "other", "donated", cache)
+    lookups = cachescope.read(other / "trace").lookups
+    hit = set(lookups.loc[lookups["outcome"] == "hit", "cache_key"])
+    assert set(lookups.loc[lookups["outcome"] == "hit", "cache"]) == {"fxgraph"}
+    assert_agrees_with(cachescope.will_hit(before, other / "trace"), hit)
+    # A snapshot cannot tell: entries do not store what only AOTAutograd's key has.
+    by_snapshot = cachescope.will_hit(before, other / "host.json")
+    taken_for_found = by_snapshot[
+        (by_snapshot["will_hit"] == "yes") & (by_snapshot["cache"] == "aotautograd")
+    ]
+    assert all("AOTAutograd fields" in assuming[-1] for assuming in taken_for_found["assuming"])
+
+
 def test_the_snapshot_has_the_fields_that_the_lookups_of_its_process_have(baked: Path) -> None:
     snapshot = json.loads((baked / "baker" / "host.json").read_text())
     scope = cachescope.read(baked / "baker" / "trace")
     graphs = scope.lookups[scope.lookups["cache"] == "fxgraph"]
     for lookup in graphs["lookup"]:
         details = scope.hash_details(lookup=lookup).set_index("field")["detail_hash"]
-        own = {field: hash_ for field, hash_ in details.items() if is_of_the_process(field)}
+        own = {field: hash_ for field, hash_ in details.items() if not is_of_the_program(field)}
         own.pop("inductor_config[max_fusion_size]")
         assert {field: snapshot["key_fields"].get(field) for field in own} == own
 
@@ -102,6 +159,32 @@ def test_the_snapshot_has_the_fields_that_the_lookups_of_its_process_have(baked:
 def test_a_snapshot_without_fields_is_refused_in_one_line(baked: Path) -> None:
     with pytest.raises(cachescope.CachescopeError, match="does not hold the fields of the keys"):
         cachescope.will_hit(baked / "cache", {"context": {}})
+
+
+def test_torch_loads_an_entry_under_another_name(baked: Path, tmp_path: Path) -> None:
+    cache = shutil.copytree(baked / "cache", tmp_path / "cache")
+    files = sorted(path for path in (cache / "fxgraph").rglob("*") if path.is_file())
+    files[0].rename(files[0].parent / ("z" * 51))
+    files[1].unlink()
+    before = cachescope.read(cache)
+    renamed, deleted = (path.parent.name for path in files[:2])
+    assert renamed not in set(before.removable["path"].str.split("/").str[-2])
+    other = run(tmp_path / "other", "same", cache)
+    lookups = cachescope.read(other / "trace").lookups
+    hit = set(lookups.loc[lookups["outcome"] == "hit", "cache_key"])
+    assert renamed in hit and deleted not in hit
+    by_snapshot = cachescope.will_hit(before, other / "host.json").set_index("cache_key")["will_hit"]
+    assert by_snapshot[renamed] == "unknown"
+    # What points to an entry that is gone is not found, although its key was looked up.
+    predicted = cachescope.will_hit(before, other / "trace")
+    known = predicted[predicted["will_hit"] != "unknown"]
+    assert_agrees_with(known, hit)
+    assert (known["reason"] == "the FX entry it points to is gone").any()
+
+
+def test_a_directory_is_no_process(baked: Path) -> None:
+    with pytest.raises(cachescope.NotFoundError, match="no run in what was read"):
+        cachescope.will_hit(baked / "cache", baked / "cache")
 
 
 def test_an_unknown_run_is_named(baked: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_schema_that_is_none_is_one_line(
     file.write_text(content)
     assert main(["what-if", sample, "--schema", str(file)]) == 1
     error = capsys.readouterr().err
-    assert words in error and error.count("\n") == 1
+    assert words in error and str(file) in error and error.count("\n") == 1
 
 
 def test_a_schema_file_that_is_not_there(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,6 +74,11 @@ def test_a_schema_file_that_is_not_there(sample: str, capsys: pytest.CaptureFixt
 def test_a_field_that_is_not_there_is_wrong_usage(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["what-if", sample, "--without", "inductor_config[epilog_fusion]"]) == 2
     assert FUSION in capsys.readouterr().err
+
+
+def test_an_empty_field_is_wrong_usage(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if", sample, "--without", ""]) == 2
+    assert capsys.readouterr().err.endswith("is named by a text, not the empty one\n")
 
 
 def test_redact_hides_the_paths(sample: str, capsys: pytest.CaptureFixture[str]) -> None:

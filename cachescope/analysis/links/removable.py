@@ -10,7 +10,7 @@ import pandas as pd
 
 from cachescope.columns import records
 from cachescope.frames.directory import REMOVABLE
-from cachescope.terms import AOTAUTOGRAD, CACHES, CODE
+from cachescope.terms import AOTAUTOGRAD, CACHES, CODE, OTHER_NAME
 
 # A temporary file is renamed within seconds, an entry follows its code within minutes.
 _LEFT_BEHIND_NS: Final = 3_600_000_000_000
@@ -19,7 +19,7 @@ _LEFT_BEHIND_NS: Final = 3_600_000_000_000
 def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | None = None) -> pd.DataFrame:
     """The frame removable, from the frames entries and orphans.
 
-    Damaged entries are read and refused at every lookup, temporaries of dead processes are never looked at,
+    Damaged entries are read and refused at every lookup (but one that was only renamed is found), temporaries of dead processes are never looked at,
     an AOTAutograd entry whose FX entry is gone misses every time, and code that no entry names is written
     again when it is needed. Temporaries and code have to be an hour old. Locks stay: another process may be
     waiting on one. So do best configurations, which a mega-cache brings before their kernels, and Triton
@@ -44,6 +44,8 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
 
 def _reason(row: dict[str, Any], orphan: dict[str, Any] | None, now: int) -> str | None:
     if row["status"] == "damaged" and row["cache"] in CACHES:
+        if row["damage"] == OTHER_NAME:
+            return None
         return f"damaged: {row['damage']}"
     is_old = now - (row["modified_time"] or now) > _LEFT_BEHIND_NS
     if row["status"] == "temporary":
