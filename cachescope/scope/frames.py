@@ -110,10 +110,8 @@ class ScopeFrames:
 
     @property
     def devices(self) -> pd.DataFrame:
-        """One row per device that an entry names."""
-        from cachescope.devices.seen import devices_frame
-
-        return devices_frame(self.tables.entries)
+        """One row per device that any source names, beside its datasheet."""
+        return self._devices_frame.copy(deep=False)
 
     @property
     def problems(self) -> pd.DataFrame:
@@ -174,6 +172,14 @@ class ScopeFrames:
         from cachescope.analysis.links.orphans import orphans_frame
 
         return orphans_frame(self.tables.entries, self._links_frame)
+
+    @cached_property
+    def _devices_frame(self) -> pd.DataFrame:
+        from cachescope.devices.frame import devices_frame
+
+        tables = self.tables
+        frames = (self._contexts, tables.runs, self._lookups, tables.entries, tables.autotune)
+        return devices_frame(*frames, tables.hash_details)
 
     @cached_property
     def generated_code(self) -> GeneratedCode:

@@ -12,6 +12,7 @@ import pandas as pd
 from cachescope.errors import NotFoundError
 from cachescope.frames.recorded import HASH_DETAILS
 from cachescope.scope.frames import ScopeFrames
+from cachescope.scope.shown import Shown
 
 if TYPE_CHECKING:
     from cachescope.analysis.contexts.caching_files import Call
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from cachescope.report.what_if import WhatIf
 
 
-class Scope(ScopeFrames):
+class Scope(ScopeFrames, Shown):
     """What was read, as frames. A Scope never changes; its frames are copies that are cheap to take.
 
     Attributes

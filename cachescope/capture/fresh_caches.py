@@ -1,0 +1,117 @@
+"""Empty caches for a while, as torch's ``fresh_cache`` gives them, without what that does to the user's own.
+
+Entering torch's ``fresh_cache`` removes ``<default root>/cache/should_pad`` (2.11 to 2.15): the ``cache_clear`` of a
+``PersistentMemoizer`` is there to clear the directory. Here the same in-memory caches are cleared, and the
+directories of such memoizers are swapped for empty ones.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from cachescope.capture.live_trace import torch_module
+
+INDUCTOR_DIR: Final = "TORCHINDUCTOR_CACHE_DIR"
+TRITON_DIR: Final = "TRITON_CACHE_DIR"
+
+
+class FreshCaches:
+    """Empty Inductor and Triton directories and cleared in-memory caches, between `start` and `stop`.
+
+    Attributes
+    ----------
+    folder : Path
+        The directory that stands for the cache directory; there after `start`.
+
+    Notes
+    -----
+    Mirrors ``fresh_cache`` of torch/_inductor/utils.py (2.8 to 2.15; ``fresh_inductor_cache`` through 2.7).
+    Of torch's own it uses ``torch._inductor.utils._registered_caches`` (the ``cache_clear`` of each) and, which
+    ``fresh_cache`` does not, ``torch._dynamo.reset()``: what Dynamo has compiled in this process looks nothing up.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path()
+        self._restore = ExitStack()
+
+    def start(self) -> None:
+        """Make the directories, point torch at them, and forget what is in memory."""
+        # Imported before the variables are set: some modules keep the directory they find at import, and the
+        # last one makes the memoizer that stands for `should_pad`.
+        for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.fx_passes.pad_mm"):
+            torch_module(name)
+        self.folder = Path(tempfile.mkdtemp(prefix="cachescope-fresh-"))
+        try:
+            clear_memory()
+            torch_module("torch._dynamo").reset()
+            self._restore.callback(clear_memory)
+            self._restore.enter_context(_variable(INDUCTOR_DIR, str(self.folder)))
+            self._restore.enter_context(_variable(TRITON_DIR, str(self.folder / "triton")))
+            self._restore.enter_context(_memoizers_below(self.folder / "cache"))
+        except BaseException:
+            self._restore.close()
+            self.remove()
+            raise
+
+    def stop(self) -> None:
+        """Put the user's own back; the directory stays until `remove`."""
+        self._restore.close()
+
+    def remove(self) -> None:
+        """Remove the directory with what the block left in it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def clear_memory() -> None:
+    """What torch's ``clear_caches`` clears, but for what lies on disk."""
+    for cache in list(torch_module("torch._inductor.utils")._registered_caches):
+        if not _is_on_disk(cache):
+            cache.cache_clear()
+
+
+def _is_on_disk(cache: Any) -> bool:
+    """``PersistentMemoizer`` of torch/_inductor/runtime/caching/interfaces.py (2.11 to 2.15).
+
+    Its part in memory is a ``Memoizer``, which is registered by itself.
+    """
+    return hasattr(cache, "_disk_cache")
+
+
+@contextmanager
+def _variable(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before
+
+
+@contextmanager
+def _memoizers_below(folder: Path) -> Iterator[None]:
+    """The memoizers that keep their results below the default root, whatever the variables say, keep them here.
+
+    torch/_inductor/runtime/caching/implementations.py, ``_OnDiskCacheImpl`` (``_cache_dir``, ``_flock``).
+    """
+    caches = torch_module("torch._inductor.utils")._registered_caches
+    swapped = [(cache, cache._disk_cache) for cache in caches if _is_on_disk(cache)]
+    for cache, own in swapped:
+        elsewhere = copy.copy(own)
+        elsewhere._cache_dir = folder / own._cache_dir.name
+        elsewhere._flock = type(own._flock)(str(elsewhere._cache_dir / "dir.lock"))
+        cache._disk_cache = elsewhere
+    try:
+        yield
+    finally:
+        for cache, own in swapped:
+            cache._disk_cache = own

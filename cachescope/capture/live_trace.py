@@ -1,0 +1,195 @@
+"""Records the cache lookups of this very process: a handler of our own on torch's trace logger, for a while.
+
+Everything is put back as it was found; nothing that is logged meanwhile reaches the user who did not ask for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from cachescope.errors import CachescopeError
+from cachescope.readers.trace_artifacts import LOOKUP_ARTIFACTS
+
+TRACE_LOGGER: Final = "torch.__trace"
+# From 2.12 AOTAutograd makes the hash details of its keys only where this logger is at DEBUG:
+# torch/_functorch/_aot_autograd/autograd_cache.py, `_get_debug_lines_for_cache_key`.
+DETAILS_LOGGER: Final = "torch._functorch._aot_autograd.autograd_cache"
+# What `readers/trace_log.py` reads. A trace also holds every graph and its code, of which nothing is needed.
+_KINDS: Final = ("chromium_event", "compilation_metrics", "dynamo_start", "inductor_output_code")
+
+_one_at_a_time = threading.Lock()
+
+
+class RecordingUnderWayError(CachescopeError):
+    """A second recording in a process that is being recorded."""
+
+
+class LiveTrace:
+    """The trace of this process between `start` and `stop`.
+
+    Attributes
+    ----------
+    failure : str or None
+        Why the trace is not whole: what the first write that failed said.
+
+    Notes
+    -----
+    Torch writes its trace through the logger ``torch.__trace``, wherever that has a handler
+    (torch/_logging/_internal.py, `trace_structured`, 2.5 to 2.15). The handler here is not torch's
+    ``LazyTraceHandler``: that one would write its first record, the version, to the user's ``TORCH_TRACE`` as well.
+    """
+
+    def __init__(self) -> None:
+        self.failure: str | None = None
+        self._restore = contextlib.ExitStack()
+        self._folder: Path | None = None
+        self._handler: _TraceHandler | None = None
+
+    def start(self) -> None:
+        """Begin to record.
+
+        Raises
+        ------
+        CachescopeError
+            If torch is not there.
+        RecordingUnderWayError
+            If this process is being recorded already, by whatever thread.
+        """
+        logs = torch_module("torch._logging._internal")
+        torch_module("torch._inductor.codecache")
+        if not _one_at_a_time.acquire(blocking=False):
+            raise RecordingUnderWayError(
+                "this process is being recorded already, and its trace is one: end that recording first, "
+                "or take everything in one block"
+            )
+        self._restore.callback(_one_at_a_time.release)
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="cachescope-live-"))
+            self._restore.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            self._handler = _TraceHandler(self._folder / "trace.log", logs)
+            self._restore.callback(self._handler.close)
+            self._restore.enter_context(_handled_by(self._handler))
+            self._restore.enter_context(_details_made())
+        except BaseException:
+            self._restore.close()
+            raise
+
+    def stop(self) -> bytes:
+        """End the recording, put back what was changed, and return the trace: at least one record."""
+        assert self._folder is not None and self._handler is not None
+        # The folder goes with the rest: the file is closed and read before that.
+        with self._restore:
+            self._handler.close()
+            self.failure = self._handler.failure
+            return (self._folder / "trace.log").read_bytes()
+
+
+class _TraceHandler(logging.FileHandler):
+    """Writes the records that tell of caches, of this process only: a forked child shares the open file."""
+
+    def __init__(self, path: Path, logs: Any) -> None:
+        super().__init__(path, mode="w", encoding="utf-8", errors="backslashreplace")
+        self.failure: str | None = None
+        self._pid = os.getpid()
+        self.setFormatter(logs.TorchLogsFormatter(trace=True))
+        # First what process this is: before 2.11 no trace says so, and a block may look nothing up.
+        self.handle(_version_record(logs.__file__))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        metadata = getattr(record, "metadata", None)
+        if os.getpid() == self._pid and isinstance(metadata, dict) and _is_wanted(metadata):
+            super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's own name)
+        # A full disk is no reason to print into the user's output, or to stop the block.
+        import sys
+
+        self.failure = self.failure or str(sys.exception())
+
+
+def _is_wanted(metadata: dict[str, Any]) -> bool:
+    artifact = metadata.get("artifact")
+    if isinstance(artifact, dict):
+        return artifact.get("name") in LOOKUP_ARTIFACTS or artifact.get("name") == "torch_version"
+    return any(kind in metadata for kind in _KINDS)
+
+
+def _version_record(pathname: str) -> logging.LogRecord:
+    """As torch's ``_log_torch_version`` (torch/_logging/_internal.py, 2.13)."""
+    version = str(torch_module("torch").__version__)
+    payload = json.dumps({"pytorch_version": version}, indent=0)
+    record = logging.LogRecord(TRACE_LOGGER, logging.DEBUG, pathname, 0, "", (), None)
+    record.metadata = {
+        "artifact": {"name": "torch_version", "encoding": "json"},
+        "has_payload": hashlib.md5(payload.encode(), usedforsecurity=False).hexdigest(),
+    }
+    record.payload = payload
+    return record
+
+
+@contextlib.contextmanager
+def _handled_by(handler: logging.Handler) -> Iterator[None]:
+    """The handler first in line: torch's own takes itself out at its first record, and the next one is skipped.
+
+    torch/_logging/_internal.py, `LazyTraceHandler.emit`; logging walks the list that it is taken from.
+    """
+    logger = logging.getLogger(TRACE_LOGGER)
+    logger.handlers = [handler, *logger.handlers]
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+@contextlib.contextmanager
+def _details_made() -> Iterator[None]:
+    """The details logger at DEBUG, and a filter so that it says no more than before."""
+    logger = logging.getLogger(DETAILS_LOGGER)
+    level = logger.level
+
+    def would_pass(record: logging.LogRecord) -> bool:
+        parent = logger.parent
+        least = level or (parent.getEffectiveLevel() if parent is not None else logging.WARNING)
+        return record.levelno >= least
+
+    if logger.isEnabledFor(logging.DEBUG):
+        yield
+        return
+    logger.addFilter(would_pass)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        # set_logs() in the block may have chosen another level, which is the user's then.
+        if logger.level == logging.DEBUG:
+            logger.setLevel(level)
+        logger.removeFilter(would_pass)
+
+
+def torch_module(name: str) -> Any:
+    """Import a module of torch.
+
+    Raises
+    ------
+    CachescopeError
+        If torch is not installed, or does not import.
+    """
+    try:
+        return importlib.import_module(name)
+    except (ImportError, OSError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            message = "torch is not installed here, and recording a block needs it: pip install torch"
+        else:
+            message = f"torch is installed but does not import: {error}"
+        raise CachescopeError(message) from error

@@ -1,0 +1,235 @@
+"""Recording the lookups of a block of code in this very process, and the Scope that comes of it."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from cachescope.errors import CachescopeError
+from cachescope.scope.scope import Scope
+
+if TYPE_CHECKING:
+    from cachescope.readers.reading import Reading
+
+_block_numbers: Final = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The trace of one recorded block, small enough to be kept for later ones to be compared with."""
+
+    source: str
+    trace: bytes
+    failure: str | None
+
+    def read_into(self, reading: Reading) -> None:
+        """Add the block to `reading`, as one process."""
+        from cachescope.readers.trace_log import read_trace_log
+
+        with tempfile.NamedTemporaryFile(prefix="cachescope-live-", suffix=".log.gz") as file:
+            file.write(self.trace)
+            file.flush()
+            read_trace_log(file.name, reading, self.source)
+        if self.failure is not None:
+            reading.problem(self.source, "", "not_written", f"the trace is not whole: {self.failure}")
+
+
+Against = str | os.PathLike[str] | Block
+
+
+class Recording:
+    """What `recording` gives: a block of code whose lookups are recorded.
+
+    Attributes
+    ----------
+    fresh : bool
+        Whether the block had empty caches of its own.
+    kept : Path or None
+        The caches of a fresh block that failed; None where they were removed.
+    """
+
+    def __init__(self, fresh: bool, against: Iterable[Against]) -> None:
+        from cachescope.capture.fresh_caches import FreshCaches
+        from cachescope.capture.live_trace import LiveTrace
+
+        self.fresh = fresh
+        self.kept: Path | None = None
+        self._against = tuple(against)
+        self._trace = LiveTrace()
+        self._caches = FreshCaches() if fresh else None
+        self._state = "not begun"
+        self._scope: Scope | None = None
+        self._block: Block | None = None
+
+    def __enter__(self) -> Recording:
+        """Begin to record.
+
+        Raises
+        ------
+        CachescopeError
+            If torch is not there, this recording was used before, or this process is being recorded already.
+        """
+        if self._state != "not begun":
+            raise CachescopeError("a recording is for one block: call cachescope.recording() again")
+        self._trace.start()
+        try:
+            if self._caches is not None:
+                self._caches.start()
+        except BaseException:
+            self._trace.stop()
+            raise
+        self._state = "under way"
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the recording and put everything back; an exception of the block goes on."""
+        self._end(failed=error is not None)
+        if error is not None and self.kept is not None:
+            error.add_note(self.kept_notice)
+
+    def _end(self, failed: bool) -> None:
+        try:
+            if self._caches is not None:
+                self._caches.stop()
+        finally:
+            trace = gzip.compress(self._trace.stop(), compresslevel=1)
+            source = f"block {next(_block_numbers)} of process {os.getpid()}"
+            self._block = Block(source, trace, self._trace.failure)
+            self._state = "ended"
+        try:
+            self._scope = self._read(self._block)
+        finally:
+            if self._caches is not None and failed:
+                self.kept = self._caches.folder
+            elif self._caches is not None:
+                self._caches.remove()
+
+    @property
+    def kept_notice(self) -> str:
+        """Where the caches of a fresh block that failed are."""
+        return f"cachescope: the block failed, and its fresh caches are kept at {self.kept}"
+
+    @property
+    def scope(self) -> Scope:
+        """The lookups of the block as a `Scope`, those of `against` before them.
+
+        Raises
+        ------
+        CachescopeError
+            As long as the block has not ended.
+        """
+        if self._scope is None:
+            raise CachescopeError(f"the recording is {self._state}: its scope is there after the block")
+        return self._scope
+
+    @property
+    def run(self) -> int:
+        """Which run of the scope the block is."""
+        runs = self.scope.runs
+        return int(runs.loc[runs["source"] == self.block.source, "run"].iloc[0])
+
+    @property
+    def block(self) -> Block:
+        """The trace of the block, for later recordings to be compared with.
+
+        Raises
+        ------
+        CachescopeError
+            As long as the block has not ended.
+        """
+        if self._block is None:
+            raise CachescopeError(f"a recording that is {self._state} cannot be compared with")
+        return self._block
+
+    def _read(self, block: Block) -> Scope:
+        from cachescope.readers.assemble import assemble
+        from cachescope.readers.reading import Reading
+        from cachescope.readers.sources import read_sources
+
+        reading = Reading()
+        for one in self._against:
+            if isinstance(one, Block):
+                one.read_into(reading)
+            else:
+                read_sources([os.fspath(one)], reading)
+        block.read_into(reading)
+        if self._caches is not None:
+            self._read_entries(reading)
+        return Scope(assemble(reading))
+
+    def _read_entries(self, reading: Reading) -> None:
+        from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir
+
+        assert self._caches is not None
+        if looks_like_cache_dir(str(self._caches.folder)):
+            read_cache_dir(str(self._caches.folder), reading)
+
+    def __repr__(self) -> str:
+        from cachescope.report.block import block_text
+
+        if self._scope is None:
+            return f"cachescope.Recording: {self._state}"
+        return block_text(self._scope, self.run)
+
+    def _repr_html_(self) -> str:
+        from cachescope.report.block import block_html
+
+        return f"<p>{self!r}</p>" if self._scope is None else block_html(self._scope, self.run)
+
+
+def recording(*, fresh: bool = False, against: Iterable[Against | Recording] = ()) -> Recording:
+    """Record the torch.compile lookups of a ``with`` block in this process.
+
+    Parameters
+    ----------
+    fresh : bool, default False
+        Give the block empty Inductor and Triton directories and forget what this process has compiled, as at a
+        cold start. The directories are removed after the block, and kept where it fails (``Recording.kept``, and
+        a note on the exception). Nothing in the user's own caches is touched, on disk; functions that were
+        compiled before are compiled again when they are called next, which the own caches make quick.
+    against : iterable of Recording, str or Path
+        What misses are compared with besides the lookups of the block: earlier recordings, and whatever
+        `read` takes, such as the cache directory. Their runs are in the scope as well.
+
+    Returns
+    -------
+    Recording
+        After the block ``.scope`` is a `Scope` and ``.run`` the number of the block among its runs. Its
+        lookups are those of all threads. ``.scope.entries`` are those of `against` and, with `fresh`, what the
+        block itself stored, as it was before it was removed.
+
+    Raises
+    ------
+    CachescopeError
+        If a recording of `against` has not ended. On entering: without torch, and where this process is being recorded already (nested, or in another thread).
+
+    Notes
+    -----
+    Without `fresh`, a function that was compiled before the block looks nothing up in it: Dynamo keeps it, and
+    only ``torch._dynamo.reset()`` forgets it. With `fresh` that is called first, which torch's own
+    ``fresh_cache`` does not do.
+
+    Mirrors ``fresh_cache`` of torch/_inductor/utils.py and listens to the logger of ``trace_structured``
+    (torch/_logging/_internal.py), 2.5 to 2.15. Lookups whose cache is remote only are recorded as torch tells them.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> r = cachescope.recording()
+    >>> r
+    cachescope.Recording: not begun
+    """
+    several = (against,) if isinstance(against, (str, os.PathLike, Recording)) else against
+    return Recording(fresh, [one.block if isinstance(one, Recording) else one for one in several])

@@ -1,0 +1,98 @@
+"""``%%cachescope``: a cell whose torch.compile lookups are recorded, with the explanation below it."""
+
+from __future__ import annotations
+
+import argparse
+from collections import deque
+from typing import Any, Final, NoReturn
+
+from cachescope.errors import CachescopeError
+from cachescope.scope.live import Block, Recording, recording
+
+_USAGE: Final = "%%cachescope [--fresh] [--against PATH]..."
+_CELLS_KEPT: Final = 20
+
+
+class CellFailedError(CachescopeError):
+    """Ends a cell that failed. What it raised stands above already, so this is one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        # IPython asks for this instead of a traceback: InteractiveShell.showtraceback.
+        return [str(self)]
+
+
+class CachescopeMagic:
+    """The cell magic of one session.
+
+    Each cell is compared with the cells recorded before it, but for those with fresh caches: what these
+    stored is gone by intent, and a cold start is compared with nothing.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._earlier: deque[Block] = deque(maxlen=_CELLS_KEPT)
+
+    def __call__(self, line: str, cell: str) -> None:
+        """Record the torch.compile lookups of a cell and explain them below it.
+
+        ``%%cachescope [--fresh] [--against PATH]...``
+
+        ``--fresh`` runs the cell with empty caches, as at a cold start; ``--against PATH`` compares its misses
+        with a cache directory or log as well.
+        """
+        options = _options(line)
+        earlier = [] if options.fresh else self._earlier
+        one = recording(fresh=options.fresh, against=[*options.against, *earlier])
+        failed = self._record(one, cell)
+        if not options.fresh and one.run in set(one.scope.lookups["run"]):
+            self._earlier.append(one.block)
+        self._shell.user_ns["_cachescope"] = one.scope
+        _show(one)
+        if failed is not None:
+            raise CellFailedError(one.kept_notice if one.kept else "the cell failed, see above") from None
+
+    def _record(self, one: Recording, cell: str) -> BaseException | None:
+        """Run the cell as a cell of its own: its value and its traceback are shown as ever, and once."""
+        failed: BaseException | None = None
+        try:
+            with one:
+                result = self._shell.run_cell(cell, store_history=False)
+                failed = result.error_before_exec or result.error_in_exec
+                if failed is not None:
+                    raise failed
+        except BaseException as error:
+            if error is not failed:
+                raise
+        return failed
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Make ``%%cachescope`` known: what ``%load_ext cachescope`` calls."""
+    ipython.register_magic_function(CachescopeMagic(ipython).__call__, "cell", "cachescope")
+
+
+def _options(line: str) -> argparse.Namespace:
+    import shlex
+
+    parser = _Parser(prog="%%cachescope", add_help=False)
+    parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--against", action="append", default=[], metavar="PATH")
+    try:
+        return parser.parse_args(shlex.split(line))
+    except ValueError as error:  # a quote that is not closed
+        parser.error(str(error))
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line and leaves the kernel running."""
+
+    def error(self, message: str) -> NoReturn:
+        from IPython.core.error import UsageError
+
+        raise UsageError(f"{message}; usage: {_USAGE}")
+
+
+def _show(one: Recording) -> None:
+    from IPython.display import display
+
+    display(one)  # type: ignore[no-untyped-call]

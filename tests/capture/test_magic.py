@@ -1,0 +1,74 @@
+"""The cell magic, in a shell of IPython with real compiles."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.test_live import environment
+
+pytestmark = pytest.mark.torch
+PROGRAM = Path(__file__).with_name("magic_program.py")
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("magic")
+    surroundings = environment(folder) | {"IPYTHONDIR": str(folder / "ipython")}
+    del surroundings["TORCH_TRACE"]
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)],
+        env=surroundings, cwd=folder, capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def shown(cell: dict[str, Any]) -> str:
+    """The explanation below the cell."""
+    assert "<div" in cell["shown"][-1]["text/html"]
+    return str(cell["shown"][-1]["text/plain"])
+
+
+def test_a_cell_is_explained_below_it(cells: dict[str, Any]) -> None:
+    assert cells["load"]["success"] and cells["load"]["text"] == ""
+    assert "2 lookups: 2 hit" in shown(cells["hit"])
+
+
+def test_a_miss_is_compared_with_the_cells_before(cells: dict[str, Any]) -> None:
+    assert "inductor_config[epilogue_fusion]   True -> False" in shown(cells["changed"])
+    assert cells["changed"]["text"].count("the value") == 1 or "the value" in str(cells["changed"]["shown"])
+
+
+def test_a_fresh_cell_is_a_cold_start(cells: dict[str, Any]) -> None:
+    assert "0 hit, 2 did not" in shown(cells["fresh"])
+    assert "first lookups: 2 misses" in shown(cells["fresh"])
+    assert cells["after"]["text"].strip() == "False True"
+
+
+@pytest.mark.parametrize("name", ["unknown", "quote"])
+def test_wrong_usage_is_one_line_and_runs_nothing(name: str, cells: dict[str, Any]) -> None:
+    assert not cells[name]["success"] and not cells[name]["shown"]
+    (line,) = cells[name]["text"].strip().splitlines()
+    assert "usage: %%cachescope [--fresh] [--against PATH]..." in line and "ran" not in line.split(";")[0]
+
+
+@pytest.mark.parametrize(("name", "error"), [("error", "ZeroDivisionError"), ("error_fresh", "ZeroDivisionError"), ("syntax", "SyntaxError")])  # fmt: skip
+def test_an_error_is_shown_once_and_fails_the_cell(name: str, error: str, cells: dict[str, Any]) -> None:
+    text = cells[name]["text"]
+    assert not cells[name]["success"]
+    assert text.count("Traceback (most recent call last)") <= 1 and text.count(f"{error}: ") == 1
+    assert "CellFailedError" not in text and "run_cell" not in text
+    assert ("kept at" in text) == (name == "error_fresh")
+    assert "looked nothing up" in shown(cells[name])
+
+
+def test_a_cell_may_await(cells: dict[str, Any]) -> None:
+    assert cells["awaited"]["success"], cells["awaited"]["text"]
+    assert "awaited" in cells["awaited"]["text"]
