@@ -18,6 +18,8 @@ from cachescope.keys import IsolationSchema, isolation_key
 from cachescope.keys.key_schema import KeySchema
 from cachescope.samples import sample
 from cachescope.scope import Scope, read
+from cachescope.scope.live import Recording, recording
+from cachescope.scope.magic import load_ipython_extension
 from cachescope.scope.two_sides import compare, will_hit
 
 __version__ = "0.1.0"
@@ -28,6 +30,7 @@ __all__ = [
     "KeySchema",
     "NotFoundError",
     "RecordError",
+    "Recording",
     "SchemaError",
     "Scope",
     "SourceError",
@@ -39,8 +42,10 @@ __all__ = [
     "holds",
     "isolation_key",
     "isolation_keys",
+    "load_ipython_extension",
     "manifest_difference",
     "read",
+    "recording",
     "sample",
     "will_hit",
 ]

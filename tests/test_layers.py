@@ -11,15 +11,15 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
-    ("errors", "terms", "columns", "catalogue", "frames", "details"),
+    ("errors", "terms", "columns", "wording", "catalogue", "frames", "details"),
     ("keys",),
     ("readers",),
     ("capture",),
     ("analysis",),
     ("devices",),
     ("figures",),
-    ("views",),
     ("report",),
+    ("views",),
     ("samples",),
     ("scope",),
     ("cli", "__main__"),
@@ -32,7 +32,8 @@ ONLY_IN = {
     "plotly": {"figures", "views"},
     "ipywidgets": {"views"},
     "anywidget": {"views"},
-    "IPython": {"views", "capture"},
+    # The cell magic gives a Scope, so it lives with it; it imports IPython when a cell is run.
+    "IPython": {"views", "capture", "scope"},
     "rich": {"report", "cli"},
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))

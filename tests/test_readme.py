@@ -44,7 +44,9 @@ def test_the_six_lines_run_and_print() -> None:
 
 def test_every_command_it_names_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     named = set(
-        re.findall(r"cachescope (record|explain|what-if|diff|entries|contexts|check|capture|demo)\b", README)
+        re.findall(
+            r"cachescope (record|explain|what-if|diff|entries|contexts|devices|check|capture|demo)\b", README
+        )
     )
     assert named == {
         "record",
@@ -53,6 +55,7 @@ def test_every_command_it_names_has_help(capsys: pytest.CaptureFixture[str]) -> 
         "diff",
         "entries",
         "contexts",
+        "devices",
         "check",
         "capture",
         "demo",

@@ -1,0 +1,80 @@
+"""The few controls that panes share, each with a label that is seen and can be read out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import ipywidgets
+
+from cachescope.views.state import State
+from cachescope.wording import harmless
+
+
+class Pane(ipywidgets.VBox):
+    """Widgets beneath each other, with a repr that stays short."""
+
+    def __init__(self, children: Iterable[ipywidgets.Widget] = ()) -> None:
+        super().__init__(tuple(children))
+        self.add_class("cs")
+        self.layout.width = "auto"
+        self.layout.overflow = "visible"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def markup(html: str = "") -> ipywidgets.HTML:
+    """A place for HTML."""
+    place = ipywidgets.HTML(html)
+    place.layout.width = "auto"
+    place.add_class("cs")
+    return place
+
+
+def row(*widgets: ipywidgets.Widget) -> ipywidgets.HBox:
+    """Widgets beside each other, which wrap where there is no room."""
+    return ipywidgets.HBox(widgets, layout=ipywidgets.Layout(flex_flow="row wrap", align_items="center"))
+
+
+def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -> ipywidgets.HBox:
+    """Widgets beside each other, in pixels and in these shares; beneath each other where the page is narrow."""
+    for widget, width in zip(widgets, widths, strict=False):
+        widget.layout.flex = f"{width} 1 {width}px"
+        widget.layout.min_width = "0px"
+        widget.layout.width = "auto"
+    return ipywidgets.HBox(
+        widgets, layout=ipywidgets.Layout(flex_flow="row wrap", align_items="flex-start", width="auto")
+    )
+
+
+def button(label: str, act: Callable[[], None], hint: str = "") -> ipywidgets.Button:
+    """A button."""
+    made = ipywidgets.Button(description=label, tooltip=hint, layout=ipywidgets.Layout(width="auto"))
+    made.on_click(lambda _: act())
+    return made
+
+
+def choice(state: State, name: str, label: str, options: Iterable[tuple[str, Any]]) -> ipywidgets.Dropdown:
+    """A list that shows and sets one trait of the state; its first line sets none."""
+    listed = [("all", None), *options]
+    values = [value for _, value in listed]
+
+    def place(value: Any) -> int:
+        return values.index(value) if value in values else 0
+
+    # By place: to a Dropdown the value None means that nothing is chosen.
+    made = ipywidgets.Dropdown(
+        options=[(harmless(text)[:80], at) for at, (text, _) in enumerate(listed)],
+        value=place(getattr(state, name)),
+        description=label,
+        style={"description_width": "initial"},
+        layout=ipywidgets.Layout(width="auto", max_width="330px"),
+    )
+
+    def follow(change: dict[str, Any]) -> None:
+        made.value = place(change["new"])
+
+    made.observe(lambda change: setattr(state, name, values[change["new"]]), "value")
+    state.observe(follow, name)
+    return made

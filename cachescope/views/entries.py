@@ -1,0 +1,167 @@
+"""The pane Entries: what is in the cache directories, and one entry with everything that is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from cachescope import figures
+from cachescope.columns import records
+from cachescope.views import html
+from cachescope.views.controls import Pane, choice, columns, markup, row
+from cachescope.views.one_entry import entry_html
+from cachescope.views.plot import Plot
+from cachescope.views.state import State
+from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.wording import duration, file_size, file_time
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_HEADS: Final = (
+    Head("entry", "Entry", number=True),
+    Head("cache", "What it is"),
+    Head("cache_key", "Key", fills=True),
+    Head("size", "Size", number=True),
+    Head("written", "Written (UTC)"),
+    Head("status", "Status"),
+    Head("time", "Compile time", number=True),
+)
+_NOTHING: Final = (
+    "No cache directory was read, so there are no entries. Give cachescope.read the directory as well: the one that"
+    " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and your name."
+)
+
+
+class Entries(Pane):
+    """The files of the cache directories, and one of them."""
+
+    def __init__(self, scope: Scope, state: State) -> None:
+        self._scope, self._state = scope, state
+        self._rows = records(scope.entries)
+        if not self._rows:
+            super().__init__([markup(html.paragraph(_NOTHING))])
+            return
+        guarded = state.guarded
+        self.sizes_plot = Plot(
+            lambda dark: figures.entry_sizes(scope.entries, dark=dark),
+            "sizes of the entries, in boxes",
+            self._clicked,
+            guarded,
+        )
+        self.ages_plot = Plot(
+            lambda dark: figures.entry_ages(scope.entries, dark=dark),
+            "ages of the entries",
+            self._clicked,
+            guarded,
+        )
+        self.table = Table(
+            ListedRows(_HEADS, self._listed()),
+            "entries",
+            empty="No entry is of this kind.",
+            on_choose=guarded(lambda entry: setattr(state, "entry", entry)),
+            page_size=20,
+        )
+        kinds = sorted({(entry["cache"], entry["cache"]) for entry in self._rows})
+        self.kind = choice(state, "kind", "What it is", kinds)
+        self.one = markup()
+        sizes = Pane([markup(html.title("Sizes", "A box opens its entry.")), self.sizes_plot])
+        ages = Pane([markup(html.title("Ages")), self.ages_plot])
+        below = list(_pictures(scope, state))
+        super().__init__(
+            [
+                markup(_summary(scope)),
+                columns(sizes, ages),
+                row(self.kind),
+                self.table,
+                markup(html.title("One entry", "A row of the table opens another.")),
+                self.one,
+                *([columns(*below)] if below else []),
+            ]
+        )
+        state.observe(guarded(self._filter), "kind")
+        state.observe(guarded(self._show), "entry")
+        if state.entry is None:
+            # What is damaged is what one comes for.
+            damaged = (entry["entry"] for entry in self._rows if entry["status"] == "damaged")
+            state.entry = next(damaged, self._rows[0]["entry"])
+        else:
+            self._show()
+
+    @property
+    def query(self) -> str:
+        """The line of Python that gives the files under the key of the entry."""
+        return "scope.entries" if self._state.entry is None else f"scope.entry({self._state.entry}).frame"
+
+    def frame(self) -> pd.DataFrame:
+        """The files under the key of the entry."""
+        if self._state.entry is None:
+            return self._scope.entries
+        return self._scope.entry(self._state.entry).frame
+
+    def _listed(self) -> list[tuple[int, list[Any]]]:
+        kind = self._state.kind
+        return [(e["entry"], _row(e)) for e in self._rows if kind is None or e["cache"] == kind]
+
+    def _filter(self, change: object) -> None:
+        self.table.show(ListedRows(_HEADS, self._listed()))
+
+    def _clicked(self, clicked: dict[str, Any]) -> None:
+        data = clicked.get("data")
+        number = data[0] if isinstance(data, list) and data else data
+        if isinstance(number, (int, float)) and int(number) in self._scope.facts.entries:
+            self._state.entry = int(number)
+
+    def _show(self, change: object = None) -> None:
+        if self._state.entry is None:
+            return
+        self.table.selected = self._state.entry
+        self.one.value = entry_html(self._scope.entry(self._state.entry))
+
+
+def _pictures(scope: Scope, state: State) -> Iterator[Pane]:
+    """Links and autotuning, where there are any."""
+    if len(scope.links):
+        plot = Plot(
+            lambda dark: figures.link_layers(scope.links, scope.entries, dark=dark),
+            "links between the layers",
+            guarded=state.guarded,
+        )
+        yield Pane([markup(html.title("What refers to what")), plot])
+    if len(scope.autotune):
+        plot = Plot(
+            lambda dark: figures.autotune_margins(scope.autotune, dark=dark),
+            "what max-autotune measured",
+            guarded=state.guarded,
+        )
+        yield Pane([markup(html.title("What max-autotune measured")), plot])
+
+
+def _row(entry: dict[str, Any]) -> list[Any]:
+    size, time, written = entry["size_bytes"] or 0, entry["time_taken_ns"], entry["modified_time"]
+    return [
+        entry["entry"],
+        entry["cache"],
+        entry["cache_key"] or entry["name"] or entry["path"],
+        Shown(file_size(size), size),
+        None if written is None else Shown(file_time(written), written),
+        entry["status"],
+        None if time is None else Shown(duration(time), time),
+    ]
+
+
+def _summary(scope: Scope) -> str:
+    entries = records(scope.entries)
+    damaged = sum(entry["status"] == "damaged" for entry in entries)
+    removable = scope.removable
+    freed = int(removable["size_bytes"].sum()) if "size_bytes" in removable else 0
+    return html.numbers(
+        [
+            ("Entries", f"{len(entries):,}", file_size(sum(entry["size_bytes"] or 0 for entry in entries))),
+            ("Damaged", str(damaged), "cannot be loaded"),
+            ("Left alone", str(len(scope.orphans)), "their other side is gone"),
+            ("Can go", str(len(removable)), f"{file_size(freed)}; nothing is removed here"),
+        ]
+    )

@@ -1,0 +1,142 @@
+"""The explorer: all panes over one scope, with one selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import ipywidgets
+import pandas as pd
+
+from cachescope.report.html import safe
+from cachescope.views import html
+from cachescope.views.controls import Pane, markup
+from cachescope.views.entries import Entries
+from cachescope.views.lookups import Lookups
+from cachescope.views.machines import Machines
+from cachescope.views.overview import Overview
+from cachescope.views.state import ENTRIES, LOOKUPS, MACHINES, OVERVIEW, PANES, WHAT_IF, WHY, State
+from cachescope.views.what_if import WhatIfView
+from cachescope.views.why import Why
+from cachescope.wording import plural
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+
+class Shows(Protocol):
+    """A pane: it can say what it shows."""
+
+    query: str
+
+    def frame(self) -> pd.DataFrame:
+        """The frame behind it."""
+
+
+_MAKES: Final[dict[str, Callable[[Any, State], Any]]] = {
+    OVERVIEW: Overview,
+    LOOKUPS: Lookups,
+    WHY: Why,
+    WHAT_IF: WhatIfView,
+    MACHINES: Machines,
+    ENTRIES: Entries,
+}
+
+
+class Explorer(Pane):
+    """Panes over one scope: Overview, Lookups, Why, What-if, Machines, Entries.
+
+    What is chosen in one is chosen in all: a bar of Overview filters Lookups, a row there opens Why. A pane is
+    made when it is first looked at.
+
+    Parameters
+    ----------
+    scope : Scope
+
+    Attributes
+    ----------
+    state : State
+        What is chosen, filtered and left out.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self.state = State()
+        self._made: dict[str, Any] = {}
+        self._error = markup()
+        self._error.layout.display = "none"
+        self._line = markup()
+        self.tabs = ipywidgets.Tab(children=[Pane() for _ in PANES], titles=PANES)
+        self.tabs.layout.width = "auto"
+        self.tabs.observe(self._turned, "selected_index")
+        super().__init__([self._error, self.tabs, self._line])
+        self.state.observe(self._follow, "pane")
+        self.state.observe(self._tell, "error")
+        self.state.observe(lambda change: self._say(), [n for n in self.state.trait_names() if n != "error"])
+        self._follow()
+
+    @property
+    def query(self) -> str:
+        """A line of Python that gives the frame behind what is shown; it needs ``scope`` and ``cachescope``."""
+        return str(self._shown.query)
+
+    def frame(self) -> pd.DataFrame:
+        """The frame behind what is shown."""
+        frame: pd.DataFrame = self._shown.frame()
+        return frame
+
+    def pane(self, name: str) -> Any:
+        """One of the panes, made if it was not yet looked at."""
+        if name not in self._made:
+            try:
+                self._made[name] = _MAKES[name](self._scope, self.state)
+            except Exception as error:  # one pane that fails leaves the others usable
+                self._made[name] = Failed(error)
+            children = list(self.tabs.children)
+            children[PANES.index(name)] = self._made[name]
+            self.tabs.children = children
+        return self._made[name]
+
+    @property
+    def _shown(self) -> Shows:
+        shown: Shows = self.pane(self.state.pane)
+        return shown
+
+    def _turned(self, change: dict[str, Any]) -> None:
+        if change["new"] is not None:
+            self.state.pane = PANES[change["new"]]
+
+    def _follow(self, change: object = None) -> None:
+        self.pane(self.state.pane)
+        self.tabs.selected_index = PANES.index(self.state.pane)
+        self._say()
+
+    def _tell(self, change: dict[str, Any]) -> None:
+        self._error.value = (
+            f"<div role='alert'>{html.paragraph(change['new'], 'error')}</div>" if change["new"] else ""
+        )
+        self._error.layout.display = "" if change["new"] else "none"
+
+    def _say(self) -> None:
+        self._line.value = (
+            "<details class='cs-long'><summary>This in Python</summary>"
+            f"<pre tabindex='0'>{safe(self.query)}</pre></details>"
+        )
+
+    def __repr__(self) -> str:
+        facts = self._scope.facts
+        return f"Explorer({plural(len(facts.lookups), 'lookup')}, {plural(len(facts.runs), 'run')}; {self.state.pane})"
+
+
+class Failed(Pane):
+    """What stands in the place of a pane that could not be made."""
+
+    query = "scope"
+
+    def __init__(self, error: Exception) -> None:
+        self._reason = f"{type(error).__name__}: {error}"
+        super().__init__([markup(html.paragraph(f"This pane could not be made: {self._reason}", "error"))])
+
+    def frame(self) -> pd.DataFrame:
+        """Nothing: there is no frame behind it."""
+        return pd.DataFrame()

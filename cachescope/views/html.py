@@ -1,0 +1,92 @@
+"""Pieces of HTML for the panes. Every text is escaped, and a long one is cut with more of it on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from cachescope.report.html import safe
+from cachescope.report.layout import Line
+from cachescope.wording import file_size
+
+_SHORT: Final = 160
+# More than a person reads, and little enough for a browser: a value can be a whole graph of a megabyte.
+_LONG: Final = 20_000
+
+
+def cut(text: str | None, short: int = _SHORT) -> str:
+    """A value; of a long one its beginning, which opens."""
+    if text is None:
+        return "<span class='cs-faint'>not there</span>"
+    if text == "":
+        return "<span class='cs-faint'>(empty)</span>"
+    flat = " ".join(text[: 4 * short].split())
+    if len(text) <= short and "\n" not in text:
+        return f"<code>{safe(text)}</code>"
+    beyond = "" if len(text) <= _LONG else f"\n… {len(text) - _LONG:,} more characters"
+    size = f" <span class='cs-faint'>({file_size(len(text.encode('utf-8', 'replace')))})</span>"
+    return (
+        f"<details class='cs-long'><summary><code>{safe(flat[:short])}…</code>{size}</summary>"
+        f"<pre tabindex='0'>{safe(text[:_LONG])}{beyond}</pre></details>"
+    )
+
+
+def diff(text: str, most: int = 400) -> str:
+    """A unified diff without its two lines of names; sign and weight carry the meaning beside the colour."""
+    lines = text.split("\n")[2:]
+    body = "".join(_diff_line(line) for line in lines[:most])
+    more = f"<span>… and {len(lines) - most} more lines\n</span>" if len(lines) > most else ""
+    return f"<pre class='cs-diff' tabindex='0' aria-label='difference of the code'>{body}{more}</pre>"
+
+
+def _diff_line(line: str) -> str:
+    kind = {"+": "cs-new", "-": "cs-old", "@": "cs-faint"}.get(line[:1], "")
+    return f"<span class='{kind}'>{safe(line[:400])}\n</span>"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+    """A small table of cells that are HTML already."""
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    if not body:
+        return ""
+    head = "".join(f"<th scope='col'>{safe(name)}</th>" for name in heads)
+    title = f"<caption>{safe(caption)}</caption>" if caption else ""
+    return (
+        f"<div class='cs-scroll'><table class='cs-table'>{title}<thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def lines(of: Iterable[Line]) -> str:
+    """Lines of a report, indented as they are meant."""
+    return "".join(_line(line) for line in of)
+
+
+def _line(line: Line) -> str:
+    text = f"<b>{safe(line.text)}</b>" if "bold" in line.style else safe(line.text)
+    right = f" <span class='cs-faint'>{safe(line.right)}</span>" if line.right else ""
+    kind = " class='cs-faint'" if line.style == "dim" else ""
+    return f"<div style='margin-left: {line.indent / 2}em'{kind}>{text or '&nbsp;'}{right}</div>"
+
+
+def title(text: str, note: str = "") -> str:
+    """The heading of a part of a pane, and a sentence beneath it."""
+    below = f"<p class='cs-faint'>{safe(note)}</p>" if note else ""
+    return f"<h3 class='cs-title'>{safe(text)}</h3>{below}"
+
+
+def numbers(cells: Iterable[tuple[str, str, str]]) -> str:
+    """A row of large numbers: label, number, and what it is made of."""
+    return (
+        "<div class='cs-numbers'>"
+        + "".join(
+            f"<div><span class='cs-faint'>{safe(label)}</span><b>{safe(value)}</b><span class='cs-faint'>{safe(note)}</span></div>"
+            for label, value, note in cells
+        )
+        + "</div>"
+    )
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """A sentence; `kind` is faint, strong, warn or empty."""
+    return f"<p class='cs-{kind or 'text'}'>{safe(text)}</p>"

@@ -1,0 +1,96 @@
+"""The pane Lookups: every lookup, filtered and sorted; a row opens Why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import pandas as pd
+
+from cachescope.report.text import run_name
+from cachescope.views import html
+from cachescope.views.controls import Pane, button, choice, markup, row
+from cachescope.views.lookup_rows import LookupRows, lookups_frame, query
+from cachescope.views.state import FILTERS, State
+from cachescope.views.table import Table
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+
+class Lookups(Pane):
+    """The table of lookups with its filters."""
+
+    def __init__(self, scope: Scope, state: State) -> None:
+        self._state = state
+        self.rows = LookupRows(lookups_frame(scope))
+        if not len(self.rows):
+            super().__init__([markup(html.paragraph(NOTHING))])
+            return
+        self.text = ipywidgets.Text(
+            value=state.text,
+            description="Search",
+            placeholder="key, compile, field, reason",
+            continuous_update=True,
+            layout=ipywidgets.Layout(width="300px"),
+            style={"description_width": "initial"},
+        )
+        ipywidgets.link((self.text, "value"), (state, "text"))
+        self.summary = markup()
+        self.rows.filter(state.filters)
+        self.rows.order(*state.sort)
+        self.table = Table(
+            self.rows,
+            "lookups",
+            empty="No lookup has all of these. Clear the filters to see them again.",
+            on_choose=state.guarded(state.show_why),
+            page_size=50,
+        )
+        self.table.sort = list(state.sort)
+        self.table.observe(lambda change: setattr(state, "sort", tuple(change["new"])), "sort")
+        state.observe(state.guarded(self._filter), FILTERS)
+        state.observe(lambda change: setattr(self.table, "sort", list(change["new"])), "sort")
+        state.observe(lambda change: setattr(self.table, "selected", change["new"]), "lookup")
+        clear = button("Clear filters", state.show_lookups)
+        super().__init__([row(*self._choices(scope), self.text, clear), self.summary, self.table])
+        self._say()
+
+    def _choices(self, scope: Scope) -> list[ipywidgets.Widget]:
+        facts, state, rows = scope.facts, self._state, self.rows
+        runs = [(run_name(facts.runs[run]), run) for run in rows.values("run")]
+        causes = [(cause["summary"], cause["cause"]) for cause in facts.causes]
+        made = [choice(state, "run", "Run", runs)]
+        if ranks := rows.values("rank"):
+            made.append(choice(state, "rank", "Rank", [(str(rank), rank) for rank in ranks]))
+        for name, label in (("cache", "Cache"), ("outcome", "Outcome")):
+            made.append(choice(state, name, label, [(value, value) for value in rows.values(name)]))
+        return [*made, choice(state, "cause", "Cause", causes)]
+
+    @property
+    def query(self) -> str:
+        """The line of Python that gives what is shown."""
+        return query(self._state.filters, self._state.sort)
+
+    def frame(self) -> pd.DataFrame:
+        """What is shown, all pages of it."""
+        return self.rows.shown()
+
+    def _filter(self, change: dict[str, Any]) -> None:
+        self.rows.filter(self._state.filters)
+        with self.table.hold_sync():
+            self.table.page = 0
+            self.table.refresh()
+        self._say()
+
+    def _say(self) -> None:
+        count, all_of_them = len(self.rows), len(self.rows.frame)
+        of = f"{count:,} of {all_of_them:,} lookups" if count < all_of_them else f"{count:,} lookups"
+        self.summary.value = html.paragraph(
+            f"{of}. Open a row to see why; Compile time is what a miss cost.", "faint"
+        )
+
+
+NOTHING = (
+    "No lookups were read, so there is none to list. A trace (TORCH_TRACE) or a text log of the cache loggers holds"
+    " them; cachescope record sets both."
+)

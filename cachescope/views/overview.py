@@ -1,0 +1,244 @@
+"""The pane Overview: hit rates three ways, what to fix first, what is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cachescope import figures
+from cachescope.columns import records
+from cachescope.figures.texts import run_labels
+from cachescope.report.text import headline
+from cachescope.views import html
+from cachescope.views.controls import Pane, columns, markup
+from cachescope.views.plot import Plot
+from cachescope.views.state import State
+from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.wording import duration, harmless, plural
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_CAUSES = (
+    Head("summary", "Cause", wide=True),
+    Head("verdict", "Verdict"),
+    Head("misses", "Misses", number=True),
+    Head("runs", "Runs", number=True),
+    Head("time", "Time lost", number=True),
+)
+_RATES = (
+    Head("run", "Run"),
+    Head("cache", "Cache"),
+    Head("lookups", "Lookups", number=True),
+    Head("hits", "Hits", number=True),
+    Head("rate", "Hit rate", number=True),
+    Head("time_rate", "By time", number=True),
+)
+_PROBLEMS = (
+    Head("kind", "Kind"),
+    Head("source", "Source"),
+    Head("where", "Where"),
+    Head("message", "What is wrong", wide=True),
+)
+_FALSE_HITS = (
+    Head("kind", "Kind"),
+    Head("cache_key", "Key"),
+    Head("hits", "Hits", number=True),
+    Head("evidence", "What was seen", wide=True),
+)
+
+
+class Overview(Pane):
+    """What happened, and what to fix first."""
+
+    query = "scope.causes"
+
+    def __init__(self, scope: Scope, state: State) -> None:
+        self._scope, self._state = scope, state
+        if not scope.facts.lookups:
+            super().__init__(
+                [markup(html.paragraph(headline(scope), "strong") + _what_now(scope)), *self._wrong()]
+            )
+            return
+        guarded = state.guarded
+        self._labels = run_labels(scope.runs)
+        self.rates = records(scope.hit_rates(by=["run", "cache"]))
+        self.causes_plot = Plot(
+            lambda dark: figures.causes(scope.causes, dark=dark),
+            "misses and compile time lost by cause",
+            self._clicked_cause,
+            guarded,
+        )
+        self.outcomes_plot = Plot(
+            lambda dark: figures.outcomes(scope.lookups, scope.runs, dark=dark),
+            "outcomes by cache and run",
+            self._clicked_outcome,
+            guarded,
+        )
+        self.timeline_plot = Plot(
+            lambda dark: figures.timeline(scope.lookups, scope.runs, dark=dark),
+            "lookups over time",
+            self._clicked_lookup,
+            guarded,
+        )
+        self.graphs_plot = Plot(
+            lambda dark: figures.runs_by_graph(scope.lookups, scope.runs, dark=dark),
+            "runs by graphs",
+            guarded=guarded,
+        )
+        self.causes = Table(
+            ListedRows(_CAUSES, [(c["cause"], _cause_row(c)) for c in scope.facts.causes]),
+            "causes, by compile time lost",
+            empty="Nothing missed: every lookup hit.",
+            on_choose=guarded(lambda cause: state.show_lookups(cause=cause)),
+        )
+        self.by_run = Table(
+            ListedRows(_RATES, [(at, self._rate_row(row)) for at, row in enumerate(self.rates)]),
+            "hit rates by run and cache",
+            on_choose=guarded(self._chosen_rate),
+            page_size=12,
+        )
+        causes = Pane(
+            [
+                markup(html.title("What to fix first", "A cause opens its lookups.")),
+                self.causes_plot,
+                self.causes,
+            ]
+        )
+        rates = Pane(
+            [
+                markup(html.title("By run and cache", "A row opens its lookups.")),
+                self.outcomes_plot,
+                self.by_run,
+            ]
+        )
+        time = Pane([markup(html.title("Over time")), self.timeline_plot])
+        graphs = Pane([markup(html.title("Runs by graphs")), self.graphs_plot])
+        super().__init__(
+            [
+                markup(_rates(scope)),
+                columns(causes, rates, widths=(460, 420)),
+                *self._wrong(),
+                columns(time, graphs),
+            ]
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """The causes, as `query` gives them."""
+        return self._scope.causes
+
+    def _clicked_cause(self, clicked: dict[str, Any]) -> None:
+        cause = cause_of(clicked, self._scope.facts.causes)
+        if cause is not None:
+            self._state.show_lookups(cause=cause)
+
+    def _clicked_outcome(self, clicked: dict[str, Any]) -> None:
+        data = clicked.get("data")
+        if isinstance(data, list) and len(data) == 3:
+            self._state.show_lookups(run=first_number(data), cache=data[1], outcome=data[2])
+
+    def _clicked_lookup(self, clicked: dict[str, Any]) -> None:
+        lookup = first_number(clicked.get("data"))
+        if lookup in self._scope.facts.lookups:
+            self._state.show_why(lookup)
+
+    def _chosen_rate(self, row: int) -> None:
+        rate = self.rates[row]
+        self._state.show_lookups(run=rate["run"], cache=rate["cache"])
+
+    def _rate_row(self, rate: dict[str, Any]) -> list[Any]:
+        shares = [rate["hit_rate"], rate["time_hit_rate"]]
+        return [self._labels[rate["run"]], rate["cache"], rate["lookups"], rate["hits"], *map(_share, shares)]
+
+    def _wrong(self) -> list[Any]:
+        """Problems and false hits, or that there are none."""
+        problems, false_hits = self._scope.facts.problems, records(self._scope.false_hits)
+        parts: list[Any] = []
+        if false_hits:
+            note = "Keys that seem to stand for more than one thing: warnings with their evidence."
+            rows = [[row["kind"], row["cache_key"], row["hits"], row["evidence"]] for row in false_hits]
+            parts += [
+                markup(html.title(f"Possible false hits: {len(rows)}", note)),
+                Table(ListedRows(_FALSE_HITS, list(enumerate(rows))), "possible false hits", page_size=10),
+            ]
+        if problems:
+            rows = [[row["kind"], row["source"], row["where"], row["message"]] for row in problems]
+            note = "What could not be read; the rest was."
+            parts += [
+                markup(html.title(f"Problems: {len(rows)}", note)),
+                Table(ListedRows(_PROBLEMS, list(enumerate(rows))), "problems", page_size=10),
+            ]
+        if not parts:
+            parts.append(
+                markup(
+                    html.paragraph(
+                        "No problems while reading, and no key that seems to stand for two things.", "faint"
+                    )
+                )
+            )
+        return parts
+
+
+def cause_of(clicked: dict[str, Any], causes: list[dict[str, Any]]) -> int | None:
+    """Which cause a bar stands for: its customdata begins with the number of the cause."""
+    number = first_number(clicked.get("data"))
+    return number if any(cause["cause"] == number for cause in causes) else None
+
+
+def first_number(data: Any) -> int | None:
+    """The first of the custom data of a point, where it is a whole number."""
+    first = data[0] if isinstance(data, list) and data else data
+    return int(first) if isinstance(first, (int, float)) else None
+
+
+def percent(share: float | None) -> str:
+    """A share as people write it."""
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
+def _share(share: float | None) -> Shown | None:
+    return None if share is None else Shown(percent(share), share)
+
+
+def _rates(scope: Scope) -> str:
+    (rate,) = records(scope.hit_rates())
+    runs = records(scope.hit_rates(by=["run"]))
+    all_hit = sum(row["hits"] == row["lookups"] for row in runs)
+    lost, saved = duration(rate["time_lost_ns"]), duration(rate["time_saved_ns"])
+    caches = [f"{row['cache']} {percent(row['hit_rate'])}" for row in records(scope.hit_rates(by=["cache"]))]
+    return html.numbers(
+        [
+            (
+                "Hit rate by count",
+                percent(rate["hit_rate"]),
+                f"{rate['hits']} of {plural(rate['lookups'], 'lookup')}",
+            ),
+            ("By compile time", percent(rate["time_hit_rate"]), f"{saved} saved, {lost} lost"),
+            ("By run", f"{all_hit} of {len(runs)}", "runs in which every lookup hit"),
+            (
+                "By cache",
+                caches[0].rpartition(" ")[0] and " · ".join(c.split(" ", 1)[1] for c in caches),
+                " · ".join(c.split(" ", 1)[0] for c in caches),
+            ),
+        ]
+    )
+
+
+def _what_now(scope: Scope) -> str:
+    parts = []
+    if scope.facts.entries:
+        parts.append("The pane Entries shows what is in the cache directory.")
+    if scope.facts.contexts:
+        parts.append("The pane Machines shows the contexts that were captured.")
+    parts.append(
+        "To record lookups: cachescope record -- python train.py, or TORCH_TRACE=runs and"
+        ' TORCH_LOGS="+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache".'
+    )
+    return "".join(html.paragraph(part) for part in parts)
+
+
+def _cause_row(cause: dict[str, Any]) -> list[Any]:
+    time = cause["time_lost_ns"]
+    shown = None if time is None else Shown(duration(time), time)
+    return [harmless(cause["summary"]), cause["verdict"], cause["misses"], len(cause["runs"]), shown]

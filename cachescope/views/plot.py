@@ -1,0 +1,72 @@
+"""A plotly figure in the browser that is made when it is seen, follows the theme and says what was clicked.
+
+Not plotly's own FigureWidget: each of those sends a copy of plotly.js of five megabytes to the browser and into the saved
+notebook. Here one copy serves a page, and none is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anywidget
+import traitlets
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_HERE: Final = Path(__file__).parent
+
+
+class Plot(anywidget.AnyWidget):
+    """A figure, made for the theme that the page has.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the figure; called with whether the theme is dark, once somebody looks.
+    label : str
+        What the figure shows; screen readers say it.
+    on_click : callable, optional
+        Called with what was clicked: ``x``, ``y``, ``label``, ``curve``, ``index`` and ``data``, plotly's customdata.
+    guarded : callable, optional
+        Wraps what is called from the page, so that errors are shown.
+    """
+
+    _esm = _HERE / "plot.js"
+    _css = _HERE / "style.css"
+
+    label = traitlets.Unicode().tag(sync=True)
+    figure = traitlets.Unicode("").tag(sync=True)
+    dark = traitlets.Bool(None, allow_none=True).tag(sync=True)
+    """The theme of the page; None until somebody looks."""
+    clicked = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        make: Callable[[bool], go.Figure],
+        label: str,
+        on_click: Callable[[dict[str, Any]], None] | None = None,
+        guarded: Callable[[Callable[..., None]], Callable[..., None]] = lambda act: act,
+    ) -> None:
+        self._make = make
+        super().__init__(label=label)
+        self.observe(guarded(lambda change: self.redraw()), "dark")
+        if on_click is not None:
+            self.observe(guarded(lambda change: on_click(change["new"])), "clicked")
+        self.on_msg(self._answer)
+
+    def redraw(self) -> None:
+        """Make the figure anew where somebody looks at it."""
+        if self.dark is not None:
+            self.figure = self._make(self.dark).to_json()
+
+    def _answer(self, _: object, message: dict[str, Any], __: object) -> None:
+        if message.get("ask") == "plotly":
+            from plotly.offline import get_plotlyjs
+
+            self.send({"plotly": True}, buffers=[get_plotlyjs().encode()])
+
+    def __repr__(self) -> str:
+        return f"Plot({self.label})"

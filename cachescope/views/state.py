@@ -1,0 +1,88 @@
+"""What the panes of an explorer share: what is chosen, filtered and left out of the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+import traitlets
+
+OVERVIEW: Final = "Overview"
+LOOKUPS: Final = "Lookups"
+WHY: Final = "Why"
+WHAT_IF: Final = "What-if"
+MACHINES: Final = "Machines"
+ENTRIES: Final = "Entries"
+PANES: Final = (OVERVIEW, LOOKUPS, WHY, WHAT_IF, MACHINES, ENTRIES)
+
+FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
+"""The traits that say which lookups are shown."""
+
+
+class State(traitlets.HasTraits):
+    """What is chosen. Panes write to it and follow it; none knows another."""
+
+    pane = traitlets.Enum(PANES, OVERVIEW)
+
+    run = traitlets.Int(None, allow_none=True)
+    rank = traitlets.Int(None, allow_none=True)
+    cache = traitlets.Unicode(None, allow_none=True)
+    outcome = traitlets.Unicode(None, allow_none=True)
+    cause = traitlets.Int(None, allow_none=True)
+    text = traitlets.Unicode("")
+    sort = traitlets.Tuple(("lookup", True))
+    """A column, and whether ascending."""
+
+    lookup = traitlets.Int(None, allow_none=True)
+    other = traitlets.Int(None, allow_none=True)
+    """The lookup it is compared with, where one was picked."""
+
+    without = traitlets.Tuple()
+    """The context forms and fields that do not count in a key."""
+
+    contexts = traitlets.Tuple()
+    """Two contexts to be compared."""
+
+    entry = traitlets.Int(None, allow_none=True)
+    kind = traitlets.Unicode(None, allow_none=True)
+    """The kind of entries that are listed."""
+
+    error = traitlets.Unicode("")
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """The filters that are set."""
+        return {name: value for name in FILTERS if (value := getattr(self, name)) not in (None, "")}
+
+    def show_lookups(self, **filters: Any) -> None:
+        """Open Lookups with these filters and no other."""
+        with self.hold_trait_notifications():
+            for name in FILTERS:
+                setattr(self, name, filters.get(name, "" if name == "text" else None))
+            self.pane = LOOKUPS
+
+    def show_why(self, lookup: int) -> None:
+        """Open Why for one lookup."""
+        with self.hold_trait_notifications():
+            self.lookup, self.other = lookup, None
+            self.pane = WHY
+
+    def show_entry(self, entry: int) -> None:
+        """Open Entries at one entry."""
+        with self.hold_trait_notifications():
+            self.entry, self.pane = entry, ENTRIES
+
+    def guarded(self, act: Callable[..., None]) -> Callable[..., None]:
+        """A callback whose error is told in its place: what a callback prints lands in Jupyter's log."""
+
+        @wraps(act)
+        def guarded(*args: Any, **named: Any) -> None:
+            try:
+                act(*args, **named)
+            except Exception as error:  # whatever it is, a person has to see it
+                self.error = f"{type(error).__name__}: {error}"
+            else:
+                self.error = ""
+
+        return guarded

@@ -1,0 +1,100 @@
+// What counts in a key, as a tree of check boxes with a search box. Texts go in as textContent only.
+const MOST = 60;
+const make = (name, className = "", text = "") => {
+  const node = document.createElement(name);
+  if (className) node.className = className;
+  if (text) node.textContent = text;
+  return node;
+};
+
+function render({ model, el }) {
+  el.classList.add("cs");
+  const box = make("div", "cs-tree");
+  const search = make("input");
+  search.type = "search";
+  search.placeholder = "Search fields";
+  search.setAttribute("aria-label", "Search the fields of the keys");
+  const list = make("div");
+  list.setAttribute("role", "group");
+  list.setAttribute("aria-label", "What counts in a key");
+  box.append(search, list);
+  el.append(box);
+  const opened = new Set();
+
+  const toggle = (name, counts) => {
+    const off = model.get("off").filter((one) => one !== name);
+    model.set("off", counts ? off : [...off, name]);
+    model.save_changes();
+  };
+  const line = (node, counts, fixed) => {
+    const label = make("label", counts ? "" : "cs-off");
+    const input = make("input");
+    input.type = "checkbox";
+    input.checked = counts;
+    input.disabled = fixed;
+    input.dataset.name = node.name;
+    input.onchange = () => toggle(node.name, input.checked);
+    label.append(input, make("span", "", node.label));
+    return label;
+  };
+  const leaf = (node, formOff, off) => {
+    const place = make("div", "cs-leaf");
+    place.append(line(node, !formOff && !off.has(node.name), formOff));
+    if (node.note) place.append(make("span", "cs-faint", node.note));
+    return place;
+  };
+  const draw = () => {
+    const focused = document.activeElement?.dataset?.name;
+    const off = new Set(model.get("off"));
+    const wanted = search.value.trim().toLowerCase();
+    const parts = [];
+    let section = null;
+    for (const group of model.get("groups")) {
+      // What varies is there at once, the rest is found by its name: a config has six hundred fields.
+      const found = group.fields.filter((f) => (wanted ? f.name.toLowerCase().includes(wanted) : f.varies || off.has(f.name)));
+      const named = wanted && group.label.toLowerCase().includes(wanted);
+      if (wanted && !found.length && !named) continue;
+      if (group.section !== section) parts.push(make("h4", "", (section = group.section)));
+      const formOff = group.is_form && off.has(group.name);
+      const place = make("div", "cs-form");
+      if (group.is_form) {
+        place.append(line(group, !formOff, false));
+        if (group.note) place.append(make("span", "cs-faint", group.note));
+      }
+      const shown = found.slice(0, MOST).map((f) => leaf(f, formOff, off));
+      if (found.length > MOST) shown.push(make("div", "cs-leaf cs-faint", `… and ${found.length - MOST} more: search for one`));
+      const rest = group.fields.length - found.length;
+      if (!wanted && rest > 0) {
+        const more = make("details");
+        more.open = opened.has(group.name);
+        const same = make("summary", "cs-faint", `${rest} ${rest === 1 ? "field" : "fields"}, the same everywhere`);
+        const fill = () => {
+          const others = group.fields.filter((f) => !found.includes(f));
+          const nodes = others.slice(0, MOST).map((f) => leaf(f, formOff, off));
+          if (others.length > MOST) nodes.push(make("div", "cs-leaf cs-faint", `… and ${others.length - MOST} more: search for one`));
+          more.replaceChildren(same, ...nodes);
+        };
+        more.append(same);
+        if (more.open) fill();
+        more.ontoggle = () => {
+          if (more.open === opened.has(group.name)) return;
+          if (more.open) { opened.add(group.name); fill(); } else opened.delete(group.name);
+        };
+        shown.push(more);
+      }
+      place.append(...shown);
+      parts.push(place);
+    }
+    if (!parts.length) parts.push(make("p", "cs-faint", wanted ? "No field has this in its name." : model.get("empty")));
+    list.replaceChildren(...parts);
+    if (focused) [...list.querySelectorAll("input")].find((one) => one.dataset.name === focused)?.focus();
+  };
+  search.oninput = draw;
+  // Jupyter has commands of its own on plain letters.
+  box.onkeydown = (event) => event.stopPropagation();
+  model.on("change:off", draw);
+  model.on("change:groups", draw);
+  draw();
+  return () => { model.off("change:off", draw); model.off("change:groups", draw); };
+}
+export default { render };

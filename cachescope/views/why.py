@@ -1,0 +1,272 @@
+"""The pane Why: one lookup explained, or two lookups held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import pandas as pd
+
+from cachescope import figures
+from cachescope.analysis.differences import FieldChange
+from cachescope.errors import NotFoundError
+from cachescope.figures.texts import run_labels
+from cachescope.frames.recorded import HASH_DETAILS
+from cachescope.report.comparison import Comparison
+from cachescope.report.difference import difference
+from cachescope.report.explanation import Explanation
+from cachescope.report.html import safe
+from cachescope.report.sides import side_named
+from cachescope.report.text import in_compile, lookup_name, run_name
+from cachescope.views import html
+from cachescope.views.controls import Pane, button, markup, row
+from cachescope.views.lookups import NOTHING
+from cachescope.views.plot import Plot
+from cachescope.views.state import State
+from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.wording import duration, plural
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from cachescope.scope import Scope
+
+_FIELDS = 40
+_HEADS = (
+    Head("lookup", "Lookup", number=True),
+    Head("run", "Run"),
+    Head("cache", "Cache"),
+    Head("compile_id", "Compile"),
+    Head("root", "Role"),
+    Head("time", "Compile time", number=True),
+)
+
+
+class Why(Pane):
+    """Why one lookup missed."""
+
+    def __init__(self, scope: Scope, state: State) -> None:
+        self._scope, self._state = scope, state
+        self.explained: Explanation | None = None
+        self._changes: tuple[FieldChange, ...] = ()
+        if not scope.facts.lookups:
+            super().__init__([markup(html.paragraph(NOTHING))])
+            return
+        self.lookup = _box("Lookup", "number")
+        self.other = _box("Compare with", "the baseline")
+        self.lookup.observe(state.guarded(self._picked), "value")
+        self.other.observe(state.guarded(self._picked), "value")
+        self.verdict, self.changes = markup(), markup()
+        self.plot = Plot(self._draw, "fields of the key, changed ones named", guarded=state.guarded)
+        self.same = Table(
+            ListedRows(_HEADS, []),
+            "other lookups with the same cause",
+            on_choose=state.guarded(state.show_why),
+        )
+        self.same_title = markup()
+        steps = [
+            button("Previous miss", lambda: self._step(-1)),
+            button("Next miss", lambda: self._step(1)),
+            button("Compare with the baseline", self._alone, "The lookup or entry that cachescope chose"),
+        ]
+        super().__init__(
+            [
+                row(self.lookup, self.other, *steps),
+                self.verdict,
+                self.plot,
+                self.changes,
+                self.same_title,
+                self.same,
+            ]
+        )
+        state.observe(state.guarded(self._show), ["lookup", "other"])
+        if state.lookup is None:
+            state.lookup = first_to_show(scope)
+        else:
+            self._show()
+
+    @property
+    def query(self) -> str:
+        """The line of Python that gives the changed fields."""
+        if self._state.lookup is None:
+            return "scope.misses"
+        if self._state.other is None:
+            return f"scope.explain({self._state.lookup}).frame"
+        return f'cachescope.compare("{self._state.other}", "{self._state.lookup}", within=scope).frame'
+
+    def frame(self) -> pd.DataFrame:
+        """The changed fields, as `query` gives them."""
+        if self.explained is None:
+            return self._scope.misses
+        if self._state.other is None:
+            return self.explained.frame
+        names = (str(self._state.other), str(self._state.lookup))
+        return Comparison(*names, graphs=self._two(*names)).frame
+
+    def _draw(self, dark: bool) -> go.Figure:
+        assert self.explained is not None
+        lookup = self._scope.facts.lookups[self.explained.lookup]
+        recorded = lookup["detail_set"] is not None
+        fields = self._scope.hash_details(lookup=lookup["lookup"]) if recorded else HASH_DETAILS.build([])
+        return figures.key_difference(_changes_frame(self.explained, self._changes), fields, dark=dark)
+
+    def _picked(self, change: dict[str, Any]) -> None:
+        name = "lookup" if change["owner"] is self.lookup else "other"
+        text = change["new"].strip()
+        if not text and name == "other":
+            self._state.other = None
+            return
+        number = int(text) if text.isdecimal() else None
+        if number not in self._scope.facts.lookups:
+            raise NotFoundError(
+                f"no lookup {text!r}; there are {min(self._scope.facts.lookups)} to {max(self._scope.facts.lookups)}"
+            )
+        setattr(self._state, name, number)
+
+    def _alone(self) -> None:
+        self._state.other = None
+
+    def _step(self, by: int) -> None:
+        misses = sorted(self._scope.facts.misses)
+        here = self._state.lookup or 0
+        later = [m for m in misses if m > here] if by > 0 else [m for m in reversed(misses) if m < here]
+        if later:
+            self._state.show_why(later[0])
+
+    def _show(self, change: object = None) -> None:
+        lookup, other = self._state.lookup, self._state.other
+        if lookup is None:
+            return
+        self.explained = self._scope.explain(lookup)
+        self.lookup.value, self.other.value = str(lookup), "" if other is None else str(other)
+        if other is None:
+            self._changes = self.explained.changes
+            self.verdict.value = _verdict(self.explained)
+        else:
+            self._changes, sentence = self._between(other, lookup)
+            names = [_full_name(self._scope, one) for one in (other, lookup)]
+            self.verdict.value = html.paragraph(" against ".join(names), "faint") + html.paragraph(
+                sentence, "strong"
+            )
+        self.changes.value = _changes(self._changes)
+        self.plot.layout.display = "" if self._changes else "none"
+        self.plot.redraw()
+        self._show_same()
+
+    def _two(self, before: str, after: str) -> Any:
+        sides = [side_named(self._scope, name).keys for name in (before, after)]
+        return difference(self._scope, sides[0], sides[1], (before, after))
+
+    def _between(self, other: int, lookup: int) -> tuple[tuple[FieldChange, ...], str]:
+        for one in (other, lookup):
+            if one not in self._scope.facts.lookups:
+                raise NotFoundError(f"no lookup {one}")
+        found = self._two(str(other), str(lookup))
+        if found.equal:
+            return (), "Both looked for the same key."
+        if found.unknown:
+            return (
+                (),
+                "The hash details of one of them were not recorded, so their fields cannot be compared.",
+            )
+        if not found.groups:
+            return (), "Nothing that was recorded of their keys differs, although the keys do."
+        changes = found.groups[0][0]
+        caches = {self._scope.facts.lookups[one]["cache"] for one in (other, lookup)}
+        beyond = (
+            " They are of two caches, whose keys are made of different fields." if len(caches) > 1 else ""
+        )
+        count = plural(len(changes), "field differs", "fields differ")
+        return changes, f"{count} between the two.{beyond}"
+
+    def _show_same(self) -> None:
+        assert self.explained is not None
+        facts = self._scope.facts
+        labels = run_labels(self._scope.runs)
+        mine = facts.misses.get(self.explained.lookup)
+        others = [] if mine is None or self._state.other is not None else facts.misses_of(mine["cause"])
+        rows = [
+            (miss["lookup"], _same_row(facts.lookups[miss["lookup"]], labels, miss))
+            for miss in others
+            if miss["lookup"] != self.explained.lookup
+        ]
+        self.same_title.value = html.title("Other lookups with the same cause") if rows else ""
+        self.same.layout.display = "" if rows else "none"
+        self.same.show(ListedRows(_HEADS, rows))
+
+
+def first_to_show(scope: Scope) -> int:
+    """The lookup that Why opens with: the root miss that cost the most, or the first lookup where nothing missed."""
+    try:
+        return scope.explain().lookup
+    except NotFoundError:
+        return min(scope.facts.lookups)
+
+
+def _box(label: str, hint: str) -> ipywidgets.Text:
+    return ipywidgets.Text(
+        description=label,
+        placeholder=hint,
+        continuous_update=False,
+        style={"description_width": "initial"},
+        layout=ipywidgets.Layout(width="200px"),
+    )
+
+
+def _full_name(scope: Scope, lookup: int) -> str:
+    row = scope.facts.lookups[lookup]
+    return f"lookup {lookup}, {run_name(scope.facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
+
+
+def _verdict(explained: Explanation) -> str:
+    parts = [
+        html.paragraph(explained.title, "faint"),
+        html.paragraph(f"{explained.verdict or 'hit'}: {explained.reason}", "strong"),
+    ]
+    if explained.baseline is not None:
+        parts.append(html.paragraph(f"compared with {explained.baseline}", "faint"))
+    if explained.advice:
+        parts.append(html.paragraph(explained.advice))
+    return "".join(parts)
+
+
+def _changes(changes: Sequence[FieldChange]) -> str:
+    if not changes:
+        return ""
+    rows = [[f"<code>{safe(c.field)}</code>", *_values(c)] for c in changes[:_FIELDS]]
+    more = len(changes) - _FIELDS
+    rest = html.paragraph(f"… and {more} more fields: explorer.frame() has all", "faint") if more > 0 else ""
+    diffs = "".join(
+        html.title(f"Changed code of {c.field}") + html.diff(c.diff) for c in changes[:3] if c.diff
+    )
+    return html.title("Changed fields") + html.table(["Field", "Before", "After"], rows) + rest + diffs
+
+
+def _values(change: FieldChange) -> list[str]:
+    """Before and after: the parts that differ, or the whole."""
+    if change.kind == "opaque":
+        return [safe(change.summary), html.cut(change.after, 60)]
+    if change.parts:
+        sides = zip(*((f"{n} = {a}", f"{n} = {b}") for n, a, b in change.parts), strict=True)
+        return ["<br>".join(html.cut(part) for part in side) for side in sides]
+    # Of a graph the difference is shown below.
+    short = 60 if change.diff else 160
+    return [html.cut(change.before, short), html.cut(change.after, short)]
+
+
+def _changes_frame(explained: Explanation, changes: tuple[FieldChange, ...]) -> pd.DataFrame:
+    return replace(explained, changes=changes).frame
+
+
+def _same_row(lookup: dict[str, Any], labels: dict[int, str], miss: dict[str, Any]) -> list[Any]:
+    time = lookup["time_taken_ns"]
+    return [
+        lookup["lookup"],
+        labels[lookup["run"]],
+        lookup["cache"],
+        lookup["compile_id"],
+        "root miss" if miss["root"] else "consequence",
+        None if time is None else Shown(duration(time), time),
+    ]

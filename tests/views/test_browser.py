@@ -1,0 +1,137 @@
+"""The explorer in a real browser, used as a person would: chromium, JupyterLab, and the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_lab import Opened, chromium, missing, notebook
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+CELL = """import cachescope
+scope = cachescope.read(cachescope.sample("{sample}"))
+scope.explore()"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def tour(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    with notebook(browser, tmp_path_factory.mktemp("lab"), CELL.format(sample="tour")) as opened:
+        opened.page.wait_for_selector(".cs-plot .main-svg")
+        yield opened
+
+
+def pane(page: Any, name: str) -> None:
+    page.get_by_role("tab", name=name, exact=True).click()
+
+
+def is_shown(page: Any, text: str) -> None:
+    page.get_by_text(text, exact=False).filter(visible=True).first.wait_for()
+
+
+def overflowing(page: Any) -> list[str]:
+    """What reaches beyond the output of the cell and cannot be scrolled to."""
+    found: list[str] = page.evaluate(
+        """() => { const edge = document.querySelector('.jp-OutputArea-output').getBoundingClientRect().right + 2;
+        return [...document.querySelectorAll('.cs *')].filter(one => { const box = one.getBoundingClientRect();
+          return box.width && box.right > edge && !one.closest('.cs-scroll, svg, pre, .cs-tree'); })
+          .map(one => `${one.tagName}.${one.className}`); }"""
+    )
+    return found
+
+
+def test_from_the_largest_cause_to_the_changed_field(tour: Opened) -> None:
+    page = tour.page
+    pane(page, "Overview")
+    # The largest that is not a cold start.
+    page.get_by_role("table", name="causes, by compile time lost").get_by_text(
+        "inductor_config[epilogue_fusion]"
+    ).click()
+    is_shown(page, "8 of 48 lookups")
+    page.get_by_role("table", name="lookups", exact=True).locator("tbody tr").first.click()
+    is_shown(
+        page,
+        "the same graph, and one field of the key differs: inductor_config[epilogue_fusion], True -> False",
+    )
+    fields = page.get_by_role("table").filter(has_text="Before").filter(visible=True)
+    assert fields.locator("tbody tr").first.inner_text().split() == [
+        "inductor_config[epilogue_fusion]",
+        "True",
+        "False",
+    ]
+
+
+def test_a_bar_can_be_clicked(tour: Opened) -> None:
+    page = tour.page
+    pane(page, "Overview")
+    bars = page.get_by_role("figure", name="misses and compile time lost by cause").locator(
+        ".bars .point path"
+    )
+    # plotly listens on a layer above the bars.
+    box = bars.first.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    is_shown(page, "8 of 48 lookups")
+
+
+def test_a_form_switched_off_gives_the_hit_rate_at_once(tour: Opened) -> None:
+    page = tour.page
+    pane(page, "What-if")
+    page.get_by_role("checkbox", name="inductor_configs").uncheck()
+    # What scope.what_if(without="inductor_configs") says: 30 of 48.
+    is_shown(page, "46 % → 62 %")
+    is_shown(page, "22 → 30 of 48 lookups")
+    page.get_by_role("button", name="Undo").click()
+    is_shown(page, "22 → 22 of 48 lookups")
+    search = page.get_by_label("Search the fields of the keys")
+    search.fill("max_autotune")
+    is_shown(page, "inductor_config[max_autotune_gemm_backends]")
+    search.fill("")
+
+
+def test_the_keyboard_is_enough(tour: Opened) -> None:
+    page = tour.page
+    pane(page, "Overview")
+    page.get_by_role("table", name="causes, by compile time lost").locator("tbody tr").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    is_shown(page, "8 of 48 lookups")
+    page.get_by_role("button", name="Sort by Compile time").focus()
+    page.keyboard.press("Enter")
+    is_shown(page, "Compile time ▲")
+
+
+def test_nothing_reaches_beyond_the_page(tour: Opened) -> None:
+    for width in (1400, 900):
+        tour.page.set_viewport_size({"width": width, "height": 1600})
+        for name in ("Overview", "Lookups", "Why", "What-if", "Machines", "Entries"):
+            pane(tour.page, name)
+            tour.page.wait_for_timeout(300)
+            assert overflowing(tour.page) == [], (width, name)
+
+
+def test_an_entry_is_opened(browser: Any, tmp_path: Path) -> None:
+    with notebook(browser, tmp_path, CELL.format(sample="entry_truncated"), "JupyterLab Dark", 900) as opened:
+        page = opened.page
+        page.wait_for_selector(".cs-plot .main-svg")
+        pane(page, "Entries")
+        is_shown(page, "damaged: truncated")
+        page.get_by_role("table", name="entries").locator("tbody tr").first.click()
+        page.get_by_text("Generated source").click()
+        is_shown(page, "AOT ID")
+        assert overflowing(page) == []
+        assert (opened.errors, opened.beyond) == ([], [])
+
+
+def test_nothing_left_the_machine_and_the_console_is_quiet(tour: Opened) -> None:
+    """Stands last: of all that was done above."""
+    assert (tour.errors, tour.beyond) == ([], [])
+    assert not tour.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count()

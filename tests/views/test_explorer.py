@@ -1,0 +1,306 @@
+"""The explorer: what each pane shows, what a click in one does to the others, and that its query gives its frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.columns import records
+from cachescope.scope import Scope
+from cachescope.views.explorer import Explorer, Failed
+from cachescope.views.lookup_rows import LookupRows, lookups_frame
+from cachescope.views.state import PANES
+from cachescope.views.what_if_text import key_counts
+
+SAMPLES = ["config_flip", "dynamic_guards", "entry_truncated", "tour", "training"]
+
+
+@pytest.fixture(scope="module")
+def scopes() -> dict[str, Scope]:
+    return {name: cachescope.read(cachescope.sample(name)) for name in SAMPLES}
+
+
+@pytest.fixture
+def tour(scopes: dict[str, Scope]) -> Explorer:
+    return scopes["tour"].explore()
+
+
+def is_query_of(explorer: Explorer, scope: Scope) -> bool:
+    found = eval(explorer.query, {"scope": scope, "cachescope": cachescope})
+    pd.testing.assert_frame_equal(found, explorer.frame())
+    return True
+
+
+def figures_of(widget: Any) -> list[Any]:
+    below = [one for child in getattr(widget, "children", ()) for one in figures_of(child)]
+    return [widget, *below] if hasattr(widget, "dark") else below
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_every_pane_of_every_sample(sample: str, scopes: dict[str, Scope]) -> None:
+    explorer = scopes[sample].explore()
+    for name in PANES:
+        explorer.state.pane = name
+        pane = explorer.pane(name)
+        assert not isinstance(pane, Failed), pane._reason
+        assert is_query_of(explorer, scopes[sample])
+        for plot in figures_of(pane):
+            plot.dark = True
+            assert plot.figure, plot
+    assert explorer.state.error == ""
+
+
+def test_the_repr_is_short_and_stable(tour: Explorer) -> None:
+    assert repr(tour) == "Explorer(48 lookups, 6 runs; Overview)"
+    assert tour._repr_mimebundle_()["text/plain"] == repr(tour)
+    assert repr(tour.pane("What-if")) == "WhatIfView(22 -> 22 of 48 lookups hit)"
+
+
+def test_panes_are_made_when_looked_at(tour: Explorer) -> None:
+    assert list(tour._made) == ["Overview"]
+    tour.tabs.selected_index = PANES.index("Why")
+    assert tour.state.pane == "Why" and "Why" in tour._made
+
+
+def test_hit_rates_three_ways(tour: Explorer) -> None:
+    text = tour.pane("Overview").children[0].value
+    for number in ("46 %", "68 %", "22 of 48 lookups", "2 of 6"):
+        assert number in text
+
+
+def test_a_bar_of_causes_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
+    overview = tour.pane("Overview")
+    overview.causes_plot.clicked = {"data": 1, "at": 0}
+    assert (tour.state.pane, tour.state.cause) == ("Lookups", 1)
+    lookups = tour.pane("Lookups")
+    assert set(tour.frame()["cause"]) == {1} and lookups.table.total == 8
+    lookups.table.chosen = [25, 0]
+    assert (tour.state.pane, tour.state.lookup) == ("Why", 25)
+    assert "inductor_config[epilogue_fusion]" in tour.pane("Why").changes.value
+    assert tour.query == "scope.explain(25).frame"
+
+
+def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
+    overview = tour.pane("Overview")
+    overview.causes.chosen = [2, 0]
+    assert tour.state.filters == {"cause": 2}
+    overview.by_run.chosen = [0, 0]
+    assert tour.state.filters == {"run": 0, "cache": "aotautograd"}
+    overview.outcomes_plot.clicked = {"data": [3, "fxgraph", "full_miss"]}
+    assert tour.state.filters == {"run": 3, "cache": "fxgraph", "outcome": "full_miss"}
+    overview.timeline_plot.clicked = {"data": 24}
+    assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"run": 3},
+        {"cache": "fxgraph", "outcome": "full_miss"},
+        {"cause": 1, "text": "EPILOGUE"},
+        {"text": "nothing has this"},
+        {"text": "a(b"},
+        {"run": 99},
+    ],
+)
+def test_filters(filters: dict[str, Any], tour: Explorer, scopes: dict[str, Scope]) -> None:
+    tour.state.show_lookups(**filters)
+    tour.state.sort = ("time_taken_ns", False)
+    assert is_query_of(tour, scopes["tour"])
+    frame = scopes["tour"].lookups.merge(scopes["tour"].misses, on="lookup", how="left")
+    for name, value in filters.items():
+        if name != "text":
+            frame = frame[frame[name] == value]
+    if "text" not in filters:
+        assert sorted(tour.frame()["lookup"]) == sorted(frame["lookup"])
+    times = tour.frame()["time_taken_ns"].dropna().tolist()
+    assert times == sorted(times, reverse=True)
+
+
+def test_the_controls_of_lookups_follow_the_state_and_set_it(tour: Explorer) -> None:
+    lookups = tour.pane("Lookups")
+    controls = {widget.description: widget for widget in lookups.children[0].children}
+    assert set(controls) == {"Run", "Cache", "Outcome", "Cause", "Search", "Clear filters"}
+    controls["Outcome"].value = 1
+    assert tour.state.outcome == "full_miss" and lookups.table.total == 26
+    controls["Search"].value = "epilogue"
+    assert lookups.table.total == 8
+    controls["Clear filters"].click()
+    assert (tour.state.filters, controls["Outcome"].value, controls["Search"].value) == ({}, 0, "")
+    assert lookups.table.total == 48
+
+
+def test_a_hundred_thousand_lookups_are_filtered_by_codes(scopes: dict[str, Scope]) -> None:
+    frame = pd.concat([lookups_frame(scopes["tour"])] * 2084, ignore_index=True)
+    rows = LookupRows(frame)
+    rows.filter({"outcome": "full_miss", "text": "epilogue"})
+    assert len(rows) == 8 * 2084
+    rows.order("reason", False)
+    assert len(rows.page(100, 50)) == 50
+
+
+def test_why_compares_two_lookups(tour: Explorer, scopes: dict[str, Scope]) -> None:
+    tour.state.show_why(25)
+    why = tour.pane("Why")
+    why.other.value = "41"
+    assert tour.query == 'cachescope.compare("41", "25", within=scope).frame'
+    assert is_query_of(tour, scopes["tour"])
+    assert "2 fields differ" in why.verdict.value
+    why.other.value = "99999"
+    assert "no lookup '99999'" in tour.state.error
+    assert "no lookup" in tour._error.value and tour._error.layout.display == ""
+    why.other.value = ""
+    assert (tour.state.other, tour.state.error) == (None, "")
+
+
+def test_why_two_lookups_of_different_caches(tour: Explorer) -> None:
+    tour.state.show_why(25)
+    tour.state.other = 24
+    assert "of two caches" in tour.pane("Why").verdict.value
+
+
+def test_why_steps_through_the_misses_and_lists_the_same_cause(tour: Explorer) -> None:
+    tour.state.show_why(24)
+    why = tour.pane("Why")
+    buttons = {widget.description: widget for widget in why.children[0].children}
+    buttons["Next miss"].click()
+    assert tour.state.lookup == 25
+    buttons["Previous miss"].click()
+    assert tour.state.lookup == 24
+    assert why.same.total == 7
+    why.same.chosen = [31, 0]
+    assert tour.state.lookup == 31
+
+
+def test_why_shows_the_difference_of_the_graph(tour: Explorer) -> None:
+    tour.state.show_why(18)
+    assert "cs-diff" in tour.pane("Why").changes.value
+
+
+def test_a_hit_is_explained_too(tour: Explorer) -> None:
+    tour.state.show_why(8)
+    why = tour.pane("Why")
+    assert "hit: an entry was found" in why.verdict.value
+    assert (why.plot.layout.display, why.same.layout.display) == ("none", "none")
+
+
+def test_a_toggle_replays_everything(tour: Explorer, scopes: dict[str, Scope]) -> None:
+    tour.state.pane = "What-if"
+    view = tour.pane("What-if")
+    view.rates_plot.dark = False
+    before = view.rates_plot.figure
+    view.tree.off = ["inductor_configs"]
+    assert tour.state.without == ("inductor_configs",)
+    found = scopes["tour"].what_if(without="inductor_configs")
+    assert records(view.found.rates) == records(found.rates)
+    assert "46 % → 62 %" in view.answer.value
+    assert view.changed.total == 8 and view.rates_plot.figure != before
+    assert tour.query == "scope.what_if(without=('inductor_configs',)).frame"
+    assert is_query_of(tour, scopes["tour"])
+    view.changed.chosen = [view.changed.ids[0], 0]
+    assert tour.state.pane == "Why"
+
+
+def test_presets_undo_and_reset(tour: Explorer) -> None:
+    view = tour.pane("What-if")
+    assert view.undo.disabled and view.reset.disabled
+    view.presets.chosen = [1, 0]
+    assert view.tree.off == ["inductor_config[epilogue_fusion]"]
+    view.ranking_plot.clicked = {"data": ["cpp_runtime_thread_count"]}
+    assert view.tree.off == ["cpp_runtime_thread_count"]
+    view.undo.click()
+    assert view.tree.off == ["inductor_config[epilogue_fusion]"]
+    view.reset.click()
+    assert (view.tree.off, view.reset.disabled) == ([], True)
+    view.undo.click()
+    assert view.tree.off == ["inductor_config[epilogue_fusion]"]
+
+
+def test_keys_and_groups(scopes: dict[str, Scope]) -> None:
+    assert key_counts(scopes["tour"].what_if().frame) == (26, 26, 0)
+    assert key_counts(scopes["tour"].what_if(without="inductor_configs").frame) == (26, 18, 8)
+
+
+def test_what_if_alone(scopes: dict[str, Scope]) -> None:
+    view = scopes["config_flip"].what_if_view()
+    view.tree.off = ["inductor_config[epilogue_fusion]"]
+    assert repr(view) == "WhatIfView(2 -> 4 of 6 lookups hit)"
+
+
+def test_machines_compares_two_contexts(tour: Explorer, scopes: dict[str, Scope]) -> None:
+    tour.state.pane = "Machines"
+    machines = tour.pane("Machines")
+    assert tour.query == "scope.context_difference(0, 3)"
+    assert "epilogue_fusion" in machines.difference.value
+    machines.after.value = 1
+    assert "Nothing that is known of the two differs" in machines.difference.value
+    machines.children[3].children[2].click()
+    assert tour.state.contexts == (1, 0) and (machines.before.value, machines.after.value) == (1, 0)
+    assert is_query_of(tour, scopes["tour"])
+
+
+def test_whether_a_process_would_find_the_entries(scopes: dict[str, Scope]) -> None:
+    view = scopes["entry_truncated"].explore().pane("Machines").will_hit
+    assert "4 entries: 3 would be found, 1 not" in view.answer.value
+    for run in (0, 3):
+        view.run.value = run
+        expected = cachescope.will_hit(scopes["entry_truncated"], scopes["entry_truncated"], run=run)
+        pd.testing.assert_frame_equal(view.frame(), expected)
+    assert "Read a cache directory" in scopes["tour"].explore().pane("Machines").will_hit.children[0].value
+
+
+def test_entries(scopes: dict[str, Scope]) -> None:
+    explorer = scopes["entry_truncated"].explore()
+    explorer.state.pane = "Entries"
+    entries = explorer.pane("Entries")
+    assert "damaged" in entries.one.value
+    entries.table.chosen = [0, 0]
+    assert explorer.query == "scope.entry(0).frame"
+    assert "Generated source" in entries.one.value and "cs-code" in entries.one.value
+    entries.sizes_plot.clicked = {"data": 3}
+    assert explorer.state.entry == 3
+    entries.kind.value = 2
+    assert entries.table.total == 2
+
+
+def test_a_scope_without_lookups_says_what_to_do(recording: Any) -> None:
+    scope = cachescope.read(recording("2.13.0", "tour") / "cache")
+    explorer = scope.explore()
+    for name in PANES:
+        explorer.state.pane = name
+        assert not isinstance(explorer.pane(name), Failed)
+        assert is_query_of(explorer, scope)
+    assert "cachescope record" in explorer.pane("Overview").children[0].value
+    assert "No lookups were read" in explorer.pane("Why").children[0].value
+    assert repr(explorer.pane("What-if")).startswith("WhatIfView(")
+
+
+def test_a_scope_without_a_directory_says_which_to_give(tour: Explorer) -> None:
+    assert "TORCHINDUCTOR_CACHE_DIR" in tour.pane("Entries").children[0].value
+
+
+def test_a_pane_that_fails_leaves_the_others(tour: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(scope: Scope) -> None:
+        raise RuntimeError("<b>broken</b>")
+
+    monkeypatch.setattr(Scope, "sensitivity", broken)
+    tour.state.pane = "What-if"
+    assert "RuntimeError: &lt;b&gt;broken" in tour.pane("What-if").children[0].value
+    tour.state.pane = "Lookups"
+    assert tour.pane("Lookups").table.total == 48
+
+
+def test_every_control_has_a_label(tour: Explorer) -> None:
+    def check(widget: Any) -> None:
+        if hasattr(widget, "description") and hasattr(widget, "value") and type(widget).__name__ != "HTML":
+            assert widget.description, widget
+        if hasattr(widget, "_esm") and type(widget).__name__ != "Tree":
+            assert widget.label, widget
+        for child in getattr(widget, "children", ()):
+            check(child)
+
+    for name in PANES:
+        check(tour.pane(name))

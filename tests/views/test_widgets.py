@@ -1,0 +1,161 @@
+"""The controls: tables in pages, figures made when they are seen, the tree of toggles. Callbacks run by setting traits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from cachescope.analysis.evidence import SafetyOfFields
+from cachescope.frames.replay import EVIDENCE
+from cachescope.views import html, table
+from cachescope.views.frame_rows import FrameRows
+from cachescope.views.plot import Plot
+from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.tree import Tree, tree_groups
+
+HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m\u202e" + "A" * 1_000_000
+HEADS = (Head("name", "Name"), Head("size", "Size", number=True))
+
+
+def sized(count: int) -> ListedRows:
+    return ListedRows(HEADS, [(i, [f"row {i}", Shown(f"{i} B", i)]) for i in range(count)])
+
+
+def test_a_table_sends_one_page() -> None:
+    shown = Table(sized(100_000), "rows", page_size=50)
+    assert (shown.total, len(shown.rows), shown.ids[0]) == (100_000, 50, 0)
+    shown.page = 1999
+    assert (shown.ids[0], shown.ids[-1]) == (99_950, 99_999)
+
+
+def test_a_table_sorts_by_values_and_goes_to_the_first_page() -> None:
+    shown = Table(sized(120), "rows", page_size=50)
+    shown.page = 2
+    shown.sort = ["size", False]
+    assert (shown.page, shown.ids[:2]) == (0, [119, 118])
+
+
+def test_missing_values_come_last_either_way() -> None:
+    rows = ListedRows(HEADS, [(0, ["a", None]), (1, ["b", 2]), (2, ["c", 1])])
+    for ascending, expected in ((True, [2, 1, 0]), (False, [1, 2, 0])):
+        rows.order("size", ascending)
+        assert [row for row, _ in rows.page(0, 9)] == expected
+    assert rows.page(2, 1) == [(0, ["a", "–"])]
+
+
+def test_opening_the_same_row_twice_is_told_twice() -> None:
+    opened: list[int] = []
+    shown = Table(sized(3), "rows", on_choose=opened.append)
+    shown.chosen = [2, 1]
+    shown.chosen = [2, 2]
+    assert opened == [2, 2]
+
+
+def test_a_page_that_is_gone_becomes_the_last() -> None:
+    shown = Table(sized(120), "rows", page_size=50)
+    shown.page = 2
+    shown.show(sized(10))
+    assert (shown.page, shown.total, len(shown.ids)) == (0, 10, 10)
+
+
+def test_cells_are_cut_and_harmless() -> None:
+    shown = Table(ListedRows(HEADS, [(0, [HOSTILE, 1])]), "rows")
+    (cell, _), *_ = shown.rows
+    assert len(cell) < 400
+    assert "\x1b" not in cell and "\u202e" not in cell
+
+
+@pytest.mark.parametrize("name", ["table.js", "tree.js", "plot.js"])
+def test_texts_reach_the_page_as_text_only(name: str) -> None:
+    script = (Path(table.__file__).parent / name).read_text()
+    for unsafe in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "http:",
+        "https:",
+    ):
+        assert unsafe not in script
+
+
+def test_frame_rows() -> None:
+    frame = pd.DataFrame({"name": [7, 8], "size": pd.array([None, 5], dtype="Int64")})
+    rows = FrameRows(frame, HEADS, {"size": lambda value: f"{value} B"})
+    assert rows.page(0, 2) == [(7, ["7", "–"]), (8, ["8", "5 B"])]
+    rows.order("size", False)
+    assert [row for row, _ in rows.page(0, 2)] == [8, 7]
+
+
+def test_a_figure_is_made_when_somebody_looks() -> None:
+    made: list[bool] = []
+
+    def make(dark: bool) -> go.Figure:
+        made.append(dark)
+        return go.Figure(layout={"title": str(dark)})
+
+    plot = Plot(make, "a figure")
+    plot.redraw()
+    assert not made and plot.figure == ""
+    plot.dark = True
+    assert json.loads(plot.figure)["layout"]["title"]["text"] == "True"
+    plot.dark = False
+    plot.redraw()
+    assert made == [True, False, False]
+
+
+def test_a_click_in_a_figure() -> None:
+    clicks: list[dict[str, Any]] = []
+    plot = Plot(lambda dark: go.Figure(), "a figure", clicks.append)
+    plot.clicked = {"data": 3}
+    assert clicks == [{"data": 3}]
+
+
+def test_plotly_is_sent_once_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    plot = Plot(lambda dark: go.Figure(), "a figure")
+    sent: list[Any] = []
+    monkeypatch.setattr(plot, "send", lambda content, buffers: sent.append((content, len(buffers[0]))))
+    plot._handle_custom_msg({"ask": "plotly"}, [])
+    ((content, size),) = sent
+    assert content == {"plotly": True} and size > 1_000_000
+    assert "plotly" not in "".join(plot.get_state("figure"))
+
+
+def test_the_tree_has_torchs_forms_and_what_varies_first() -> None:
+    fields = ["gm", "inductor_config[a]", "inductor_config[b]", "torch_version", HOSTILE]
+    groups = tree_groups(fields, ["inductor_config[b]", "gm"], SafetyOfFields(EVIDENCE.build([])))
+    by_name = {group["name"]: group for group in groups}
+    assert [field["name"] for field in by_name["inductor_configs"]["fields"]] == [
+        "inductor_config[b]",
+        "inductor_config[a]",
+    ]
+    assert by_name["inductor_configs"]["note"] == "1 of 2 fields vary"
+    assert by_name[""]["fields"][0]["note"] == "keep it: it is what is compiled"
+    assert "\x1b" not in by_name[""]["fields"][1]["label"]
+    assert repr(Tree(groups)) == "Tree(0 off)"
+
+
+def test_no_field_no_tree() -> None:
+    assert tree_groups([], [], SafetyOfFields(EVIDENCE.build([]))) == []
+
+
+@pytest.mark.parametrize(
+    "piece", [html.cut, html.paragraph, html.title, lambda text: html.diff(f"\n\n+{text}")]
+)
+def test_pieces_of_html_are_escaped(piece: Any) -> None:
+    text = HOSTILE[:2000]
+    assert "<img" not in piece(text) and "\x1b" not in piece(text)
+
+
+def test_a_long_value_is_cut_with_more_on_demand() -> None:
+    shown = html.cut(HOSTILE)
+    assert len(shown) < 25_000
+    assert "more characters" in shown and "1.0 MB" in shown
+    assert html.cut("True") == "<code>True</code>"
+    assert "not there" in html.cut(None) and "empty" in html.cut("")
