@@ -195,8 +195,9 @@ def recording(*, fresh: bool = False, against: Iterable[Against | Recording] = (
     Parameters
     ----------
     fresh : bool, default False
-        Give the block empty Inductor and Triton directories and forget what this process has compiled, as at a
-        cold start. The directories are removed after the block, and kept where it fails (``Recording.kept``, and
+        Give the block empty Inductor and Triton directories and forget what this process has compiled. The
+        caches are cold then and the process is not: imports and what torch keeps unregistered stay, so times
+        are below those of a first start. The directories are removed after the block, and kept where it fails (``Recording.kept``, and
         a note on the exception). Nothing in the user's own caches is touched, on disk; functions that were
         compiled before are compiled again when they are called next, which the own caches make quick.
     against : iterable of Recording, str or Path
