@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from cachescope.keys.key_fields import is_of_the_program
 pytestmark = pytest.mark.torch
 PROGRAM = Path(__file__).with_name("baked_program.py")
 ROOT = PROGRAM.parents[2]
+Others = dict[tuple[str, int], Path]
 
 
 def run(folder: Path, variant: str, cache: Path, threads: int = 2) -> Path:
@@ -50,6 +52,22 @@ def baked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def others(baked: Path, tmp_path_factory: pytest.TempPathFactory) -> Others:
+    """What other processes did, by variant and threads, each on a copy of the cache; two run at a time."""
+    runs = [*{(variant, threads) for variant, threads, _ in VARIANTS.values()}]
+    runs += [(variant, 2) for variant in (*OFF, "donated")]
+    folder = tmp_path_factory.mktemp("others")
+
+    def one(number: int, variant: str, threads: int) -> Path:
+        cache = shutil.copytree(baked / "cache", folder / f"cache{number}")
+        return run(folder / f"run{number}", variant, cache, threads)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(one, number, *asked) for number, asked in enumerate(runs)]
+        return {asked: future.result() for asked, future in zip(runs, found, strict=True)}
+
+
 VARIANTS = {
     "same": ("same", 2, set()),
     "config": ("config", 2, {"inductor_config[epilogue_fusion]"}),
@@ -59,11 +77,10 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_what_is_predicted_is_what_the_process_finds(baked: Path, tmp_path: Path, name: str) -> None:
+def test_what_is_predicted_is_what_the_process_finds(baked: Path, others: Others, name: str) -> None:
     variant, threads, expected_fields = VARIANTS[name]
-    cache = shutil.copytree(baked / "cache", tmp_path / "cache")
-    before = cachescope.read(cache)
-    other = run(tmp_path / "other", variant, tmp_path / "cache", threads)
+    before = cachescope.read(baked / "cache")
+    other = others[variant, threads]
     predicted = cachescope.will_hit(before, other / "host.json")
     lookups = cachescope.read(other / "trace").lookups
     hit = set(lookups.loc[lookups["outcome"] == "hit", "cache_key"])
@@ -99,10 +116,9 @@ OFF = {
 
 
 @pytest.mark.parametrize("variant", OFF)
-def test_what_is_switched_off_finds_nothing(baked: Path, tmp_path: Path, variant: str) -> None:
-    cache = shutil.copytree(baked / "cache", tmp_path / "cache")
-    before = cachescope.read(cache)
-    other = run(tmp_path / "other", variant, cache)
+def test_what_is_switched_off_finds_nothing(baked: Path, others: Others, variant: str) -> None:
+    before = cachescope.read(baked / "cache")
+    other = others[variant, 2]
     lookups = cachescope.read(other / "trace").lookups
     looked_up = lookups.loc[lookups["outcome"] == "hit", "cache"]
     assert set(looked_up) == {"fxgraph", "aotautograd"} - OFF[variant]
@@ -128,11 +144,10 @@ def test_options_of_the_only_compile_are_not_taken_for_another_process(tmp_path:
 
 
 def test_an_entry_whose_graphs_were_looked_up_under_another_key_is_not_found(
-    baked: Path, tmp_path: Path
+    baked: Path, others: Others
 ) -> None:
-    cache = shutil.copytree(baked / "cache", tmp_path / "cache")
-    before = cachescope.read(cache)
-    other = run(tmp_path / "other", "donated", cache)
+    before = cachescope.read(baked / "cache")
+    other = others["donated", 2]
     lookups = cachescope.read(other / "trace").lookups
     hit = set(lookups.loc[lookups["outcome"] == "hit", "cache_key"])
     assert set(lookups.loc[lookups["outcome"] == "hit", "cache"]) == {"fxgraph"}
