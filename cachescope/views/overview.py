@@ -85,7 +85,8 @@ class Overview(Pane):
         self.graphs_plot = Plot(
             lambda dark: figures.runs_by_graph(scope.lookups, scope.runs, dark=dark),
             "runs by graphs",
-            guarded=guarded,
+            self._clicked_lookup,
+            guarded,
         )
         self.causes = Table(
             ListedRows(_CAUSES, [(c["cause"], _cause_row(c)) for c in scope.facts.causes]),
@@ -113,8 +114,8 @@ class Overview(Pane):
                 self.by_run,
             ]
         )
-        time = Pane([markup(html.title("Over time")), self.timeline_plot])
-        graphs = Pane([markup(html.title("Runs by graphs")), self.graphs_plot])
+        time = Pane([markup(html.title("Over time", "A mark opens Why.")), self.timeline_plot])
+        graphs = Pane([markup(html.title("Runs by graphs", "A cell opens Why.")), self.graphs_plot])
         super().__init__(
             [
                 markup(_rates(scope)),

@@ -93,6 +93,10 @@ def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
     assert tour.state.filters == {"run": 3, "cache": "fxgraph", "outcome": "full_miss"}
     overview.timeline_plot.clicked = {"data": 24}
     assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
+    overview.graphs_plot.clicked = {"data": 31}
+    assert tour.state.lookup == 31
+    overview.graphs_plot.clicked = {"data": None}  # a cell without a lookup
+    assert tour.state.lookup == 31
 
 
 @pytest.mark.parametrize(
