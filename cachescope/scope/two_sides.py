@@ -6,20 +6,19 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cachescope.analysis.history import lookup_rows
-from cachescope.analysis.prediction import ProcessFields, predictions_frame
 from cachescope.columns import records
 from cachescope.errors import CachescopeError, NotFoundError
-from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
-from cachescope.report.comparison import Comparison
-from cachescope.report.difference import difference
-from cachescope.report.sides import Side, side_below, side_named
 from cachescope.scope.read import read
 from cachescope.scope.scope import Scope
+
+if TYPE_CHECKING:
+    from cachescope.analysis.prediction import ProcessFields
+    from cachescope.report.comparison import Comparison
+    from cachescope.report.sides import Side
 
 
 def compare(before: str | Path, after: str | Path, within: Scope | None = None) -> Comparison:
@@ -53,6 +52,8 @@ def compare(before: str | Path, after: str | Path, within: Scope | None = None) 
     >>> cachescope.compare("run:0", "run:1", within=scope).frame["field"].tolist()
     ['inductor_config[epilogue_fusion]']
     """
+    from cachescope.report.sides import side_below, side_named
+
     names = (os.fspath(before), os.fspath(after))
     if within is not None:
         return compare_sides(within, side_named(within, names[0]), side_named(within, names[1]))
@@ -62,6 +63,9 @@ def compare(before: str | Path, after: str | Path, within: Scope | None = None) 
 
 def compare_sides(scope: Scope, before: Side, after: Side) -> Comparison:
     """What differs between two sides of one scope."""
+    from cachescope.report.comparison import Comparison
+    from cachescope.report.difference import difference
+
     names = (before.name, after.name)
     both_have_keys = before.keys and after.keys
     return Comparison(
@@ -108,6 +112,8 @@ def will_hit(
     >>> cachescope.will_hit(made, made)["will_hit"].tolist()
     ['yes', 'no', 'yes', 'yes']
     """
+    from cachescope.analysis.prediction import predictions_frame
+
     scope = directory if isinstance(directory, Scope) else read(directory)
     known = _snapshot_fields(process) if _is_snapshot(process) else _run_fields(process, run)
     return predictions_frame(scope.entries, scope.tables.hash_details, known)
@@ -130,6 +136,8 @@ def _context_of(scope: Scope, side: Side) -> int | None:
 
 
 def _predictions(scope: Scope, one: Side, other: Side) -> pd.DataFrame | None:
+    from cachescope.analysis.prediction import ProcessFields, predictions_frame
+
     directories = [side for side in (one, other) if len(side.entries)]
     processes = [side for side in (one, other) if not len(side.entries) and (side.snapshots or side.runs)]
     if not directories or not processes:
@@ -151,6 +159,8 @@ def _predictions(scope: Scope, one: Side, other: Side) -> pd.DataFrame | None:
 
 
 def _is_snapshot(process: str | Path | Scope | Mapping[str, Any]) -> bool:
+    from cachescope.readers.snapshot import looks_like_snapshot
+
     if isinstance(process, Scope):
         return False
     if isinstance(process, Mapping):
@@ -163,6 +173,9 @@ def _is_snapshot(process: str | Path | Scope | Mapping[str, Any]) -> bool:
 
 
 def _snapshot_fields(process: Any) -> ProcessFields:
+    from cachescope.analysis.prediction import ProcessFields
+    from cachescope.readers.snapshot import read_snapshot
+
     snapshot = process if isinstance(process, Mapping) else read_snapshot(process)
     fields, problem = snapshot.get("key_fields"), snapshot.get("key_fields_problem")
     settings = snapshot.get("settings") or {}
@@ -185,6 +198,9 @@ def _run_fields(process: Any, run: int | None) -> ProcessFields:
 
 
 def _fields_of_run(scope: Scope, run: int) -> ProcessFields:
+    from cachescope.analysis.history import lookup_rows
+    from cachescope.analysis.prediction import ProcessFields
+
     details = scope.tables.hash_details
     rows = [row for row in lookup_rows(scope.lookups, details) if row.run == run]
     (version,) = (row["torch_version"] for row in records(scope.runs) if row["run"] == run)
