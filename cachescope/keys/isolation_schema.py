@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from cachescope.errors import SchemaError
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
@@ -128,11 +128,7 @@ class IsolationSchema:
         SchemaError
             If the text is no JSON or no schema.
         """
-        try:
-            schema = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise SchemaError(f"an isolation schema is a JSON object: {error}") from error
-        return cls.from_dict(schema)
+        return cls.from_dict(loaded(text, "an isolation schema"))
 
     def to_json(self) -> str:
         """Return the schema as JSON text, keys sorted."""
@@ -203,6 +199,20 @@ def _normal(section: str, selection: Selection) -> Selection:
     if len(set(chosen.values())) == 1:
         return next(iter(chosen.values()))
     return MappingProxyType(chosen)
+
+
+def loaded(text: str | bytes, what: str) -> Any:
+    """Return what JSON text holds, which is said to be something.
+
+    Raises
+    ------
+    SchemaError
+        If the text is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"{what} is a JSON object: {error}") from error
 
 
 def listed(names: Iterable[object]) -> str:

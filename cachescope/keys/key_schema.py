@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cachescope.errors import SchemaError
-from cachescope.keys.isolation_schema import CONTEXT_FORMS, IsolationSchema, kind_name, listed
+from cachescope.keys.isolation_schema import CONTEXT_FORMS, IsolationSchema, kind_name, listed, loaded
 from cachescope.keys.key_fields import Removed, form_fields, pattern_fields
 
 
@@ -94,11 +94,7 @@ class KeySchema:
         SchemaError
             If the text is no JSON or no schema.
         """
-        try:
-            schema = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise SchemaError(f"a key schema is a JSON object: {error}") from error
-        return cls.from_dict(schema)
+        return cls.from_dict(loaded(text, "a key schema"))
 
     def to_json(self) -> str:
         """Return the schema as JSON text, keys sorted."""

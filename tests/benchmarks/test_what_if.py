@@ -165,7 +165,8 @@ def test_sensitivity(scope: Scope, benchmark) -> None:  # type: ignore[no-untype
 def peak_megabytes() -> int:
     """The most memory this process had. Not by getrusage: a child starts with the peak of its parent there."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return int(found[1]) // 1024 if found else 0
+    assert found is not None
+    return int(found[1]) // 1024
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
