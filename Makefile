@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # In a container one is often root, which Jupyter wants to be told.
 ROOT_FLAG := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: demo lab test lint bench notebooks clean
+.PHONY: demo lab test lint bench notebooks readme clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -35,6 +35,9 @@ notebooks: $(VENV)/.installed-test  ## execute the notebooks anew
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 	    --ClearMetadataPreprocessor.enabled=True \
 	    --ClearMetadataPreprocessor.preserve_nb_metadata_mask='{("language_info", "name"), "kernelspec"}' notebooks/*.ipynb
+
+readme: $(VENV)/.installed-test  ## print the made parts of the README anew
+	$(BIN)/python tests/make_readme.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from make_readme import FRAMES, OUTPUT, frames_section, output_of
 
 import cachescope
 from cachescope.cli import main
@@ -22,15 +23,21 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-OUTPUTS = re.findall(r"<!-- output of: ([^\n]*?) -->\n```\n(.*?)\n```", README, re.DOTALL)
+def section(title: str) -> str:
+    (text,) = re.findall(rf"^## {title}\n(.*?)(?=^## |\Z)", README, re.DOTALL | re.MULTILINE)
+    return text
+
+
+OUTPUTS = [(block["command"], block["shown"]) for block in OUTPUT.finditer(README)]
 
 
 @pytest.mark.parametrize(("command", "shown"), OUTPUTS, ids=[command for command, _ in OUTPUTS])
 def test_the_output_it_shows_is_what_the_command_prints(command: str, shown: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command)], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == shown
+    assert output_of(command) == shown
+
+
+def test_the_frames_it_lists_are_those_of_describe() -> None:
+    assert FRAMES.findall(README) == [frames_section()]
 
 
 def test_the_six_lines_run_and_print() -> None:
@@ -40,6 +47,19 @@ def test_the_six_lines_run_and_print() -> None:
     with contextlib.redirect_stdout(printed):
         exec(code, {})
     assert "48 lookups in 6 runs" in printed.getvalue()
+
+
+def test_the_line_that_answers_each_of_the_six_questions_runs() -> None:
+    rows = re.findall(
+        r"^\|[^|]*\|(?P<python>[^|]*)\|[^|]*\|$", section("Six questions, one line each"), re.MULTILINE
+    )
+    lines = [code for row in rows for code in re.findall("`(.*?)`", row)]
+    scope = cachescope.read(cachescope.sample("config_flip"))
+    on_one_scope = [line for line in lines if line.startswith("scope.")]
+    for line in on_one_scope:
+        assert eval(line, {"scope": scope}) is not None, line
+    assert set(lines) - set(on_one_scope) == {'cachescope.will_hit("/baked/cache", "host.json")'}
+    assert len(rows) == 8  # six, the head and the line below it
 
 
 def test_every_command_it_names_has_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +91,7 @@ def test_every_make_target_it_names_is_there() -> None:
 
 
 def test_the_verdicts_are_those_of_the_package() -> None:
-    table = re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)
+    table = re.findall(r"^\| `(\w+)` \|", section("Verdicts"), re.MULTILINE)
     assert table == cachescope.describe("verdicts")["verdict"].tolist()
 
 
