@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 from cachescope import __version__
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
@@ -21,8 +21,10 @@ COMMANDS: Final = (
     "contexts",
     "devices",
     "check",
+    "report",
     "capture",
     "record",
+    "cache",
     "demo",
 )
 
@@ -73,10 +75,26 @@ def _failed(error: CachescopeError, status: int) -> int:
     return status
 
 
+class _Command(argparse.ArgumentParser):
+    """One command, which takes options between its paths as well: `parse_args` splits a list of them there."""
+
+    _is_within = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse, in the mixed way where no rest is left to another program."""
+        takes_rest = any(action.nargs == argparse.REMAINDER for action in self._get_positional_actions())
+        if self._is_within or takes_rest:
+            return super().parse_known_args(args, namespace)
+        self._is_within = True  # which comes back here
+        return self.parse_known_intermixed_args(args, namespace)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cachescope", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"cachescope {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=_Command
+    )
     for name in COMMANDS:
         module = import_module(f"cachescope.cli.{name.replace('-', '_')}")
         summary, _, rest = (module.__doc__ or "").partition("\n")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import getpass
-import os
-import socket
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,11 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cachescope.errors import SchemaError, SourceError
+from cachescope.report.identities import identities
 from cachescope.report.redact import Identities, redact
 from cachescope.scope import Scope, read
 from cachescope.wording import harmless
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from cachescope.readers.sources import Progress
 
 Schema = TypeVar("Schema")
@@ -52,7 +53,7 @@ def add_redact_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--baseline`` and ``--strict``."""
+    """``--baseline``, ``--strict``, ``--jobs`` and ``--no-index``."""
     parser.add_argument(
         "--baseline",
         default="auto",
@@ -61,6 +62,12 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         "a run by its number, or a key",
     )
     parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read logs (1)")
+    parser.add_argument(
+        "--no-index",
+        action="store_true",
+        help="read every log anew, and keep none to be opened again at once (cachescope cache shows what is kept)",
+    )
 
 
 def read_schema(path: str, schema_of: Callable[[bytes], Schema]) -> Schema:
@@ -73,10 +80,15 @@ def read_schema(path: str, schema_of: Callable[[bytes], Schema]) -> Schema:
         raise SourceError(path, str(error)) from error
 
 
-def read_scope(paths: list[str], *, strict: bool = False, baseline: str = "auto") -> Scope:
+def read_scope(
+    paths: list[str], *, strict: bool = False, baseline: str = "auto", jobs: int = 1, index: bool = True
+) -> Scope:
     """Read the sources and judge every miss, with a progress bar where standard error is a terminal."""
     with _progress() as progress:
-        scope = read(*paths, strict=strict, baseline=baseline, progress=progress)
+        with _workers(jobs) as executor:
+            scope = read(
+                *paths, strict=strict, baseline=baseline, progress=progress, executor=executor, index=index
+            )
         if progress is not None:
             progress("comparing keys", 1, 1)
         _ = scope.facts
@@ -87,29 +99,24 @@ def redaction_of(args: argparse.Namespace, scope: Scope, paths: list[str]) -> Re
     """What to hide, or None without ``--redact``."""
     if not args.redact:
         return None
-    tables = [
-        *scope.runs["source"],
-        *(source for sources in scope.runs["sources"] for source in sources),
-        *scope.runs["cache_dir"].dropna(),
-        *scope.entries["root"].unique(),
-        *scope.problems["source"].unique(),
-        *scope.tables.contexts["source"].unique(),
-    ]
-    home = os.path.expanduser("~")
-    return Redaction(
-        Identities(
-            paths={*paths, *tables, os.getcwd(), *([home] if home.count("/") > 1 else [])},
-            hosts={socket.gethostname(), *scope.tables.contexts["host"].dropna()},
-            users={_user(), os.path.basename(home)},
-        )
-    )
+    return Redaction(identities(scope, paths))
 
 
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a container's user id without an account
-        return ""
+@contextlib.contextmanager
+def _workers(jobs: int) -> Iterator[Executor | None]:
+    if jobs <= 1:
+        yield None
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Not forked: the libraries that read Parquet run threads. Ctrl-C reaches the workers as well, and they end
+    # of it without a word each.
+    on_start = (signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(
+        jobs, get_context("spawn"), initializer=signal.signal, initargs=on_start
+    ) as pool:
+        yield pool
 
 
 @contextlib.contextmanager

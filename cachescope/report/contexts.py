@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CONTEXTS_SHOWN: Final = 20
 _PAIRS_SHOWN: Final = 3
 _FIELDS_SHOWN: Final = 8
-_KNOWN_FROM: Final = {
+KNOWN_FROM: Final = {
     "torch": "captured",
     "rebuilt": "rebuilt: this torch makes no isolation key itself",
     "hash_details": "reconstructed from hash details",
@@ -95,7 +95,7 @@ def _alike(scope: Scope, groups: list[Row]) -> Iterator[Line]:
 
 
 def _context(row: Row, key: Row) -> Iterator[Line]:
-    made = _KNOWN_FROM.get(row["known_from"]) or str(row["known_from"])
+    made = KNOWN_FROM.get(row["known_from"]) or str(row["known_from"])
     run = "" if row["run"] is None else f"run {row['run']}, "
     yield Line(
         f"{row['context']}  {run}{harmless(row['source'])}", rows=1, right=key["isolation_key"] or "no key"

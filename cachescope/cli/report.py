@@ -1,0 +1,37 @@
+"""Write one HTML file with figures, tables and explanations, for people without Jupyter; it opens offline.
+
+PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, or directories and globs of them. The file loads nothing
+from anywhere; --redact hides who and where before it is sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
+
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE.html", help="where to write it")
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, write the file, and say where it is."""
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.cli.sources import read_scope
+    from cachescope.report.layout import Line
+    from cachescope.report.text import headline
+    from cachescope.wording import file_size, harmless
+
+    scope = read_scope(args.paths, strict=args.strict, baseline=args.baseline)
+    path = scope.report(args.output, redact=args.redact)
+    size = path.stat().st_size
+    if args.json:
+        write_json({"report": str(path), "bytes": size})
+    else:
+        write_lines([Line(headline(scope)), Line(f"{harmless(str(path))}  {file_size(size)}", whole=True)])
+    return 0

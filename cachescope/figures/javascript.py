@@ -1,0 +1,11 @@
+"""plotly.js, which draws the figures where there is no kernel."""
+
+from __future__ import annotations
+
+from plotly.offline import get_plotlyjs
+
+
+def plotly_js() -> str:
+    """The source of plotly.js as the installed plotly brings it; about 5 MB."""
+    source: str = get_plotlyjs()
+    return source

@@ -1,0 +1,84 @@
+"""How much of a large thing a page shows. Pure functions, and each says what it left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+from cachescope.report.page.parts import LONGEST
+from cachescope.wording import file_size, harmless
+
+T = TypeVar("T")
+
+MOST_ROWS: Final = 300
+_DIFF_LINES: Final = 120
+_DIFF_LINE: Final = 1000
+
+
+def first_of(
+    rows: Sequence[T], what: str, all_of_them: str, most: int = MOST_ROWS
+) -> tuple[tuple[T, ...], str]:
+    """The first rows, and a sentence that says what was cut and where all of them are.
+
+    Examples
+    --------
+    >>> first_of([1, 2, 3], "misses by time lost", "scope.misses", most=2)
+    ((1, 2), 'The first 2 of 3 misses by time lost; scope.misses has all.')
+    >>> first_of([1], "misses by time lost", "scope.misses")
+    ((1,), '')
+    """
+    kept = tuple(rows[:most])
+    if len(kept) == len(rows):
+        return kept, ""
+    return kept, f"The first {len(kept):,} of {len(rows):,} {what}; {all_of_them} has all."
+
+
+def bounded(text: str | None) -> str | None:
+    """A text that is not too long to be kept.
+
+    Examples
+    --------
+    >>> bounded("x" * 30_000)[-30:]
+    'xxxxxx… 10,000 more characters'
+    """
+    if text is None or len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}… {len(text) - LONGEST:,} more characters"
+
+
+def diff_lines(diff: str) -> tuple[tuple[str, ...], str]:
+    """The lines of a unified diff without its two lines of names, and what was cut."""
+    lines = diff.split("\n")[2:]
+    kept = tuple(line[:_DIFF_LINE] for line in lines[:_DIFF_LINES])
+    more = len(lines) - len(kept)
+    return kept, f"… and {more:,} more lines" if more else ""
+
+
+def shortened(text: str, limit: int) -> str:
+    r"""A text on one line, of at most about `limit` characters, control characters made visible.
+
+    Examples
+    --------
+    >>> shortened("a\n  b\x1b", 10)
+    'a b\\x1b'
+    >>> shortened("x" * 20_000, 5)
+    'xxxx… (20.0 kB)'
+    """
+    # Cut first: a value may be a megabyte.
+    line = " ".join(harmless(text[: 4 * limit]).split())
+    if len(line) <= limit and len(text) <= 4 * limit:
+        return line
+    return f"{line[: limit - 1]}… ({file_size(len(text.encode('utf-8', 'replace')))})"
+
+
+def listed(values: Iterable[object], most: int) -> str:
+    """``a, b and 3 more``.
+
+    Examples
+    --------
+    >>> listed([1, 2, 3], 2)
+    '1, 2 and 1 more'
+    """
+    every = [str(value) for value in values]
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more

@@ -1,0 +1,246 @@
+"""What is in the cache directories: sizes, ages, damage, what belongs together and what can go."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope import figures
+from cachescope.columns import records
+from cachescope.report.page.outcomes import timed
+from cachescope.report.page.parts import (
+    Cell,
+    Drawing,
+    Group,
+    Head,
+    Numbers,
+    Part,
+    Section,
+    Sorted,
+    Table,
+    Text,
+)
+from cachescope.report.page.tables import table
+from cachescope.terms import ENTRY_KINDS
+from cachescope.wording import file_size, file_time
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_KINDS: Final = (
+    Head("Kind", "word"),
+    Head("Files", "number"),
+    Head("Damaged", "number"),
+    Head("Size", "number"),
+    Head("Newest (UTC)", "word"),
+    Head("What it is"),
+)
+_ENTRIES: Final = (
+    Head("Entry", "name"),
+    Head("Kind", "word"),
+    Head("Status", "word"),
+    Head("Size", "number"),
+    Head("Written (UTC)", "word"),
+    Head("Compile time", "number", is_optional=True),
+    Head("Guards", "long", is_optional=True),
+    Head("Path", "code"),
+)
+_DAMAGED: Final = (
+    Head("Entry", "name"),
+    Head("Kind", "word"),
+    Head("Size", "number"),
+    Head("Damage"),
+    Head("Path", "code"),
+)
+_DUPLICATES: Final = (
+    Head("Kind", "word"),
+    Head("Key", "code"),
+    Head("Copies", "number"),
+    Head("Would save", "number"),
+    Head("Known by"),
+)
+_ALONE: Final = (Head("Entry", "name"), Head("Kind", "word"), Head("Why"), Head("Path", "code"))
+_REMOVABLE: Final = (
+    Head("Entry", "name"),
+    Head("Kind", "word"),
+    Head("Size", "number"),
+    Head("Why it can go"),
+    Head("Path", "code"),
+)
+# What entry_sizes, entry_ages and link_layers read.
+_DRAWN: Final = [
+    "entry", "cache", "path", "root", "cache_key", "size_bytes", "modified_time", "status", "damage", "name",
+]  # fmt: skip
+
+
+def entries_section(scope: Scope) -> Section:
+    """Question 5: what is in this directory."""
+    sentence = (
+        "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to,"
+        " and what could be deleted without a later process noticing. cachescope itself removes nothing."
+    )
+    if not scope.facts.entries:
+        told = (
+            "No cache directory was read, so there are no entries. Give the directory as well: the one that"
+            " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user."
+        )
+        return Section("entries", "What is in the cache directory?", sentence, (Text(told),))
+    entries = records(scope.entries)
+    drawn = scope.entries[_DRAWN]
+    parts = (
+        _numbers(scope, entries),
+        Drawing("Sizes by kind, folder and file", figures.entry_sizes, (drawn,)),
+        Drawing("When the files were written", figures.entry_ages, (drawn,)),
+        _kinds(entries),
+        *_standing_out(scope),
+        *_links(scope),
+        *_measured(scope),
+        _listed(entries),
+    )
+    return Section("entries", "What is in the cache directory?", sentence, parts)
+
+
+def _numbers(scope: Scope, entries: list[dict[str, Any]]) -> Numbers:
+    damaged = sum(row["status"] == "damaged" for row in entries)
+    can_go = records(scope.removable)
+    return Numbers(
+        (
+            ("Files", f"{len(entries):,}", file_size(_size(entries))),
+            ("Damaged", f"{damaged:,}", "torch cannot load them"),
+            ("Left alone", f"{len(scope.orphans):,}", "their other side is gone"),
+            ("Can go", f"{len(can_go):,}", file_size(_size(can_go))),
+        )
+    )
+
+
+def _kinds(entries: list[dict[str, Any]]) -> Table:
+    by_kind: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in entries:
+        by_kind[row["cache"]].append(row)
+    rows = [
+        (
+            kind,
+            len(mine),
+            sum(row["status"] == "damaged" for row in mine),
+            _sized(_size(mine)),
+            _written(max(row["modified_time"] or 0 for row in mine)),
+            ENTRY_KINDS.get(kind),
+        )
+        for kind, mine in sorted(by_kind.items(), key=lambda item: -_size(item[1]))
+    ]
+    return Table("Files by kind, the largest first", _KINDS, tuple(rows))
+
+
+def _standing_out(scope: Scope) -> Iterator[Part]:
+    entries = scope.facts.entries
+    damaged: list[tuple[Cell, ...]] = [
+        (row["entry"], row["cache"], _sized(row["size_bytes"]), row["damage"], row["path"])
+        for row in entries.values()
+        if row["status"] == "damaged"
+    ]
+    yield _group(
+        "damaged",
+        ("Damaged", "Files that cannot be loaded"),
+        damaged,
+        _DAMAGED,
+        'scope.entries[scope.entries["status"] == "damaged"]',
+        "No file is damaged.",
+    )
+    alone: list[tuple[Cell, ...]] = [
+        (row["entry"], row["cache"], row["reason"], entries[row["entry"]]["path"])
+        for row in records(scope.orphans)
+    ]
+    yield _group(
+        "alone",
+        ("Left alone", "Files whose other side is gone, or that nothing refers to"),
+        alone,
+        _ALONE,
+        "scope.orphans",
+        "Nothing refers to a file that is gone.",
+    )
+    twice: list[tuple[Cell, ...]] = [
+        (row["cache"], row["cache_key"], row["copies"], _sized(row["saved_bytes"]), row["known_by"])
+        for row in records(scope.duplicates)
+    ]
+    yield _group(
+        "duplicates",
+        ("There twice", "Files of which one would do"),
+        twice,
+        _DUPLICATES,
+        "scope.duplicates",
+        "No two files are duplicates by name, size and guards.",
+    )
+    can_go: list[tuple[Cell, ...]] = [
+        (row["entry"], row["cache"], _sized(row["size_bytes"]), row["reason"], row["path"])
+        for row in records(scope.removable)
+    ]
+    yield _group(
+        "removable",
+        ("What can go", "Files that can go, and why"),
+        can_go,
+        _REMOVABLE,
+        "scope.removable",
+        "Every file may still be of use to a later process.",
+    )
+
+
+def _group(
+    anchor: str,
+    names: tuple[str, str],
+    rows: list[tuple[Cell, ...]],
+    heads: tuple[Head, ...],
+    source: str,
+    empty: str,
+) -> Group:
+    title, name = names
+    if not rows:
+        return Group(anchor, title, (Text(empty, "faint"),))
+    return Group(anchor, title, (table(name, heads, rows, "files", source),))
+
+
+def _links(scope: Scope) -> Iterator[Part]:
+    if scope.links.empty:
+        yield Group("links", "What refers to what", (Text("No file refers to another one.", "faint"),))
+        return
+    drawing = Drawing("References between files", figures.link_layers, (scope.links, scope.entries[_DRAWN]))
+    yield Group("links", "What refers to what", (drawing,))
+
+
+def _measured(scope: Scope) -> Iterator[Part]:
+    if scope.autotune.empty:
+        return
+    drawing = Drawing("What max-autotune measured", figures.autotune_margins, (scope.autotune,))
+    told = Text("The choices that max-autotune timed for each operator, beside the fastest.")
+    yield Group("autotune", "What max-autotune measured", (told, drawing))
+
+
+def _listed(entries: list[dict[str, Any]]) -> Group:
+    newest = sorted(entries, key=lambda row: -(row["modified_time"] or 0))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            row["entry"],
+            row["cache"],
+            row["status"],
+            _sized(row["size_bytes"]),
+            _written(row["modified_time"]),
+            timed(row["time_taken_ns"]),
+            row["guards_expr"],
+            row["path"],
+        )
+        for row in newest
+    ]
+    shown = table("Files, the newest first", _ENTRIES, rows, "files, the newest first", "scope.entries")
+    return Group("files", "Every file", (shown,))
+
+
+def _size(rows: list[dict[str, Any]]) -> int:
+    return sum(row["size_bytes"] or 0 for row in rows)
+
+
+def _sized(count: int | None) -> Sorted | None:
+    return None if count is None else Sorted(file_size(count), count)
+
+
+def _written(ns: int | None) -> Sorted | None:
+    return Sorted(file_time(ns), ns) if ns else None

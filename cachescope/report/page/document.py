@@ -1,0 +1,101 @@
+"""The HTML file: one document that asks nothing of any network and runs no script but its own two.
+
+Its Content-Security-Policy names the scripts by their hashes, so that whatever else came in as a script would not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+from typing import Any, Final
+
+from cachescope.figures.javascript import plotly_js
+from cachescope.report.html import safe
+from cachescope.report.page.cuts import shortened
+from cachescope.report.page.markup import contents_html, drawings_of, section_html
+from cachescope.report.page.parts import Drawing, Page
+
+_ABOUT: Final = 400
+# What would end a script, or begin a comment in it.
+_ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def document(page: Page) -> str:
+    """The page as one HTML document."""
+    style, script = (
+        files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+    )
+    scripts = [_as_parsed(text) for text in (plotly_js(), script)]
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {' '.join(map(_named, scripts))}",
+            # plotly writes styles, and draws heatmaps and pictures to save by way of data.
+            "style-src 'unsafe-inline'",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    drawings = [drawing for section in page.sections for drawing in drawings_of(section.parts)]
+    body = "".join(section_html(section) for section in page.sections)
+    loaded, own = scripts
+    return (
+        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        "<meta name='color-scheme' content='light dark'><meta name='referrer' content='no-referrer'>"
+        f"<title>{safe(page.title)}: {safe(page.headline)}</title>\n<style>{style}</style></head>\n"
+        f"<body><a class='skip' href='#hits'>Skip to the answer</a>\n<header><h1>{safe(page.title)}</h1>"
+        f"<p class='headline'>{safe(page.headline)}</p><p class='faint'>{safe(shortened(page.about, _ABOUT))}</p></header>\n"
+        f"<div class='columns'>{contents_html(page.sections)}<main>{body}</main></div>\n"
+        "<noscript><p class='warn'>Without JavaScript the figures are not drawn; the tables have it all.</p></noscript>\n"
+        f"<script type='application/json' id='figures'>{_json(figures_object(drawings))}</script>\n"
+        f"<script>{loaded}</script>\n<script>{own}</script></body></html>\n"
+    )
+
+
+def figures_object(drawings: Iterable[Drawing]) -> list[dict[str, Any]]:
+    """The figures in light colours, each with what is different in the dark: places and values."""
+    drawn = []
+    for one in drawings:
+        light, dark = (json.loads(one.draw(*one.frames, dark=dark).to_json()) for dark in (False, True))
+        drawn.append(
+            {"data": light["data"], "layout": light["layout"], "dark": list(_differing(light, dark))}
+        )
+    return drawn
+
+
+def _differing(light: Any, dark: Any) -> Iterator[tuple[list[str | int], Any]]:
+    """Where two figures of one shape differ, and the second's value there."""
+    if isinstance(light, dict) and isinstance(dark, dict) and light.keys() == dark.keys():
+        places: Iterable[Any] = light
+    elif isinstance(light, list) and isinstance(dark, list) and len(light) == len(dark):
+        places = range(len(light))
+    else:
+        if light != dark:
+            yield [], dark
+        return
+    for place in places:
+        for path, value in _differing(light[place], dark[place]):
+            yield [place, *path], value
+
+
+def _json(value: object) -> str:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    for character, escape in _ESCAPED.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def _as_parsed(script: str) -> str:
+    """A script as an HTML parser has it, which is what a hash in the policy is held against."""
+    return script.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _named(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,127 @@
+"""One cause explained: its costliest miss in full, the other ways it came about, and where it struck."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope import figures
+from cachescope.report.explanation import Explanation
+from cachescope.report.page.cuts import bounded, diff_lines, first_of
+from cachescope.report.page.parts import Cell, Diff, Drawing, Group, Head, Items, Part, Text
+from cachescope.report.page.tables import table
+from cachescope.report.text import miss_lines
+from cachescope.terms import VERDICTS
+from cachescope.wording import duration, plural
+
+if TYPE_CHECKING:
+    from cachescope.analysis.differences import FieldChange
+    from cachescope.scope import Scope
+
+# A cause is one set of fields; the values in them may differ from miss to miss.
+_WAYS: Final = 3
+_ROOTS_TRIED: Final = 20
+_FIELDS: Final = 20
+_DIFFS: Final = 2
+_PLACES: Final = 8
+_CHANGES: Final = (Head("Field", "code"), Head("Before", "long"), Head("After", "long"))
+_NOT_THERE: Final = "(not there)"
+_EMPTY: Final = "(empty)"
+
+
+def cause_group(scope: Scope, number: int, cause: dict[str, Any]) -> Group:
+    """The explanation of one cause."""
+    lost = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])} lost"
+    told = f"{cause['verdict']}: {VERDICTS[cause['verdict']]}. {plural(cause['misses'], 'miss', 'misses')}{lost}."
+    parts: list[Part] = [Text(told, "faint")]
+    ways = _ways(scope, cause["cause"])
+    for place, explained in enumerate(ways):
+        parts += _explained(scope, explained, first=place == 0)
+    if cause["advice"]:
+        parts.append(Text(f"What to do: {cause['advice']}"))
+    parts += _places(scope, cause["cause"])
+    return Group(f"cause-{number}", f"{number}. {cause['summary']}{_one_change(ways)}", tuple(parts))
+
+
+def _one_change(ways: Sequence[Explanation]) -> str:
+    """From what to what, where that is one thing."""
+    changes = ways[0].changes if len(ways) == 1 else ()
+    return f": {changes[0].summary}" if len(changes) == 1 else ""
+
+
+def _ways(scope: Scope, cause: int) -> list[Explanation]:
+    """The explanation of the costliest root, and of others whose values changed otherwise."""
+    facts = scope.facts
+    roots = [miss["lookup"] for miss in facts.misses_of(cause) if miss["root"]]
+    roots.sort(key=lambda lookup: -(facts.lookups[lookup]["time_taken_ns"] or 0))
+    found: dict[object, int] = {}
+    for root in roots[:_ROOTS_TRIED]:
+        # Graphs differ from one another anyway: that they all changed is one way.
+        way = tuple("" if change.diff else change.summary for change in scope.changes(root))
+        found.setdefault(way or facts.misses[root]["reason"], root)
+    return [scope.explain(root) for root in list(found.values())[:_WAYS]]
+
+
+def _explained(scope: Scope, explained: Explanation, *, first: bool) -> list[Part]:
+    baseline = "" if explained.baseline is None else f"; compared with {explained.baseline}"
+    opening = "" if first else "In another way: "
+    parts: list[Part] = [
+        Text(f"{opening}{explained.reason}", "strong"),
+        Text(f"{explained.title}{baseline}.", "faint"),
+    ]
+    changes = explained.changes
+    if first and changes:
+        parts.append(_strip(scope, explained))
+    if changes:
+        source = f"scope.explain({explained.lookup}).frame"
+        rows = [_change_row(change) for change in changes]
+        name = "Changed fields of the key, before and after"
+        parts.append(table(name, _CHANGES, rows, "changed fields", source, most=_FIELDS))
+    for change in [change for change in changes if change.diff][:_DIFFS]:
+        lines, more = diff_lines(change.diff)
+        parts.append(Diff(f"Changed code of {change.field}", lines, more))
+    return parts
+
+
+def _strip(scope: Scope, explained: Explanation) -> Drawing:
+    fields = scope.hash_details(lookup=explained.lookup)
+    # The hover text of a cell is a line: the values stand in the table.
+    fields = fields.assign(value_text=fields["value_text"].str.slice(0, 200))
+    frame = replace(explained, changes=explained.changes).frame.drop(columns=["before", "after"])
+    return Drawing(
+        "All fields of the key, the changed ones numbered", figures.key_difference, (frame, fields)
+    )
+
+
+def _change_row(change: FieldChange) -> tuple[Cell, ...]:
+    """Before and after: the parts that differ, or the whole."""
+    if change.kind == "opaque":
+        return change.field, change.summary, bounded(change.after)
+    if change.parts:
+        before, after = (
+            ", ".join(f"{name} = {side}" for name, side in sides)
+            for sides in (
+                [(name, before) for name, before, _ in change.parts],
+                [(name, after) for name, _, after in change.parts],
+            )
+        )
+        return change.field, bounded(before), bounded(after)
+    return change.field, _value(change.before), _value(change.after)
+
+
+def _value(text: str | None) -> str | None:
+    return _NOT_THERE if text is None else bounded(text) or _EMPTY
+
+
+def _places(scope: Scope, cause: int) -> list[Part]:
+    places = miss_lines(scope, cause)
+    if not places:
+        return []
+    kept, _ = first_of(places, "", "", most=_PLACES)
+    more = (
+        (f"and {plural(len(places) - len(kept), 'more lookup')}, in the table of misses below",)
+        if len(places) > len(kept)
+        else ()
+    )
+    return [Text("Where it struck:"), Items((*kept, *more))]

@@ -1,0 +1,74 @@
+"""Writing the report: beside its place first, then renamed, so that nobody opens half of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cachescope.errors import CachescopeError
+from cachescope.report.page.document import document
+from cachescope.report.page.hiding import hidden
+from cachescope.report.page.page import page_of
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+
+def report(scope: Scope, target: Path, redaction: Callable[[Any], Any] | None) -> Path:
+    """Write the report of a scope; see `Scope.report`."""
+    sources = [source for sources in scope.runs["sources"] for source in sources]
+    refuse(target, [*sources, *scope.entries["root"].unique()])
+    page = page_of(scope)
+    if redaction is not None:
+        page = hidden(page, redaction)
+    return write_report(document(page), target)
+
+
+def refuse(target: Path, read: Iterable[str]) -> None:
+    """Find out that nothing can be written there before the work is done.
+
+    Parameters
+    ----------
+    target : Path
+        The file.
+    read : iterable of str
+        Files and directories that were read: nothing is written over or into these.
+
+    Raises
+    ------
+    CachescopeError
+        If the target is a directory, has none to be in, or belongs to what was read.
+    """
+    if target.is_dir():
+        raise CachescopeError(
+            f"{target} is a directory: name a file for the report, such as {target / 'report.html'}"
+        )
+    if not target.parent.is_dir():
+        raise CachescopeError(f"{target}: there is no directory {target.parent}; make it, or name another")
+    place = target.resolve()
+    for source in map(os.path.realpath, read):
+        if place == Path(source) or (os.path.isdir(source) and place.is_relative_to(source)):
+            raise CachescopeError(f"{target} belongs to what was read: write the report to another place")
+
+
+def write_report(text: str, target: Path) -> Path:
+    """Write a report; a file that is there is replaced.
+
+    Raises
+    ------
+    CachescopeError
+        If it cannot be written.
+    """
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        try:
+            # Of a file name that is no UTF-8 a browser can read nothing: its bytes become question marks.
+            beside.write_bytes(text.encode("utf-8", "replace"))
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise CachescopeError(f"{target}: the report cannot be written: {error.strerror or error}") from error
+    return target

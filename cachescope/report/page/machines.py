@@ -1,0 +1,193 @@
+"""Other machines: which processes share a key, what differs between them, what one would find, and the devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope import figures
+from cachescope.analysis.contexts.keys import isolation_keys
+from cachescope.columns import records
+from cachescope.report.contexts import KNOWN_FROM
+from cachescope.report.devices import device_lines
+from cachescope.report.page.cuts import first_of, listed
+from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Table, Text
+from cachescope.report.page.tables import table
+from cachescope.report.text import run_name
+from cachescope.wording import SHORT_KEY, plural
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_CONTEXTS: Final = (
+    Head("Context", "name"),
+    Head("From"),
+    Head("Known from"),
+    Head("torch", "word"),
+    Head("Python", "word"),
+    Head("Host", "word", is_optional=True),
+    Head("Isolation key", "code", is_optional=True),
+    Head("Forms that are not known", is_optional=True),
+)
+_DIFFERENCE: Final = (
+    Head("Form", "code"),
+    Head("Field", "code"),
+    Head("Before", "long"),
+    Head("After", "long"),
+    Head("Note", is_optional=True),
+)
+_PREDICTIONS: Final = (
+    Head("Entry", "name"),
+    Head("Cache", "word"),
+    Head("Key", "word"),
+    Head("Would be found", "word"),
+    Head("Fields in the way", "code", is_optional=True),
+    Head("Why"),
+)
+_PAIRS: Final = 3
+_DEVICES: Final = 20
+
+
+def contexts_section(scope: Scope) -> Section:
+    """Question 4: will a cache made on that machine be used on this one."""
+    sentence = (
+        "torch keys a process by its context: eight forms, from its configs to its accelerator. Two processes share a cache"
+        " where their contexts are equal in the forms that count. A recorded run tells only what its hash details prove."
+    )
+    parts: list[Part] = []
+    if scope.contexts.empty:
+        parts.append(
+            Text(
+                "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it"
+                " was keyed by."
+            )
+        )
+    else:
+        columns = ["context", "source", "run", "known_from", "torch_version", "host"]
+        drawn = (scope.context_groups(), scope.contexts[columns])
+        parts += [
+            _contexts(scope),
+            Drawing("Which contexts share a key under which schema", figures.context_sharing, drawn),
+            *_pairs(scope),
+        ]
+    parts.append(_predictions(scope))
+    return Section("machines", "Would a cache made there be used here?", sentence, tuple(parts))
+
+
+def devices_section(scope: Scope) -> Section:
+    """Question 6: which device was each key made for."""
+    sentence = (
+        "Every device that a key, an entry or a snapshot names. Beside it stand the peak dense rates of the vendor's"
+        " datasheet, and how the name led to it; a device without a datasheet gets no number."
+    )
+    devices = scope.devices
+    if devices.empty:
+        parts: tuple[Part, ...] = (
+            Text(
+                "No device is named in what was read: keys, entries of a directory and snapshots name them."
+            ),
+        )
+    else:
+        kept, note = first_of(records(devices), "devices", "scope.devices", most=_DEVICES)
+        lines = Lines(tuple(device_lines(devices.head(len(kept)))))
+        parts = (lines, *([Text(note, "faint")] if note else []))
+        if devices["datasheet"].notna().any():
+            parts = (Drawing("Devices beside their datasheets", figures.device_rates, (devices,)), *parts)
+        else:
+            parts = (*parts, Text("None of them has a datasheet, so no rates are shown.", "faint"))
+    return Section("devices", "Which device was each key made for?", sentence, parts)
+
+
+def _contexts(scope: Scope) -> Table:
+    keys = {row["context"]: row["isolation_key"] for row in records(isolation_keys(scope.contexts))}
+    rows = [_context_row(scope, row, keys[row["context"]]) for row in records(scope.contexts)]
+    return table("Contexts", _CONTEXTS, rows, "contexts", "scope.contexts")
+
+
+def _context_row(scope: Scope, row: dict[str, Any], key: str | None) -> tuple[Cell, ...]:
+    source = run_name(scope.facts.runs[row["run"]]) if row["run"] is not None else row["source"]
+    return (
+        row["context"],
+        source,
+        KNOWN_FROM.get(row["known_from"]) or str(row["known_from"]),
+        row["torch_version"],
+        row["python_version"],
+        row["host"],
+        key,
+        ", ".join(
+            f"{form} (its hash is)" if form in row["hashed_forms"] else form for form in row["missing_forms"]
+        )
+        or None,
+    )
+
+
+def _pairs(scope: Scope) -> Iterator[Part]:
+    """What differs between the first pairs of contexts that are not equal."""
+    pairs = records(scope.context_pairs())
+    if not pairs:
+        alone = len(scope.contexts) == 1
+        yield Text(
+            "There is one context, so nothing to hold it against."
+            if alone
+            else "No two contexts differ in what is known of them.",
+            "faint",
+        )
+        return
+    kept, note = first_of(pairs, "pairs of contexts that differ", "scope.context_pairs()", most=_PAIRS)
+    for pair in kept:
+        before, after = pair["before"], pair["after"]
+        undecided = (
+            f" Not known whether these differ: {', '.join(pair['undecided'])}." if pair["undecided"] else ""
+        )
+        differing = ", ".join(pair["differing"])
+        told = f"They differ in {differing}." if differing else "Nothing that is known of them differs."
+        rows = [
+            _difference_row(row)
+            for row in records(scope.context_difference(before, after))
+            if row["status"] != "unknown"
+        ]
+        source = f"scope.context_difference({before}, {after})"
+        shown = (table("What differs, field by field", _DIFFERENCE, rows, "fields", source),) if rows else ()
+        title = f"Context {before} beside context {after}"
+        yield Group(f"contexts-{before}-{after}", title, (Text(told + undecided), *shown))
+    if note:
+        yield Text(note, "faint")
+
+
+def _difference_row(row: dict[str, Any]) -> tuple[Cell, ...]:
+    before = "(not there)" if row["status"] == "added" else row["before"]
+    after = "(not there)" if row["status"] == "removed" else row["after"]
+    return row["form"], row["field"], before, after, row["note"]
+
+
+def _predictions(scope: Scope) -> Group:
+    """Whether a process like the last run would find each entry."""
+    title = "Would the last run find each entry?"
+    looked_up = {lookup["run"] for lookup in scope.facts.lookups.values()}
+    if not looked_up or not scope.facts.entries:
+        lacks = "cache directory" if looked_up else "trace or log of a run"
+        told = (
+            f"No {lacks} was read, so there is nothing to hold against it. cachescope diff DIR SNAPSHOT, or"
+            " cachescope.will_hit, says it for a process that was captured on another machine."
+        )
+        return Group("predictions", title, (Text(told),))
+    rows = records(scope.predictions(max(looked_up)))
+    counts = {answer: sum(row["will_hit"] == answer for row in rows) for answer in ("yes", "no", "unknown")}
+    told = (
+        f"For a process like run {max(looked_up)}, {plural(len(rows), 'entry', 'entries')}: {counts['yes']} would be found,"
+        f" {counts['no']} not, {counts['unknown']} unknown. This assumes the program that made each entry."
+    )
+    rows.sort(key=lambda row: ("no", "unknown", "yes").index(row["will_hit"]))
+    shown = [
+        (
+            row["entry"],
+            row["cache"],
+            f"{row['cache_key'][:SHORT_KEY]}…",
+            row["will_hit"],
+            listed(row["fields"], 8) or None,
+            row["reason"],
+        )
+        for row in rows
+    ]
+    what, source = "entries, those not found first", f"scope.predictions({max(looked_up)})"
+    return Group("predictions", title, (Text(told), table("Predictions", _PREDICTIONS, shown, what, source)))

@@ -1,0 +1,178 @@
+"""Parts of a page as HTML. Every text is escaped here and nowhere else, and shortened to what a person reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from cachescope.report.html import safe
+from cachescope.report.layout import Line
+from cachescope.report.page.cuts import shortened
+from cachescope.report.page.parts import (
+    Cell,
+    Diff,
+    Drawing,
+    Group,
+    Head,
+    Items,
+    Lines,
+    Numbers,
+    Part,
+    Section,
+    Sorted,
+    Table,
+    Text,
+)
+from cachescope.wording import file_size
+
+_SENTENCE: Final = 1200
+_CELL: Final = 300
+_LONG_CELL: Final = 120
+_OPENED: Final = 2000
+_LINE: Final = 240
+# Where a long name or path may go on in the next line; no character of an escape.
+_BREAKABLE: Final = re.compile(r"[\[/_](?=\w)|\.(?=[a-zA-Z_])")
+# Neither sign of an arrow begins a line.
+_ARROW: Final = ("-&gt;", "<span class='arrow'>-&gt;</span>")
+
+
+def section_html(section: Section) -> str:
+    """A section with its heading, which can be linked to."""
+    return (
+        f"<section aria-labelledby='{safe(section.anchor)}'>{_heading(2, section.anchor, section.title)}"
+        f"<p class='about'>{safe(section.sentence)}</p>{_parts(section.parts)}</section>"
+    )
+
+
+def contents_html(sections: Iterable[Section]) -> str:
+    """The table of contents."""
+    links = "".join(
+        f"<li><a href='#{safe(section.anchor)}'>{safe(section.title)}</a></li>" for section in sections
+    )
+    return f"<nav aria-label='Contents'><ol>{links}</ol></nav>"
+
+
+def drawings_of(parts: Iterable[Part]) -> list[Drawing]:
+    """The figures in the order in which they stand in the page."""
+    found = []
+    for part in parts:
+        if isinstance(part, Drawing):
+            found.append(part)
+        elif isinstance(part, Group):
+            found += drawings_of(part.parts)
+    return found
+
+
+def _heading(level: int, anchor: str, title: str) -> str:
+    text = _prose(title, _CELL)
+    return (
+        f"<h{level} id='{safe(anchor)}'>{text} <a class='anchor' href='#{safe(anchor)}'"
+        f" aria-label='Link to this place'>#</a></h{level}>"
+    )
+
+
+def _prose(text: str, limit: int) -> str:
+    return safe(shortened(text, limit)).replace(*_ARROW)
+
+
+def _parts(parts: Iterable[Part]) -> str:
+    return "".join(_part(part) for part in parts)
+
+
+def _part(part: Part) -> str:
+    match part:
+        case Group():
+            return f"<div class='group'>{_heading(3, part.anchor, part.title)}{_parts(part.parts)}</div>"
+        case Text():
+            return f"<p class='{part.kind}'>{_prose(part.text, _SENTENCE)}</p>"
+        case Items():
+            return "<ul>" + "".join(f"<li>{_prose(text, _SENTENCE)}</li>" for text in part.texts) + "</ul>"
+        case Numbers():
+            return _numbers(part)
+        case Lines():
+            return f"<div class='lines'>{''.join(_line(line) for line in part.lines)}</div>"
+        case Diff():
+            return _diff(part)
+        case Table():
+            return _table(part)
+        case Drawing():
+            # What is drawn comes with the other figures, in their order.
+            name = safe(part.name)
+            return f"<figure class='plot' aria-label='{name}'><div></div><figcaption>{name}</figcaption></figure>"
+
+
+def _numbers(part: Numbers) -> str:
+    cells = "".join(
+        f"<div><dt>{safe(label)}</dt><dd><b>{safe(value)}</b><span>{safe(note)}</span></dd></div>"
+        for label, value, note in part.cells
+    )
+    return f"<dl class='numbers'>{cells}</dl>"
+
+
+def _line(line: Line) -> str:
+    text = _prose(line.text, _SENTENCE)
+    text = f"<b>{text}</b>" if "bold" in line.style else text
+    right = f" <span class='faint'>{safe(shortened(line.right, _CELL))}</span>" if line.right else ""
+    kind = " class='faint'" if line.style == "dim" else ""
+    return f"<div style='margin-left: {line.indent / 2}em'{kind}>{text or '&nbsp;'}{right}</div>"
+
+
+def _diff(part: Diff) -> str:
+    lines = "".join(_diff_line(line) for line in part.lines)
+    note = f"<p class='faint'>{safe(part.note)}</p>" if part.note else ""
+    name = safe(shortened(part.name, _CELL))
+    return (
+        f"<p>{name}</p><pre class='diff' tabindex='0' role='region' aria-label='{name}'>{lines}</pre>{note}"
+    )
+
+
+def _diff_line(line: str) -> str:
+    # The sign is in the text, so that no colour is needed to read it.
+    kind = {"+": "new", "-": "old", "@": "faint"}.get(line[:1], "same")
+    cut = line if len(line) <= _LINE else line[: _LINE - 1] + "…"
+    return f"<span class='{kind}'>{safe(cut)}\n</span>"
+
+
+def _table(part: Table) -> str:
+    heads = "".join(f"<th scope='col' class='{head.kind}'>{safe(head.title)}</th>" for head in part.heads)
+    rows = "".join("<tr>" + "".join(map(_cell, part.heads, row)) + "</tr>" for row in part.rows)
+    note = f"<p class='faint'>{safe(part.note)}</p>" if part.note else ""
+    name = safe(part.name)
+    return (
+        f"<div class='table'><div class='bar'><p class='caption'>{name}</p></div><div class='scroll' tabindex='0'"
+        f" role='region' aria-label='{name}'><table aria-label='{name}'><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{note}</div>"
+    )
+
+
+def _cell(head: Head, cell: Cell) -> str:
+    order = ""
+    if isinstance(cell, Sorted):
+        order, cell = f" data-order='{cell.order}'", cell.text
+    if cell is None:
+        return f"<td class='{head.kind} none'>–</td>"
+    text = f"{cell:,}" if isinstance(cell, int) and head.kind == "number" else str(cell)
+    if isinstance(cell, int | float):
+        order = f" data-order='{cell}'"
+    if head.kind == "long":
+        return f"<td class='long'>{_long(text)}</td>"
+    shown = safe(shortened(text, _CELL))
+    if head.kind in ("text", "code"):
+        shown = _BREAKABLE.sub(r"\g<0><wbr>", shown)
+    shown = shown.replace(*_ARROW)
+    if head.kind == "code":
+        shown = f"<code>{shown}</code>"
+    return f"<td class='{head.kind}'{order}>{shown}</td>"
+
+
+def _long(text: str) -> str:
+    """A value; of a long one its beginning, which opens."""
+    if len(text) <= _LONG_CELL and "\n" not in text:
+        return f"<code>{safe(text)}</code>"
+    beyond = "" if len(text) <= _OPENED else f"\n… {len(text) - _OPENED:,} more characters"
+    size = file_size(len(text.encode("utf-8", "replace")))
+    beginning = " ".join(text[: 4 * _LONG_CELL].split())[:_LONG_CELL]
+    return (
+        f"<details><summary><code>{safe(beginning)}…</code> <span class='faint'>({size})</span></summary>"
+        f"<pre tabindex='0'>{safe(text[:_OPENED])}{beyond}</pre></details>"
+    )

@@ -1,0 +1,137 @@
+"""Did it hit, and when: rates, outcomes by run and cache, lookups over time, runs by graphs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope import figures
+from cachescope.columns import records
+from cachescope.figures.texts import run_labels
+from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
+from cachescope.report.page.tables import table
+from cachescope.terms import HOW_TO_RECORD
+from cachescope.wording import duration, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cachescope.scope import Scope
+
+# What the figures of lookups read: the other columns need not be hidden.
+_DRAWN: Final = [
+    "lookup", "run", "order", "time", "end_time", "cache", "cache_key", "outcome", "compile_id", "direction",
+    "time_taken_ns",
+]  # fmt: skip
+_RATES: Final = (
+    Head("Run", "word"),
+    Head("Cache", "word"),
+    Head("Lookups", "number"),
+    Head("Hits", "number"),
+    Head("Hit rate", "number"),
+    Head("By compile time", "number"),
+    Head("Time lost", "number"),
+)
+
+
+def outcomes_section(scope: Scope) -> Section:
+    """Question 1: did it hit."""
+    sentence = (
+        "A lookup is one attempt of torch.compile to find one key in one cache. The hit rate is told by count, and by"
+        " compile time: the share of it that hits saved."
+    )
+    parts: list[Part] = []
+    if not scope.facts.lookups:
+        parts.append(Text(f"No lookup was read, so there is no hit rate. To record some: {HOW_TO_RECORD}."))
+    else:
+        parts += [Numbers(tuple(_numbers(scope))), _outcomes(scope), _rates(scope)]
+    return Section("hits", "Did it hit?", sentence, tuple(parts))
+
+
+def time_section(scope: Scope) -> Section:
+    """Where in a job the misses are."""
+    sentence = (
+        "Every lookup at its time, with the compile that followed where it did not hit; then each run beside each graph,"
+        " which shows whether one graph misses everywhere or one run misses everything."
+    )
+    if not scope.facts.lookups:
+        return Section(
+            "time", "When and where did it miss?", sentence, (Text("No lookup was read: nothing to place."),)
+        )
+    drawn = drawn_lookups(scope)
+    return Section(
+        "time",
+        "When and where did it miss?",
+        sentence,
+        (
+            Drawing("Lookups over time", figures.timeline, drawn),
+            Drawing("Outcomes, runs by graphs", figures.runs_by_graph, drawn),
+        ),
+    )
+
+
+def drawn_lookups(scope: Scope) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The frames that figures of lookups are drawn from."""
+    return scope.lookups[_DRAWN], scope.runs[["run", "rank", "start_time", "end_time"]]
+
+
+def percent(share: float | None) -> Sorted | None:
+    """A share as people write it."""
+    return None if share is None else Sorted(f"{100 * share:.0f} %", share)
+
+
+def timed(ns: int | None) -> Sorted | None:
+    """A time as people write it."""
+    return None if ns is None else Sorted(duration(ns), ns)
+
+
+def _numbers(scope: Scope) -> list[tuple[str, str, str]]:
+    (rate,) = records(scope.hit_rates())
+    runs = records(scope.hit_rates(by=["run"]))
+    all_hit = sum(row["hits"] == row["lookups"] for row in runs)
+    caches = records(scope.hit_rates(by=["cache"]))
+    saved, lost = (duration(rate[name]) for name in ("time_saved_ns", "time_lost_ns"))
+    by_time = "times not recorded" if rate["time_hit_rate"] is None else f"{saved} saved, {lost} lost"
+    return [
+        (
+            "Hit rate by count",
+            _share(rate["hit_rate"]),
+            f"{rate['hits']:,} of {plural(rate['lookups'], 'lookup')}",
+        ),
+        ("By compile time", _share(rate["time_hit_rate"]), by_time),
+        ("Runs that hit throughout", f"{all_hit} of {len(runs)}", "every lookup of the run hit"),
+        *(
+            (
+                f"Hit rate of {row['cache']}",
+                _share(row["hit_rate"]),
+                f"{row['hits']:,} of {row['lookups']:,}",
+            )
+            for row in caches[:2]
+        ),
+    ]
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
+def _outcomes(scope: Scope) -> Drawing:
+    return Drawing("Outcomes by cache and run", figures.outcomes, drawn_lookups(scope))
+
+
+def _rates(scope: Scope) -> Table:
+    labels = run_labels(scope.runs)
+    rows = [_rate_row(row, labels) for row in records(scope.hit_rates(by=["run", "cache"]))]
+    source = 'scope.hit_rates(by=["run", "cache"])'
+    return table("Hit rates by run and cache", _RATES, rows, "runs and caches", source)
+
+
+def _rate_row(row: dict[str, Any], labels: dict[int, str]) -> tuple[Any, ...]:
+    return (
+        labels[row["run"]],
+        row["cache"],
+        row["lookups"],
+        row["hits"],
+        percent(row["hit_rate"]),
+        percent(row["time_hit_rate"]),
+        timed(row["time_lost_ns"]),
+    )

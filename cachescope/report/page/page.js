@@ -1,0 +1,95 @@
+// Draws the figures in the colours of the surroundings, and makes the tables sortable and searchable.
+"use strict";
+(() => {
+  const PRINTED = 690; // pixels between the margins of a sheet of A4 or letter
+  const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
+  const text = document.getElementById("figures").textContent;
+  const places = [...document.querySelectorAll("figure.plot > div")];
+  const darkness = matchMedia("(prefers-color-scheme: dark)");
+
+  // plotly writes into what it is given, so it is read anew; a figure comes with what differs in the dark.
+  const figures = (isDark) => JSON.parse(text).map((figure) => {
+    if (isDark) figure.dark.forEach(([path, value]) => { path.slice(0, -1).reduce((at, name) => at[name], figure)[path.at(-1)] = value; });
+    return figure;
+  });
+  const draw = (isDark, width) => figures(isDark).forEach(({ data, layout }, at) => {
+    const place = places[at];
+    place.style.minHeight = `${layout.height}px`;
+    try {
+      Plotly.react(place, data, width ? { ...layout, width, autosize: false } : { ...layout, autosize: true }, CONFIG);
+    } catch (error) {
+      place.textContent = `This figure could not be drawn: ${error.message}`;
+    }
+  });
+
+  const value = (row, at) => {
+    const cell = row.cells[at];
+    if (cell.classList.contains("none")) return null;
+    return cell.dataset.order === undefined ? cell.textContent.trim().toLowerCase() : Number(cell.dataset.order);
+  };
+  // Numbers before texts; what has no value comes last whichever way.
+  const compared = (a, b) => (typeof a === typeof b
+    ? (typeof a === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true }))
+    : (typeof a === "number" ? -1 : 1));
+  const sort = (table, at, descending) => {
+    const rows = [...table.tBodies[0].rows].map((row) => [value(row, at), row]);
+    rows.sort(([a], [b]) => (a === null || b === null ? (a === null) - (b === null) : compared(a, b) * (descending ? -1 : 1)));
+    table.tBodies[0].append(...rows.map(([, row]) => row));
+    [...table.tHead.rows[0].cells].forEach((head, place) => {
+      if (place === at) head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+  };
+  const sortable = (table) => [...table.tHead.rows[0].cells].forEach((head, at) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    head.dataset.title = head.textContent; // for print: a button is missing where a head is repeated
+    button.append(...head.childNodes);
+    button.title = "Sort by this column";
+    button.addEventListener("click", () => {
+      const sorted = head.getAttribute("aria-sort");
+      // Of numbers the largest is wanted first.
+      sort(table, at, sorted ? sorted === "ascending" : head.classList.contains("number"));
+    });
+    head.append(button);
+  });
+  const searchable = (table) => {
+    const rows = [...table.tBodies[0].rows].map((row) => [row, row.textContent.toLowerCase()]);
+    const label = document.createElement("label");
+    const box = document.createElement("input");
+    const count = document.createElement("span");
+    box.type = "search";
+    label.append(`Search ${rows.length} rows`, box);
+    count.setAttribute("role", "status");
+    label.className = "search";
+    box.addEventListener("input", () => {
+      const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let left = 0;
+      rows.forEach(([row, text]) => {
+        row.hidden = !words.every((word) => text.includes(word));
+        left += !row.hidden;
+      });
+      count.textContent = words.length ? ` ${left} of ${rows.length} rows` : "";
+    });
+    label.append(count);
+    table.closest(".table").querySelector(".bar").append(label);
+  };
+  document.querySelectorAll(".table table").forEach((table) => {
+    const rows = table.tBodies[0].rows.length;
+    if (rows > 1) sortable(table);
+    if (rows > 7) searchable(table);
+  });
+
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    document.querySelectorAll("details:not([open])").forEach((one) => { one.open = true; opened.push(one); });
+    draw(false, PRINTED);
+  });
+  addEventListener("afterprint", () => {
+    opened.splice(0).forEach((one) => { one.open = false; });
+    draw(darkness.matches, 0);
+  });
+  darkness.addEventListener("change", () => draw(darkness.matches, 0));
+  draw(darkness.matches, 0);
+  document.documentElement.dataset.drawn = "yes";
+})();

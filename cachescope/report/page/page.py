@@ -1,0 +1,55 @@
+"""From a scope to a page: the six questions in the order in which people ask them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cachescope.report.page.directory import entries_section
+from cachescope.report.page.machines import contexts_section, devices_section
+from cachescope.report.page.outcomes import outcomes_section, time_section
+from cachescope.report.page.parts import Page
+from cachescope.report.page.reading import reading_section, words_section
+from cachescope.report.page.reasons import causes_section, what_if_section, why_section
+from cachescope.report.text import headline
+from cachescope.wording import file_time, plural
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+
+def page_of(scope: Scope) -> Page:
+    """What the report of a scope says, as plain data."""
+    return Page(
+        title="Compile cache report",
+        headline=headline(scope),
+        about=_about(scope),
+        sections=(
+            outcomes_section(scope),
+            causes_section(scope),
+            why_section(scope),
+            time_section(scope),
+            what_if_section(scope),
+            contexts_section(scope),
+            devices_section(scope),
+            entries_section(scope),
+            reading_section(scope),
+            words_section(),
+        ),
+    )
+
+
+def _about(scope: Scope) -> str:
+    """When what was read was recorded, and by what; the same for the same data."""
+    from cachescope import __version__
+
+    facts = scope.facts
+    times = [row["start_time"] for row in facts.runs.values() if row["start_time"] is not None]
+    versions = sorted({row["torch_version"] for row in facts.runs.values() if row["torch_version"]})
+    parts = []
+    if times:
+        first, last = file_time(min(times)), file_time(max(times))
+        parts.append(f"recorded {first}" + (f" to {last}" if last != first else "") + " UTC")
+    if versions:
+        parts.append(f"torch {', '.join(versions[:4])}")
+    parts.append(f"{plural(len(facts.runs), 'run')}, {plural(len(facts.entries), 'entry', 'entries')}")
+    return " · ".join([*parts, f"made by cachescope {__version__}"])

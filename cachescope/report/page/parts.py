@@ -1,0 +1,144 @@
+"""What a page is made of: plain data without HTML. Texts are whole here, within bounds; they are shortened when shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import pandas as pd
+
+from cachescope.report.layout import Line
+
+# Of a longer text nobody sees the rest in a page; a value in a log can be a megabyte.
+LONGEST: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """A cell that is shown as a text and sorted by a number."""
+
+    text: str
+    order: float
+
+
+Cell = str | int | float | Sorted | None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A column of a table. ``word`` stays on one line, ``code`` is code, ``long`` opens where it is long.
+
+    An optional one is left out of a table in which it has no value; ``name`` is a number that names something.
+    """
+
+    title: str
+    kind: Literal["text", "word", "code", "number", "name", "long"] = "text"
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that can be sorted and searched.
+
+    Attributes
+    ----------
+    name : str
+        What it lists; its caption.
+    note : str
+        What was cut; empty where all is there.
+    """
+
+    name: str
+    heads: tuple[Head, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+    kind: Literal["plain", "strong", "faint", "warn"] = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of sentences."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Large numbers side by side: label, number, and what it is made of."""
+
+    cells: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines that another report lays out as well."""
+
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The lines of a unified diff."""
+
+    name: str
+    lines: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure that is drawn when the page is written, so that what it is drawn from can be hidden before.
+
+    Attributes
+    ----------
+    name : str
+        What it shows, for those who do not see it and as its caption.
+    draw : function
+        One of `cachescope.figures`.
+    frames : tuple of DataFrame
+        Its arguments.
+    """
+
+    name: str
+    draw: Callable[..., Any]
+    frames: tuple[pd.DataFrame, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A part of a section under a heading of its own."""
+
+    anchor: str
+    title: str
+    parts: tuple[Part, ...]
+
+
+Part = Text | Items | Numbers | Lines | Diff | Table | Drawing | Group
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One question: its heading, a sentence that explains what is shown, and the answer."""
+
+    anchor: str
+    title: str
+    sentence: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The whole report."""
+
+    title: str
+    headline: str
+    about: str
+    sections: tuple[Section, ...]

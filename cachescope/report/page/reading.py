@@ -1,0 +1,100 @@
+"""What was read and what could not be, and the words of the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope.columns import records
+from cachescope.report.page.parts import Cell, Head, Part, Section, Sorted, Table, Text
+from cachescope.report.page.tables import table
+from cachescope.terms import VERDICTS
+from cachescope.wording import file_time
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_RUNS: Final = (
+    Head("Run", "name"),
+    Head("Rank", "name", is_optional=True),
+    Head("Process", "name"),
+    Head("Started (UTC)", "word"),
+    Head("torch", "word"),
+    Head("Python", "word"),
+    Head("Lookups", "number"),
+    Head("Source", "code"),
+    Head("Cache directory", "code", is_optional=True),
+)
+_PROBLEMS: Final = (
+    Head("Kind", "word"),
+    Head("What is wrong"),
+    Head("Where", "word", is_optional=True),
+    Head("Source", "code"),
+)
+_WORDS: Final = (Head("Word", "code"), Head("Meaning"))
+# Meanings are of this page; verdicts come with theirs.
+_MEANINGS: Final = (
+    ("run", "one process that was recorded"),
+    ("cache key", "what torch looks up: a hash of everything that the compiled code may depend on"),
+    ("field", "one part of what went into a key, such as one config or one input"),
+    ("aotautograd", "the cache of joint, forward and backward graphs; asked first"),
+    ("fxgraph", "the cache of compiled FX graphs, which AOTAutograd entries point to"),
+    ("guard", "a condition on sizes that must hold for a stored entry to be used"),
+    (
+        "context",
+        "what torch tells processes apart by: configs, versions, accelerator; schemas say which of it counts",
+    ),
+    ("root, follows", "a miss of its own, or one that only comes with another miss"),
+)
+
+
+def reading_section(scope: Scope) -> Section:
+    """What was read, and what could not be."""
+    sentence = (
+        "The processes and files that this page was made from. What is damaged is listed, and the rest was read all the same;"
+        " nothing was unpickled, run, or written to a cache."
+    )
+    return Section(
+        "read", "What was read, and what could not be?", sentence, (_runs(scope), _problems(scope))
+    )
+
+
+def words_section() -> Section:
+    """The words of the page, in torch's own spelling."""
+    rows = (*_MEANINGS, *VERDICTS.items())
+    sentence = "In torch's own spelling, so that its sources and logs can be searched for them."
+    return Section("words", "Words", sentence, (Table("Words and verdicts", _WORDS, rows),))
+
+
+def _runs(scope: Scope) -> Part:
+    runs = records(scope.runs)
+    if not runs:
+        roots = sorted({str(row["root"]) for row in scope.facts.entries.values()})
+        found = f"No run was read, only {', '.join(roots[:8])}." if roots else "No run was read."
+        return Text(found)
+    looked_up = scope.lookups.groupby("run").size().to_dict()
+    rows = [_run_row(row, looked_up) for row in runs]
+    return table("Runs", _RUNS, rows, "runs", "scope.runs")
+
+
+def _run_row(row: dict[str, Any], looked_up: dict[Any, int]) -> tuple[Cell, ...]:
+    started = row["start_time"]
+    return (
+        row["run"],
+        row["rank"],
+        row["pid"],
+        None if started is None else Sorted(file_time(started), started),
+        row["torch_version"],
+        row["python_version"],
+        int(looked_up.get(row["run"], 0)),
+        row["source"],
+        row["cache_dir"],
+    )
+
+
+def _problems(scope: Scope) -> Part:
+    rows = [
+        (row["kind"], row["message"], row["where"] or None, row["source"]) for row in scope.facts.problems
+    ]
+    if not rows:
+        return Text("No problem: every record and file that was looked at could be read.")
+    return table("Problems", _PROBLEMS, rows, "problems", "scope.problems")

@@ -1,0 +1,206 @@
+"""Why it missed: what to fix first, each cause explained, every miss, and what if a field did not count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope import figures
+from cachescope.columns import records
+from cachescope.figures.texts import run_labels
+from cachescope.report.page.cuts import listed
+from cachescope.report.page.explained import cause_group
+from cachescope.report.page.outcomes import timed
+from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
+from cachescope.report.page.tables import table
+from cachescope.report.past import past_lines
+from cachescope.report.text import cause_rows, footer
+from cachescope.wording import SHORT_KEY
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+# Each is a picture, a table and a difference of code.
+_CAUSES_EXPLAINED: Final = 10
+_CAUSES: Final = (
+    Head("Cause", "code"),
+    Head("Verdict", "word"),
+    Head("Misses", "number"),
+    Head("Runs", "number"),
+    Head("Ranks", is_optional=True),
+    Head("Time lost", "number"),
+    Head("What to do"),
+)
+_MISSES: Final = (
+    Head("Lookup", "name"),
+    Head("Run", "word"),
+    Head("Cache", "word"),
+    Head("Compile", "word"),
+    Head("Key", "word"),
+    Head("Verdict", "word"),
+    Head("Role", "word"),
+    Head("Time lost", "number"),
+    Head("Why"),
+)
+_FALSE_HITS: Final = (
+    Head("Kind", "word"),
+    Head("Cache", "word"),
+    Head("Key", "word"),
+    Head("Hits", "number"),
+    Head("What was seen"),
+)
+_FIELDS: Final = (
+    Head("Fields", "code"),
+    Head("Misses that would hit", "number"),
+    Head("Time saved", "number"),
+    Head("Only together", is_optional=True),
+    Head("Affects"),
+    Head("What is known of leaving it out"),
+)
+_NOTHING_MISSED: Final = "Nothing missed: every lookup that was read hit."
+_NOTHING_READ: Final = "No lookup was read, so none can have missed."
+
+
+def causes_section(scope: Scope) -> Section:
+    """What to fix first."""
+    sentence = (
+        "Misses with one reason are one cause, the costliest on top. One miss brings others: an AOTAutograd miss is followed"
+        " by lookups of its FX graphs, and they count with it. A cold start cannot be helped and stands apart."
+    )
+    if scope.causes.empty:
+        parts: tuple[Part, ...] = (Text(_NOTHING_MISSED if scope.facts.lookups else _NOTHING_READ),)
+    else:
+        rows = [_cause_row(row) for row in scope.facts.causes]
+        parts = (
+            Drawing("Misses and compile time lost by cause", figures.causes, (scope.causes,)),
+            table("Causes, the costliest first", _CAUSES, rows, "causes by time lost", "scope.causes"),
+            Text(footer(scope).replace("    ", " · "), "faint"),
+        )
+    return Section("causes", "What should be fixed first?", sentence, parts)
+
+
+def why_section(scope: Scope) -> Section:
+    """Question 2: why, cause by cause, then every miss, then warnings."""
+    sentence = (
+        "Each cause with its costliest miss: which fields of the key changed, from what to what, against which earlier lookup"
+        " it was held, and where else it struck. Hashes are compared, never texts."
+    )
+    causes = cause_rows(scope)
+    parts: list[Part] = [
+        cause_group(scope, number, cause) for number, cause in enumerate(causes[:_CAUSES_EXPLAINED], 1)
+    ]
+    if not causes:
+        parts.append(Text(_without_causes(scope)))
+    if len(causes) > _CAUSES_EXPLAINED:
+        rest = len(causes) - _CAUSES_EXPLAINED
+        parts.append(Text(f"{rest} more causes are in the table above and in scope.causes.", "faint"))
+    if past := past_lines(scope):
+        told = Text("Read from the directory itself: which field made each further entry of a graph.")
+        parts.append(Group("past", "Past misses", (told, Lines(tuple(past)))))
+    parts += [*_misses(scope), *_false_hits(scope)]
+    return Section("why", "Why did each one miss?", sentence, tuple(parts))
+
+
+def what_if_section(scope: Scope) -> Section:
+    """Question 3: would it have hit without that field."""
+    sentence = (
+        "All lookups are replayed, in time order, as if a field were not in the key. The keys of a replay are what-if keys,"
+        " cachescope's own, over the hash details that remain; torch makes its keys otherwise."
+    )
+    ranking = scope.sensitivity() if scope.facts.lookups else None
+    if ranking is None:
+        parts: tuple[Part, ...] = (Text("No lookup was read, so none can be replayed."),)
+    elif ranking.empty:
+        parts = (Text("No field, and no small set of fields, keeps a recorded lookup from hitting."),)
+    else:
+        rows = [_field_row(row) for row in records(ranking)]
+        what, source = "sets of fields by time saved", "scope.sensitivity()"
+        parts = (
+            Drawing("Compile time saved if a field did not count", figures.sensitivity, (ranking,)),
+            table("Fields that would help if they did not count", _FIELDS, rows, what, source),
+        )
+    return Section("what-if", "What if a field did not count?", sentence, parts)
+
+
+def _cause_row(cause: dict[str, Any]) -> tuple[Cell, ...]:
+    return (
+        cause["summary"],
+        cause["verdict"],
+        cause["misses"],
+        len(cause["runs"]),
+        listed(cause["ranks"], 8) or None,
+        timed(cause["time_lost_ns"]),
+        cause["advice"],
+    )
+
+
+def _without_causes(scope: Scope) -> str:
+    if not scope.facts.lookups:
+        return _NOTHING_READ
+    if not scope.facts.misses:
+        return _NOTHING_MISSED
+    return "Every miss is a first lookup: the cold start, with nothing earlier to compare with."
+
+
+def _misses(scope: Scope) -> list[Part]:
+    facts = scope.facts
+    if not facts.misses:
+        return []
+    labels = run_labels(scope.runs)
+    rows = []
+    for miss in facts.misses.values():
+        lookup = facts.lookups[miss["lookup"]]
+        rows.append((lookup["time_taken_ns"] or 0, _miss_row(lookup, miss, labels)))
+    rows.sort(key=lambda row: -row[0])
+    listed_rows = [row for _, row in rows]
+    shown = table(
+        "Lookups that missed, by time lost", _MISSES, listed_rows, "misses by time lost", "scope.misses"
+    )
+    return [Group("misses", "Every lookup that missed", (shown,))]
+
+
+def _miss_row(lookup: dict[str, Any], miss: dict[str, Any], labels: dict[int, str]) -> tuple[Cell, ...]:
+    key = lookup["cache_key"]
+    return (
+        lookup["lookup"],
+        labels[lookup["run"]],
+        lookup["cache"] + (" backward" if lookup["direction"] == "backward" else ""),
+        lookup["compile_id"],
+        None if key is None else f"{key[:SHORT_KEY]}…",
+        miss["verdict"],
+        "root" if miss["root"] else "follows",
+        timed(lookup["time_taken_ns"]),
+        miss["reason"],
+    )
+
+
+def _false_hits(scope: Scope) -> list[Part]:
+    rows = [
+        (
+            row["kind"],
+            row["cache"],
+            None if row["cache_key"] is None else f"{row['cache_key'][:SHORT_KEY]}…",
+            row["hits"],
+            row["evidence"],
+        )
+        for row in records(scope.false_hits)
+    ]
+    if not rows:
+        return []
+    told = Text(
+        "Keys that seem to stand for more than one thing: warnings with their evidence, no certainty."
+    )
+    shown = table("Possible false hits", _FALSE_HITS, rows, "warnings", "scope.false_hits")
+    return [Group("false-hits", "Possible false hits", (told, shown))]
+
+
+def _field_row(row: dict[str, Any]) -> tuple[Cell, ...]:
+    together = f"all {len(row['fields'])}" if row["needs_all"] else None
+    unknown = f"; {row['unknown']} more misses cannot be known" if row["unknown"] else ""
+    return (
+        listed(row["fields"], 8),
+        row["misses_alone"],
+        timed(row["time_alone_ns"]),
+        together,
+        row["affects"],
+        f"{row['advice']}{unknown}",
+    )

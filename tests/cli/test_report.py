@@ -1,0 +1,39 @@
+"""``cachescope report``: one file, and one line that says where it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def flip() -> Path:
+    return Path(cachescope.sample("config_flip"))
+
+
+def test_it_writes_the_file_and_says_so(run: Run, flip: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.html"
+    done = run("report", flip, "-o", target)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.splitlines()[0].startswith("6 lookups in 3 runs") and str(target) in done.out
+    assert "epilogue_fusion" in target.read_text()
+
+
+def test_as_json_it_names_the_file_and_its_bytes(run: Run, flip: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.html"
+    done = run("report", flip, "-o", target, "--json", "--redact")
+    assert json.loads(done.out) == {"report": str(target), "bytes": target.stat().st_size}
+    assert str(flip) not in target.read_text()
+
+
+def test_errors_are_one_line(run: Run, flip: Path, tmp_path: Path) -> None:
+    done = run("report", flip, "-o", tmp_path)
+    assert done.status == 1 and len(done.err.splitlines()) == 1 and "is a directory" in done.err
+    assert run("report", flip).status == 2
+    assert run("report", tmp_path / "none", "-o", tmp_path / "x.html").status == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,191 @@
+"""What the report says, as data: its sections answer the six questions, and large things are cut aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.report.page.cuts import diff_lines, first_of, shortened
+from cachescope.report.page.page import page_of
+from cachescope.report.page.parts import (
+    Diff,
+    Drawing,
+    Group,
+    Items,
+    Lines,
+    Numbers,
+    Page,
+    Part,
+    Section,
+    Sorted,
+    Table,
+    Text,
+)
+from cachescope.scope import Scope
+
+SAMPLES = ("tour", "config_flip", "training", "dynamic_guards", "entry_truncated")
+
+
+@pytest.fixture(scope="module")
+def tour() -> Page:
+    return page_of(cachescope.read(cachescope.sample("tour")))
+
+
+@pytest.fixture(scope="module")
+def directory() -> Page:
+    return page_of(cachescope.read(cachescope.sample("entry_truncated")))
+
+
+def section(page: Page, anchor: str) -> Section:
+    (found,) = (one for one in page.sections if one.anchor == anchor)
+    return found
+
+
+def parts_of(parts: Iterable[Part]) -> list[Part]:
+    return [
+        inner
+        for part in parts
+        for inner in (part, *(parts_of(part.parts) if isinstance(part, Group) else ()))
+    ]
+
+
+def table(page: Page, anchor: str, name: str) -> Table:
+    (found,) = (
+        part
+        for part in parts_of(section(page, anchor).parts)
+        if isinstance(part, Table) and part.name.startswith(name)
+    )
+    return found
+
+
+def texts(parts: Iterable[Part]) -> str:
+    said = []
+    for part in parts_of(parts):
+        match part:
+            case Text():
+                said.append(part.text)
+            case Group():
+                said.append(part.title)
+            case Items():
+                said += part.texts
+            case Lines():
+                said += [line.text for line in part.lines]
+    return "\n".join(said)
+
+
+def column(found: Table, title: str) -> list[Any]:
+    (at,) = (i for i, head in enumerate(found.heads) if head.title == title)
+    return [cell.text if isinstance(cell := row[at], Sorted) else cell for row in found.rows]
+
+
+def test_the_hit_rates_are_those_that_were_recorded(tour: Page) -> None:
+    # 6 runs of 4 graphs in 2 caches: the second and fifth hit, the third in three of four.
+    numbers = {label: (value, note) for part in section(tour, "hits").parts if isinstance(part, Numbers)
+               for label, value, note in part.cells}  # fmt: skip
+    assert numbers["Hit rate by count"] == ("46 %", "22 of 48 lookups")
+    assert numbers["Runs that hit throughout"][0] == "2 of 6"
+    assert column(table(tour, "hits", "Hit rates"), "Hits") == [0, 0, 4, 4, 3, 3, 0, 0, 4, 4, 0, 0]
+
+
+def test_each_cause_is_explained_from_what_to_what(tour: Page) -> None:
+    groups = [part for part in section(tour, "why").parts if isinstance(part, Group)]
+    titles = [group.title for group in groups]
+    assert "1. inductor_config[epilogue_fusion]: True -> False" in titles
+    assert "2. cpp_runtime_thread_count: 2 -> 1" in titles
+    (changed,) = (part for part in groups[0].parts if isinstance(part, Table))
+    assert changed.rows == (("inductor_config[epilogue_fusion]", "True", "False"),)
+    assert "run 3" in texts(groups[0].parts) and "because of it, fxgraph" in texts(groups[0].parts)
+    (code,) = (part for part in groups[2].parts if isinstance(part, Diff))
+    assert any(line.startswith("-") and "relu" in line for line in code.lines)
+    assert any(line.startswith("+") and "tanh" in line for line in code.lines)
+
+
+def test_every_miss_is_listed_with_its_reason(tour: Page) -> None:
+    misses = table(tour, "why", "Lookups that missed")
+    assert len(misses.rows) == 26 and all(column(misses, "Why"))
+    assert column(misses, "Role").count("root") == 13
+
+
+def test_every_section_explains_itself_and_none_is_empty(directory: Page, tour: Page) -> None:
+    for page in (directory, tour, page_of(Scope(_emptied()))):
+        assert [one.anchor for one in page.sections] == [
+            "hits", "causes", "why", "time", "what-if", "machines", "devices", "entries", "read", "words",
+        ]  # fmt: skip
+        for one in page.sections:
+            assert one.sentence.endswith(".") and one.parts, one.anchor
+
+
+def _emptied() -> Any:
+    tables = cachescope.read(cachescope.sample("config_flip")).tables
+    return replace(tables, lookups=tables.lookups.head(0), runs=tables.runs.head(0))
+
+
+def test_what_is_missing_is_said_with_what_to_do(tour: Page) -> None:
+    assert "TORCHINDUCTOR_CACHE_DIR" in texts(section(tour, "entries").parts)
+    assert "No cache directory was read" in texts(section(tour, "machines").parts)
+    nothing = page_of(Scope(_emptied()))
+    assert "TORCH_TRACE" in texts(section(nothing, "hits").parts)
+    assert "No lookup was read" in texts(section(nothing, "why").parts)
+
+
+def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
+    damaged = table(directory, "entries", "Files that cannot be loaded")
+    assert column(damaged, "Damage") == ["truncated; content hash differs from the name"]
+    assert column(table(directory, "entries", "Files that can go"), "Entry") == [1]
+    assert column(table(directory, "machines", "Predictions"), "Would be found") == [
+        "no",
+        "yes",
+        "yes",
+        "yes",
+    ]
+    assert len(table(directory, "read", "Problems").rows) == 1
+    drawn = [part.name for part in parts_of(section(directory, "entries").parts) if isinstance(part, Drawing)]
+    assert drawn == [
+        "Sizes by kind, folder and file",
+        "When the files were written",
+        "References between files",
+    ]
+
+
+def test_guards_that_failed_are_named() -> None:
+    page = page_of(cachescope.read(cachescope.sample("dynamic_guards")))
+    assert "11 <= L['t0']" in texts(section(page, "why").parts)
+    assert "mark_dynamic" in texts(section(page, "why").parts)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_figures_are_drawn_from_the_frames_that_are_given(sample: str) -> None:
+    page = page_of(cachescope.read(cachescope.sample(sample)))
+    drawings = [part for one in page.sections for part in parts_of(one.parts) if isinstance(part, Drawing)]
+    assert len(drawings) >= 5
+    for drawing in drawings:
+        assert all(isinstance(frame, pd.DataFrame) for frame in drawing.frames), drawing.name
+        assert drawing.draw(*drawing.frames, dark=False).data, drawing.name
+
+
+def test_long_tables_are_cut_and_it_is_said_where_the_rest_is() -> None:
+    one = cachescope.read(cachescope.sample("tour"))
+    tables, misses = one.tables, []
+    for part in range(20):
+        misses.append(tables.lookups.assign(lookup=tables.lookups["lookup"] + 48 * part))
+    many = replace(tables, lookups=pd.concat(misses, ignore_index=True))
+    page = page_of(Scope(many))
+    found = table(page, "why", "Lookups that missed")
+    assert len(found.rows) == 300
+    assert found.note.startswith("The first 300 of ") and found.note.endswith("scope.misses has all.")
+    # The costliest are kept.
+    assert column(found, "Time lost")[0] == "10.9 s"
+
+
+def test_cuts_say_what_they_cut() -> None:
+    assert first_of(range(5), "numbers", "range(5)", most=5) == ((0, 1, 2, 3, 4), "")
+    lines, note = diff_lines("\n".join(["---", "+++", *("+x" for _ in range(200))]))
+    assert (len(lines), note) == (120, "… and 80 more lines")
+    assert (
+        shortened("x" * 1_000_000, 300).endswith("… (1.0 MB)") and len(shortened("x" * 1_000_000, 300)) < 320
+    )

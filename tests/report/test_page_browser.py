@@ -1,0 +1,145 @@
+"""The report opened from disk in a real browser, without a network: drawn, sorted, searched, printed, harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_lab import Opened, chromium, missing
+
+import cachescope
+from cachescope.scope import Scope
+from tests.report.test_page_document import HOSTILE
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
+
+
+@contextmanager
+def opened(browser: Any, path: Path, width: int = 1400, scheme: str = "light") -> Iterator[Opened]:
+    """The file in a window that has no network; what it asks for all the same is noted."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 1000}, color_scheme=scheme, offline=True, service_workers="block"
+    )
+    shown = Opened(context.new_page())
+    shown.page.on(
+        "console", lambda m: shown.errors.append(m.text) if m.type in ("error", "warning") else None
+    )
+    shown.page.on("pageerror", lambda error: shown.errors.append(str(error)))
+    shown.page.on("dialog", lambda dialog: (shown.errors.append("a dialog"), dialog.dismiss()))
+    home = ("file:", "data:", "blob:")
+    shown.page.on("request", lambda r: None if r.url.startswith(home) else shown.beyond.append(r.url))
+    shown.page.goto(path.as_uri())
+    shown.page.wait_for_selector("html[data-drawn]")
+    yield shown
+    assert (shown.errors, shown.beyond) == ([], [])
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("report") / "tour.html"
+    return cachescope.read(cachescope.sample("tour")).report(target)
+
+
+def column(table: Any, at: int) -> list[str]:
+    return [text.strip() for text in table.locator(f"tbody tr:visible td:nth-child({at})").all_inner_texts()]
+
+
+def test_figures_are_drawn_and_tables_sort_and_search(browser: Any, tour: Path) -> None:
+    with opened(browser, tour) as shown:
+        page = shown.page
+        figures = page.locator("figure.plot").count()
+        assert figures > 5 and page.locator("figure.plot:has(.main-svg)").count() == figures
+        misses = page.get_by_role("table", name="Lookups that missed, by time lost")
+        search = page.get_by_label("Search 26 rows")
+        search.fill("epilogue fhcz3res")
+        assert column(misses, 1) == ["25"]
+        assert page.get_by_role("status").filter(has_text="1 of 26 rows").count() == 1
+        search.fill("")
+        assert len(column(misses, 1)) == 26
+        heads = misses.get_by_role("columnheader")
+        # By the keyboard alone.
+        misses.get_by_role("button", name="Lookup").focus()
+        page.keyboard.press("Enter")
+        assert column(misses, 1)[:4] == ["0", "1", "2", "3"]
+        assert heads.first.get_attribute("aria-sort") == "ascending"
+        misses.get_by_role("button", name="Time lost").click()
+        times = column(misses, 8)
+        # What has no time comes last whichever way it is sorted.
+        assert times[0] == "10.9 s" and times[-1] == "–"
+        misses.get_by_role("button", name="Time lost").click()
+        assert column(misses, 8)[0] != "–" and column(misses, 8)[-1] == "–"
+
+
+def test_the_contents_lead_to_the_sections(browser: Any, tour: Path) -> None:
+    with opened(browser, tour) as shown:
+        page = shown.page
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
+        page.get_by_role("link", name="What if a field did not count?").click()
+        assert page.url.endswith("#what-if")
+        assert page.get_by_role("heading", name="What if a field did not count?").is_visible()
+        details = page.locator("details").first
+        details.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert details.get_by_text("GraphModule").first.is_visible()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "dark"), (900, "light")])
+def test_nothing_reaches_beyond_the_page(browser: Any, tour: Path, width: int, scheme: str) -> None:
+    with opened(browser, tour, width, scheme) as shown:
+        assert shown.page.evaluate("document.documentElement.scrollWidth") == width
+        wide = shown.page.evaluate(
+            """() => [...document.querySelectorAll('main *')].filter(one => { const box = one.getBoundingClientRect();
+            return box.width && box.right > innerWidth + 1 && !one.closest('.scroll, svg, pre'); }).map(one => one.outerHTML.slice(0, 80))"""
+        )
+        assert wide == []
+        text, back = shown.page.evaluate(
+            "[document.querySelector('.xtick text').style.fill, getComputedStyle(document.body).backgroundColor]"
+        )
+        light = ("rgb(51, 51, 51)", "rgb(255, 255, 255)")
+        assert ((text, back) == light) == (scheme == "light")
+
+
+def test_it_prints_in_light_and_whole(browser: Any, tour: Path) -> None:
+    with opened(browser, tour, scheme="dark") as shown:
+        page = shown.page
+        page.emulate_media(media="print", color_scheme="dark")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate("document.querySelector('.xtick text').style.fill") == "rgb(51, 51, 51)"
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.locator("details:not([open])").count() == 0
+        cut = page.evaluate(
+            "[...document.querySelectorAll('.scroll, pre')].filter(one => one.scrollHeight > one.clientHeight + 2).length"
+        )
+        assert cut == 0
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.locator("details[open]").count() == 0
+
+
+def test_hostile_texts_do_nothing(browser: Any, tmp_path: Path) -> None:
+    tables = cachescope.read(cachescope.sample("entry_truncated")).tables
+    lookups, entries = tables.lookups.copy(), tables.entries.copy()
+    lookups.loc[0, "compile_id"] = HOSTILE
+    lookups.loc[6, ["outcome", "bypass_reason"]] = ["bypass", HOSTILE]
+    entries.loc[0, ["name", "guards_expr"]] = HOSTILE
+    path = Scope(replace(tables, lookups=lookups, entries=entries)).report(tmp_path / "hostile.html")
+    with opened(browser, path) as shown:
+        assert shown.page.get_by_text("<script>alert(1)</script>").count() > 0
+        assert shown.page.locator("img[src='x']").count() == 0
+        # Were such a script to come in, the policy would not run it.
+        shown.page.evaluate(
+            "const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s)"
+        )
+        assert shown.page.evaluate("window.ran") is None
+        assert len(shown.errors) == 1 and "Content Security Policy" in shown.errors.pop()

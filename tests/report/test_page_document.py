@@ -1,0 +1,254 @@
+"""The report as a file: one document, bounded, harmless, without who and where when asked, and written as a whole."""
+
+from __future__ import annotations
+
+import base64
+import getpass
+import hashlib
+import json
+import os
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cachescope
+from cachescope import figures
+from cachescope.errors import CachescopeError
+from cachescope.figures.javascript import plotly_js
+from cachescope.report.page.document import document, figures_object
+from cachescope.report.page.hiding import hidden
+from cachescope.report.page.page import page_of
+from cachescope.report.page.parts import Drawing, Head, Page, Section, Table, Text
+from cachescope.report.redact import Identities, redact
+from cachescope.scope import Scope
+from tests.figures.frames import frame, many_entries, many_lookups, runs_of
+
+MARK = "<script>alert(1)</script><img src=x onerror=alert(2)></table>'\""
+HOSTILE = f"{MARK}\x1b[31m\u202e\x00]]>--><!--" + "A" * 1_000_000
+
+
+class Read(HTMLParser):
+    """The tags, scripts and policy of a document, and whether it is balanced."""
+
+    VOID = ("meta", "br", "wbr", "input", "img", "link")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.open: list[str] = []
+        self.scripts: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+
+
+def written(scope: Scope) -> str:
+    return document(page_of(scope))
+
+
+def without_plotly(text: str) -> str:
+    return text.replace(plotly_js(), "")
+
+
+@pytest.fixture(scope="module")
+def truncated() -> Scope:
+    return cachescope.read(cachescope.sample("entry_truncated"))
+
+
+@pytest.mark.parametrize("sample", ["tour", "config_flip", "training", "dynamic_guards", "entry_truncated"])
+def test_samples_stay_under_6_mb_and_hold_plotly_once(sample: str, tmp_path: Path) -> None:
+    path = cachescope.read(cachescope.sample(sample)).report(tmp_path / "out.html")
+    text = path.read_text()
+    assert path.stat().st_size < 6_000_000
+    assert text.count(plotly_js()[:200]) == 1
+
+
+def test_it_loads_nothing_and_runs_only_its_own_scripts(truncated: Scope) -> None:
+    text = written(truncated)
+    read = Read(text)
+    assert read.open == []
+    assert {"link", "iframe", "object", "embed", "img", "base", "form"} & set(read.tags) == set()
+    named = dict(read.attributes)
+    assert "src" not in named
+    assert all(value.startswith("#") for name, value in read.attributes if name == "href" and value)
+    assert not [name for name, _ in read.attributes if name.startswith("on")]
+    (policy,) = (
+        value for name, value in read.attributes if name == "content" and value and "default-src" in value
+    )
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'" and "connect-src" not in rules
+    _, *run = read.scripts
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in run]
+    assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in digests] and len(run) == 2
+
+
+def test_every_link_of_the_contents_has_its_heading(truncated: Scope) -> None:
+    read = Read(written(truncated))
+    assert len(read.ids) == len(set(read.ids))
+    links = {value[1:] for name, value in read.attributes if name == "href" and value}
+    assert links <= set(read.ids) and len(links) > 10
+
+
+def test_texts_from_logs_are_harmless_and_short() -> None:
+    tables = cachescope.read(cachescope.sample("entry_truncated")).tables
+    lookups, entries, runs, problems = (
+        one.copy() for one in (tables.lookups, tables.entries, tables.runs, tables.problems)
+    )
+    lookups.loc[0, "compile_id"] = HOSTILE
+    lookups.loc[5, "load_error"] = HOSTILE
+    lookups.loc[6, ["outcome", "bypass_reason"]] = ["bypass", HOSTILE]
+    entries.loc[0, ["name", "guards_expr", "detail"]] = HOSTILE
+    entries.loc[1, "damage"] = HOSTILE
+    runs.loc[:, "torch_version"] = HOSTILE
+    problems.loc[0, ["kind", "source", "message"]] = HOSTILE
+    text = written(Scope(replace(tables, lookups=lookups, entries=entries, runs=runs, problems=problems)))
+    rest = without_plotly(text)
+    assert len(rest) < 300_000
+    assert "<img" not in rest and "<script>alert" not in rest and "<!--" not in rest
+    assert not {"\x1b", "\x00", "\u202e"} & set(rest)
+    assert rest.count("<script") == 3 and "&lt;script&gt;alert(1)" in rest
+    assert Read(text).open == []
+
+
+def patched(figure: dict[str, Any]) -> dict[str, Any]:
+    copy = json.loads(json.dumps(figure))
+    for path, value in figure["dark"]:
+        at = copy
+        for name in path[:-1]:
+            at = at[name]
+        at[path[-1]] = value
+    return {"data": copy["data"], "layout": copy["layout"]}
+
+
+def test_a_figure_in_the_dark_is_the_dark_figure(truncated: Scope) -> None:
+    drawings = [
+        Drawing("sizes", figures.entry_sizes, (truncated.entries,)),
+        Drawing("timeline", figures.timeline, (truncated.lookups, truncated.runs)),
+        Drawing("causes", figures.causes, (truncated.causes,)),
+        Drawing("empty", figures.causes, (truncated.causes.head(0),)),
+    ]
+    for drawing, found in zip(drawings, figures_object(drawings), strict=True):
+        assert found["dark"], drawing.name
+        assert patched(found) == json.loads(drawing.draw(*drawing.frames, dark=True).to_json())
+
+
+def test_figures_of_very_many_lookups_and_files_are_bounded() -> None:
+    lookups, runs = many_lookups(30_000, 1000, 50), runs_of(1000)
+    drawn = [
+        Drawing("timeline", figures.timeline, (lookups, runs)),
+        Drawing("graphs", figures.runs_by_graph, (lookups, runs)),
+        Drawing("outcomes", figures.outcomes, (lookups, runs)),
+        Drawing("sizes", figures.entry_sizes, (many_entries(20_000),)),
+        Drawing("ages", figures.entry_ages, (many_entries(20_000),)),
+    ]
+    sizes = {
+        one.name: len(json.dumps(found)) for one, found in zip(drawn, figures_object(drawn), strict=True)
+    }
+    assert all(size < 2_000_000 for size in sizes.values()), sizes
+    assert sum(sizes.values()) < 5_000_000, sizes
+
+
+@pytest.mark.parametrize("sample", ["tour", "entry_truncated"])
+def test_redacted_it_tells_neither_who_nor_where(sample: str, tmp_path: Path) -> None:
+    scope = cachescope.read(cachescope.sample(sample))
+    known = [
+        *scope.runs["source"],
+        *scope.runs["cache_dir"].dropna(),
+        *scope.entries["path"],
+        *scope.entries["root"],
+    ]
+    places = {str(cachescope.sample(sample)), str(Path.cwd()), "cachescope-recording"}
+    secrets = {str(text) for text in known} | places
+    plain = without_plotly(scope.report(tmp_path / "plain.html").read_text())
+    assert all(scope.runs["source"].map(os.path.basename).map(plain.__contains__))
+    rest = without_plotly(scope.report(tmp_path / "hidden.html", redact=True).read_text())
+    assert [secret for secret in secrets if secret in rest] == []
+    assert "&lt;path-1&gt;" in rest
+    if (user := getpass.getuser()) not in ("root", "user", "runner"):
+        assert user not in rest
+
+
+def test_one_stand_in_for_one_thing_in_tables_and_figures() -> None:
+    uuid, path = "GPU-0123abcd-4567-89ab-cdef-0123456789ab", "/srv/secret place/" + "deep/" * 30 + "run.log"
+    devices = frame("devices", [{"device": 0, "name": f"board {uuid}", "type": "cuda", "uuid": uuid,
+                                 "pci": "0000:3b:00.0", "properties": "{}"}])  # fmt: skip
+    entries = frame("entries", [{"entry": 0, "cache": "fxgraph", "path": path, "root": "/srv/secret place",
+                                 "size_bytes": 9, "status": "ok"}])  # fmt: skip
+    parts = (
+        Text(f"read '{path}' of {uuid}"),
+        Table("Boards", (Head("Board"),), ((uuid,), (f"'{path}'",))),
+        Drawing("devices", figures.device_rates, (devices,)),
+        Drawing("sizes", figures.entry_sizes, (entries,)),
+    )
+    page = Page("t", "h", "a", (Section("hits", "t", "s.", parts),))
+    known = Identities(paths=[path])
+    made = hidden(page, lambda value: redact(value, known))
+    text = without_plotly(document(made))
+    assert uuid not in text and "secret" not in text and "deep/" not in text and "3b:00" not in text
+    told = made.sections[0].parts[0]
+    assert isinstance(told, Text) and told.text == "read '<path-1>' of <uuid-1>"
+    assert made.sections[0].parts[1].rows[0] == ("<uuid-1>",)  # type: ignore[union-attr]
+    assert page.sections[0].parts[0] == parts[0]
+
+
+def test_a_file_is_replaced_and_nothing_else_is_left(truncated: Scope, tmp_path: Path) -> None:
+    target = tmp_path / "out.html"
+    target.write_text("older")
+    assert truncated.report(target) == target
+    assert target.read_text().startswith("<!DOCTYPE html>")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.html"]
+    assert target.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_what_cannot_be_written_is_said_in_one_line(truncated: Scope, tmp_path: Path) -> None:
+    for target, why in (
+        (tmp_path, "is a directory"),
+        (tmp_path / "none" / "out.html", "there is no directory"),
+        (Path(truncated.entries["root"].iloc[0]) / "out.html", "belongs to what was read"),
+        (Path(truncated.runs["source"].iloc[0]), "belongs to what was read"),
+    ):
+        before = target.read_bytes() if target.is_file() else None
+        with pytest.raises(CachescopeError, match=re.escape(why)) as caught:
+            truncated.report(target)
+        assert "\n" not in str(caught.value)
+        assert (target.read_bytes() if target.is_file() else None) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_plotly_it_says_what_to_install(truncated: Scope, tmp_path: Path, monkeypatch: Any) -> None:
+    import sys
+
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith(("plotly", "cachescope.report.page", "cachescope.figures"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(CachescopeError, match=r"plotly.* is missing: pip install 'cachescope\[views\]'"):
+        truncated.report(tmp_path / "out.html")
