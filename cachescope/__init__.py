@@ -18,6 +18,7 @@ from cachescope.keys import IsolationSchema, isolation_key
 from cachescope.keys.key_schema import KeySchema
 from cachescope.samples import sample
 from cachescope.scope import Scope, read
+from cachescope.scope.collect import collect
 from cachescope.scope.live import Recording, recording
 from cachescope.scope.magic import load_ipython_extension
 from cachescope.scope.two_sides import compare, will_hit
@@ -36,6 +37,7 @@ __all__ = [
     "SourceError",
     "__version__",
     "capture",
+    "collect",
     "compare",
     "describe",
     "fields",

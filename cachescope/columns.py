@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
 
 WHOLE: Final = "Int64"
 TEXT: Final = "str"
@@ -14,6 +15,14 @@ FLAG: Final = "boolean"
 REAL: Final = "Float64"
 TIME: Final = "datetime64[ns, UTC]"
 TUPLE: Final = "object"
+
+_STORED: Final = {
+    WHOLE: pa.int64(),
+    TEXT: pa.large_string(),
+    FLAG: pa.bool_(),
+    REAL: pa.float64(),
+    TIME: pa.timestamp("ns", tz="UTC"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +48,20 @@ class Frame:
     def build(self, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
         """A DataFrame of exactly these columns and types, also when there are no rows."""
         listed = list(rows)
-        data = {c.name: _series([row[c.name] for row in listed], c.dtype) for c in self.columns}
-        return pd.DataFrame(data)
+        return self.of_columns({c.name: [row[c.name] for row in listed] for c in self.columns})
+
+    def of_columns(self, columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+        """The same from the values of each column."""
+        return pd.DataFrame({c.name: _series(columns[c.name], c.dtype) for c in self.columns})
 
 
-def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
-    if dtype == TIME:
-        # Through integers: a float on the way would lose the nanoseconds.
-        whole = pd.array(values, dtype="Int64")
-        return pd.Series(pd.to_datetime(whole, unit="ns", utc=True)).astype(TIME)
+def _series(values: Sequence[Any], dtype: str) -> pd.Series[Any]:
     if dtype == TUPLE:
         return pd.Series(values, dtype=object)
-    return pd.Series(values, dtype=dtype)
+    # Pandas on its own looks at each value several times: ten times slower where most are missing.
+    stored = pa.array(values, type=_STORED[dtype], from_pandas=True)
+    series: pd.Series[Any] = stored.to_pandas(types_mapper=lambda _: pd.api.types.pandas_dtype(dtype))
+    return series
 
 
 def records(frame: pd.DataFrame, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
@@ -62,14 +73,26 @@ def records(frame: pd.DataFrame, names: Iterable[str] | None = None) -> list[dic
     names : iterable of str, optional
         Columns to take; all of them by default.
     """
-    columns: dict[str, list[Any]] = {}
-    for name in frame.columns if names is None else names:
-        series = frame[name]
-        if isinstance(series.dtype, pd.DatetimeTZDtype):
-            present = series.notna()
-            series = series.astype("int64").astype("Int64").where(present)
-        columns[name] = [None if _is_missing(value) else value for value in series.tolist()]
+    columns = plain_columns(frame, names)
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def plain_columns(frame: pd.DataFrame, names: Iterable[str] | None = None) -> dict[str, list[Any]]:
+    """The same by column. Equal texts of a column are one object, so that a million rows hold few of them."""
+    return {str(name): _plain_values(frame[name]) for name in (frame.columns if names is None else names)}
+
+
+def _plain_values(series: pd.Series[Any]) -> list[Any]:
+    if isinstance(series.dtype, pd.DatetimeTZDtype):
+        present = series.notna()
+        series = series.astype("int64").astype("Int64").where(present)
+    if isinstance(series.dtype, pd.StringDtype):
+        codes, distinct = pd.factorize(series)
+        texts = [*distinct.tolist(), None]  # the last, which is -1 as well, stands for a missing one
+        return [texts[code] for code in codes.tolist()]
+    if not series.isna().any():
+        return series.tolist()
+    return [None if _is_missing(value) else value for value in series.tolist()]
 
 
 def _is_missing(value: object) -> bool:

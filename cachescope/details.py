@@ -18,7 +18,6 @@ import numpy.typing as npt
 from cachescope.terms import HASH
 
 Codes = npt.NDArray[np.int32]
-_REJECTED = -1
 
 # torch/_inductor/codecache.py, `FxGraphCachePickler.debug_lines`: a list gives one line per element, a
 # dict one per item. The key of a dict may hold a bracket, so it ends at the first "]: ".
@@ -105,27 +104,29 @@ class HashDetails:
         texts = list(components)
         rejected: list[str] = []
         # Nearly always all of them are known, and no loop in Python is as fast as `map`.
-        try:
-            codes = list(map(self._component_code.__getitem__, texts))
-        except KeyError:
-            every = [self._add_component(text) for text in texts]
-            rejected = [text for text, code in zip(texts, every, strict=True) if code == _REJECTED]
-            codes = [code for code in every if code != _REJECTED]
-        if not codes:
-            return None, rejected
-        key = array("i", codes).tobytes()
-        set_code = self._set_code.get(key)
-        if set_code is None:
-            set_code = self._set_code[key] = len(self.sets)
-            self.sets.append(np.frombuffer(key, dtype=np.int32))  # the same bytes, not kept twice
-        return set_code, rejected
+        known = list(map(self._component_code.get, texts))
+        if None in known:
+            rejected = [text for text, code in zip(texts, known, strict=True) if code is None]
+            rejected = [text for text in rejected if self.add_component(text) is None]
+            known = list(map(self._component_code.get, texts))
+        codes = [code for code in known if code is not None]
+        return self.add_codes(array("i", codes).tobytes()) if codes else None, rejected
 
-    def _add_component(self, text: str) -> int:
+    def add_codes(self, codes: bytes) -> int:
+        """Keep the component codes of one key, as the bytes of an array; equal ones have one set code."""
+        set_code = self._set_code.get(codes)
+        if set_code is None:
+            set_code = self._set_code[codes] = len(self.sets)
+            self.sets.append(np.frombuffer(codes, dtype=np.int32))  # the same bytes, not kept twice
+        return set_code
+
+    def add_component(self, text: str) -> int | None:
+        """Keep one component; its code, or None where it is no hash detail."""
         if (code := self._component_code.get(text)) is not None:
             return code
         detail = parse_component(text)
         if detail is None:
-            return _REJECTED
+            return None
         self._arrays = None
         code = self._component_code[text] = len(self.components)
         self.components.append(text)
@@ -167,12 +168,16 @@ class HashDetails:
 
     def component_of(self, set_code: int, field: str) -> int | None:
         """The component code that a set holds for a field."""
-        wanted = self._field_code.get(field)
+        wanted = self.field_code(field)
         if wanted is None:
             return None
         codes = self.sets[set_code]
         at = np.flatnonzero(self.field_codes[codes] == wanted)
         return int(codes[at[0]]) if len(at) else None
+
+    def field_code(self, field: str) -> int | None:
+        """The code of a field; None where no set has it."""
+        return self._field_code.get(field)
 
     def hash_code(self, set_code: int, field: str) -> int | None:
         """The hash code of a field in a set; equal codes mean equal hashes."""
@@ -205,10 +210,26 @@ class HashDetails:
         """
         if before == after:
             return ()
+        if (in_place := self._changed_in_place(self.sets[before], self.sets[after])) is not None:
+            return in_place
         old, new = self._by_field(before), self._by_field(after)
         fields = [field for field, value in new.items() if old.get(field) != value]
         fields += [field for field in old if field not in new]
         return tuple(self.fields[field] for field in fields)
+
+    def _changed_in_place(self, old: Codes, new: Codes) -> tuple[str, ...] | None:
+        """The same where both have the same fields in the same order, as nearly all have; None where they have not."""
+        if len(old) != len(new):
+            return None
+        at = np.flatnonzero(old != new)
+        fields = self.field_codes[new[at]]
+        if not np.array_equal(fields, self.field_codes[old[at]]):
+            return None
+        # Of a field that is there twice only the last counts.
+        if len(at) and np.bincount(self.field_codes[new])[fields].max() > 1:
+            return None
+        changed = self.hash_codes[old[at]] != self.hash_codes[new[at]]
+        return tuple(self.fields[field] for field in fields[changed].tolist())
 
     def _by_field(self, set_code: int) -> dict[int, int]:
         codes = self.sets[set_code]
@@ -217,7 +238,7 @@ class HashDetails:
     def restore(self, components: Sequence[str], sets: Sequence[Sequence[int]]) -> None:
         """Fill an empty store with what another one held, code for code."""
         for text in components:
-            self._add_component(text)
+            self.add_component(text)
         for codes in sets:
             key = np.array(codes, dtype=np.int32).tobytes()
             self._set_code[key] = len(self.sets)

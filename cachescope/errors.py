@@ -19,6 +19,11 @@ class SourceError(CachescopeError):
     def __init__(self, source: str, message: str) -> None:
         super().__init__(f"{source}: {message}")
         self.source = source
+        self._given = (source, message)
+
+    def __reduce__(self) -> tuple[type[SourceError], tuple[str, ...]]:
+        # A worker process may raise it.
+        return type(self), self._given
 
 
 class RecordError(CachescopeError):
@@ -35,6 +40,10 @@ class RecordError(CachescopeError):
         self.source = source
         self.where = where
         self.kind = kind
+        self._given = (source, where, kind, message)
+
+    def __reduce__(self) -> tuple[type[RecordError], tuple[str, ...]]:
+        return type(self), self._given
 
 
 class SchemaError(CachescopeError, ValueError):

@@ -23,6 +23,14 @@ Recording = Callable[[str, str], Path]
 Directory = Callable[[str], Path]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_index() -> Iterator[None]:
+    """No test keeps logs in the cache folder of whoever runs it; those of the index have a folder of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CACHESCOPE_NO_INDEX", "1")
+        yield
+
+
 @pytest.fixture(scope="session")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """``recording(torch_version, scenario)`` unpacks a recording once and returns its folder."""

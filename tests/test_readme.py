@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -17,7 +18,7 @@ import yaml
 from make_readme import FRAMES, OUTPUT, frames_section, output_of
 
 import cachescope
-from cachescope.cli import main
+from cachescope.cli import COMMANDS, main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -62,27 +63,23 @@ def test_the_line_that_answers_each_of_the_six_questions_runs() -> None:
     assert len(rows) == 8  # six, the head and the line below it
 
 
-def test_every_command_it_names_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    named = set(
-        re.findall(
-            r"cachescope (record|explain|what-if|diff|entries|contexts|devices|check|capture|demo)\b", README
-        )
-    )
-    assert named == {
-        "record",
-        "explain",
-        "what-if",
-        "diff",
-        "entries",
-        "contexts",
-        "devices",
-        "check",
-        "capture",
-        "demo",
-    }
-    for command in named:
+def test_every_command_is_named_and_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    named = set(re.findall(r"(?:`|^    |run: )cachescope ([a-z][a-z-]+)", README, re.MULTILINE))
+    assert named == set(COMMANDS)
+    for command in sorted(named):
         assert main([command, "--help"]) == 0
         assert command in capsys.readouterr().out
+
+
+def test_the_notebooks_are_listed_by_their_questions() -> None:
+    listed = re.findall(r"^\| \[(.*?)\]\(notebooks/(.*?)\)", section("Nine notebooks"), re.MULTILINE)
+    titles = {
+        path.name: "".join(json.loads(path.read_text())["cells"][0]["source"])
+        .split("\n")[0]
+        .removeprefix("# ")
+        for path in (ROOT / "notebooks").glob("*.ipynb")
+    }
+    assert {name: title for title, name in listed} == titles
 
 
 def test_every_make_target_it_names_is_there() -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+import numpy as np
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import plain_columns, records
 from cachescope.details import HashDetails
 from cachescope.terms import CACHES
+
+# Sets that are looked into together.
+_AT_ONCE: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +81,28 @@ class RunRow:
 def lookup_rows(lookups: pd.DataFrame, details: HashDetails) -> list[LookupRow]:
     """The rows of the frame lookups, in time order; a run without times keeps the place of its number."""
     names = [n for n in LookupRow.__dataclass_fields__ if n != "gm"]
-    rows = [LookupRow(**values, gm=_gm(values["detail_set"], details)) for values in records(lookups, names)]
+    columns = plain_columns(lookups, names)
+    columns["gm"] = _graphs_of(columns["detail_set"], details)
+    rows = list(map(LookupRow, *columns.values()))
     latest = 0
-    times: dict[int, int] = {}
-    for row in rows:
-        latest = latest if row.time is None else row.time
-        times[row.lookup] = latest
-    return sorted(rows, key=lambda r: (times[r.lookup], r.lookup))
+    times = []
+    for time in columns["time"]:
+        latest = latest if time is None else time
+        times.append(latest)
+    order = np.lexsort((np.array(columns["lookup"], dtype=np.int64), np.array(times, dtype=np.int64)))
+    return [rows[at] for at in order.tolist()]
 
 
 def entry_rows(entries: pd.DataFrame, details: HashDetails) -> list[EntryRow]:
     """The rows of the frame entries that stand for a key."""
-    skipped = ("gm", "direction")
-    names = [n for n in EntryRow.__dataclass_fields__ if n not in skipped]
+    keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]
+    derived = ("gm", "direction")
+    rows = records(keyed, [n for n in EntryRow.__dataclass_fields__ if n not in derived])
+    sets = [row["detail_set"] for row in rows]
+    direction = {code: details.direction(code) for code in dict.fromkeys(sets) if code is not None}
     return [
-        EntryRow(
-            **values,
-            gm=_gm(values["detail_set"], details),
-            direction=None if values["detail_set"] is None else details.direction(values["detail_set"]),
-        )
-        for values in records(entries, names)
-        if values["cache"] in CACHES and values["cache_key"] is not None
+        EntryRow(**row, gm=gm, direction=direction.get(row["detail_set"]))
+        for row, gm in zip(rows, _graphs_of(sets, details), strict=True)
     ]
 
 
@@ -105,5 +111,16 @@ def run_rows(runs: pd.DataFrame) -> list[RunRow]:
     return [RunRow(**values) for values in records(runs, list(RunRow.__dataclass_fields__))]
 
 
-def _gm(detail_set: int | None, details: HashDetails) -> int | None:
-    return None if detail_set is None else details.hash_code(detail_set, "gm")
+def _graphs_of(sets: list[int | None], details: HashDetails) -> list[int | None]:
+    """The hash code of the graph of each set."""
+    wanted = np.array(sorted({code for code in sets if code is not None}), dtype=np.int64)
+    found: dict[int | None, int | None] = {}
+    gm = details.field_code("gm")
+    for start in range(0, len(wanted) if gm is not None else 0, _AT_ONCE):
+        chosen = wanted[start : start + _AT_ONCE].tolist()
+        codes = np.concatenate([details.sets[code] for code in chosen])
+        of_set = np.repeat(chosen, [len(details.sets[code]) for code in chosen])
+        at = np.flatnonzero(details.field_codes[codes] == gm)[::-1]
+        # Backwards, so that the first of several is the one that stays.
+        found |= zip(of_set[at].tolist(), details.hash_codes[codes[at]].tolist(), strict=True)
+    return [found.get(code) for code in sets]

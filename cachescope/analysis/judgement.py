@@ -9,14 +9,17 @@ import pandas as pd
 from cachescope.analysis.baselines import Choice
 from cachescope.analysis.causes import group_causes, link_consequences
 from cachescope.analysis.history import entry_rows, lookup_rows, run_rows
+from cachescope.analysis.inferred_guard_misses import inferred_guard_misses
 from cachescope.analysis.misses import Miss, explain_misses
-from cachescope.analysis.timeline import inferred_guard_misses
 from cachescope.details import HashDetails
 from cachescope.frames.answers import MISSES
 
 
 def settled_lookups(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashDetails) -> pd.DataFrame:
     """The frame lookups, with the guard misses that follow from all lookups and entries together."""
+    # Traces say it themselves: what only a text log leaves open is looked into.
+    if not ((lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()).any():
+        return lookups.copy(deep=False)
     found = inferred_guard_misses(lookup_rows(lookups, details), entry_rows(entries, details), details)
     settled = lookups.copy(deep=False)
     settled.loc[settled["lookup"].isin(found), "outcome"] = "guard_miss"
@@ -38,21 +41,24 @@ def judged(
 
 def misses_frame(misses: Sequence[Miss]) -> pd.DataFrame:
     """The frame misses."""
-    return MISSES.build(_miss_row(miss) for miss in misses)
+    lookups = [getattr(miss.baseline, "lookup", None) for miss in misses]
+    entries = [getattr(miss.baseline, "entry", None) for miss in misses]
+    return MISSES.of_columns(
+        {
+            "lookup": [miss.row.lookup for miss in misses],
+            "verdict": [miss.verdict for miss in misses],
+            "baseline": list(map(_baseline_name, lookups, entries)),
+            "baseline_lookup": lookups,
+            "baseline_entry": entries,
+            "changed": [miss.changed for miss in misses],
+            "root": [miss.root for miss in misses],
+            "cause": [miss.cause for miss in misses],
+            "reason": [miss.reason for miss in misses],
+        }
+    )
 
 
-def _miss_row(miss: Miss) -> dict[str, object]:
-    baseline = miss.baseline
-    lookup, entry = getattr(baseline, "lookup", None), getattr(baseline, "entry", None)
-    name = None if baseline is None else f"entry {entry}" if lookup is None else f"lookup {lookup}"
-    return {
-        "lookup": miss.row.lookup,
-        "verdict": miss.verdict,
-        "baseline": name,
-        "baseline_lookup": lookup,
-        "baseline_entry": entry,
-        "changed": miss.changed,
-        "root": miss.root,
-        "cause": miss.cause,
-        "reason": miss.reason,
-    }
+def _baseline_name(lookup: int | None, entry: int | None) -> str | None:
+    if lookup is not None:
+        return f"lookup {lookup}"
+    return None if entry is None else f"entry {entry}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from cachescope.errors import NotFoundError
 from cachescope.frames.answers import HIT_RATES
 from cachescope.terms import FXGRAPH
+
+Groups = npt.NDArray[np.int64]
 
 
 def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
@@ -37,36 +41,46 @@ def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     unknown = [name for name in by if name not in lookups.columns]
     if unknown:
         raise NotFoundError(f"no column {unknown[0]!r} in lookups; there are {', '.join(lookups.columns)}")
-    groups = lookups.groupby(list(by), dropna=False, sort=True) if by else [((), lookups)]
-    rates, labels = [], []
-    for label, group in groups:
-        labels.append(label)
-        rates.append(_rate(group))
-    frame = HIT_RATES.build(rates)
+    group = np.zeros(len(lookups), dtype=np.int64)
+    if by:
+        group[:] = lookups.groupby(list(by), dropna=False, sort=True).ngroup()
+    count = int(group.max(initial=-1)) + 1 if by else 1
+    frame = HIT_RATES.build(_rates(lookups, group, count))
+    first = np.zeros(count, dtype=np.int64)
+    first[group[::-1]] = np.arange(len(lookups))[::-1]
     for at, name in enumerate(by):
-        frame.insert(at, name, pd.Series([label[at] for label in labels], dtype=lookups[name].dtype))
+        frame.insert(at, name, lookups[name].take(first).reset_index(drop=True))
     return frame
 
 
-def _rate(group: pd.DataFrame) -> dict[str, object]:
-    outcome = group["outcome"]
-    hits = int((outcome == "hit").sum())
-    is_fx = group["cache"] == FXGRAPH
-    saved = _total(group.loc[is_fx & (outcome == "hit"), "time_saved_ns"])
-    lost = _total(group.loc[is_fx & (outcome != "hit"), "time_taken_ns"])
-    known = None if saved is None and lost is None else (saved or 0) + (lost or 0)
-    return {
-        "lookups": len(group),
-        "hits": hits,
-        "misses": int(outcome.isin(["full_miss", "guard_miss"]).sum()),
-        "bypasses": int(outcome.isin(["bypass", "disabled"]).sum()),
-        "hit_rate": hits / len(group) if len(group) else None,
-        "time_saved_ns": saved,
-        "time_lost_ns": lost,
-        "time_hit_rate": (saved or 0) / known if known else None,
+def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[dict[str, object]]:
+    outcome = lookups["outcome"]
+    is_hit = (outcome == "hit").to_numpy(dtype=bool)
+    is_fx = (lookups["cache"] == FXGRAPH).to_numpy(dtype=bool)
+    chosen = {
+        "lookups": np.ones(len(lookups), dtype=bool),
+        "hits": is_hit,
+        "misses": outcome.isin(["full_miss", "guard_miss"]).to_numpy(dtype=bool),
+        "bypasses": outcome.isin(["bypass", "disabled"]).to_numpy(dtype=bool),
     }
+    counts = {name: np.bincount(group[mask], minlength=count).tolist() for name, mask in chosen.items()}
+    saved = _totals(lookups["time_saved_ns"], group, is_fx & is_hit, count)
+    lost = _totals(lookups["time_taken_ns"], group, is_fx & ~is_hit, count)
+    for at in range(count):
+        row = {name: numbers[at] for name, numbers in counts.items()}
+        known = (saved[at] or 0) + (lost[at] or 0)
+        yield row | {
+            "hit_rate": row["hits"] / row["lookups"] if row["lookups"] else None,
+            "time_saved_ns": saved[at],
+            "time_lost_ns": lost[at],
+            "time_hit_rate": (saved[at] or 0) / known if known else None,
+        }
 
 
-def _total(times: pd.Series) -> int | None:
-    present = times.dropna()
-    return int(present.sum()) if len(present) else None
+def _totals(times: pd.Series, group: Groups, chosen: npt.NDArray[np.bool_], count: int) -> list[int | None]:
+    """The sum of the known times of each group; None where it has none."""
+    known = chosen & times.notna().to_numpy()
+    total = np.zeros(count, dtype=np.int64)
+    np.add.at(total, group[known], times[known].to_numpy(dtype=np.int64))
+    has_any = np.bincount(group[known], minlength=count) > 0
+    return [time if there else None for time, there in zip(total.tolist(), has_any.tolist(), strict=True)]

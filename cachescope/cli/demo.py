@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
     from cachescope.report.terminal import answer_lines
-    from cachescope.samples import sample, sample_names
+    from cachescope.samples import is_packed, sample, sample_names
 
     path = str(sample(args.name))
     scope = read_scope([path])
@@ -32,7 +32,8 @@ def run(args: argparse.Namespace) -> int:
     lines = [
         *answer_lines(scope),
         Line(),
-        Line(f"This was: cachescope explain {path}"),
+        # What was unpacked for this process is gone with it.
+        *([] if is_packed(args.name) else [Line(f"This was: cachescope explain {path}")]),
         Line(f"Other recordings: cachescope demo NAME, with NAME one of {others}"),
         Line("In Jupyter: make lab, which opens notebooks/01_why_did_it_miss.ipynb"),
         Line("On your own program: cachescope record -- python train.py"),

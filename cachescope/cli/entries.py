@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if len(keys) > 1:
         raise NotFoundError(f"{keys[0]!r} and {keys[1]!r} are no paths, and only one key can be shown")
     if args.prune_list or args.locks:
-        raise NotFoundError(f"{keys[0]!r} is no path; --prune-list and --locks are for directories")
+        raise NotFoundError(f"{keys[0]!r} is no path; --prune-list and --locks are for whole directories")
     scope, paths = _where(keys[0], paths, strict=args.strict)
     return _print_one(args, scope, paths, keys[0])
 

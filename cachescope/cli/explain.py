@@ -29,7 +29,9 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.as_json import explain_object, explanation_object
     from cachescope.report.terminal import answer_lines, explanation_lines
 
-    scope = read_scope(args.paths, strict=args.strict, baseline=args.baseline)
+    scope = read_scope(
+        args.paths, strict=args.strict, baseline=args.baseline, jobs=args.jobs, index=not args.no_index
+    )
     redaction = redaction_of(args, scope, args.paths)
     which = args.key if args.key is not None else args.lookup
     explained = None if which is None else scope.explain(which)

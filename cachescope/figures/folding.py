@@ -1,11 +1,17 @@
-"""Many runs on few rows: beyond what a picture holds, neighbours share a row. Marks are folded, never left out."""
+"""Many things on few marks: beyond what a picture holds, runs share a row and files a box. None is left out."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+
+from cachescope.columns import records
 
 MOST_ROWS: Final = 64
 
@@ -47,3 +53,91 @@ def folded_runs(of: pd.Series[Any], labels: dict[int, str], most: int = MOST_ROW
     ]
     row_of = {run: row for row, group in enumerate(groups) for run in group}
     return Folded(row_of, names, [group[0] for group in groups], len(numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files that share a box: how many, how large together, and how many of them are damaged."""
+
+    count: int
+    size_bytes: int
+    damaged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder: all of its files, the rows of the largest, and the others."""
+
+    path: str
+    files: Files
+    largest: list[dict[str, Any]]
+    others: Files
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of files: all of them, the largest folders, and the files of the others."""
+
+    kind: str
+    files: Files
+    largest: list[Folder]
+    others: Files
+
+
+def folded_entries(
+    entries: pd.DataFrame, columns: Sequence[str], most_folders: int, most_files: int
+) -> list[Kind]:
+    """Entries by kind and folder, the largest first; only files that have a box of their own become rows.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        The frame entries: entry, cache, path, size_bytes, status, and `columns`.
+    columns : sequence of str
+        What the rows have.
+    most_folders, most_files : int
+        Folders of a kind and files of a folder that have a box of their own.
+    """
+    sizes = entries["size_bytes"].fillna(0).to_numpy(dtype=np.int64)
+    damaged = (entries["status"] == "damaged").to_numpy(dtype=bool)
+    kind_of, kinds = pd.factorize(entries["cache"].astype(object))
+    folders = [path.rpartition("/")[0] for path in entries["path"].tolist()]
+    folder_of, paths = pd.factorize(np.array(folders, dtype=object))
+    group_of, groups = pd.factorize(kind_of * len(paths) + folder_of)
+    place = np.lexsort((entries["entry"].to_numpy(dtype=np.int64), -sizes, group_of))
+    starts = np.searchsorted(group_of[place], np.arange(len(groups) + 1))
+    totals = np.bincount(group_of, weights=sizes, minlength=len(groups))
+
+    def files(at: npt.NDArray[np.intp]) -> Files:
+        return Files(len(at), int(sizes[at].sum()), int(damaged[at].sum()))
+
+    def rows_of(chosen: Sequence[int]) -> npt.NDArray[np.intp]:
+        parts = [place[starts[group] : starts[group + 1]] for group in chosen]
+        return np.concatenate(parts) if parts else place[:0]
+
+    def path(group: int) -> str:
+        return str(paths[groups[group] % len(paths)])
+
+    of_kind = [np.flatnonzero(groups // len(paths) == kind).tolist() for kind in range(len(kinds))]
+    for listed in of_kind:
+        listed.sort(key=lambda group: (-totals[group], path(group)))
+    boxes = [rows_of([group])[:most_files] for listed in of_kind for group in listed[:most_folders]]
+    # All rows at once: a frame is slow to take a few from.
+    chosen = np.concatenate(boxes) if boxes else place[:0]
+    rows = iter(records(entries.iloc[chosen], columns))
+
+    def folder(group: int) -> Folder:
+        at = rows_of([group])
+        largest = list(itertools.islice(rows, min(len(at), most_files)))
+        return Folder(path(group), files(at), largest, files(at[most_files:]))
+
+    found = [
+        Kind(
+            str(name),
+            files(rows_of(listed)),
+            [folder(group) for group in listed[:most_folders]],
+            files(rows_of(listed[most_folders:])),
+        )
+        for name, listed in zip(kinds, of_kind, strict=True)
+    ]
+    return sorted(found, key=lambda one: (-one.files.size_bytes, one.kind))

@@ -34,6 +34,7 @@ from cachescope.frames.directory import (
     PAST_MISSES,
     REMOVABLE,
 )
+from cachescope.frames.ranks import RANK_DIFFERENCES
 from cachescope.frames.recorded import HASH_DETAILS, LOOKUPS, PROBLEMS, RUNS
 from cachescope.frames.replay import (
     EVIDENCE,
@@ -86,6 +87,7 @@ FRAMES: Final = {
         MANIFEST_DIFFERENCE,
         CACHING_FILES,
         DIFFERENCES,
+        RANK_DIFFERENCES,
         PREDICTIONS,
         FIELDS,
         CHECKS,

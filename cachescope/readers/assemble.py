@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final
 
 import pandas as pd
 
@@ -14,9 +15,12 @@ from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
 from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
 from cachescope.readers.kernels import Kernel, kernels_of
 from cachescope.readers.processes import Run, join_processes
-from cachescope.readers.reading import Entry, Lookup, Reading
+from cachescope.readers.reading import FILE_FACTS, Entries, Entry, Lookup, Reading
 from cachescope.readers.snapshot import context_row
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+
+_ATTRIBUTES: Final = {"modified_time": "modified_time_ns", "detail_set": "details"}
+"""Of an `Entry`, for the columns that are called otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +45,13 @@ def assemble(reading: Reading) -> Tables:
     return Tables(
         runs=RUNS.build(_run_row(number, run) for number, run in enumerate(runs)),
         lookups=LOOKUPS.build(lookup_rows),
-        entries=ENTRIES.build(_entry_row(number, e) for number, e in enumerate(reading.entries)),
+        entries=entries_frame(reading.entries),
         contexts=CONTEXTS.build(context_row(n, c) for n, c in enumerate(reading.contexts)),
         problems=PROBLEMS.build(
             {"source": p.source, "where": p.where, "kind": p.kind, "message": p.message}
             for p in reading.problems
         ),
-        kernels=KERNELS.build(_kernel_rows(reading.entries)),
+        kernels=KERNELS.build(_kernel_rows(reading.entries.opened)),
         autotune=AUTOTUNE.build(_autotune_rows(reading)),
         hash_details=reading.details,
     )
@@ -75,7 +79,7 @@ def _details_of_keys(reading: Reading, runs: list[Run]) -> dict[str, tuple[int, 
     known: dict[str, tuple[int, str]] = {}
     for key, details in reading.details_of_key.items():
         known[key] = (details, "from_entry")
-    for entry in reading.entries:
+    for entry in reading.entries.opened.values():
         if entry.details is not None and entry.cache_key is not None:
             known[entry.cache_key] = (entry.details, "from_entry")
     for run in runs:
@@ -140,33 +144,23 @@ def _direction(
     return direction == "backward", direction
 
 
-def _entry_row(number: int, entry: Entry) -> dict[str, Any]:
-    return {
-        "entry": number,
-        "cache": entry.cache,
-        "cache_key": entry.cache_key,
-        "path": entry.path,
-        "root": entry.root,
-        "size_bytes": entry.size_bytes,
-        "modified_time": entry.modified_time_ns,
-        "status": entry.status,
-        "damage": entry.damage,
-        "guards_expr": entry.guards_expr,
-        "time_taken_ns": entry.time_taken_ns,
-        "code_key": entry.code_key,
-        "device_types": entry.device_types,
-        "cudagraphs_skipped": entry.cudagraphs_skipped,
-        "fx_keys": entry.fx_keys,
-        "kernel_keys": entry.kernel_keys,
-        "triton_hashes": entry.triton_hashes,
-        "detail_set": entry.details,
-        "name": entry.name,
-        "detail": entry.detail,
-    }
+def entries_frame(entries: Entries) -> pd.DataFrame:
+    """The frame ``entries``: the facts of every file, and in their place what the opened ones say."""
+    columns: dict[str, list[Any]] = {"entry": list(range(len(entries)))}
+    for column in ENTRIES.columns[1:]:
+        name = _ATTRIBUTES.get(column.name, column.name)
+        if name in FILE_FACTS:
+            values = list(map(itemgetter(FILE_FACTS.index(name)), entries.files))
+        else:
+            values = [getattr(Entry, name)] * len(entries)
+        for number, entry in entries.opened.items():
+            values[number] = getattr(entry, name)
+        columns[column.name] = values
+    return ENTRIES.of_columns(columns)
 
 
 def _autotune_rows(reading: Reading) -> Iterator[dict[str, Any]]:
-    numbers = {id(entry): number for number, entry in enumerate(reading.entries)}
+    numbers = {id(entry): number for number, entry in reading.entries.opened.items()}
     for timing in reading.timings:
         yield {
             "entry": numbers[id(timing.entry)],
@@ -185,10 +179,10 @@ def _autotune_rows(reading: Reading) -> Iterator[dict[str, Any]]:
         }
 
 
-def _kernel_rows(entries: list[Entry]) -> Iterator[dict[str, Any]]:
+def _kernel_rows(opened: dict[int, Entry]) -> Iterator[dict[str, Any]]:
     # Entries of other guards often hold the same code.
     known: dict[str, list[Kernel]] = {}
-    for number, entry in enumerate(entries):
+    for number, entry in opened.items():
         if entry.source_code is None:
             continue
         if entry.source_code not in known:

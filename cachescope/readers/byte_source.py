@@ -1,26 +1,30 @@
-r"""Log files as bytes: plain, gzip or zstandard, told apart by their first bytes and cut at record starts.
+"""Log files as bytes: plain, gzip or zstandard, told apart by their first bytes.
 
-Nothing here decodes: values hold newlines, NULs and escapes, so only ``\n`` ends a line.
+Nothing here decodes text, and nothing maps a file into memory: a log may shrink while it is read, and reading
+it is as fast.
 """
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+import io
+import os
+import time
 from typing import IO, Final
 
 from cachescope.errors import SourceError
+from cachescope.readers.remote import address_modified_s, is_address, open_address
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
-BLOCK_BYTES: Final = 32 << 20
 # Damaged compression loses the piece in which it shows.
 _PIECE_BYTES: Final = 1 << 17
-_MOST_BYTES_OF_A_RECORD: Final = 1 << 30
+# A request to a store takes as long as some megabytes do.
+_AHEAD_BYTES: Final = 8 << 20
 
 
-def open_bytes(path: str) -> IO[bytes]:
-    """Open a log for reading, decompressing as it is read.
+def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
+    """Open a log for reading, decompressing as it is read; of an address so many bytes are asked for at a time.
 
     Raises
     ------
@@ -28,7 +32,7 @@ def open_bytes(path: str) -> IO[bytes]:
         If the file is not there or may not be read.
     """
     try:
-        raw = open(path, "rb")  # noqa: SIM115 (the caller closes it)
+        raw = open_address(path, ahead_bytes) if is_address(path) else open(path, "rb")  # noqa: SIM115 (the caller closes it)
     except FileNotFoundError as error:
         raise SourceError(path, "there is no such file or directory") from error
     except OSError as error:
@@ -40,6 +44,8 @@ def open_bytes(path: str) -> IO[bytes]:
     if magic == _ZSTD:
         import pyarrow as pa
 
+        if is_address(path):
+            return pa.input_stream(raw, compression="zstd")  # type: ignore[no-any-return]
         raw.close()
         return pa.input_stream(path, compression="zstd")  # type: ignore[no-any-return]
     return raw
@@ -48,55 +54,41 @@ def open_bytes(path: str) -> IO[bytes]:
 def read_head(path: str, size: int = 1 << 16) -> bytes:
     """The first bytes of a file, decompressed; what could be read before damage."""
     try:
-        with open_bytes(path) as stream:
+        with open_bytes(path, ahead_bytes=size) as stream:
             return stream.read(size)
     except (OSError, EOFError):
         return b""
 
 
-def blocks(stream: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
-    """Cut a stream into blocks that end where a line without a leading tab begins.
+def modified_s(path: str) -> float:
+    """When a log was last written, in seconds since the epoch; now, where it is gone meanwhile."""
+    if is_address(path):
+        return address_modified_s(path)
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return time.time()
 
-    Yields
-    ------
-    offset : int
-        Where the block begins, in decompressed bytes.
-    block : bytes
-        Whole records, except that the last block may end in the middle of one.
 
-    Raises
-    ------
-    OSError, EOFError
-        If the compressed data are damaged; everything before was yielded.
-    """
-    offset = 0
-    rest = b""
-    failure: Exception | None = None
-    at_end = False
-    while not at_end:
-        pieces = [rest]
-        while sum(map(len, pieces)) < block_bytes + len(rest) and not at_end:
+class Pieces:
+    """A stream read piece by piece. Damaged compression ends it, and what came before is given first."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._is_plain = isinstance(stream, io.BufferedReader)
+        self.failure: Exception | None = None
+
+    def read_into(self, space: memoryview) -> int:
+        """Fill this space, and say how far; less only at the end."""
+        have = 0
+        step = len(space) if self._is_plain else _PIECE_BYTES
+        while have < len(space) and self.failure is None:
             try:
-                piece = stream.read(min(_PIECE_BYTES, block_bytes))
+                read = self._stream.readinto(space[have : have + step])  # type: ignore[attr-defined]
             except (OSError, EOFError) as error:
-                piece, failure = b"", error
-            at_end = not piece
-            pieces.append(piece)
-        data = b"".join(pieces)
-        cut = len(data) if at_end else _last_record_start(data)
-        if cut == 0 and len(data) > _MOST_BYTES_OF_A_RECORD:
-            cut = len(data)
-        if cut:
-            yield offset, data[:cut]
-        offset += cut
-        rest = data[cut:]
-    if failure is not None:
-        raise failure
-
-
-def _last_record_start(data: bytes) -> int:
-    at = len(data)
-    while (at := data.rfind(b"\n", 0, at)) >= 0:
-        if at + 1 < len(data) and data[at + 1] != 0x09:
-            return at + 1
-    return 0
+                self.failure = error
+                break
+            if not read:
+                break
+            have += read
+        return have

@@ -9,23 +9,34 @@ from __future__ import annotations
 import gc
 import os
 import re
-import stat
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cache
 from operator import attrgetter, itemgetter
+from stat import S_ISLNK, S_ISREG
+from typing import Final
 
+from cachescope.readers.checked_file import ReadFile
 from cachescope.readers.mega_cache import HEAD_BYTES, looks_like_mega_cache, read_mega_cache
 from cachescope.readers.place_of import place_of, place_of_file
-from cachescope.readers.places import ROOT, UNKNOWN, FileRule, Place
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.places import ROOT, UNKNOWN, Place
+from cachescope.readers.reading import Entry, FileFacts, Reading
 from cachescope.readers.steady_file import read_steady
 from cachescope.terms import MEGA_CACHE, OTHER
 
 Matcher = Callable[[str], re.Match[str] | None]
+Told = tuple[str, str, ReadFile | None, int]
+"""Kind, status and reader of a file, and the group of the pattern that is its key, or 0."""
 
 # torch/_inductor/codecache.py, `write_atomic`: ".<pid>.<thread id>.tmp".
-_TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp\.pid_.*", re.DOTALL)
+_TEMPORARY: Final = re.compile(r"\..*\.tmp|.*\.tmp\.pid_.*", re.DOTALL)
+
+_NAME: Final = attrgetter("name")
+_RANK: Final = itemgetter(0)
+
+
+_Folder = tuple[str, Place, str, str | None, bool]
+"""Path, place, cache root, key, and whether all in it is temporary."""
 
 
 def looks_like_cache_dir(path: str) -> bool:
@@ -42,26 +53,16 @@ def read_cache_dir(path: str, reading: Reading) -> None:
     """Read everything under a path that `looks_like_cache_dir` into ``reading.entries``."""
     walk = CacheWalk(path, reading)
     walk.scan()
-    reading.entries += [entry for entry in walk.entries if walk.read(entry)]
+    opened = {number: walk.read(number) for number, read in enumerate(walk.readers) if read is not None}
+    reading.entries.add(walk.files, opened)
 
 
 def read_mega_cache_file(path: str, reading: Reading) -> None:
     """Read a mega-cache file that lies anywhere."""
     found = os.stat(path)
-    entry = Entry(
-        MEGA_CACHE, _shown(path), _shown(os.path.dirname(path) or "."), found.st_size, found.st_mtime_ns
-    )
-    if read_mega_cache(entry, path, os.path.basename(path), reading):
-        reading.entries.append(entry)
-
-
-@dataclass(slots=True)
-class _Folder:
-    path: str
-    place: Place
-    root: str
-    key: str | None
-    is_temporary: bool = False
+    root = _shown(os.path.dirname(path) or ".")
+    facts = (MEGA_CACHE, _shown(path), root, found.st_size, found.st_mtime_ns, None, "ok")
+    reading.entries.add([facts], {0: _opened(facts, read_mega_cache, path, reading)})
 
 
 class CacheWalk:
@@ -69,23 +70,27 @@ class CacheWalk:
 
     Attributes
     ----------
-    entries : list of Entry
-        The rows, in the order of `places` and of names.
+    files : list of FileFacts
+        What names, sizes and times say, in the order of `places` and of names.
+    readers : list of ReadFile or None
+        What fills the entry of each from its content; None where the file is never opened.
     """
 
     def __init__(self, path: str, reading: Reading) -> None:
         self.path = path
         self.reading = reading
-        self.entries: list[Entry] = []
+        self.files: list[FileFacts] = []
+        self.readers: list[ReadFile | None] = []
+        self._real_paths: dict[int, str] = {}
 
     def scan(self) -> None:
-        """Make the rows from names, sizes and times; open no file."""
+        """Find the files; open none."""
         if not os.path.isdir(self.path):
             self._single_file()
             return
         place = place_of(self.path) or ROOT
-        key = _key_of(place, os.path.basename(os.path.abspath(self.path)), None)
-        waiting = [_Folder(self.path, place, _shown(self.path), key)]
+        key = _key_of(place, os.path.basename(os.path.abspath(self.path)))
+        waiting: list[_Folder] = [(self.path, place, _shown(self.path), key, False)]
         # Nothing that is made here is garbage, and the collector would look through all of it again and again.
         is_collecting = gc.isenabled()
         gc.disable()
@@ -96,95 +101,92 @@ class CacheWalk:
             if is_collecting:
                 gc.enable()
 
-    def read(self, entry: Entry) -> bool:
-        """Read the file of one row where its kind has a reader; False where it is gone."""
-        if entry.read_file is None:
-            return True
-        path = entry.real_path or entry.path
-        return entry.read_file(entry, path, os.path.basename(path), self.reading)
+    def read(self, number: int) -> Entry | None:
+        """Read a file that has a reader; None where it is gone."""
+        facts, read = self.files[number], self.readers[number]
+        assert read is not None
+        return _opened(facts, read, self._real_paths.get(number, facts[1]), self.reading)
 
     def _single_file(self) -> None:
         told = place_of_file(self.path)
-        name = os.path.basename(self.path)
         try:
             found = os.stat(self.path)
         except OSError:
             return
         if told is not None:
-            place, rule = told
             parent = os.path.dirname(os.path.abspath(self.path))
-            key = _key_of(place, os.path.basename(parent), None)
-            folder = _Folder(parent, place, _shown(os.path.dirname(self.path) or "."), key)
-            match = rule.pattern.fullmatch(name)
-            self._row(folder, self.path, name, found, rule, match[1] if match and match.lastindex else None)
+            key = _key_of(told[0], os.path.basename(parent))
+            folder = (parent, told[0], _shown(os.path.dirname(self.path) or "."), key, False)
+            self._any_file(folder, self.path, os.path.basename(self.path), found)
 
     def _folder(self, folder: _Folder) -> list[_Folder]:
-        """Make the rows of the files of one folder; give the folders in it."""
-        inner: list[tuple[int, str, _Folder]] = []
-        fullmatch, rules = _file_rules(folder.place)
-        for item in self._list(folder.path):
-            name = item.name
+        """Take the files of one folder; give the folders in it."""
+        inner: list[tuple[int, _Folder]] = []
+        folder_path, place, root, folder_key, is_temporary = folder
+        fullmatch, rules = _file_rules(place)
+        add_file, add_reader = self.files.append, self.readers.append
+        for item in self._list(folder_path):
+            name, path = item.name, item.path
             try:
                 if item.is_dir(follow_symlinks=False):
-                    rank, found = self._inner(folder, item.path, name)
-                    inner.append((rank, name, found))
+                    inner.append(self._inner(folder, path, name))
                     continue
-                status = item.stat(follow_symlinks=False)
+                found = item.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                self.reading.problem(_shown(item.path), "", "unreadable", str(error.strerror))
+                self.reading.problem(_shown(path), "", "unreadable", str(error.strerror))
                 continue
-            if (match := fullmatch(name)) is not None:
-                rule, group = rules[match.lastindex or 0]
-                self._row(folder, item.path, name, status, rule, match[group] if group else None)
-            else:
-                self._row(folder, item.path, name, status)
+            if ".tmp" in name or is_temporary or not S_ISREG(found.st_mode) or not path.isascii():
+                self._any_file(folder, path, name, found)
+                continue
+            # What `_any_file` does, without a call for each of a hundred thousand files.
+            match = fullmatch(name)
+            kind, status, read, group = rules[match and match.lastindex]
+            key = (match[group] if match and group else None) or folder_key
+            add_file((kind, path, root, found.st_size, found.st_mtime_ns, key, status))
+            add_reader(read)
         if len(inner) > 1:
-            inner.sort(key=itemgetter(0, 1))
-        return [found for _, _, found in inner]
+            inner.sort(key=_RANK)  # by name they are already
+        return [found for _, found in inner]
+
+    def _any_file(self, folder: _Folder, path: str, name: str, found: os.stat_result) -> None:
+        """Take any file: a link, a temporary one, one whose name is not ASCII."""
+        _, place, root, folder_key, is_temporary = folder
+        fullmatch, rules = _file_rules(place)
+        match = fullmatch(name)
+        kind, status, read, group = rules[match and match.lastindex]
+        key = (match[group] if match and group else None) or folder_key
+        if not S_ISREG(found.st_mode):
+            # Never opened, for a pipe would wait for ever, and a link may lead anywhere.
+            is_link = S_ISLNK(found.st_mode)
+            if not is_link or read is not None:
+                kind, status = OTHER, "foreign"
+            key, read = None, _read_link if is_link else None
+        elif is_temporary or _TEMPORARY.fullmatch(name):
+            kind, key, status, read = place.kind, folder_key, "temporary", None
+        shown = _shown(path)
+        if shown != path:
+            self._real_paths[len(self.files)] = path
+            key = key and _shown(key)
+        self.files.append((kind, shown, root, found.st_size, found.st_mtime_ns, key, status))
+        self.readers.append(read)
 
     def _inner(self, folder: _Folder, path: str, name: str) -> tuple[int, _Folder]:
         """What a folder in a folder is, and its rank: that of its rule in the table."""
-        for rank, rule in enumerate(folder.place.folders):
+        _, around, root, outer_key, is_temporary = folder
+        rank = 0
+        for rule in around.folders:
             if rule.pattern.fullmatch(name):
                 place = rule.place
-                key = _key_of(place, name, folder.key)
-                return rank, _Folder(path, place, folder.root, key, folder.is_temporary or place.is_temporary)
-        rank = len(folder.place.folders)
-        if folder.place.is_deep:
-            return rank, _Folder(path, folder.place, folder.root, folder.key, folder.is_temporary)
+                key = outer_key if place.key_of is None else place.key_of(_shown(name))
+                return rank, (path, place, root, key, is_temporary or place.is_temporary)
+            rank += 1
+        if around.is_deep:
+            return rank, (path, around, root, outer_key, is_temporary)
         # A cache in a cache: `fresh_cache` and force-disabled runs leave whole ones behind.
         place = place_of(path) or UNKNOWN
-        root = _shown(path) if place is ROOT else folder.root
-        return rank, _Folder(path, place, root, _key_of(place, name, None))
-
-    def _row(
-        self,
-        folder: _Folder,
-        path: str,
-        name: str,
-        found: os.stat_result,
-        rule: FileRule | None = None,
-        key: str | None = None,
-    ) -> None:
-        shown = path if path.isascii() else _shown(path)
-        key = folder.key if key is None else _shown(key)
-        kind = OTHER if rule is None else rule.kind
-        entry = Entry(kind, shown, folder.root, found.st_size, found.st_mtime_ns, key)
-        self.entries.append(entry)
-        if shown is not path:
-            entry.real_path = path
-        if not stat.S_ISREG(found.st_mode):
-            _not_a_file(entry, path, stat.S_ISLNK(found.st_mode), rule)
-        elif folder.is_temporary or (".tmp" in name and _TEMPORARY.fullmatch(name)):
-            entry.cache, entry.cache_key = folder.place.kind, folder.key
-            entry.status = "temporary"
-        elif rule is None:
-            entry.status = "foreign"
-            entry.read_file = _read_unknown
-        elif rule.read is not None:
-            entry.read_file = rule.read
+        return rank, (path, place, _shown(path) if place is ROOT else root, _key_of(place, name), False)
 
     def _list(self, path: str) -> list[os.DirEntry[str]]:
         """The items of a folder by name; none where it is gone or may not be read."""
@@ -196,25 +198,25 @@ class CacheWalk:
             self.reading.problem(_shown(path), "", "unreadable", str(error.strerror))
             return []
         if len(found) > 1:
-            found.sort(key=attrgetter("name"))
+            found.sort(key=_NAME)
         return found
 
 
 @cache
-def _file_rules(place: Place) -> tuple[Matcher, dict[int, tuple[FileRule, int]]]:
-    """The rules for the files of a place as one pattern; the rule of each of its groups, and its key's group."""
-    rules: dict[int, tuple[FileRule, int]] = {}
+def _file_rules(place: Place) -> tuple[Matcher, dict[int | None, Told]]:
+    """The rules for the files of a place as one pattern, and what each of its groups tells."""
+    rules: dict[int | None, Told] = {None: (OTHER, "foreign", _read_unknown, 0)}
     groups = 1
     for rule in place.files:
-        rules[groups] = rule, groups + 1 if rule.pattern.groups else 0
+        rules[groups] = rule.kind, "ok", rule.read, groups + 1 if rule.pattern.groups else 0
         groups += 1 + rule.pattern.groups
     pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
     return re.compile(pattern, re.DOTALL).fullmatch, rules
 
 
-def _key_of(place: Place, name: str, outer: str | None) -> str | None:
+def _key_of(place: Place, name: str) -> str | None:
     """The key that the files of a folder stand for."""
-    return outer if place.key_of is None else place.key_of(_shown(name))
+    return None if place.key_of is None else place.key_of(_shown(name))
 
 
 def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
@@ -231,20 +233,17 @@ def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
     return True
 
 
-def _not_a_file(entry: Entry, path: str, is_link: bool, rule: FileRule | None) -> None:
-    """A link, a pipe, a socket: never opened, for a pipe would wait for ever, and a link may lead anywhere."""
-    entry.cache_key = None
-    if is_link:
-        entry.detail = _link_text(path)
-    if not is_link or rule is None or rule.read is not None:
-        entry.cache, entry.status = OTHER, "foreign"
+def _read_link(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    """Say where a link leads; it is not followed."""
+    entry.detail = "a link"
+    with suppress(OSError):
+        entry.detail = f"a link to {_shown(os.readlink(path))}"
+    return True
 
 
-def _link_text(path: str) -> str:
-    try:
-        return f"a link to {_shown(os.readlink(path))}"
-    except OSError:
-        return "a link"
+def _opened(facts: FileFacts, read: ReadFile, path: str, reading: Reading) -> Entry | None:
+    entry = Entry(*facts)
+    return entry if read(entry, path, os.path.basename(path), reading) else None
 
 
 def _shown(path: str) -> str:

@@ -136,7 +136,6 @@ CODE_FOLDER: Final = Place(
 
 _TRITON_FILES: Final = (
     _file(r"lock|(.+)\.lock", LOCK),
-    _file(r".*\.tmp\.pid_.*", TRITON),
     _file(r"__grp__.*\.json", TRITON, read_group),
     _file(r".*\.json", TRITON, read_kernel_metadata),
     _file(r".*\.ttir", TRITON, read_intermediate),

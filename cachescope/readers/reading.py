@@ -6,8 +6,9 @@ be read go to `problems`, or are raised at once under ``strict=True``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from cachescope.details import HashDetails, join_components
 from cachescope.errors import RecordError
@@ -65,13 +66,17 @@ class Process:
     """False where the log shows that torch compiled with its caches switched off."""
 
 
-class Entry:
-    """One file of a cache directory.
+FileFacts = tuple[str, str, str, int | None, int | None, str | None, str]
+"""What the name, the size and the time of a file say: what an `Entry` is made of, in that order."""
+FILE_FACTS: Final = ("cache", "path", "root", "size_bytes", "modified_time_ns", "cache_key", "status")
 
-    What its content says are defaults of the class: of a hundred thousand files a scan sets only what it knows.
+
+class Entry:
+    """One file of a cache directory whose content is read.
+
+    What the content says are defaults of the class: a reader sets only what it finds.
     """
 
-    status: str = "ok"
     damage: str | None = None
     guards_expr: str | None = None
     time_taken_ns: int | None = None
@@ -90,10 +95,6 @@ class Entry:
     """What the thing is called, where that is not its key: a kernel, a function, a device."""
     detail: str | None = None
     """What the file says, in a few words."""
-    read_file: Callable[[Entry, str, str, Reading], bool] | None = None
-    """Fills the rest from the file (its path, its name); False where the file is gone meanwhile."""
-    real_path: str | None = None
-    """The path to open, where `path` shows it otherwise."""
 
     def __init__(
         self,
@@ -103,6 +104,7 @@ class Entry:
         size_bytes: int | None = None,
         modified_time_ns: int | None = None,
         cache_key: str | None = None,
+        status: str = "ok",
     ) -> None:
         self.cache = cache
         self.path = path
@@ -110,6 +112,35 @@ class Entry:
         self.size_bytes = size_bytes
         self.modified_time_ns = modified_time_ns
         self.cache_key = cache_key
+        self.status = status
+
+
+class Entries:
+    """Every file of the cache directories, in order: an `Entry` of those that were opened, plain facts of all.
+
+    Of a hundred thousand files most are never opened, and an object for each would cost more than finding them.
+    """
+
+    def __init__(self) -> None:
+        self.files: list[FileFacts] = []
+        self.opened: dict[int, Entry] = {}
+
+    def add(self, files: Iterable[FileFacts], opened: Mapping[int, Entry | None]) -> None:
+        """Add files, and what was read of some of them, by number among these; None where one is gone."""
+        for number, facts in enumerate(files):
+            if number in opened:
+                entry = opened[number]
+                if entry is None:
+                    continue
+                self.opened[len(self.files)] = entry
+            self.files.append(facts)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __iter__(self) -> Iterator[Entry]:
+        for number, facts in enumerate(self.files):
+            yield self.opened.get(number) or Entry(*facts)
 
 
 @dataclass(slots=True)
@@ -149,7 +180,7 @@ class Reading:
     strict: bool = False
     details: HashDetails = field(default_factory=HashDetails)
     processes: list[Process] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
+    entries: Entries = field(default_factory=Entries)
     timings: list[Timing] = field(default_factory=list)
     contexts: list[dict[str, object]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

@@ -7,13 +7,14 @@ line that begins no known message continues the one before it from the same plac
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.byte_source import open_bytes
+from cachescope.readers.byte_source import Pieces, modified_s, open_bytes
+from cachescope.readers.component_lines import ComponentLines, begins_component
+from cachescope.readers.log_lines import Lines
 from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us
 from cachescope.readers.reading import Reading
 from cachescope.readers.text_messages import Message, MessageReader, begins_message
@@ -22,12 +23,12 @@ from cachescope.readers.text_messages import Message, MessageReader, begins_mess
 _LEAD: Final = re.compile(
     rb"(?:\x1b\[[0-9;]*m|\[[A-Za-z_-]*\d*\]:? ?|\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] )*"
 )
+# Colours end behind the text: such a line is more than prefix and text.
+_COLOUR: Final = b"\x1b"
 # A progress bar leaves its line open, and the record follows it.
 _LATE: Final = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ torch/")
 _RANK: Final = re.compile(rb"\[rank(\d+)\]:")
 _SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
-# Damaged compression loses the piece in which it shows.
-_READ_BYTES: Final = 1 << 17
 
 # (pid, rank): the same pid in two containers writes under two ranks.
 _Stream = tuple[int | None, int | None]
@@ -51,38 +52,26 @@ def read_text_log(path: str, reading: Reading, source: str | None = None) -> Non
     """
     source = source or path
     streams: dict[_Stream, MessageReader] = {}
+    components = ComponentLines(reading.details)
     with open_bytes(path) as stream:
-        try:
-            for message in _messages(stream_lines(stream)):
-                key = (message.pid, message.rank)
-                reader = streams.get(key)
-                if reader is None:
-                    reader = streams[key] = MessageReader(source, reading, *key)
-                reader.read(message)
-        except (OSError, EOFError) as error:
-            reading.problem(source, "end", "damaged_compression", str(error))
+        pieces = Pieces(stream)
+        for message in _messages(Lines(pieces), components):
+            key = (message.pid, message.rank)
+            reader = streams.get(key)
+            if reader is None:
+                reader = streams[key] = MessageReader(source, reading, components, *key)
+            reader.read(message)
+        if pieces.failure is not None:
+            reading.problem(source, "end", "damaged_compression", str(pieces.failure))
     if not streams:
         raise SourceError(source, "holds no line of torch's logs")
-    modified = os.stat(path).st_mtime
+    modified = modified_s(path)
     for reader in streams.values():
         first = reader.process.clock_first_us
         clock = None if first is None else LogClock.from_file_time(first, modified)
         process = reader.finish(clock)
         if process.lookups:
             reading.processes.append(process)
-
-
-def stream_lines(stream: object) -> Iterator[tuple[int, bytes]]:
-    r"""Lines with their numbers, ended by ``\n`` alone."""
-    rest, number = b"", 0
-    while chunk := stream.read(_READ_BYTES):  # type: ignore[attr-defined]
-        lines = (rest + chunk).split(b"\n")
-        rest = lines.pop()
-        for line in lines:
-            number += 1
-            yield number, line
-    if rest:
-        yield number + 1, rest
 
 
 def _prefix_of(line: bytes) -> re.Match[bytes] | None:
@@ -95,22 +84,23 @@ def _prefix_of(line: bytes) -> re.Match[bytes] | None:
     return PREFIX.match(line, late.start()) if late else None
 
 
-def _messages(lines: Iterator[tuple[int, bytes]]) -> Iterator[Message]:
+def _messages(lines: Lines, components: ComponentLines) -> Iterator[Message]:
     """Join physical lines into messages, each process apart from the others."""
     open_messages: dict[_Stream, Message] = {}
     short: Message | None = None
-    for number, line in lines:
+    while (line := lines.take()) is not None:
         if b"] " not in line and b":" not in line and short is None:
             continue
+        number = lines.number
         prefix = _prefix_of(line)
         if prefix is None:
             if match := _SHORT.match(line):
                 if short is not None:
                     yield short
-                text = line[match.end() :].decode("utf-8", "replace")
+                text = line[match.end() :]
                 short = Message(number, match["level"].decode()[:1], match["place"].decode(), [text])
             elif short is not None:
-                short.lines.append(line.decode("utf-8", "replace"))
+                short.lines.append(line)
             continue
         message = _message(number, line, prefix)
         if message is None:
@@ -119,13 +109,21 @@ def _messages(lines: Iterator[tuple[int, bytes]]) -> Iterator[Message]:
         before = open_messages.get(stream)
         if before is not None and before.continues_in(message) and not begins_message(message.lines[0]):
             before.lines += message.lines
-            continue
-        if before is not None:
-            yield before
-        open_messages[stream] = message
+        else:
+            if before is not None:
+                yield before
+            before = open_messages[stream] = message
+        # The other lines of a message nearly always follow at once, each behind the same bytes.
+        if _COLOUR not in line[: prefix.start()] and prefix[0].endswith(b" "):
+            before.lines += lines.take_continued(line[: prefix.end()], components.known, _continues)
     if short is not None:
         yield short
     yield from open_messages.values()
+
+
+def _continues(text: bytes) -> bool:
+    """Whether a text behind a known prefix goes on with the message, and is not taken for more of the prefix."""
+    return begins_component(text) if text.startswith(b"[") else not begins_message(text)
 
 
 def _message(number: int, line: bytes, prefix: re.Match[bytes]) -> Message | None:
@@ -143,7 +141,7 @@ def _message(number: int, line: bytes, prefix: re.Match[bytes]) -> Message | Non
         number,
         prefix["level"].decode(),
         prefix["place"].decode("utf-8", "replace"),
-        [text.decode("utf-8", "replace")],
+        [text],
         pid=int(prefix["pid"]),
         rank=int(rank[1]) if rank else None,
         clock_us=clock,

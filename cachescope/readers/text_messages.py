@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.details import join_components
+from cachescope.readers.component_lines import ComponentLines
 from cachescope.readers.log_prefix import LogClock
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
@@ -48,10 +49,25 @@ _MESSAGES: Final = (
 )
 
 
-def begins_message(text: str) -> bool:
+# How each of them begins, and the one that may begin with anything: nearly all lines are something else.
+_BEGINNINGS: Final = (
+    b"FX graph cache ",
+    b"Autograd graph cache ",
+    b"fx graph cache ",
+    b"AOTAutograd cache ",
+    b"Bypassing ",
+    b"Writing AOTAutograd cache ",
+    b"FXGraphCache cache ",
+)
+_ANYWHERE: Final = b" unable to load compiled graph"
+
+
+def begins_message(line: bytes) -> bool:
     """Whether a line begins one of the messages that are read here."""
-    # Nearly all lines are hash details.
-    return not text.startswith("[") and any(pattern.match(text) for pattern in _MESSAGES)
+    if line.startswith(b"[") or not (line.startswith(_BEGINNINGS) or _ANYWHERE in line):
+        return False
+    text = line.decode("utf-8", "replace")
+    return any(pattern.match(text) for pattern in _MESSAGES)
 
 
 @dataclass(slots=True)
@@ -61,7 +77,7 @@ class Message:
     line: int
     level: str
     place: str
-    lines: list[str]
+    lines: list[bytes]
     pid: int | None = None
     rank: int | None = None
     clock_us: int | None = None
@@ -80,7 +96,9 @@ class Message:
 class MessageReader:
     """Builds the lookups of one process from its messages."""
 
-    def __init__(self, source: str, reading: Reading, pid: int | None, rank: int | None) -> None:
+    def __init__(
+        self, source: str, reading: Reading, components: ComponentLines, pid: int | None, rank: int | None
+    ) -> None:
         self.process = Process(source, "text", pid, rank)
         self._reading = reading
         self._lookups: list[Lookup] = []
@@ -90,6 +108,7 @@ class MessageReader:
         self._segments: Counter[str | None] = Counter()
         self._guards: dict[str, str] = {}
         self._load_error: str | None = None
+        self._components = components
 
     def read(self, message: Message) -> None:
         """Take in one message; one that says nothing about a cache only tells the time."""
@@ -98,10 +117,14 @@ class MessageReader:
             if process.clock_first_us is None:
                 process.clock_first_us = message.clock_us
             process.clock_last_us = message.clock_us
-        text = "\n".join(message.lines)
-        if match := _DETAILS.match(message.lines[0]):
+        whole = b"\n".join(message.lines)
+        if not whole.startswith(_BEGINNINGS) and _ANYWHERE not in whole:
+            return
+        if match := _DETAILS.match(message.lines[0].decode("utf-8", "replace")):
             self._read_details(match, message)
-        elif match := _OUTCOME.match(text):
+            return
+        text = whole.decode("utf-8", "replace")
+        if match := _OUTCOME.match(text):
             self._read_outcome(match, message)
         elif match := _BYPASS.match(text):
             self._read_bypass(match, message)
@@ -110,7 +133,7 @@ class MessageReader:
         elif match := _POST_LOAD_GUARDS.match(text):
             self._note_guards(match)
         elif match := _UNABLE.match(text):
-            self._load_error = match["error"] or message.lines[-1]
+            self._load_error = match["error"] or message.lines[-1].decode("utf-8", "replace")
         elif match := _WRITING.match(text):
             self._note_entry(match["path"], message)
 
@@ -152,10 +175,12 @@ class MessageReader:
         if cache == AOTAUTOGRAD:
             self._segments[message.compile_id] += 1
         lookup = self._add(cache, match["key"], message)
-        where = f"line {message.line}"
-        lookup.details = self._reading.add_details(
-            join_components(message.lines[1:]), self.process.source, where
-        )
+        lines = message.lines[1:]
+        lookup.details = self._components.read(lines)
+        if lookup.details is None:
+            texts = join_components(line.decode("utf-8", "replace") for line in lines)
+            where = f"line {message.line}"
+            lookup.details = self._reading.add_details(texts, self.process.source, where)
         self._unresolved.append(lookup)
 
     def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> Lookup | None:

@@ -143,11 +143,9 @@ def _verdict(miss: dict[str, Any]) -> dict[str, Any]:
 
 
 def _causes(scope: Scope) -> list[dict[str, Any]]:
-    root_of = {
-        miss["cause"]: miss["lookup"] for miss in reversed(scope.facts.misses.values()) if miss["root"]
-    }
+    roots = {row["cause"]: scope.facts.roots_of(row["cause"])[0]["lookup"] for row in scope.facts.causes}
     return [
-        {**row, "changes": [change_object(change) for change in scope.changes(root_of[row["cause"]])]}
+        {**row, "changes": [change_object(change) for change in scope.changes(roots[row["cause"]])]}
         for row in frame_rows(scope.causes)
     ]
 

@@ -156,8 +156,8 @@ def _changes_text(texts: Sequence[str]) -> str:
 
 def _cause_line(scope: Scope, cause: Row) -> str:
     """One cause in one line: what changed from what to what, in how many misses and runs, and what it cost."""
-    roots = [miss["lookup"] for miss in scope.facts.misses_of(cause["cause"]) if miss["root"]]
-    changes = scope.changes(roots[0]) if roots else ()
+    roots = scope.facts.roots_of(cause["cause"])
+    changes = scope.changes(roots[0]["lookup"]) if roots else ()
     what = cause["summary"]
     if changes:
         what = _changes_text([f"{change.field} {change.summary}" for change in changes])

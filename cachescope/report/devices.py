@@ -17,7 +17,7 @@ from cachescope.wording import harmless, plural
 
 Row = dict[str, Any]
 _CUT: Final = 300
-_UNITS_OF_TYPE: Final = {"cuda": "SMs", "hip": "compute units", "xpu": "Xe cores", "cpu": "cores"}
+UNITS_OF_TYPE: Final = {"cuda": "SMs", "hip": "compute units", "xpu": "Xe cores", "cpu": "cores"}
 
 
 def devices_object(
@@ -57,10 +57,12 @@ def device_lines(
 
 
 def _device(row: Row) -> Iterator[Line]:
-    yield Line(f"{row['device']}  {harmless(row['name'])[:_CUT]}", right=_kind(row), style="bold", hang=3)
+    yield Line(
+        f"{row['device']}  {harmless(row['name'])[:_CUT]}", right=kind_of_device(row), style="bold", hang=3
+    )
     if facts := ", ".join(_facts(row)):
         yield Line(facts, indent=3)
-    yield Line(f"seen in {', '.join(row['seen_in'])}{_where(row)}", indent=3, hang=3)
+    yield Line(f"seen in {', '.join(row['seen_in'])}{where_seen(row)}", indent=3, hang=3)
     boards = [f"{key} {harmless(row[key])}" for key in ("uuid", "pci") if row[key] is not None]
     if boards:
         yield Line(", ".join(boards), indent=3)
@@ -69,7 +71,8 @@ def _device(row: Row) -> Iterator[Line]:
         yield Line(harmless(told)[:_CUT], indent=3, style="dim", rows=2, hang=3)
 
 
-def _kind(row: Row) -> str:
+def kind_of_device(row: Row) -> str:
+    """Its type and architecture."""
     parts = [row["type"], row["arch"]]
     return harmless(", ".join(part for part in parts if part is not None))[:60]
 
@@ -78,14 +81,15 @@ def _facts(row: Row) -> Iterator[str]:
     if row["memory_bytes"] is not None:
         yield f"{row['memory_bytes'] / (1 << 30):.1f} GiB"
     if row["sm_count"] is not None:
-        yield f"{row['sm_count']} {_UNITS_OF_TYPE.get(row['type'], 'units')}"
+        yield f"{row['sm_count']} {UNITS_OF_TYPE.get(row['type'], 'units')}"
     if row["l2_bytes"] is not None:
         yield f"L2 {row['l2_bytes'] / (1 << 20):.0f} MiB"
     if row["warp_size"] is not None:
         yield f"warps of {row['warp_size']}"
 
 
-def _where(row: Row) -> str:
+def where_seen(row: Row) -> str:
+    """The runs that name it and the indices it has there, to stand after where it was seen."""
     runs = f"; {'run' if len(row['runs']) == 1 else 'runs'} {_numbers(row['runs'])}" if row["runs"] else ""
     indices = (
         f"; as {_numbers(row['indices'], row['type'].replace('hip', 'cuda') + ':')}" if row["indices"] else ""

@@ -2,42 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from cachescope.columns import records
+from cachescope.report.rows import Places, Rows
+from cachescope.report.rows import Row as Row
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
 
-Row = dict[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """The frames of a scope by id; misses by the lookup that missed."""
 
-    runs: dict[int, Row]
-    lookups: dict[int, Row]
-    misses: dict[int, Row]
-    causes: list[Row]
-    entries: dict[int, Row]
-    contexts: int
-    problems: list[Row]
+    def __init__(self, scope: Scope) -> None:
+        self.runs = Rows(scope.runs, "run")
+        self.lookups = Rows(scope.lookups, "lookup")
+        self.misses = Rows(scope.misses, "lookup")
+        self.causes = records(scope.causes)
+        self.entries = Rows(scope.entries, "entry")
+        self.contexts = len(scope.tables.contexts)
+        self.problems = records(scope.problems)
 
-    @classmethod
-    def of(cls, scope: Scope) -> Facts:
-        """Take them from a scope."""
-        return cls(
-            runs={row["run"]: row for row in records(scope.runs)},
-            lookups={row["lookup"]: row for row in records(scope.lookups)},
-            misses={row["lookup"]: row for row in records(scope.misses)},
-            causes=records(scope.causes),
-            entries={row["entry"]: row for row in records(scope.entries)},
-            contexts=len(scope.tables.contexts),
-            problems=records(scope.problems),
-        )
-
-    def misses_of(self, cause: int) -> list[Row]:
+    def misses_of(self, cause: int) -> Sequence[Row]:
         """The misses of one cause, in the order of the lookups."""
-        return [miss for miss in self.misses.values() if miss["cause"] == cause]
+        return self.misses.at(self._places_of(cause))
+
+    def roots_of(self, cause: int) -> Sequence[Row]:
+        """Those of them that do not follow from another one."""
+        places = self._places_of(cause)
+        return self.misses.at(places[self._is_root[places]])
+
+    def followers_of(self, root: Row) -> list[Row]:
+        """The lookups that missed because of a root miss: those of its cause in the same compile."""
+        row = self.lookups[root["lookup"]]
+        places = self._places_of(root["cause"])
+        mine = places[~self._is_root[places] & (self._run[places] == row["run"])]
+        others = [self.lookups[miss["lookup"]] for miss in self.misses.at(mine)]
+        return [other for other in others if other["compile_id"] == row["compile_id"]]
+
+    def _places_of(self, cause: int) -> Places:
+        first, end = np.searchsorted(self._cause[self._by_cause], [cause, cause + 1])
+        return self._by_cause[first:end]
+
+    @cached_property
+    def _cause(self) -> Places:
+        return self.misses.frame["cause"].to_numpy(dtype=np.intp)
+
+    @cached_property
+    def _by_cause(self) -> Places:
+        return np.argsort(self._cause, kind="stable")
+
+    @cached_property
+    def _is_root(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return self.misses.frame["root"].to_numpy(dtype=bool)
+
+    @cached_property
+    def _run(self) -> Places:
+        """The run of each miss."""
+        numbers = self.misses.frame["lookup"].to_numpy(dtype=np.int64)
+        lookups = self.lookups.frame.set_index("lookup")["run"]
+        return lookups.reindex(numbers).to_numpy(dtype=np.intp)

@@ -33,7 +33,7 @@ def summary_html(scope: Scope) -> str:
     causes = cause_rows(scope)
     for number, cause in enumerate(causes[:_CAUSES_SHOWN], 1):
         misses = plural(cause["misses"], "miss", "misses")
-        where = "".join(f"<li>{safe(line)}</li>" for line in miss_lines(scope, cause["cause"])[:3])
+        where = "".join(f"<li>{safe(line)}</li>" for line in miss_lines(scope, cause["cause"], 3))
         advice = (
             ""
             if not isinstance(cause["advice"], str)
@@ -54,8 +54,8 @@ def summary_html(scope: Scope) -> str:
 
 def _first_change(scope: Scope, cause: Row) -> str:
     """Old and new value, where one field alone made the cause."""
-    roots = [miss["lookup"] for miss in scope.facts.misses_of(cause["cause"]) if miss["root"]]
-    changes = scope.changes(roots[0]) if roots else ()
+    roots = scope.facts.roots_of(cause["cause"])
+    changes = scope.changes(roots[0]["lookup"]) if roots else ()
     return f"{safe(changes[0].summary)} " if len(changes) == 1 else ""
 
 

@@ -10,6 +10,7 @@ from cachescope.columns import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
+from cachescope.report.ranks import rank_lines, rank_names
 from cachescope.report.text import baseline_name, footer, headline, in_compile, lookup_name, run_name
 from cachescope.wording import SHORT_KEY, duration, harmless, plural
 
@@ -47,6 +48,8 @@ def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 
         lines += [Line(), Line(f"{more}: --causes {len(causes)} shows all", style="dim")]
     if not scope.facts.lookups and (past := past_lines(scope)):
         lines += [Line(), *past]
+    if runs is None and (ranks := list(rank_lines(scope))):
+        lines += [Line(), *ranks]
     left_over = footer(scope) if runs is None else _footer_of_runs(scope, runs)
     lines += [Line(), Line(left_over, style="dim")]
     return lines + list(problem_lines(scope)) + list(false_hit_lines(scope))
@@ -125,7 +128,7 @@ def false_hit_lines(scope: Scope) -> Iterator[Line]:
         yield Line(harmless(f"{key}{row['evidence']}"), 2, "dim", rows=_ADVICE_ROWS)
 
 
-def _causes_in(scope: Scope, runs: Collection[int] | None) -> list[tuple[Row, list[Row]]]:
+def _causes_in(scope: Scope, runs: Collection[int] | None) -> list[tuple[Row, Sequence[Row]]]:
     facts = scope.facts
     found = []
     for cause in facts.causes:
@@ -140,7 +143,7 @@ def _causes_in(scope: Scope, runs: Collection[int] | None) -> list[tuple[Row, li
     return found
 
 
-def _cause_lines(scope: Scope, number: int, cause: Row, misses: list[Row]) -> Iterator[Line]:
+def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -> Iterator[Line]:
     facts = scope.facts
     roots = [miss for miss in misses if miss["root"]] or misses
     times = [facts.lookups[miss["lookup"]]["time_taken_ns"] for miss in misses]
@@ -166,7 +169,9 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: list[Row]) -> It
     for root in roots[:_ROOTS_SHOWN]:
         yield Line(_where(scope, root, misses), 3)
     if len(roots) > _ROOTS_SHOWN:
-        yield Line(f"and {plural(len(roots) - _ROOTS_SHOWN, 'more lookup')} in {_in_runs(scope, misses)}", 3)
+        ranks = f", ranks {rank_names(cause['ranks'])}" if len(cause["ranks"]) > 1 else ""
+        more = plural(len(roots) - _ROOTS_SHOWN, "more lookup")
+        yield Line(f"and {more} in {_in_runs(scope, misses)}{ranks}", 3)
     name = baseline_name(scope, roots[0])
     if name is not None:
         yield Line(f"compared with {name}{_sameness(cause)}", 3)
@@ -185,7 +190,7 @@ def _diff(change: FieldChange, indent: int, most: int) -> Iterator[Line]:
         yield Line(f"… and {plural(len(lines) - most, 'more line')}: --key shows all", indent, "dim")
 
 
-def _other_values(scope: Scope, roots: list[Row], first: FieldChange) -> Iterator[Line]:
+def _other_values(scope: Scope, roots: Sequence[Row], first: FieldChange) -> Iterator[Line]:
     """The same field may have changed in several ways: they are one cause, and shown side by side."""
     if first.field == "gm":
         return
@@ -198,7 +203,7 @@ def _other_values(scope: Scope, roots: list[Row], first: FieldChange) -> Iterato
                 yield Line(f"and in run {run}: {harmless(change.summary)}", 3)
 
 
-def _where(scope: Scope, root: Row, misses: list[Row]) -> str:
+def _where(scope: Scope, root: Row, misses: Sequence[Row]) -> str:
     facts = scope.facts
     row = facts.lookups[root["lookup"]]
     text = f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
@@ -208,7 +213,7 @@ def _where(scope: Scope, root: Row, misses: list[Row]) -> str:
     return text + (f" and, because of it, {_some(names, 3, ', ')}" if names else "")
 
 
-def _in_runs(scope: Scope, misses: list[Row]) -> str:
+def _in_runs(scope: Scope, misses: Sequence[Row]) -> str:
     return plural(len({scope.facts.lookups[miss["lookup"]]["run"] for miss in misses}), "run")
 
 

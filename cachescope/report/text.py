@@ -27,8 +27,8 @@ def headline(scope: Scope) -> str:
         rates += f", {100 * rate['time_hit_rate']:.0f} % by compile time"
     lost = "" if rate["time_lost_ns"] is None else f"; {duration(rate['time_lost_ns'])} lost"
     # Compile workers leave traces as well; a run is a process that looked something up.
-    looked_up = {row["run"] for row in facts.lookups.values()}
-    lookups, runs = plural(len(facts.lookups), "lookup"), plural(len(looked_up), "run")
+    looked_up = scope.lookups["run"].nunique()
+    lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
     return f"{lookups} in {runs}: {', '.join(parts)} ({rates}{lost})"
 
 
@@ -84,19 +84,14 @@ def summary_text(scope: Scope) -> str:
     return "\n".join(lines)
 
 
-def miss_lines(scope: Scope, cause: int) -> list[str]:
-    """Where a cause struck: one line per root miss, with the misses that follow from it."""
+def miss_lines(scope: Scope, cause: int, most: int | None = None) -> list[str]:
+    """Where a cause struck: one line per root miss, or per each of the first, with the misses that follow from it."""
     facts = scope.facts
-    mine = facts.misses_of(cause)
     lines = []
-    for root in mine:
-        if not root["root"]:
-            continue
+    for root in facts.roots_of(cause)[:most]:
         row = facts.lookups[root["lookup"]]
-        others = [facts.lookups[miss["lookup"]] for miss in mine if not miss["root"]]
-        following = [o for o in others if (o["run"], o["compile_id"]) == (row["run"], row["compile_id"])]
         text = f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
-        if following:
+        if following := facts.followers_of(root):
             text += " and, because of it, " + ", ".join(lookup_name(other) for other in following)
         lines.append(text)
     return lines

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import tarfile
+import tempfile
+from functools import cache
 from pathlib import Path
+from typing import Final
 
 from cachescope.errors import NotFoundError
 
-_FOLDER = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
+_ARCHIVE: Final = "recording.tar.xz"
 
 
 def sample_names() -> list[str]:
@@ -16,6 +21,9 @@ def sample_names() -> list[str]:
 
 def sample(name: str) -> Path:
     """The folder of one recording, to be given to `cachescope.read`.
+
+    Recordings whose files must keep their times of modification ship as an archive: the folder is a temporary
+    one then, unpacked once and removed when Python ends.
 
     Raises
     ------
@@ -29,4 +37,19 @@ def sample(name: str) -> Path:
     """
     if name not in sample_names():
         raise NotFoundError(f"no sample {name!r}; there are {', '.join(sample_names())}")
-    return _FOLDER / name
+    folder = _FOLDER / name
+    return Path(_unpacked(folder).name, name) if is_packed(name) else folder
+
+
+def is_packed(name: str) -> bool:
+    """Whether a recording ships as an archive."""
+    return (_FOLDER / name / _ARCHIVE).exists()
+
+
+@cache
+def _unpacked(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """The cache keeps it, so that it is there until Python ends."""
+    work = tempfile.TemporaryDirectory(prefix="cachescope-sample-")
+    with tarfile.open(folder / _ARCHIVE) as archive:
+        archive.extractall(Path(work.name, folder.name), filter="data")
+    return work

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from cachescope.errors import SourceError
 from cachescope.frames.answers import CAUSES
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from cachescope.analysis.misses import Miss
     from cachescope.analysis.what_if.frames import Ground
     from cachescope.readers.assemble import Tables
+    from cachescope.scope.scope import Scope
 
 
 class ScopeFrames:
@@ -24,11 +26,21 @@ class ScopeFrames:
     ----------
     tables : Tables
         The frames that come straight from the sources, and the store of hash details with its codes.
+    sources : tuple of str
+        The paths and patterns it was read from; empty where it was recorded in this process.
     """
 
-    def __init__(self, tables: Tables, baseline: str | int = "auto") -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        baseline: str | int = "auto",
+        sources: tuple[str, ...] = (),
+        index: bool = True,
+    ) -> None:
         self.tables = tables
+        self.sources = sources
         self._baseline = baseline
+        self._index = index
 
     @property
     def runs(self) -> pd.DataFrame:
@@ -128,6 +140,25 @@ class ScopeFrames:
         """One row per distinct reason, the costliest first."""
         return self._causes_frame.copy(deep=False)
 
+    def read_again(self) -> Scope:
+        """What its sources hold now, as a new scope; a large log that did not change is not read anew.
+
+        Raises
+        ------
+        SourceError
+            If a source is gone, or there is none: what was recorded in this process cannot be read again.
+        """
+        from cachescope.scope.read import read
+
+        if not self.sources:
+            raise SourceError("this process", "there is no file to read again: it was recorded as it ran")
+        return read(*self.sources, baseline=self._baseline, index=self._index)
+
+    @property
+    def rank_differences(self) -> pd.DataFrame:
+        """One row per field in which some ranks of a job differ from the most of them."""
+        return self._rank_differences_frame.copy(deep=False)
+
     # What the frames are made from.
 
     @cached_property
@@ -220,3 +251,9 @@ class ScopeFrames:
         from cachescope.analysis.finding import baseline_choice
 
         return baseline_choice(self.tables, self._baseline)
+
+    @cached_property
+    def _rank_differences_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.ranks import rank_differences
+
+        return rank_differences(self._lookups, self.tables.runs, self.tables.hash_details)

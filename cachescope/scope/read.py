@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from cachescope.scope.scope import Scope
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from cachescope.readers.sources import Progress
 
 
@@ -16,20 +18,29 @@ def read(
     strict: bool = False,
     baseline: str | int = "auto",
     progress: Progress | None = None,
+    executor: Executor | None = None,
+    index: bool = True,
 ) -> Scope:
-    """Read traces, text logs, cache directories, snapshots and saved scopes.
+    """Read traces, text logs, cache directories, snapshots, saved scopes and what `collect` collected.
 
     Parameters
     ----------
     *sources : str or Path
         Any mix of files, directories (searched for everything cachescope knows) and glob patterns. What a
-        file is, is told by looking inside.
+        file is, is told by looking inside. Logs may be at any address that fsspec knows as well:
+        ``s3://bucket/rank_*.log.zst``.
     strict : bool, default False
         Raise `RecordError` at the first damaged record instead of noting it in ``problems``.
     baseline : {"auto", "nearest"}, run number or key
         What missed lookups are compared with; see `Scope.with_baseline`.
     progress : callable, optional
         Called with (path, done, total) before each source is read.
+    executor : Executor, optional
+        Reads logs in its workers: a ``ProcessPoolExecutor``, Dask's ``Client.get_executor()``, or any other of
+        `concurrent.futures`. The frames are the same. A log whose worker is lost is read in this process.
+    index : bool, default True
+        Keep large logs, once read, under the user's cache folder, where opening them again takes no time; a log
+        that changed since is read anew. ``CACHESCOPE_NO_INDEX=1`` switches it off, ``cachescope cache`` shows it.
 
     Returns
     -------
@@ -52,6 +63,8 @@ def read(
     {'full_miss': 4, 'hit': 2}
     """
     from cachescope.readers.assemble import assemble
+    from cachescope.readers.index import index_of_user
+    from cachescope.readers.log_folder import is_log_folder, read_log_folder
     from cachescope.readers.parquet_folder import is_saved_scope, read_saved_scope
     from cachescope.readers.reading import Reading
     from cachescope.readers.sources import read_sources
@@ -60,7 +73,10 @@ def read(
     if not paths:
         raise TypeError("read() needs at least one source")
     if len(paths) == 1 and is_saved_scope(paths[0]):
-        return Scope(read_saved_scope(paths[0]), baseline)
+        return Scope(read_saved_scope(paths[0]), baseline, tuple(paths), index)
+    if len(paths) == 1 and is_log_folder(paths[0]):
+        return Scope(assemble(read_log_folder(paths[0], strict=strict)), baseline, tuple(paths), index)
     reading = Reading(strict=strict)
-    read_sources(paths, reading, progress)
-    return Scope(assemble(reading), baseline)
+    kept = index_of_user() if index else None
+    read_sources(paths, reading, progress, executor=executor, index=kept)
+    return Scope(assemble(reading), baseline, tuple(paths), index)

@@ -54,7 +54,7 @@ class Scope(ScopeFrames, Shown):
         NotFoundError
             If there is no such run or key.
         """
-        scope = Scope(self.tables, baseline)
+        scope = Scope(self.tables, baseline, self.sources, self._index)
         scope._choice()
         return scope
 
@@ -358,7 +358,7 @@ class Scope(ScopeFrames, Shown):
         """The frames as plain rows, which the reports are made of."""
         from cachescope.report.facts import Facts
 
-        return Facts.of(self)
+        return Facts(self)
 
     def changes(self, lookup: int) -> tuple[FieldChange, ...]:
         """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""

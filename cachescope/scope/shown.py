@@ -1,9 +1,12 @@
-"""What of a scope is looked at in a notebook; ipywidgets and plotly are loaded when it is asked for."""
+"""What of a scope is looked at in a notebook or a browser; ipywidgets and plotly are loaded when it is asked for."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from cachescope.errors import CachescopeError
@@ -11,6 +14,7 @@ from cachescope.errors import CachescopeError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cachescope.report.device_card import DeviceCard
     from cachescope.scope.scope import Scope
     from cachescope.views.explorer import Explorer
     from cachescope.views.what_if import WhatIfView
@@ -19,8 +23,14 @@ if TYPE_CHECKING:
 class Shown:
     """The widgets over a scope."""
 
-    def explore(self) -> Explorer:
+    def explore(self, watch: bool = False) -> Explorer:
         """The explorer: hit rates, lookups, why they missed, what-if, machines and entries, in one widget.
+
+        Parameters
+        ----------
+        watch : bool, default False
+            Follow what the scope was read from while a job writes it: sizes and times are looked at, and what
+            changed is read again. ``.stop()``, or closing the widget, ends it.
 
         Returns
         -------
@@ -30,12 +40,15 @@ class Shown:
         Raises
         ------
         CachescopeError
-            If what notebooks need is not installed.
+            If what notebooks need is not installed; or if it is to follow sources and has none, or no event loop runs.
         """
+        from cachescope.scope.following import Following
+
         with _needs_widgets():
             from cachescope.views.explorer import Explorer
 
-        return Explorer(cast("Scope", self))
+        scope = cast("Scope", self)
+        return Explorer(scope, Following(scope) if watch else None)
 
     def what_if_view(self) -> WhatIfView:
         """The toggles of `what_if` as a widget of its own."""
@@ -43,6 +56,78 @@ class Shown:
             from cachescope.views.what_if import WhatIfView
 
         return WhatIfView(cast("Scope", self))
+
+    def device_card(self, which: int | str) -> DeviceCard:
+        """One device that the sources name: what was seen of it, and the figures of its datasheet with their address.
+
+        Parameters
+        ----------
+        which : int or str
+            The number of a device in ``devices``; or a name or uuid.
+
+        Returns
+        -------
+        DeviceCard
+            With a text and an HTML repr, and ``.frame``. A device without a datasheet gets no figure.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such device, or several are called so.
+
+        Examples
+        --------
+        >>> import cachescope
+        >>> scope = cachescope.read(cachescope.sample("tour"))
+        >>> scope.device_card(0)
+        0  cpu  cpu
+           seen in keys of lookups; runs 0, 1, 2, 3, 4, 5
+        """
+        from cachescope.report.device_card import device_card
+
+        return device_card(cast("Scope", self), which)
+
+    def report(self, path: str | os.PathLike[str], *, redact: bool = False) -> Path:
+        """Write one HTML file that answers the same for people without Jupyter; it opens offline.
+
+        Figures, tables that sort and search, and the explanations of the ten costliest causes. Nothing in it is
+        loaded from anywhere. It is about 5 MB, nearly all of it plotly.js, and grows little with what is read: tables,
+        texts and figures are cut, and it is said where all of it is.
+
+        Parameters
+        ----------
+        path : path
+            The file; one that is there is replaced.
+        redact : bool
+            Whether stand-ins replace paths, host names, user names, board uuids and bus ids.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        CachescopeError
+            If plotly is not installed, or the file cannot be written.
+
+        Examples
+        --------
+        >>> import cachescope, tempfile
+        >>> scope = cachescope.read(cachescope.sample("config_flip"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     scope.report(f"{folder}/out.html").stat().st_size < 6_000_000
+        True
+        """
+        with _needs_widgets():
+            from cachescope.report.page.file import report
+
+        from cachescope.report.identities import identities
+        from cachescope.report.redact import redact as redacted
+
+        scope = cast("Scope", self)
+        redaction = partial(redacted, known=identities(scope)) if redact else None
+        return report(scope, Path(path), redaction)
 
     def predictions(self, run: int) -> pd.DataFrame:
         """Whether the process of a run would find each entry that was read; as `cachescope.will_hit` says it.

@@ -24,6 +24,13 @@ class Pane(ipywidgets.VBox):
         return f"{type(self).__name__}()"
 
 
+def close_all(widget: ipywidgets.Widget) -> None:
+    """Take a widget and all in it off the page and out of the kernel."""
+    for child in getattr(widget, "children", ()):
+        close_all(child)
+    widget.close()
+
+
 def markup(html: str = "") -> ipywidgets.HTML:
     """A place for HTML."""
     place = ipywidgets.HTML(html)
@@ -34,7 +41,7 @@ def markup(html: str = "") -> ipywidgets.HTML:
 
 def row(*widgets: ipywidgets.Widget) -> ipywidgets.HBox:
     """Widgets beside each other, which wrap where there is no room."""
-    return ipywidgets.HBox(widgets, layout=ipywidgets.Layout(flex_flow="row wrap", align_items="center"))
+    return ipywidgets.HBox(widgets, layout=_wrapping("center", "0 14px"))
 
 
 def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -> ipywidgets.HBox:
@@ -43,9 +50,12 @@ def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -
         widget.layout.flex = f"{width} 1 {width}px"
         widget.layout.min_width = "0px"
         widget.layout.width = "auto"
-    return ipywidgets.HBox(
-        widgets, layout=ipywidgets.Layout(flex_flow="row wrap", align_items="flex-start", width="auto")
-    )
+    return ipywidgets.HBox(widgets, layout=_wrapping("flex-start", "12px 28px"))
+
+
+def _wrapping(align: str, gap: str) -> ipywidgets.Layout:
+    # The old name of CSS's gap, which is of flex boxes as well; the new one is not in ipywidgets.
+    return ipywidgets.Layout(flex_flow="row wrap", align_items=align, width="auto", grid_gap=gap)
 
 
 def button(label: str, act: Callable[[], None], hint: str = "") -> ipywidgets.Button:

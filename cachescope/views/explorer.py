@@ -10,18 +10,21 @@ import pandas as pd
 
 from cachescope.report.html import safe
 from cachescope.views import html
-from cachescope.views.controls import Pane, markup
+from cachescope.views.carried import carried
+from cachescope.views.controls import Pane, close_all, markup
 from cachescope.views.entries import Entries
 from cachescope.views.lookups import Lookups
 from cachescope.views.machines import Machines
 from cachescope.views.overview import Overview
 from cachescope.views.state import ENTRIES, LOOKUPS, MACHINES, OVERVIEW, PANES, WHAT_IF, WHY, State
+from cachescope.views.watching import Watching
 from cachescope.views.what_if import WhatIfView
 from cachescope.views.why import Why
 from cachescope.wording import plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
+    from cachescope.scope.following import Following
 
 
 class Shows(Protocol):
@@ -52,6 +55,8 @@ class Explorer(Pane):
     Parameters
     ----------
     scope : Scope
+    following : Following, optional
+        Follows what the scope was read from; what is chosen stays where numbers move.
 
     Attributes
     ----------
@@ -59,31 +64,73 @@ class Explorer(Pane):
         What is chosen, filtered and left out.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, following: Following | None = None) -> None:
+        self.watching: Watching | None = None
         self._scope = scope
         self.state = State()
         self._made: dict[str, Any] = {}
         self._error = markup()
         self._error.layout.display = "none"
         self._line = markup()
-        self.tabs = ipywidgets.Tab(children=[Pane() for _ in PANES], titles=PANES)
+        # The tabs stay: where their children change, the page may go back to the first.
+        self._places = {name: Pane([_waiting()]) for name in PANES}
+        self.tabs = ipywidgets.Tab(children=list(self._places.values()), titles=PANES)
         self.tabs.layout.width = "auto"
         self.tabs.observe(self._turned, "selected_index")
-        super().__init__([self._error, self.tabs, self._line])
-        self.state.observe(self._follow, "pane")
-        self.state.observe(self._tell, "error")
-        self.state.observe(lambda change: self._say(), [n for n in self.state.trait_names() if n != "error"])
+        parts = [self._error, self.tabs, self._line]
+        if following is not None:
+            self.watching = Watching(following, self.state.guarded(self.show), self._is_seen)
+            parts = [self.watching, *parts]
+        super().__init__(parts)
+        self._observe()
         self._follow()
+        if self.watching is not None:
+            # Counts the places where it is seen: where a cell is run anew, the explorer of before reads nothing more.
+            self._view_count = 0
+            self.watching.start()
+
+    @property
+    def scope(self) -> Scope:
+        """What is shown; where it follows its sources, the newest reading."""
+        return self._scope
 
     @property
     def query(self) -> str:
-        """A line of Python that gives the frame behind what is shown; it needs ``scope`` and ``cachescope``."""
+        """A line of Python that gives the frame behind what is shown; it needs `scope` and ``cachescope``."""
         return str(self._shown.query)
 
     def frame(self) -> pd.DataFrame:
         """The frame behind what is shown."""
         frame: pd.DataFrame = self._shown.frame()
         return frame
+
+    def show(self, scope: Scope) -> None:
+        """Show another reading of the same sources; pane, filters and what is chosen stay."""
+        chosen = carried(self.state, self._scope, scope)
+        before = list(self._made.values())
+        # The panes follow the state, and go.
+        self.state.unobserve_all()
+        self._made, self._scope = {}, scope
+        for name, value in chosen.items():
+            setattr(self.state, name, value)
+        self._observe()
+        for name, place in self._places.items():
+            if name != self.state.pane:
+                place.children = [_waiting()]
+        self.pane(self.state.pane)
+        for pane in before:
+            close_all(pane)
+        self._say()
+
+    def stop(self) -> None:
+        """Follow the sources no longer; what was read stays."""
+        if self.watching is not None:
+            self.watching.stop()
+
+    def close(self) -> None:
+        """Take it off the page, and follow no longer."""
+        self.stop()
+        super().close()
 
     def pane(self, name: str) -> Any:
         """One of the panes, made if it was not yet looked at."""
@@ -92,15 +139,21 @@ class Explorer(Pane):
                 self._made[name] = _MAKES[name](self._scope, self.state)
             except Exception as error:  # one pane that fails leaves the others usable
                 self._made[name] = Failed(error)
-            children = list(self.tabs.children)
-            children[PANES.index(name)] = self._made[name]
-            self.tabs.children = children
+            self._places[name].children = [self._made[name]]
         return self._made[name]
 
     @property
     def _shown(self) -> Shows:
         shown: Shows = self.pane(self.state.pane)
         return shown
+
+    def _observe(self) -> None:
+        self.state.observe(self._follow, "pane")
+        self.state.observe(self._tell, "error")
+        self.state.observe(lambda change: self._say(), [n for n in self.state.trait_names() if n != "error"])
+
+    def _is_seen(self) -> bool:
+        return self._view_count != 0
 
     def _turned(self, change: dict[str, Any]) -> None:
         if change["new"] is not None:
@@ -126,6 +179,11 @@ class Explorer(Pane):
     def __repr__(self) -> str:
         facts = self._scope.facts
         return f"Explorer({plural(len(facts.lookups), 'lookup')}, {plural(len(facts.runs), 'run')}; {self.state.pane})"
+
+
+def _waiting() -> ipywidgets.HTML:
+    """What is seen of a pane until it is made."""
+    return markup(html.paragraph("One moment …", "faint"))
 
 
 class Failed(Pane):

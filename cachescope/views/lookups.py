@@ -32,7 +32,7 @@ class Lookups(Pane):
             description="Search",
             placeholder="key, compile, field, reason",
             continuous_update=True,
-            layout=ipywidgets.Layout(width="300px"),
+            layout=ipywidgets.Layout(width="240px"),
             style={"description_width": "initial"},
         )
         ipywidgets.link((self.text, "value"), (state, "text"))

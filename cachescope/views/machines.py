@@ -10,7 +10,7 @@ import pandas as pd
 from cachescope import figures
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
-from cachescope.report.devices import device_lines
+from cachescope.report.device_card import card_html
 from cachescope.report.html import safe
 from cachescope.report.text import run_name
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
@@ -192,4 +192,7 @@ def _devices(scope: Scope) -> str:
         return html.paragraph(
             "No device is named in what was read; entries of a cache directory and captures name them."
         )
-    return html.lines(device_lines(devices)[1:])
+    cards = "".join(card_html(row) for row in records(devices.head(_MOST)))
+    more = len(devices) - _MOST
+    rest = html.paragraph(f"… and {more} more: scope.devices has all", "faint") if more > 0 else ""
+    return f"<div class='cs-cards'>{cards}</div>{rest}"

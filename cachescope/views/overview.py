@@ -100,30 +100,25 @@ class Overview(Pane):
             on_choose=guarded(self._chosen_rate),
             page_size=12,
         )
-        causes = Pane(
+        first = Pane(
             [
                 markup(html.title("What to fix first", "A cause opens its lookups.")),
                 self.causes_plot,
                 self.causes,
+                markup(html.title("Over time", "A mark opens Why.")),
+                self.timeline_plot,
             ]
         )
-        rates = Pane(
+        second = Pane(
             [
                 markup(html.title("By run and cache", "A row opens its lookups.")),
                 self.outcomes_plot,
                 self.by_run,
+                markup(html.title("Runs by graphs", "A cell opens Why.")),
+                self.graphs_plot,
             ]
         )
-        time = Pane([markup(html.title("Over time", "A mark opens Why.")), self.timeline_plot])
-        graphs = Pane([markup(html.title("Runs by graphs", "A cell opens Why.")), self.graphs_plot])
-        super().__init__(
-            [
-                markup(_rates(scope)),
-                columns(causes, rates, widths=(460, 420)),
-                *self._wrong(),
-                columns(time, graphs),
-            ]
-        )
+        super().__init__([markup(_rates(scope)), columns(first, second), *self._wrong()])
 
     def frame(self) -> pd.DataFrame:
         """The causes, as `query` gives them."""
@@ -141,7 +136,7 @@ class Overview(Pane):
 
     def _clicked_lookup(self, clicked: dict[str, Any]) -> None:
         lookup = first_number(clicked.get("data"))
-        if lookup in self._scope.facts.lookups:
+        if lookup is not None and lookup in self._scope.facts.lookups:
             self._state.show_why(lookup)
 
     def _chosen_rate(self, row: int) -> None:
@@ -206,7 +201,10 @@ def _rates(scope: Scope) -> str:
     (rate,) = records(scope.hit_rates())
     runs = records(scope.hit_rates(by=["run"]))
     all_hit = sum(row["hits"] == row["lookups"] for row in runs)
-    lost, saved = duration(rate["time_lost_ns"]), duration(rate["time_saved_ns"])
+    lost, saved = (
+        "nothing" if rate[name] is None else duration(rate[name])
+        for name in ("time_lost_ns", "time_saved_ns")
+    )
     caches = [f"{row['cache']} {percent(row['hit_rate'])}" for row in records(scope.hit_rates(by=["cache"]))]
     return html.numbers(
         [

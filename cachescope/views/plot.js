@@ -19,6 +19,14 @@ function plotly(model) {
   return globalThis[HOME];
 }
 
+// One figure at a time, each painted before the next is begun: a page of figures would stand still until the last.
+const TURN = Symbol.for("cachescope.turn");
+const inTurn = (act) => {
+  const mine = (globalThis[TURN] ?? Promise.resolve()).then(act);
+  globalThis[TURN] = mine.catch(() => {}).then(() => new Promise((next) => setTimeout(next)));
+  return mine;
+};
+
 const isDark = () => document.body.dataset.jpThemeLight === "false"
   || (!("jpThemeLight" in document.body.dataset) && document.body.dataset.vscodeThemeKind?.includes("dark") === true);
 
@@ -28,6 +36,7 @@ function render({ model, el }) {
   box.className = "cs-plot";
   box.setAttribute("role", "figure");
   box.setAttribute("aria-label", model.get("label"));
+  box.append(Object.assign(document.createElement("p"), { className: "cs-faint", textContent: "The figure is being drawn …" }));
   el.append(box);
   let Plotly = null;
   let gone = false;
@@ -41,12 +50,17 @@ function render({ model, el }) {
   const draw = async () => {
     const text = model.get("figure");
     if (!text) return;
-    Plotly ??= await plotly(model);
-    if (gone || text !== model.get("figure")) return;
     const figure = JSON.parse(text);
+    // What is below stays where it will be.
+    if (figure.layout.height) box.style.height = `${figure.layout.height}px`;
+    Plotly ??= await plotly(model);
+    await inTurn(() => put(text, figure));
+  };
+  const put = async (text, figure) => {
+    if (gone || text !== model.get("figure")) return;
     figure.layout.autosize = false;
     figure.layout.width = width;
-    if (figure.layout.height) box.style.height = `${figure.layout.height}px`;
+    if (!box.dataset.live) box.replaceChildren();
     await Plotly.react(box, figure.data, figure.layout, { displaylogo: false, responsive: false, displayModeBar: false });
     if (box.dataset.live) return;
     box.dataset.live = "yes";
@@ -63,23 +77,34 @@ function render({ model, el }) {
   };
   const drawn = () => draw().catch((error) => { box.textContent = `The figure could not be drawn: ${error.message}`; });
 
-  // A pane that is not shown has no width: drawn when it gets one, and again when it changes.
+  // Drawn when it comes near to what is seen of the page, and again when its width changes.
   let width = 0;
+  let near = false;
   const sized = new ResizeObserver(() => {
     const now = Math.round(box.clientWidth);
     if (!now || now === width) return;
-    const first = !width;
     width = now;
-    // The library travels while the kernel makes the figure.
-    if (first) { plotly(model).catch(() => {}); theme(); drawn(); } else if (box.dataset.live) Plotly.relayout(box, { width });
+    if (box.dataset.live) Plotly.relayout(box, { width });
   });
-  sized.observe(box);
-  const changed = () => { if (width) drawn(); };
-  const themed = new MutationObserver(() => { if (width) theme(); });
+  const seen = new IntersectionObserver((all) => {
+    if (!all.some((one) => one.isIntersecting)) return;
+    seen.disconnect();
+    near = true;
+    width = Math.round(box.clientWidth);
+    sized.observe(box);
+    // The library travels while the kernel makes the figure.
+    plotly(model).catch(() => {});
+    theme();
+    drawn();
+  }, { rootMargin: "400px" });
+  seen.observe(box);
+  const changed = () => { if (near) drawn(); };
+  const themed = new MutationObserver(() => { if (near) theme(); });
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
   model.on("change:figure", changed);
   return () => {
     gone = true;
+    seen.disconnect();
     sized.disconnect();
     themed.disconnect();
     model.off("change:figure", changed);

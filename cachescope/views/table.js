@@ -42,7 +42,7 @@ function render({ model, el }) {
       const cell = make("th", { scope: "col", class: `cs-at-${name} ${number ? "cs-number" : ""}` });
       if (sortable) {
         cell.setAttribute("aria-sort", by !== name ? "none" : up ? "ascending" : "descending");
-        const arrow = by !== name ? "" : up ? " ▲" : " ▼";
+        const arrow = by !== name ? "" : up ? "\u00a0▲" : "\u00a0▼";
         const button = make("button", { type: "button", "data-sort": name }, label + arrow);
         button.setAttribute("aria-label", `Sort by ${label}`);
         button.onclick = () => set({ sort: [name, by === name ? !up : true], page: 0 });
@@ -65,7 +65,8 @@ function render({ model, el }) {
       row.dataset.id = ids[i];
       cells.forEach((text, c) => {
         const kind = columns[c].number ? "cs-number" : columns[c].wide ? "cs-wide" : columns[c].fills ? "cs-fill" : "";
-        const cell = make("td", { class: `cs-at-${columns[c].name} ${kind}` }, text);
+        const cell = make("td", { class: `cs-at-${columns[c].name} ${kind}` }, columns[c].fills ? "" : text);
+        if (columns[c].fills) cell.append(make("div", { class: "cs-clamp" }, text));
         if (text.length > 24) cell.title = text;
         row.append(cell);
       });

@@ -37,7 +37,7 @@ _HEADS: Final = (
 )
 _RANKING: Final = (
     Head("fields", "Leave out", wide=True),
-    Head("misses", "Misses that hit", number=True),
+    Head("misses", "Would hit", number=True),
     Head("time", "Saves", number=True),
     Head("advice", "Is it safe", wide=True),
 )

@@ -15,11 +15,8 @@ def found(store: HashDetails, runs: list[list[LookupRow]], choice: Choice | None
     """The baseline of every lookup of the last run."""
     every = [row for run in runs for row in run]
     about = [RunRow(n, None, n, None) for n in range(len(runs))]
-    baselines = Baselines(store, about, [], choice or Choice())
-    baselines.announce(every)
-    for row in every[: -len(runs[-1])]:
-        baselines.add(row)
-    candidates = [baselines.find(row) for row in runs[-1]]
+    baselines = Baselines(every, about, [], store, choice or Choice())
+    candidates = [baselines.find(at) for at in range(len(every) - len(runs[-1]), len(every))]
     return [getattr(candidate, "lookup", None) for candidate in candidates]
 
 

@@ -2,27 +2,29 @@
 
 Aims of the design: first paint on the samples within 1.5 s of the cell's start (after imports; here without the
 browser's part), a toggle to a redrawn What-if within 300 ms at 10,000 lookups, a filter within 200 ms at 100,000.
-The lookups of the toggle are made as in test_what_if.py; those of the filter are the sample tour, repeated.
+The lookups of the toggle are made as in made_lookups.py; those of the filter are the sample tour, repeated.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import os
-from pathlib import Path
+import sys
 from typing import Any
 
 import pandas as pd
 import pytest
 
 import cachescope
+from cachescope import figures
 from cachescope.views.explorer import Explorer
 from cachescope.views.lookup_rows import LookupRows, lookups_frame
 from cachescope.views.table import Table
 from cachescope.views.what_if import WhatIfView
 
-LEAK = "inductor_config[aot_inductor.output_path]"
+sys.path.insert(0, os.path.dirname(__file__))
+from made_lookups import LEAK, made_scope
+
 FILTERS = [
     {"text": "epilogue"},
     {"outcome": "full_miss", "cache": "fxgraph"},
@@ -51,17 +53,22 @@ def test_first_paint(sample: str, benchmark: Any) -> None:
     assert benchmark(paint).pane("Overview").causes.total > 0
 
 
+@pytest.mark.benchmark(group="views")
+def test_sizes_of_many_entries(benchmark: Any) -> None:
+    """The figure of a directory of 100,000 files: folded first, so that only what has a box becomes rows."""
+    files = 100_000
+    one = cachescope.read(cachescope.sample("entry_truncated")).entries
+    entries = pd.concat([one] * (files // len(one)), ignore_index=True)
+    entries = entries.assign(
+        entry=range(files), path=[f"/cache/{at % 5000:04x}/{at}" for at in range(files)], root="/cache"
+    )
+    figure = benchmark(figures.entry_sizes, entries)
+    assert figure.data[0].values[0] == entries["size_bytes"].sum()
+
+
 @pytest.fixture(scope="module")
 def ten_thousand() -> cachescope.Scope:
-    path = Path(__file__).parent / "test_what_if.py"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(os.environ, "CACHESCOPE_WHAT_IF_RUNS", "100")
-        spec = importlib.util.spec_from_file_location("repeated", path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    scope: cachescope.Scope = module.Repeated().scope()
-    return scope
+    return made_scope("varied", 10_000)
 
 
 @pytest.mark.benchmark(group="views")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cachescope.samples import sample_names
+from cachescope.samples import is_packed, sample_names
 from tests.cli.conftest import Run
 
 
@@ -21,7 +21,10 @@ def test_the_tour_is_explained_and_the_last_lines_say_where_to_go_on(run: Run) -
 
 def test_every_sample_is_explained(run: Run) -> None:
     for name in sample_names():
-        assert " lookups in " in run("demo", name).out
+        out = run("demo", name).out
+        assert " lookups in " in out or "no lookups were read; " in out
+        # What is unpacked for one process is not named as if it stayed.
+        assert ("This was: cachescope explain" in out) == (not is_packed(name))
 
 
 def test_a_sample_that_is_not_there_is_a_usage_error(run: Run) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import cachescope
 from tests.cli.conftest import Run
 from tests.conftest import Recording
@@ -66,3 +68,13 @@ def test_redact_keeps_the_folders_of_the_cache(run: Run, recording: Recording) -
     printed = json.loads(run("entries", cache, "--json", "--redact").out)
     assert {entry["path"].split("/")[0] for entry in printed["entries"]} == {"<path-1>"}
     assert printed["entries"][0]["path"].startswith("<path-1>/fxgraph/")
+
+
+@pytest.mark.parametrize("order", ["KEY --json DIR", "DIR --json KEY", "--json DIR KEY", "KEY DIR --json"])
+def test_options_may_stand_between_the_paths(order: str, run: Run, recording: Recording) -> None:
+    cache = recording("2.13.0", "cold_warm") / "cache"
+    key = next(path.name for path in (cache / "fxgraph").glob("*/*"))
+    words = {"KEY": key, "DIR": str(cache)}
+    arguments = [words.get(word, word) for word in order.split()]
+    printed = json.loads(run("entries", *arguments).out)
+    assert {file["cache_key"] for file in printed["entries"]} == {key}

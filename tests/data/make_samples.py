@@ -1,4 +1,4 @@
-"""Make cachescope/samples from the recordings: the same bytes, compressed one file at a time.
+"""Make cachescope/samples from the recordings: the same bytes, compressed.
 
 Run it again after recording anew: ``python tests/data/make_samples.py``.
 """
@@ -8,36 +8,54 @@ from __future__ import annotations
 import json
 import shutil
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 ROOT = Path(__file__).parent.parent.parent
-RECORDINGS = ROOT / "tests" / "data" / "recordings"
+DATA = ROOT / "tests" / "data"
 SAMPLES = ROOT / "cachescope" / "samples"
-# What each sample takes from its recording. A cache directory is kept as torch wrote it.
-WANTED: dict[str, tuple[str, ...]] = {
+# What each sample takes from its recording by torch 2.13.0. Logs are compressed one by one.
+OPEN: dict[str, tuple[str, ...]] = {
     "tour": ("trace",),
     "config_flip": ("trace",),
     "dynamic_guards": ("trace",),
     "training": ("trace",),
     "entry_truncated": ("trace", "text", "cache"),
 }
-PROVENANCE = ("scenario", "summary", "torch_version", "python_version", "platform", "date", "command")
+# These stay one archive, as a checkout and a wheel keep no times of modification, and those of a cache directory
+# say in which order its entries were made.
+PACKED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "isolation_context": ("recordings/2.13.0/isolation_context", ("trace", "contexts")),
+    "rank_in_config": ("recordings/2.13.0/rank_in_config", ("trace", "cache")),
+    "four_ranks": ("recordings/2.13.0/four_ranks", ("trace",)),
+    "other_torch": ("recordings/2.15.0/cold_warm", ("trace",)),
+    "whole_directory": ("directories/torch_2.13.0", ("cache",)),
+    "triton_kernels": ("directories/triton_kernels", ("cache_t2150",)),
+}
+PROVENANCE = (
+    "scenario",
+    "directory",
+    "summary",
+    "torch_version",
+    "versions",
+    "python_version",
+    "platform",
+    "date",
+    "command",
+)
 
 
-def make_sample(name: str, wanted: tuple[str, ...]) -> None:
-    """Unpack one recording of torch 2.13.0 and keep the wanted folders, logs compressed."""
-    folder = SAMPLES / name
-    shutil.rmtree(folder, ignore_errors=True)
-    with tarfile.open(RECORDINGS / "2.13.0" / f"{name}.tar.xz") as archive:
-        members = [m for m in archive.getmembers() if m.name.split("/")[0] in (*wanted, "scenario.json")]
-        archive.extractall(folder, members, filter="data")
-    scenario = json.loads((folder / "scenario.json").read_text())
+def make_open_sample(name: str, wanted: tuple[str, ...]) -> None:
+    """Unpack one recording and keep the wanted folders, logs compressed."""
+    folder = _emptied(name)
+    with tarfile.open(DATA / "recordings" / "2.13.0" / f"{name}.tar.xz") as archive:
+        archive.extractall(folder, _wanted(archive, (*wanted, "scenario.json")), filter="data")
+    provenance = json.loads((folder / "scenario.json").read_text())
     (folder / "scenario.json").unlink()
-    provenance = {key: scenario[key] for key in PROVENANCE}
-    provenance["steps"] = [{"step": s["step"], "differs": s["differs"]} for s in scenario["steps"]]
-    (folder / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
+    _write_provenance(folder, provenance)
     zstandard = pa.Codec("zstd", compression_level=19)
     for log in sorted(folder.glob("t*/*.log")):
         data = log.read_bytes()
@@ -48,6 +66,41 @@ def make_sample(name: str, wanted: tuple[str, ...]) -> None:
         code.unlink()
 
 
+def make_packed_sample(name: str, recording: str, wanted: tuple[str, ...]) -> None:
+    """Keep the wanted folders of one recording in an archive: names, bytes and times as they were."""
+    folder = _emptied(name)
+    folder.mkdir()
+    with tarfile.open(DATA / f"{recording}.tar.xz") as archive:
+        (provenance,) = (m for m in archive if m.name in ("scenario.json", "provenance.json"))
+        with tarfile.open(folder / "recording.tar.xz", "w:xz", preset=9) as packed:
+            for member in _wanted(archive, wanted):
+                packed.addfile(member, archive.extractfile(member) if member.isreg() else None)
+        text = archive.extractfile(provenance)
+        assert text is not None
+        _write_provenance(folder, json.load(text))
+
+
+def _wanted(archive: tarfile.TarFile, folders: tuple[str, ...]) -> list[tarfile.TarInfo]:
+    return [member for member in archive.getmembers() if member.name.split("/")[0] in folders]
+
+
+def _emptied(name: str) -> Path:
+    folder = SAMPLES / name
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+def _write_provenance(folder: Path, recorded: Mapping[str, Any]) -> None:
+    provenance = {key: recorded[key] for key in PROVENANCE if key in recorded}
+    provenance["steps"] = [
+        {"step": step["step"], **{key: step[key] for key in ("differs", "what") if key in step}}
+        for step in recorded["steps"]
+    ]
+    (folder / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
+
+
 if __name__ == "__main__":
-    for name, wanted in WANTED.items():
-        make_sample(name, wanted)
+    for name, wanted in OPEN.items():
+        make_open_sample(name, wanted)
+    for name, (recording, wanted) in PACKED.items():
+        make_packed_sample(name, recording, wanted)

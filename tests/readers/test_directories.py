@@ -37,7 +37,7 @@ def entries_of(folder: Path) -> tuple[list[Entry], Reading]:
     reading = Reading()
     for cache in caches_below(folder):
         read_cache_dir(str(cache), reading)
-    return reading.entries, reading
+    return list(reading.entries), reading
 
 
 @pytest.mark.parametrize("name", NAMES)

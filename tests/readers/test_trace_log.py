@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.errors import RecordError, SourceError
-from cachescope.readers import byte_source
+from cachescope.readers import trace_records
 from cachescope.readers.reading import Reading
 from cachescope.readers.trace_log import looks_like_trace_log, read_trace_log
 
@@ -55,7 +55,7 @@ def test_blocks_of_any_size_give_the_same(
     trace: bytes, tmp_path: Path, block_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = told(read(trace, tmp_path))
-    monkeypatch.setattr(byte_source.blocks, "__defaults__", (block_bytes,))
+    monkeypatch.setattr(trace_records, "BLOCK_BYTES", block_bytes)
     assert told(read(trace, tmp_path)) == whole
 
 

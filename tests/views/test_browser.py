@@ -98,7 +98,10 @@ def test_a_form_switched_off_gives_the_hit_rate_at_once(tour: Opened) -> None:
 
 def test_the_keyboard_is_enough(tour: Opened) -> None:
     page = tour.page
-    pane(page, "Overview")
+    page.get_by_role("tab", name="Lookups", exact=True).focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    is_shown(page, "What to fix first")
     page.get_by_role("table", name="causes, by compile time lost").locator("tbody tr").first.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")

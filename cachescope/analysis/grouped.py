@@ -1,0 +1,85 @@
+"""Places in the order of time, grouped by a number that they share: what came before, without a list per group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Numbers = npt.NDArray[np.int64]
+NONE = -1
+
+
+def numbered(values: Sequence[Hashable]) -> Numbers:
+    """Equal values have equal numbers, from 0; None has -1."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    numbers: Numbers = pd.factorize(column)[0].astype(np.int64)
+    return numbers
+
+
+def paired(first: Numbers, second: Numbers) -> Numbers:
+    """One number for two, from 0; -1 where the first is -1. A second of -1 is a value like any other."""
+    both = first * (int(second.max(initial=0)) + 2) + second + 1
+    numbers = np.full(len(first), NONE, dtype=np.int64)
+    numbers[first != NONE] = pd.factorize(both[first != NONE])[0]
+    return numbers
+
+
+class Grouped:
+    """The places 0, 1, 2, … by group; a place whose group is -1 is in none.
+
+    Parameters
+    ----------
+    group : array of int
+        The group of each place.
+    """
+
+    def __init__(self, group: Numbers) -> None:
+        self.group = group
+        order = np.argsort(group, kind="stable")
+        ends = np.searchsorted(group[order], np.arange(-1, int(group.max(initial=NONE)) + 1), side="right")
+        self._places: Numbers = order[ends[0] :]
+        self._bounds: list[int] = (ends - ends[0]).tolist()
+
+    def of(self, group: int) -> Numbers:
+        """The places of a group, in order."""
+        if not 0 <= group < len(self._bounds) - 1:
+            return self._places[:0]
+        return self._places[self._bounds[group] : self._bounds[group + 1]]
+
+    def before(self, group: int, place: int) -> Numbers:
+        """The places of a group that come before one."""
+        places = self.of(group)
+        return places[: places.searchsorted(place)]
+
+    def greatest_other_before(self, values: Numbers) -> Numbers:
+        """For every place, the greatest value before it in its group that is not its own; -1 where there is none.
+
+        Parameters
+        ----------
+        values : array of int
+            The value of each place, from 0.
+        """
+        found = np.full(len(values), NONE, dtype=np.int64)
+        if not len(self._places):
+            return found
+        mine = values[self._places]
+        segment = np.zeros(len(mine), dtype=np.int64)
+        segment[self._bounds[1:-1]] = 1
+        # One group lies above the one before it, so that one running maximum serves all of them.
+        floor = np.cumsum(segment) * (int(values.max()) + 2)
+        greatest = _before(np.maximum.accumulate(mine + 1 + floor), floor) - floor
+        # What was the greatest until then, or did not become it.
+        less = np.where(mine + 1 == greatest, 0, np.minimum(mine + 1, greatest))
+        second = _before(np.maximum.accumulate(less + floor), floor) - floor
+        found[self._places] = np.where(greatest == mine + 1, second, greatest) - 1
+        return found
+
+
+def _before(running: Numbers, floor: Numbers) -> Numbers:
+    """A running maximum without the place itself."""
+    before: Numbers = np.maximum(np.concatenate([floor[:1], running[:-1]]), floor)
+    return before

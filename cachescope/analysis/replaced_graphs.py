@@ -1,0 +1,105 @@
+"""The graph of an earlier run, or of an entry, in whose place a new graph stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from cachescope.analysis.align import GraphAligner
+from cachescope.analysis.grouped import Grouped, Numbers, numbered, paired
+from cachescope.analysis.history import EntryRow, LookupRow, RunRow
+from cachescope.analysis.stored_candidates import StoredCandidates
+from cachescope.details import HashDetails
+
+# Runs that are tried, from the latest back, for a graph that this one may have replaced.
+_RUNS_ALIGNED: Final = 16
+_ABOUT_AS_ALIKE: Final = 0.15
+# An entry has no place in a run: only the code can tell that it is an earlier form of the graph.
+_LIKE_ENOUGH: Final = 0.75
+
+_Kind = tuple[str, str | None]
+
+
+class ReplacedGraphs:
+    """Finds what a graph that was never seen may have replaced; lookups are named by their place in time."""
+
+    def __init__(
+        self,
+        lookups: Sequence[LookupRow],
+        runs: Sequence[RunRow],
+        details: HashDetails,
+        stored: StoredCandidates,
+        only_run: int | None,
+    ) -> None:
+        self._rows = lookups
+        self._stored = stored
+        self._only_run = only_run
+        ranks = {run.run: run.rank for run in runs}
+        self._rank_of_place = numbered([ranks.get(row.run) for row in lookups])
+        self._aligner = GraphAligner(details)
+        run = np.array([row.run for row in lookups], dtype=np.int64)
+        caches = paired(run, numbered([row.cache for row in lookups]))
+        self._lane = paired(caches, numbered([row.direction for row in lookups]))
+        self._of_lane = Grouped(self._lane)
+        self._runs_of_kind = self._first_places()
+        self._partners: dict[tuple[int, int], dict[int, LookupRow]] = {}
+
+    def by(self, at: int) -> LookupRow | EntryRow | None:
+        """What stood in the place of the graph of a lookup; None where nothing did."""
+        row = self._rows[at]
+        if row.gm is None:
+            return None
+        runs = self._runs_to_align(row, at)
+        found: list[tuple[float, LookupRow]] = []
+        own = int(self._lane[at])
+        for lane in runs[:_RUNS_ALIGNED]:
+            pairs = self._partners.get((lane, own))
+            if pairs is None:
+                pairs = self._partners[lane, own] = self._align(lane, own, at)
+            if (partner := pairs.get(row.lookup)) is not None:
+                found.append((self._aligner.score(partner, row), partner))
+        if found:
+            # Runs of another program may lie between: the latest that is about as alike as the most alike.
+            enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
+            return next(partner for score, partner in found if score >= enough)
+        return None if runs else self._like_entry(row, at)
+
+    def _first_places(self) -> dict[_Kind, tuple[Numbers, Numbers]]:
+        """Per kind: its runs, the latest first, and the first place of each with hash details."""
+        first: dict[_Kind, dict[int, int]] = {}
+        for at, row in enumerate(self._rows):
+            if row.detail_set is not None:
+                first.setdefault((row.cache, row.direction), {}).setdefault(row.run, at)
+        latest = {kind: np.array(sorted(runs.items(), reverse=True)) for kind, runs in first.items()}
+        return {kind: (both[:, 0], both[:, 1]) for kind, both in latest.items()}
+
+    def _runs_to_align(self, row: LookupRow, at: int) -> list[int]:
+        """The lanes of earlier runs, the latest first; those of the same rank before the others."""
+        if (row.cache, row.direction) not in self._runs_of_kind:
+            return []
+        runs, places = self._runs_of_kind[row.cache, row.direction]
+        chosen = (places < at) & (runs != row.run)
+        if self._only_run is not None:
+            chosen &= runs == self._only_run
+        places = places[chosen]
+        is_other = self._rank_of_place[places] != self._rank_of_place[at]
+        ordered: list[int] = self._lane[places[np.argsort(is_other, kind="stable")]].tolist()
+        return ordered
+
+    def _align(self, lane: int, own: int, at: int) -> dict[int, LookupRow]:
+        before = (self._rows[place] for place in self._of_lane.before(lane, at).tolist())
+        after = [self._rows[place] for place in self._of_lane.of(own).tolist()]
+        return self._aligner.partners([row for row in before if row.detail_set is not None], after)
+
+    def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
+        assert row.detail_set is not None
+        best, best_likeness = None, _LIKE_ENOUGH
+        for number in self._stored.of_kind(row, at):
+            entry = self._stored.rows[number]
+            assert entry.detail_set is not None
+            found = self._aligner.code_likeness(entry.detail_set, row.detail_set)
+            if found >= best_likeness:
+                best, best_likeness = entry, found
+        return best

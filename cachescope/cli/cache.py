@@ -1,0 +1,81 @@
+"""Show the logs that cachescope keeps in order to open them again at once, or remove them.
+
+A large log that was read once is kept, in columns, under the user's cache folder; one that changed since is read
+anew, and what was not used for longest goes first. CACHESCOPE_NO_INDEX=1 keeps nothing. The caches of torch are
+something else, and are never touched: for those, cachescope entries DIR.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from cachescope.errors import SourceError
+
+if TYPE_CHECKING:
+    from cachescope.readers.index import Index
+    from cachescope.report.layout import Line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_output_arguments
+
+    parser.add_argument("--clear", action="store_true", help="remove all of it")
+    add_output_arguments(parser, redactable=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List what is kept, and remove it where that is asked."""
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.readers.index import Index
+
+    index = Index.of_user()
+    kept = _kept(index)
+    if args.clear:
+        try:
+            index.clear()
+        except OSError as error:
+            raise SourceError(str(index.folder), f"cannot be cleared: {error.strerror or error}") from error
+    if args.json:
+        write_json({**kept, "cleared": args.clear})
+    else:
+        write_lines(list(_lines(kept, cleared=args.clear)))
+    return 0
+
+
+def _kept(index: Index) -> dict[str, Any]:
+    from cachescope import __version__
+
+    logs = index.logs()
+    return {
+        "cachescope": __version__,
+        "folder": str(index.folder),
+        "kept_bytes": sum(log.kept_bytes for log in logs),
+        "logs": [
+            {
+                "path": log.path,
+                "log_bytes": log.log_bytes,
+                "kept_bytes": log.kept_bytes,
+                "used_ns": round(log.used_s * 1e9),
+            }
+            for log in logs
+        ],
+    }
+
+
+def _lines(kept: dict[str, Any], *, cleared: bool) -> list[Line]:
+    from cachescope.report.layout import Line
+    from cachescope.wording import file_size, file_time, harmless, plural
+
+    logs = kept["logs"]
+    what = f"{plural(len(logs), 'log')} kept in {file_size(kept['kept_bytes'])}"
+    title = f"removed: {what}" if cleared else what
+    lines = [Line(f"{title}, in {harmless(kept['folder'])}", style="bold", whole=True)]
+    if cleared or not logs:
+        return lines
+    lines += [Line(), Line(f"{'log':>8} {'kept':>8}  {'last used':<16}  path", style="dim")]
+    for log in logs:
+        sizes = f"{file_size(log['log_bytes']):>8} {file_size(log['kept_bytes']):>8}"
+        lines.append(Line(f"{sizes}  {file_time(log['used_ns'])}  {harmless(log['path'])}", whole=True))
+    return lines

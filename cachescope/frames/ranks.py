@@ -1,0 +1,24 @@
+"""The frame of what differs between the ranks of a job."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachescope.columns import FLAG, TEXT, TUPLE, WHOLE, Column, Frame
+
+RANK_DIFFERENCES: Final = Frame(
+    "rank_differences",
+    "one field in which some ranks of a job differ from the most of them, and those ranks",
+    (
+        Column("field", TEXT, "path of the field"),
+        Column("ranks", TUPLE, "the ranks that differ; all of them where no value is that of the most"),
+        Column("has_majority", FLAG, "whether more than half of the ranks have one value"),
+        Column("ranks_compared", WHOLE, "ranks that looked up the same graph at the same place"),
+        Column("values", WHOLE, "different values among them"),
+        Column("graphs", WHOLE, "places of the program where they differ: a compile, a cache, a direction"),
+        Column("misses", WHOLE, "lookups of these ranks at these places that did not hit"),
+        Column("majority_value", TEXT, "the value of the most, as torch printed it",
+               missing="no majority, or the most have no such field"),
+        Column("other_value", TEXT, "the value of the first rank that differs", missing="it has no such field"),
+    ),
+)  # fmt: skip

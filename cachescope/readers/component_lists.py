@@ -1,0 +1,127 @@
+"""The components of trace artifacts, read by comparing bytes: nearly all of a list equals the list before.
+
+A list is kept as *stretches*, the bytes of some 32 components together with their codes. The next list is
+walked along them: a stretch found again costs one comparison of memory, and only what stands between stretches
+is cut at ``", "``, looked up and, if it is new, decoded. Bytes between two such cuts that are a JSON text in
+quotes are one element of the list; where anything is not, the reader declines and the JSON parser decides.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from cachescope.details import HashDetails
+
+_START: Final = b'"components": ["'
+_BETWEEN: Final = b'", "'
+_END: Final = b'"]'
+_STRETCH: Final = 32
+# How many stretches may be new before the rest of a list counts as new.
+_LOOK_AHEAD: Final = 4
+_MOST_KNOWN: Final = 1 << 16
+# Stands for the list while the rest of an artifact is parsed, and shows that it was the list of the artifact.
+_ELSEWHERE: Final = "read apart"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Components that stood together: their bytes with what ends the last one, the first alone, their codes."""
+
+    text: bytes
+    first: bytes
+    codes: bytes
+
+
+class ComponentLists:
+    """Reads the components of one artifact after another into a store of hash details."""
+
+    def __init__(self, store: HashDetails) -> None:
+        self._store = store
+        self._stretches: dict[str, list[_Stretch]] = {}
+        self._known: dict[bytes, int] = {}
+
+    def read(self, cache: str, payload: bytes) -> tuple[dict[str, Any], int] | None:
+        """The payload without its components, and the code of their set; None where only a parser can tell."""
+        start = payload.find(_START) + len(_START)
+        if start < len(_START):
+            return None
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        cut = self._cut(payload, start, self._stretches.get(cache, []))
+        if cut is None:
+            return None
+        parts, end = cut
+        try:
+            told = orjson.loads(payload[:start] + _ELSEWHERE.encode() + payload[end - len(_END) :])
+            texts = self._decoded(parts)
+        except orjson.JSONDecodeError:
+            return None
+        if (
+            not isinstance(told, dict)
+            or told.pop("components", None) != [_ELSEWHERE]
+            or not self._learn(texts)
+        ):
+            return None
+        stretches: list[_Stretch] = []
+        for part in parts:
+            stretches += (
+                [part] if isinstance(part, _Stretch) else self._new_stretches(part, part is parts[-1])
+            )
+        self._stretches[cache] = stretches
+        return told, self._store.add_codes(b"".join([stretch.codes for stretch in stretches]))
+
+    def _cut(
+        self, payload: bytes, at: int, stretches: list[_Stretch]
+    ) -> tuple[list[_Stretch | list[bytes]], int] | None:
+        """The stretches found again and the components between them, and where the list ends."""
+        parts: list[_Stretch | list[bytes]] = []
+        number = 0
+        while True:
+            while number < len(stretches) and payload.startswith(stretches[number].text, at):
+                parts.append(stretches[number])
+                at += len(stretches[number].text)
+                number += 1
+            if parts and payload.startswith(_END, at - len(_END)):
+                return parts, at
+            for ahead in range(number + 1, min(number + 1 + _LOOK_AHEAD, len(stretches))):
+                found = payload.find(_BETWEEN + stretches[ahead].first, at)
+                if found >= 0:
+                    parts.append(payload[at:found].split(_BETWEEN))
+                    at, number = found + len(_BETWEEN), ahead
+                    break
+            else:
+                end = payload.find(_END, at)
+                parts.append(payload[at:end].split(_BETWEEN))
+                return None if end < 0 else (parts, end + len(_END))
+
+    def _decoded(self, parts: list[_Stretch | list[bytes]]) -> dict[bytes, str]:
+        known = self._known
+        return {
+            piece: orjson.loads(b'"%b"' % piece)
+            for part in parts
+            if isinstance(part, list)
+            for piece in part
+            if piece not in known
+        }
+
+    def _learn(self, texts: dict[bytes, str]) -> bool:
+        """Keep new components; False where one is no hash detail."""
+        for piece, text in texts.items():
+            code = self._store.add_component(text)
+            if code is None:
+                return False
+            self._known[piece] = code
+        return True
+
+    def _new_stretches(self, pieces: list[bytes], is_last: bool) -> list[_Stretch]:
+        stretches = []
+        for at in range(0, len(pieces), _STRETCH):
+            some = pieces[at : at + _STRETCH]
+            ends = _END if is_last and at + _STRETCH >= len(pieces) else _BETWEEN
+            codes = array("i", [self._known[piece] for piece in some]).tobytes()
+            stretches.append(_Stretch(_BETWEEN.join(some) + ends, some[0] + _BETWEEN, codes))
+        return stretches

@@ -1,0 +1,207 @@
+"""A folder of logs in columns that many processes write to, each a file of its own: the logs of a fleet.
+
+A row, and a row group, is one log. Beside its columns stand a hash of each set of hash details and the direction it
+tells: with them lookups are joined and counted, and the details themselves are read when something asks for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from cachescope.details import HashDetails
+from cachescope.errors import SourceError
+from cachescope.readers.log_tables import SCHEMA, LogTables
+from cachescope.readers.reading import Reading
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_SUFFIX: Final = ".logs.parquet"
+_MAGIC: Final = b"PAR1"
+_HASH_BYTES: Final = 16
+_DETAILS: Final = ("components", "set_sizes", "set_codes")
+_BESIDE: Final = pa.schema(
+    {"set_hashes": pa.list_(pa.binary(_HASH_BYTES)), "set_directions": pa.list_(pa.string())}
+)
+_SCHEMA: Final = pa.unify_schemas([SCHEMA, _BESIDE])
+
+
+def is_log_folder(path: str) -> bool:
+    """Whether a folder holds what `write_logs` wrote."""
+    try:
+        return any(is_log_file(os.path.join(path, name)) for name in os.listdir(path))
+    except OSError:
+        return False
+
+
+def is_log_file(path: str) -> bool:
+    """Whether a file is one that `write_logs` wrote."""
+    if not path.endswith(_SUFFIX):
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def read_log_file(path: str, reading: Reading) -> None:
+    """Read one file of such a folder into `reading`, hash details and all.
+
+    Raises
+    ------
+    SourceError
+        If it is damaged, or another version of cachescope wrote it.
+    """
+    for table in _rows(path):
+        for log in LogTables.from_arrow(table):
+            log.merge_into(reading)
+
+
+def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
+    """Add one file with these logs to a folder, under a name that no other writer has; how many they were.
+
+    Raises
+    ------
+    SourceError
+        If a log holds a value that no column can.
+    OSError
+        If the folder cannot be written.
+    """
+    from pyarrow import parquet
+
+    folder.mkdir(parents=True, exist_ok=True)
+    name = uuid.uuid4().hex
+    # Under a name that is not read, until it is whole.
+    unfinished = folder / f"{name}.unfinished"
+    count = 0
+    try:
+        with parquet.ParquetWriter(unfinished, _SCHEMA, compression="zstd") as writer:
+            for log in logs:
+                writer.write_table(_row(log))
+                count += 1
+        unfinished.rename(folder / f"{name}{_SUFFIX}")
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    return count
+
+
+def read_log_folder(path: str, *, strict: bool = False) -> Reading:
+    """Everything in a folder, in the order of the names of the logs; their hash details stay in the files until then.
+
+    Raises
+    ------
+    SourceError
+        If a file of it is damaged, or another version of cachescope wrote it.
+    RecordError
+        At the first problem, where `strict` says so.
+    """
+    from pyarrow import dataset, parquet
+
+    files = sorted(str(file) for file in Path(path).glob(f"*{_SUFFIX}"))
+    small = [name for name in _SCHEMA.names if name not in _DETAILS]
+    with _failures_of(path):
+        for file in files:
+            _check(file)
+        places = [(file, row) for file in files for row in range(parquet.read_metadata(file).num_row_groups)]
+        table = dataset.dataset(files, format="parquet").to_table(columns=small)
+    sources = table["source"].to_pylist()
+    order = sorted(range(len(places)), key=lambda at: (sources[at], at))
+    details = StoredDetails([places[at] for at in order])
+    reading = Reading(strict=strict, details=details)
+    nothing: dict[str, Any] = {"components": [], "set_sizes": [], "set_codes": []}
+    for at in order:
+        row = table.slice(at, 1)
+        codes = details.expect(row["set_hashes"][0].as_py(), row["set_directions"][0].as_py())
+        bare = row.select(small[: len(SCHEMA) - len(_DETAILS)])
+        for name, value in nothing.items():
+            bare = bare.append_column(SCHEMA.field(name), pa.array([value], SCHEMA.field(name).type))
+        (log,) = LogTables.from_arrow(bare)
+        log.append_to(reading, codes)
+    return reading
+
+
+class StoredDetails(HashDetails):
+    """Hash details that lie in the files of a folder, and are read from them when something of them is asked for."""
+
+    def __init__(self, places: list[tuple[str, int]]) -> None:
+        # Without super().__init__(): what it would set is what `__getattr__` reads from the files.
+        self._places = places
+        self._expected: dict[bytes, int] = {}
+        self._directions: list[str | None] = []
+
+    def expect(self, hashes: list[bytes], directions: list[str | None]) -> list[int]:
+        """The codes that the sets of the next log will have."""
+        for own, direction in zip(hashes, directions, strict=True):
+            if own not in self._expected:
+                self._expected[own] = len(self._expected)
+                self._directions.append(direction)
+        return [self._expected[own] for own in hashes]
+
+    def direction(self, set_code: int) -> str | None:
+        """As in `HashDetails`, without reading the details."""
+        return self._directions[set_code]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_places" not in self.__dict__ or "components" in self.__dict__:
+            raise AttributeError(name)
+        self._fill()
+        return getattr(self, name)
+
+    def _fill(self) -> None:
+        super().__init__()
+        for file, row in self._places:
+            for table in _rows(file, [row]):
+                for log in LogTables.from_arrow(table):
+                    log.add_details_to(self)
+
+
+def _rows(file: str, rows: Sequence[int] | None = None) -> Iterator[pa.Table]:
+    from pyarrow import parquet
+
+    with _failures_of(file):
+        _check(file)
+        with parquet.ParquetFile(file) as stored:
+            for row in range(stored.num_row_groups) if rows is None else rows:
+                yield stored.read_row_group(row, columns=SCHEMA.names)
+
+
+def _check(file: str) -> None:
+    from pyarrow import parquet
+
+    if not parquet.read_schema(file).equals(_SCHEMA):
+        raise SourceError(file, "was written by another version of cachescope: collect the logs again")
+
+
+@contextlib.contextmanager
+def _failures_of(source: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        said = " ".join(str(error).split())
+        raise SourceError(source, f"collected logs that cannot be read: {said}") from error
+
+
+def _row(log: LogTables) -> pa.Table:
+    table = log.to_arrow()
+    if table is None:
+        raise SourceError(log.source, "holds a value that no column can: read it by itself")
+    details = HashDetails()
+    codes = log.add_details_to(details)
+    hashes = [hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).digest() for text in log.components]
+    table = table.append_column(
+        _BESIDE.field(0), pa.array([[_hash_of(own, hashes) for own in log.sets]], _BESIDE.types[0])
+    )
+    return table.append_column(
+        _BESIDE.field(1), pa.array([[details.direction(code) for code in codes]], _BESIDE.types[1])
+    )
+
+
+def _hash_of(codes: np.ndarray[Any, Any], hashes: list[bytes]) -> bytes:
+    return hashlib.blake2b(b"".join([hashes[code] for code in codes]), digest_size=_HASH_BYTES).digest()

@@ -1,0 +1,88 @@
+r"""The lines of a log, ended by ``\n`` alone, and runs of lines that begin with the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from cachescope.readers.byte_source import Pieces
+
+_READ_BYTES: Final = 1 << 18
+# Few messages are longer than some lines.
+_FIRST_WINDOW: Final = 1 << 10
+
+
+class Lines:
+    """Gives one line after another, and counts them."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self.number = 0
+        self._pieces = pieces
+        self._space = bytearray(_READ_BYTES)
+        self._data = b""
+        self._at = 0
+
+    def take(self) -> bytes | None:
+        """The next line without its end, None after the last."""
+        while (end := self._data.find(b"\n", self._at)) < 0:
+            if not self._read():
+                end = len(self._data)
+                break
+        if self._at >= len(self._data):
+            return None
+        line = self._data[self._at : end]
+        self._at = end + 1
+        self.number += 1
+        return line
+
+    def take_continued(
+        self, prefix: bytes, known: Mapping[bytes, object], is_wanted: Callable[[bytes], bool]
+    ) -> list[bytes]:
+        """What follows a prefix in the next lines, as long as they begin with it and it is known or wanted."""
+        taken: list[bytes] = []
+        between = b"\n" + prefix
+        window = _FIRST_WINDOW
+        while self._data.startswith(prefix, self._at):
+            start = self._at + len(prefix)
+            texts = self._data[start : start + window].split(between)
+            texts.pop()  # may go on behind the window
+            count = _count_wanted(texts, known, is_wanted)
+            if count:
+                taken += texts[:count]
+                self._at += sum(map(len, texts[:count])) + count * len(between)
+            if count < len(texts) or not count:
+                text = self._take_one(start if not count else self._at + len(prefix), is_wanted)
+                if text is None:
+                    break
+                taken.append(text)
+            window = min(4 * window, _READ_BYTES)
+        self.number += len(taken)
+        return taken
+
+    def _take_one(self, start: int, is_wanted: Callable[[bytes], bool]) -> bytes | None:
+        skipped = start - self._at
+        while (end := self._data.find(b"\n", self._at)) < 0:
+            if not self._read():
+                end = len(self._data)
+                break
+        text = self._data[self._at + skipped : end]
+        if not is_wanted(text):
+            return None
+        self._at = end + 1
+        return text
+
+    def _read(self) -> bool:
+        read = self._pieces.read_into(memoryview(self._space))
+        self._data = self._data[self._at :] + self._space[:read]
+        self._at = 0
+        return read > 0
+
+
+def _count_wanted(
+    texts: list[bytes], known: Mapping[bytes, object], is_wanted: Callable[[bytes], bool]
+) -> int:
+    """How many of the first texts are one line each, and known or wanted."""
+    for at, found in enumerate(map(known.get, texts)):
+        if found is None and (b"\n" in texts[at] or not is_wanted(texts[at])):
+            return at
+    return len(texts)

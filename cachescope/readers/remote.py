@@ -1,0 +1,127 @@
+"""Logs at addresses that fsspec knows, such as ``s3://…``, ``gs://…`` or ``abfs://…``: found and opened.
+
+fsspec is the extra `remote`; the package of the store itself (s3fs, gcsfs, adlfs) is for the user to choose.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from typing import IO, Any, Final
+
+from cachescope.errors import SourceError
+
+# Two letters at least: one is a drive of Windows.
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")
+_BUFFER_BYTES: Final = 1 << 16
+
+
+def is_address(path: str) -> bool:
+    """Whether something is an address and no path of this machine.
+
+    Examples
+    --------
+    >>> is_address("s3://bucket/rank_*.log.zst"), is_address("/logs/a.log"), is_address("C:/logs")
+    (True, False, False)
+    """
+    return _ADDRESS.match(path) is not None
+
+
+def addresses(address: str) -> list[str]:
+    """The files at an address: itself, those below it where it is a folder, or what a pattern matches.
+
+    Raises
+    ------
+    SourceError
+        If there is nothing, or the store cannot be asked.
+    """
+    try:
+        fs, path = _fsspec(address).core.url_to_fs(address)
+        # A pattern may match folders; what is in them was not asked for.
+        found = [name for name, about in _found(fs, path).items() if about["type"] == "file"]
+        named = [str(fs.unstrip_protocol(name)) for name in sorted(found)]
+    except SourceError:
+        raise
+    except Exception as error:  # every store has exceptions of its own
+        raise SourceError(address, f"cannot be listed: {_said(error)}") from error
+    if not named:
+        raise SourceError(address, "there is no such file or directory")
+    return named
+
+
+def _found(fs: Any, path: str) -> dict[str, dict[str, Any]]:
+    if any(mark in path for mark in "*?["):
+        return dict(fs.glob(path, detail=True))
+    return dict(fs.find(path, detail=True))
+
+
+def open_address(address: str, ahead_bytes: int) -> IO[bytes]:
+    """Open a file at an address as a stream, whose failures are `OSError` whatever the store.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be opened.
+    """
+    fsspec = _fsspec(address)
+    try:
+        file = fsspec.open(address, "rb", block_size=ahead_bytes, cache_type="readahead").open()
+    except FileNotFoundError as error:
+        raise SourceError(address, "there is no such file or directory") from error
+    except Exception as error:
+        raise SourceError(address, f"cannot be opened: {_said(error)}") from error
+    return io.BufferedReader(_Stream(file), _BUFFER_BYTES)
+
+
+def address_modified_s(address: str) -> float:
+    """When a file at an address was last written, in seconds since the epoch; now, where the store does not say."""
+    try:
+        fs, path = _fsspec(address).core.url_to_fs(address)
+        return float(fs.modified(path).timestamp())
+    except Exception:
+        return time.time()
+
+
+class _Stream(io.RawIOBase):
+    """A file of fsspec whose every failure is an `OSError`."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._file.read(len(buffer))
+        except OSError:
+            raise
+        except Exception as error:
+            raise OSError(_said(error)) from error
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _fsspec(address: str) -> Any:
+    try:
+        import fsspec
+    except ImportError as error:
+        message = "fsspec opens addresses, and is not installed: pip install 'cachescope[remote]'"
+        raise SourceError(address, message) from error
+    return fsspec

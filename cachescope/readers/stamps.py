@@ -1,0 +1,34 @@
+"""What tells that a source changed: the size and time of every file in it. No file is opened."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+from collections.abc import Iterable, Iterator
+
+Stamps = dict[str, tuple[int, int]]
+
+
+def stamps(sources: Iterable[str]) -> Stamps:
+    """Size and modification time of the files that paths and glob patterns stand for; what is not there has none."""
+    found: Stamps = {}
+    for source in sources:
+        for path in [source] if os.path.lexists(source) else glob.glob(source, recursive=True):
+            with contextlib.suppress(OSError):
+                at = os.stat(path)
+                found[path] = (at.st_size, at.st_mtime_ns)
+            found.update(_below(path))
+    return found
+
+
+def _below(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The files in a directory and those below it; one that vanishes meanwhile is not there."""
+    with contextlib.suppress(OSError), os.scandir(folder) as items:
+        for item in items:
+            if item.is_dir(follow_symlinks=False):
+                yield from _below(item.path)
+                continue
+            with contextlib.suppress(OSError):
+                at = item.stat()
+                yield item.path, (at.st_size, at.st_mtime_ns)

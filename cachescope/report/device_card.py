@@ -1,0 +1,149 @@
+"""One device as a small card: what was seen of it, and the figures of its datasheet with their address."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.errors import NotFoundError
+from cachescope.frames.devices import RATE_COLUMNS
+from cachescope.report.devices import UNITS_OF_TYPE, Row, device_lines, kind_of_device, where_seen
+from cachescope.report.html import FAINT_STYLE, STYLE, safe
+from cachescope.wording import harmless
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_CUT: Final = 300
+_CARD: Final = (
+    f"{STYLE}; border: 1px solid var(--jp-border-color2, #d0d0d0); border-radius: 4px; padding: .5em .8em; margin: .4em 0; "
+    "overflow-wrap: anywhere"
+)
+_GRID: Final = "display: grid; grid-template-columns: max-content 1fr; gap: 0 1em; margin: .3em 0"
+_RATES: Final = (
+    "display: flex; flex-wrap: wrap; gap: .2em 1.4em; margin: .3em 0; font-variant-numeric: tabular-nums"
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DeviceCard:
+    """One row of the frame devices, for a person.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The row; see ``describe("devices")``.
+    """
+
+    frame: pd.DataFrame
+
+    def __repr__(self) -> str:
+        lines = device_lines(self.frame)[2:]
+        told = (" " * line.indent + "  ".join(filter(None, (line.text, line.right))) for line in lines)
+        return "\n".join(harmless(line)[:_CUT] for line in told)
+
+    def _repr_html_(self) -> str:
+        (row,) = records(self.frame)
+        return card_html(row)
+
+
+def device_card(scope: Scope, which: int | str) -> DeviceCard:
+    """The card of a device that the sources name.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such device, or several are called so.
+    """
+    devices = scope.devices
+    if isinstance(which, int):
+        found = devices[devices["device"] == which]
+    else:
+        found = devices[(devices["name"] == which) | (devices["uuid"] == which)]
+    if len(found) == 1:
+        return DeviceCard(found.reset_index(drop=True))
+    names = ", ".join(f"{row['device']} {harmless(row['name'])[:80]}" for row in records(devices.head(8)))
+    several = "several devices are called" if len(found) else "no device"
+    raise NotFoundError(f"{several} {which!r}; by number: {names or 'no source names a device'}")
+
+
+def card_html(row: Row) -> str:
+    """A device as a card. What is not known is left out, and so is every figure that no datasheet gives."""
+    facts = "".join(
+        f"<span style='{FAINT_STYLE}'>{safe(label)}</span><span>{safe(text[:_CUT])}</span>"
+        for label, text in _seen(row)
+    )
+    kind = kind_of_device(row)
+    beside = f" <span style='{FAINT_STYLE}'>{safe(kind)}</span>" if kind != row["name"] else ""
+    head = f"<div><b>{safe(row['name'][:_CUT])}</b>{beside}</div>"
+    return f"<div style='{_CARD}'>{head}<div style='{_GRID}'>{facts}</div>{_datasheet(row)}</div>"
+
+
+def _seen(row: Row) -> Iterator[tuple[str, str]]:
+    if row["memory_bytes"] is not None:
+        yield "Memory", f"{row['memory_bytes'] / (1 << 30):.1f} GiB"
+    if row["sm_count"] is not None:
+        units = UNITS_OF_TYPE.get(row["type"], "units")
+        yield units[0].upper() + units[1:], f"{row['sm_count']:,}"
+    if row["l2_bytes"] is not None:
+        yield "L2 cache", f"{row['l2_bytes'] / (1 << 20):.0f} MiB"
+    if row["warp_size"] is not None:
+        yield "Threads of a warp", str(row["warp_size"])
+    for label, column in (("Compute capability", "compute_capability"), ("uuid", "uuid"), ("PCI", "pci")):
+        if row[column] is not None:
+            yield label, row[column]
+    yield "Seen in", f"{', '.join(row['seen_in'])}{where_seen(row)}"
+    if properties := json.loads(row["properties"]):
+        yield "Also said", ", ".join(f"{key} {value}" for key, value in properties.items())
+
+
+def _datasheet(row: Row) -> str:
+    if row["datasheet"] is None:
+        why = row["matched_by"]
+        return (
+            ""
+            if why is None
+            else f"<div style='{FAINT_STYLE}'>No datasheet figures: {safe(why[:_CUT])}</div>"
+        )
+    figures = [
+        (dtype, f"{row[column]:,g} {'TOPS' if column.endswith('_tops') else 'TFLOPS'}")
+        for dtype, column in RATE_COLUMNS.items()
+        if row[column] is not None
+    ]
+    figures += [
+        (label, f"{row[column]:,g} {unit}")
+        for label, column, unit in (
+            ("bandwidth", "datasheet_bandwidth_gbs", "GB/s"),
+            ("memory", "datasheet_memory_gb", "GB"),
+        )
+        if row[column] is not None
+    ]
+    cells = "".join(
+        f"<span><span style='{FAINT_STYLE}'>{safe(label)}</span> <b>{safe(text)}</b></span>"
+        for label, text in figures
+    )
+    note = (
+        ""
+        if row["datasheet_note"] is None
+        else f"<div style='{FAINT_STYLE}'>{safe(row['datasheet_note'])}</div>"
+    )
+    return (
+        f"<div>Peak dense rates by the datasheet of {safe(row['datasheet'])} ({safe(row['matched_by'][:_CUT])})</div>"
+        f"<div style='{_RATES}'>{cells}</div>{note}<div style='{FAINT_STYLE}'>{_source(row['source'])}</div>"
+    )
+
+
+def _source(text: str) -> str:
+    """Title and address of a datasheet; the address opens."""
+    found = re.search(r"https://[^\s<>\"']+", text)
+    if found is None:
+        return safe(text)
+    address = safe(found[0])
+    link = f"<a href='{address}' target='_blank' rel='noopener noreferrer'>{address}</a>"
+    return safe(text[: found.start()]) + link + safe(text[found.end() :])

@@ -1,0 +1,64 @@
+"""What differs between the ranks of a job, in lines: a field and the ranks that are not like the most of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope.analysis.differences import short
+from cachescope.columns import records
+from cachescope.report.layout import Line
+from cachescope.wording import harmless, plural
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+_SHOWN: Final = 8
+_SPANS: Final = 8
+_VALUE: Final = 60
+
+
+def rank_lines(scope: Scope) -> Iterator[Line]:
+    """The fields in which ranks of a job differ from the most of them; nothing where none does."""
+    rows = records(scope.rank_differences)
+    if not rows:
+        return
+    yield Line("ranks that differ from the others", style="bold")
+    for row in rows[:_SHOWN]:
+        where = f"{plural(row['graphs'], 'graph')}, {plural(row['misses'], 'miss', 'misses')}"
+        yield Line(harmless(f"{row['field']}   {_difference(row)}"), 3, right=where)
+    if len(rows) > _SHOWN:
+        yield Line(f"… and {plural(len(rows) - _SHOWN, 'more field')}: scope.rank_differences", 3, "dim")
+
+
+def _difference(row: dict[str, Any]) -> str:
+    ranks, compared = row["ranks"], row["ranks_compared"]
+    if row["has_majority"]:
+        of = f"{plural(len(ranks), 'rank')} of {compared} ({rank_names(ranks)})"
+        return f"{of}: {_value(row['other_value'])}, the others {_value(row['majority_value'])}"
+    if row["values"] == compared:
+        return f"each of {compared} ranks has its own: {_value(row['other_value'])} in rank {ranks[0]}"
+    return f"{row['values']} values among {compared} ranks, none in most: {_value(row['other_value'])} in one"
+
+
+def _value(text: str | None) -> str:
+    return "no such field" if text is None else short(text, _VALUE)
+
+
+def rank_names(ranks: Sequence[int]) -> str:
+    """Ranks in order, runs of them as spans.
+
+    Examples
+    --------
+    >>> rank_names((0, 1, 2, 3, 7, 9, 10))
+    '0-3, 7, 9-10'
+    """
+    spans: list[list[int]] = []
+    for rank in ranks:
+        if spans and rank == spans[-1][1] + 1:
+            spans[-1][1] = rank
+        else:
+            spans.append([rank, rank])
+    named = [str(first) if first == last else f"{first}-{last}" for first, last in spans]
+    more = f" and {len(named) - _SPANS} more" if len(named) > _SPANS else ""
+    return ", ".join(named[:_SPANS]) + more

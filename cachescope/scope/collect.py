@@ -1,0 +1,59 @@
+"""Collecting the logs of a fleet into one folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cachescope.readers.log_tables import LogTables
+
+
+def collect(*sources: str | Path, folder: str | Path) -> int:
+    """Read logs, and add them in columns to a folder that other processes add theirs to.
+
+    Each node of a job collects its own logs into one folder they share; `cachescope.read` of that folder is one
+    Scope, the same as of all the logs together, and opens at once, for it leaves the hash details where they are
+    until something asks for them.
+
+    Parameters
+    ----------
+    *sources : str or Path
+        Logs, directories and patterns of them, or addresses. Of anything but logs nothing is taken.
+    folder : str or Path
+        Made if it is not there. One file is added to it, and nothing in it is changed.
+
+    Returns
+    -------
+    int
+        How many logs were added.
+
+    Raises
+    ------
+    SourceError
+        If a source is not there, or holds no log.
+    OSError
+        If the folder cannot be written.
+
+    Examples
+    --------
+    >>> import cachescope, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     logs = cachescope.collect(cachescope.sample("config_flip") / "trace", folder=folder)
+    ...     len(cachescope.read(folder).lookups)
+    6
+    """
+    from cachescope.readers.log_folder import write_logs
+    from cachescope.readers.log_tables import LogTables
+    from cachescope.readers.reading import Reading
+    from cachescope.readers.sources import logs_in
+
+    def read_each() -> Iterator[LogTables]:
+        for read, path in logs_in([str(source) for source in sources]):
+            reading = Reading()
+            read(path, reading)
+            yield LogTables.of(path, reading)
+
+    return write_logs(Path(folder), read_each())

@@ -1,0 +1,75 @@
+"""What was chosen in one reading of the sources, found again in the next: numbers move when a log grows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.views.state import State
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+Numbers = dict[int, int]
+
+
+def carried(state: State, old: Scope, new: Scope) -> dict[str, Any]:
+    """The traits of the state that are numbers, as the new scope numbers them; None for what is gone."""
+    runs = _moved(_runs(old), _runs(new))
+    lookups = _moved(_lookups(old, runs), _lookups(new, None))
+    causes = _moved(
+        _named(old.causes, "cause", ["verdict", "fields"]), _named(new.causes, "cause", ["verdict", "fields"])
+    )
+    entries = _moved(_named(old.entries, "entry", ["path"]), _named(new.entries, "entry", ["path"]))
+    contexts = _moved(_contexts(old, runs), _contexts(new, None))
+    moved = {
+        name: None if (number := getattr(state, name)) is None else numbers.get(number)
+        for name, numbers in (
+            ("run", runs),
+            ("cause", causes),
+            ("lookup", lookups),
+            ("other", lookups),
+            ("entry", entries),
+        )
+    }
+    pair = tuple(contexts[one] for one in state.contexts if one in contexts)
+    return {**moved, "contexts": pair if len(pair) == len(state.contexts) else ()}
+
+
+def _runs(scope: Scope) -> list[tuple[int, Any]]:
+    return _named(scope.runs, "run", ["source", "pid", "rank"])
+
+
+def _lookups(scope: Scope, runs: Numbers | None) -> list[tuple[int, Any]]:
+    rows = records(scope.lookups, ["lookup", "run", "order"])
+    return [(row["lookup"], (_run(row["run"], runs), row["order"])) for row in rows]
+
+
+def _contexts(scope: Scope, runs: Numbers | None) -> list[tuple[int, Any]]:
+    rows = records(scope.contexts, ["context", "source", "run"])
+    return [(row["context"], (row["source"], _run(row["run"], runs))) for row in rows]
+
+
+def _run(run: int | None, runs: Numbers | None) -> int | None:
+    return run if runs is None or run is None else runs.get(run)
+
+
+def _named(frame: pd.DataFrame, number: str, by: list[str]) -> list[tuple[int, Any]]:
+    return [(row[number], tuple(row[name] for name in by)) for row in records(frame, [number, *by])]
+
+
+def _moved(old: Iterable[tuple[int, Any]], new: Iterable[tuple[int, Any]]) -> Numbers:
+    """Old number to new number, by what each stands for; of several alike the first is the first."""
+    now = {name: number for number, name in _told_apart(new)}
+    return {number: now[name] for number, name in _told_apart(old) if name in now}
+
+
+def _told_apart(named: Iterable[tuple[int, Any]]) -> Iterable[tuple[int, Any]]:
+    seen: Counter[Any] = Counter()
+    for number, name in named:
+        yield number, (name, seen[name])
+        seen[name] += 1

@@ -1,0 +1,110 @@
+"""The line of an explorer that follows a job: what is watched, when it was last read, and a button that ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from cachescope.errors import CachescopeError
+from cachescope.report.html import safe
+from cachescope.views.controls import Pane, button, markup, row
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+    from cachescope.scope.following import Following
+
+
+class Watching(Pane):
+    """Looks again and again in the kernel's event loop; reading is done in a thread, so that the page answers.
+
+    Parameters
+    ----------
+    following : Following
+    take : callable
+        Called with the new scope, in the event loop.
+    is_seen : callable
+        Whether anybody looks; nothing is read where nobody does.
+    """
+
+    def __init__(
+        self, following: Following, take: Callable[[Scope], None], is_seen: Callable[[], bool]
+    ) -> None:
+        self.following = following
+        self._take, self._is_seen = take, is_seen
+        self._read_at = time.strftime("%H:%M:%S")
+        self._error = ""
+        self._task: asyncio.Task[None] | None = None
+        self._said = markup()
+        self._stop = button("Stop watching", self.stop, "What was read stays")
+        super().__init__([row(self._stop, self._said)])
+        self._say()
+
+    def start(self) -> None:
+        """Follow from now on, in the event loop that runs.
+
+        Raises
+        ------
+        CachescopeError
+            If no event loop runs, as in a plain script.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError as error:
+            raise CachescopeError(
+                "watch=True needs the event loop of a notebook, and none runs here"
+            ) from error
+        self._task = loop.create_task(self._follow())
+        self._say()
+
+    def stop(self) -> None:
+        """Follow no longer. A reading that is under way ends unseen."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        self._say()
+
+    def step(self) -> None:
+        """Look once, here and now, and show what changed."""
+        self._show(self._look())
+
+    def _look(self) -> bool | Exception:
+        try:
+            return self.following.look()
+        except Exception as error:  # half written, gone, whatever it is: said in place, and tried again
+            return error
+
+    def _show(self, found: bool | Exception) -> None:
+        now = time.strftime("%H:%M:%S")
+        self._error = f"{now} {type(found).__name__}: {found}" if isinstance(found, Exception) else ""
+        if found is True:
+            self._read_at = now
+            self._take(self.following.scope)
+        self._say()
+
+    async def _follow(self) -> None:
+        pool = ThreadPoolExecutor(1, thread_name_prefix="cachescope-watch")
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                await asyncio.sleep(self.following.pause_s)
+                if self._is_seen():
+                    self._show(await loop.run_in_executor(pool, self._look))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _say(self) -> None:
+        sources = self.following.scope.sources
+        names = ", ".join(sources[:3]) + (" …" if len(sources) > 3 else "")
+        doing = "Stopped watching" if self._task is None else "Watching"
+        self._stop.disabled = self._task is None
+        told = f"<span role='status'>{doing} <code>{safe(names)}</code>, last read at {self._read_at}</span>"
+        if self._error:
+            told += f"<div class='cs-error' role='alert'>{safe(self._error)}. It is tried again.</div>"
+        if told != self._said.value:
+            self._said.value = told
+
+    def __repr__(self) -> str:
+        return f"Watching({'off' if self._task is None else 'on'})"

@@ -1,0 +1,227 @@
+"""The baseline of every lookup of small made histories, against a search that looks at all that came before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cachescope.analysis.baselines import Baselines, Candidate, Choice
+from cachescope.analysis.grouped import NONE, Grouped, paired
+from cachescope.analysis.history import EntryRow, LookupRow, RunRow
+from cachescope.details import HashDetails
+from tests.analysis.test_align import rows
+
+FIELDS = ("gm", "example_inputs[0]", "inductor_config[a]", "inductor_config[b]", "only_sometimes")
+
+keys = st.tuples(
+    st.sampled_from("GH"),
+    st.sampled_from("ij"),
+    st.sampled_from("01"),
+    st.sampled_from("01"),
+    st.sampled_from(["", "x"]),
+)
+lookups = st.tuples(keys, st.integers(0, 3), st.sampled_from(["0/0", "0/1", "1/0", None]), st.booleans())
+stored = st.tuples(keys, st.one_of(st.none(), st.integers(0, 12)))
+
+
+def component(field: str, value: str) -> str:
+    letters = "".join(f"{ord(letter):03d}" for letter in f"{field}={value}").translate(
+        str.maketrans("0123456789", "abcdefghij")
+    )
+    return f"[{letters[-51:].rjust(51, 'k')}] {field}: {value}"
+
+
+class History:
+    """Lookups and entries with hash details of a few fields; every lookup has a key of its own set."""
+
+    def __init__(self, made: Sequence[tuple], entries: Sequence[tuple], ranks: Sequence[int | None]) -> None:
+        self.store = HashDetails()
+        (template,) = rows(self.store, ["def forward(): return ()"], 0)
+        self.runs = [RunRow(run, rank, None, None) for run, rank in enumerate(ranks)]
+        self.lookups = []
+        for at, (values, run, compile_id, has_details) in enumerate(made):
+            code = self.set_of(values)
+            self.lookups.append(
+                replace(
+                    template,
+                    lookup=100 + at,
+                    run=run,
+                    time=at,
+                    cache_key="f" + "".join(values),
+                    compile_id=compile_id,
+                    detail_set=code if has_details else None,
+                    gm=self.store.hash_code(code, "gm") if has_details else None,
+                )
+            )
+        self.entries = []
+        for number, (values, modified) in enumerate(entries):
+            code = self.set_of(values)
+            gm = self.store.hash_code(code, "gm")
+            key = "f" + "".join(values)
+            self.entries.append(
+                EntryRow(
+                    number,
+                    "fxgraph",
+                    key,
+                    "r",
+                    "p",
+                    modified,
+                    "ok",
+                    None,
+                    None,
+                    None,
+                    None,
+                    "inference",
+                    code,
+                    gm,
+                )
+            )
+
+    def set_of(self, values: tuple[str, ...]) -> int:
+        code, rejected = self.store.add(
+            component(field, value) for field, value in zip(FIELDS, values, strict=True) if value
+        )
+        assert code is not None and not rejected
+        return code
+
+    def changed(self, one: Candidate, other: Candidate) -> set[str]:
+        assert one.detail_set is not None and other.detail_set is not None
+        before, after = (
+            {detail.field: detail.detail_hash for detail in self.store.details(row.detail_set)}
+            for row in (one, other)
+        )
+        return {field for field in before.keys() | after.keys() if before.get(field) != after.get(field)}
+
+
+def expected(history: History, at: int) -> Candidate | None:
+    """As the design says it: the same graph, the same place in the run before, the fewest fields, the latest."""
+    row = history.lookups[at]
+    earlier = [one for one in history.lookups[:at] if one.detail_set is not None]
+    known = {one.cache_key for one in history.lookups[:at]}
+    same: list[Candidate] = [
+        one for one in earlier if one.gm == row.gm and not is_another_call(history, one, row)
+    ]
+    same += [
+        entry
+        for entry in history.entries
+        if entry.gm == row.gm and entry.modified_time is not None and entry.modified_time < (row.time or 0)
+        and entry.cache_key not in known
+    ]  # fmt: skip
+    others = [one for one in same if isinstance(one, LookupRow) and one.run != row.run]
+    rank = {run.run: run.rank for run in history.runs}
+    of_rank = [one.run for one in others if rank[one.run] == rank[row.run]]
+    before = max(of_rank or [one.run for one in others], default=None)
+    in_place = [
+        one for one in others if one.run == before and row.compile_id and one.compile_id == row.compile_id
+    ]
+    candidates = in_place or same
+    ordered = sorted(
+        enumerate(candidates),
+        key=lambda item: (len(history.changed(item[1], row)), isinstance(item[1], EntryRow), -item[0]),
+    )
+    return ordered[0][1] if ordered else None
+
+
+def is_another_call(history: History, one: LookupRow, row: LookupRow) -> bool:
+    if one.run != row.run or None in (one.compile_id, row.compile_id):
+        return False
+    changed = history.changed(one, row)
+    return one.compile_id[0] != row.compile_id[0] and changed == {"example_inputs[0]"}
+
+
+@settings(max_examples=100)
+@given(
+    made=st.lists(lookups, max_size=14),
+    entries=st.lists(stored, max_size=4),
+    ranks=st.lists(st.sampled_from([None, 0, 1]), min_size=4, max_size=4),
+)
+def test_the_baseline_is_the_one_that_a_full_search_finds(
+    made: list[tuple], entries: list[tuple], ranks: list[int | None]
+) -> None:
+    history = History(made, entries, ranks)
+    baselines = Baselines(history.lookups, history.runs, history.entries, history.store, Choice())
+    for at, row in enumerate(history.lookups):
+        if row.detail_set is None:
+            continue
+        wanted = expected(history, at)
+        if wanted is not None:
+            assert baselines.find(at) == wanted
+        elif (found := baselines.find(at)) is not None:
+            # It stands in the place of another graph.
+            assert found.gm != row.gm
+
+
+@settings(max_examples=40)
+@given(made=st.lists(lookups, max_size=14), entries=st.lists(stored, max_size=4))
+def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
+    made: list[tuple], entries: list[tuple]
+) -> None:
+    history = History(made, entries, [None] * 4)
+    baselines = Baselines(history.lookups, history.runs, history.entries, history.store, Choice("nearest"))
+    for at, row in enumerate(history.lookups):
+        if row.detail_set is None:
+            continue
+        earlier: list[Candidate] = [one for one in history.lookups[:at] if one.detail_set is not None]
+        known = {one.cache_key for one in history.lookups[:at]}
+        earlier += [
+            entry
+            for entry in history.entries
+            if entry.modified_time is not None and entry.modified_time < at and entry.cache_key not in known
+        ]
+        best = [None, *earlier][-1]
+        for one in reversed(earlier):
+            fewer = len(history.changed(one, row)) - len(history.changed(best, row))
+            is_better = fewer < 0 or (
+                fewer == 0 and isinstance(one, LookupRow) and isinstance(best, EntryRow)
+            )
+            best = one if is_better else best
+        assert baselines.find(at) == best
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(keys, min_size=2, max_size=9, unique=True),
+    st.sets(st.sampled_from(FIELDS), min_size=2).map(sorted),
+)
+def test_a_nearer_key_differs_in_some_of_the_fields_only(values: list[tuple], fields: list[str]) -> None:
+    history = History([(one, at % 4, None, True) for at, one in enumerate(values)], [], [None] * 4)
+    *earlier, last = history.lookups
+    within = [one for one in earlier if one.gm == last.gm and history.changed(one, last) < set(fields)]
+    fewest = min((len(history.changed(one, last)) for one in within), default=0)
+    wanted = next((one for one in within if len(history.changed(one, last)) == fewest), None)
+    baselines = Baselines(history.lookups, history.runs, [], history.store, Choice())
+    found = baselines.nearer(len(earlier), fields)
+    assert (None if found is None else found[0]) == wanted
+    if found is not None:
+        assert set(found[1]) == history.changed(found[0], last)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 4)), max_size=30))
+def test_the_greatest_other_value_before_is_the_one_that_looking_back_finds(
+    pairs: list[tuple[int, int]],
+) -> None:
+    group = np.array([one for one, _ in pairs], dtype=np.int64)
+    values = np.array([value for _, value in pairs], dtype=np.int64)
+    wanted = [
+        max((v for g, v in pairs[:at] if g == one and v != value), default=NONE) if one != NONE else NONE
+        for at, (one, value) in enumerate(pairs)
+    ]
+    assert Grouped(group).greatest_other_before(values).tolist() == wanted
+    for at, (one, _) in enumerate(pairs):
+        before = [place for place, (g, _) in enumerate(pairs[:at]) if g == one and g != NONE]
+        assert Grouped(group).before(one, at).tolist() == before
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3)), max_size=20))
+def test_pairs_are_equal_where_both_numbers_are(pairs: list[tuple[int, int]]) -> None:
+    first, second = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
+    numbers = paired(first, second).tolist()
+    for one, number in zip(pairs, numbers, strict=True):
+        assert (number == NONE) == (one[0] == NONE)
+        for other, another in zip(pairs, numbers, strict=True):
+            assert one[0] == NONE or (number == another) == (one == other)

@@ -1,0 +1,78 @@
+"""Why lookups missed, at more and more lookups: ten times the lookups, about ten times the time.
+
+``CACHESCOPE_LOOKUPS`` names the sizes, ``1000,10000,100000,1000000`` for instance; without it 1,000. What
+the lookups are made from is said in made_lookups.py. Started as a program with a kind and a number of lookups, it
+prints what each step took (processor time, so that other work does not count) and the peak of memory after it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cachescope.scope import Scope
+
+sys.path.insert(0, os.path.dirname(__file__))
+from made_lookups import KINDS, LEAK, made_scope, peak_megabytes
+
+SIZES = [int(size) for size in os.environ.get("CACHESCOPE_LOOKUPS", "1000").split(",")]
+
+MOST = {
+    "varied": "key_changed",
+    "hitting": "first_lookup",
+    "cold": "compiled_concurrently",
+    "leaking": "key_changed",
+    "mixed": "key_changed",
+}
+
+STEPS: dict[str, Callable[[Scope], Any]] = {
+    "lookups": lambda scope: scope.lookups,
+    "misses": lambda scope: scope.misses,
+    "causes": lambda scope: scope.causes,
+    "facts": lambda scope: scope.facts,
+    "hit_rates": lambda scope: scope.hit_rates(by=["run", "cache"]),
+    "repr": repr,
+    "html": lambda scope: scope._repr_html_(),
+    "explain": lambda scope: scope.explain(),
+    "first toggle": lambda scope: scope.what_if(without=LEAK).rates,
+    "toggle": lambda scope: scope.what_if(without=LEAK).rates,
+    "sensitivity": lambda scope: scope.sensitivity(),
+}
+
+
+@pytest.mark.benchmark(group="judging")
+@pytest.mark.parametrize("lookups", SIZES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_judging(kind: str, lookups: int, benchmark: Any) -> None:
+    """Every miss with its verdict and its cause."""
+    made = made_scope(kind, lookups)
+
+    def judge() -> Scope:
+        scope = Scope(made.tables)
+        assert len(scope.causes) > 0
+        return scope
+
+    scope = benchmark.pedantic(judge, rounds=3 if lookups <= 10_000 else 1)
+    # So that a benchmark measures what it names.
+    assert scope.misses["verdict"].mode().tolist() == [MOST[kind]]
+    assert scope.causes["misses"].sum() == len(scope.misses) == (scope.lookups["outcome"] != "hit").sum()
+    if benchmark.stats is not None:
+        each = benchmark.stats.stats.median / len(scope.lookups)
+        benchmark.extra_info |= {"microseconds_a_lookup": round(1e6 * each, 1)}
+
+
+if __name__ == "__main__":
+    kind, size = sys.argv[1], int(sys.argv[2])
+    scope = made_scope(kind, size)
+    print(f"{kind}, {len(scope.lookups):,} lookups made; peak {peak_megabytes()} MB", flush=True)
+    for name, step in STEPS.items():
+        started = time.process_time()
+        step(scope)
+        took = time.process_time() - started
+        each = 1e6 * took / len(scope.lookups)
+        print(f"{name:>14} {took:8.2f} s {each:8.1f} µs a lookup; peak {peak_megabytes()} MB", flush=True)

@@ -1,0 +1,43 @@
+"""Draw the plotly figures of executed notebooks as PNG beside them, for pages that run no JavaScript, such as GitHub.
+
+``make notebooks`` runs it. Where plotly.js is there, the figure itself is shown; nbval compares the figure, not the PNG.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from jupyter_lab import chromium
+from plotly.offline import get_plotlyjs
+
+FIGURE = "application/vnd.plotly.v1+json"
+WIDTH = 900
+# The background of a figure is that of its page; a PNG brings its own, so that it can be read on a dark page as well.
+_DRAW = """async ([figure, width]) => { const layout = {...figure.layout, paper_bgcolor: 'white'};
+  const url = await Plotly.toImage({data: figure.data, layout}, {format: 'png', width, height: layout.height || 450});
+  return url.split(',')[1]; }"""
+
+
+def figures_of(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    """The data of every output that is a figure."""
+    outputs = (output for cell in notebook["cells"] for output in cell.get("outputs", []))
+    return [output["data"] for output in outputs if FIGURE in output.get("data", {})]
+
+
+def draw(paths: list[Path]) -> None:
+    """Add a PNG to every figure."""
+    with chromium() as browser:
+        page = browser.new_page()
+        page.add_script_tag(content=get_plotlyjs())
+        for path in paths:
+            notebook = json.loads(path.read_text())
+            for data in figures_of(notebook):
+                data["image/png"] = page.evaluate(_DRAW, [data[FIGURE], WIDTH])
+            path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    draw([Path(name) for name in sys.argv[1:]])

@@ -1,0 +1,130 @@
+"""A folder that many processes collect logs into reads back as one Scope, and its hash details when they are asked for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.errors import RecordError, SourceError
+from cachescope.readers.byte_source import open_bytes
+from cachescope.readers.log_folder import StoredDetails
+from tests.conftest import Recording
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> list[Path]:
+    """Six traces of one job, the third of them cut."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for rank, path in enumerate(sorted((cachescope.sample("tour") / "trace").iterdir())):
+        with open_bytes(str(path)) as stream:
+            data = stream.read()
+        (folder / f"rank_{rank}.log").write_bytes(data[:-100] if rank == 2 else data)
+    return sorted(folder.iterdir())
+
+
+@pytest.fixture
+def fleet(logs: list[Path], tmp_path: Path) -> Path:
+    """What three nodes collected, the last first."""
+    folder = tmp_path / "fleet"
+    for node in (2, 0, 1):
+        assert cachescope.collect(*logs[2 * node : 2 * node + 2], folder=folder) == 2
+    return folder
+
+
+FRAMES = ("runs", "lookups", "problems", "misses", "causes", "contexts", "rank_differences")
+
+
+def test_it_reads_back_as_the_logs_themselves(fleet: Path, logs: list[Path]) -> None:
+    there, here = cachescope.read(fleet), cachescope.read(*logs)
+    for name in FRAMES:
+        pd.testing.assert_frame_equal(getattr(there, name), getattr(here, name))
+    one, other = there.tables.hash_details, here.tables.hash_details
+    assert one.components == other.components
+    assert [codes.tolist() for codes in one.sets] == [codes.tolist() for codes in other.sets]
+
+
+def test_trace_and_text_log_of_one_process_are_joined(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "training")
+    cachescope.collect(folder / "text", folder=tmp_path)
+    cachescope.collect(folder / "trace", folder=tmp_path)
+    here = cachescope.read(folder / "text", folder / "trace")
+    there = cachescope.read(tmp_path)
+    pd.testing.assert_frame_equal(there.runs, here.runs)
+    pd.testing.assert_frame_equal(there.lookups, here.lookups)
+
+
+def test_details_stay_in_the_files_until_they_are_asked_for(fleet: Path) -> None:
+    scope = cachescope.read(fleet)
+    details = scope.tables.hash_details
+    assert isinstance(details, StoredDetails)
+    assert len(scope.runs) == 6
+    assert len(scope.problems) == 1
+    assert len(scope.tables.lookups) == 48
+    assert scope.tables.lookups["direction"].notna().any()
+    assert "components" not in vars(details)
+    assert len(scope.hash_details(lookup=0)) > 400
+    assert "components" in vars(details)
+
+
+def test_it_reads_beside_other_sources(fleet: Path, logs: list[Path]) -> None:
+    (one, *_) = sorted(fleet.iterdir())
+    beside = cachescope.read(one, cachescope.sample("config_flip"))
+    assert len(beside.runs) == 2 + 3
+    assert len(cachescope.read(fleet, cachescope.sample("config_flip")).lookups) == 48 + 6
+
+
+def test_many_processes_write_at_once(logs: list[Path], tmp_path: Path) -> None:
+    code = "import sys, cachescope; sys.stdin.read(1); cachescope.collect(sys.argv[1], folder=sys.argv[2])"
+    folder = tmp_path / "fleet"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code, log, folder], stdin=subprocess.PIPE, cwd=os.getcwd())
+        for log in logs[:3]
+    ]
+    for writer in writers:
+        writer.communicate(b"x")
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    pd.testing.assert_frame_equal(cachescope.read(folder).lookups, cachescope.read(*logs[:3]).lookups)
+
+
+def test_what_is_not_whole_is_not_read(fleet: Path, logs: list[Path]) -> None:
+    (fleet / "0123.unfinished").write_bytes(b"PAR1 and no more")
+    assert len(cachescope.read(fleet).lookups) == 48
+
+    with pytest.raises(SourceError):
+        cachescope.collect(logs[0], fleet / "nowhere.log", folder=fleet)
+    assert len(list(fleet.iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-1], lambda data: b"PAR1" + b"\0" * 100, lambda data: data[:200]]
+)
+def test_a_damaged_file_is_a_clear_error(damage, fleet: Path) -> None:  # type: ignore[no-untyped-def]
+    file = min(fleet.iterdir())
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(SourceError, match="cannot be read"):
+        cachescope.read(fleet)
+
+
+def test_a_file_that_goes_before_its_details_are_read_is_a_clear_error(fleet: Path) -> None:
+    scope = cachescope.read(fleet)
+    min(fleet.iterdir()).unlink()
+    with pytest.raises(SourceError, match="cannot be read"):
+        scope.hash_details(lookup=0)
+
+
+def test_strict_raises_for_a_problem_that_was_collected(fleet: Path) -> None:
+    assert len(cachescope.read(fleet).problems) == 1
+    with pytest.raises(RecordError, match="truncated"):
+        cachescope.read(fleet, strict=True)
+
+
+def test_only_logs_are_collected(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no log"):
+        cachescope.collect(cachescope.sample("entry_truncated") / "cache", folder=tmp_path / "fleet")

@@ -1,0 +1,283 @@
+"""Logs read by workers give the frames that reading them one after the other gives, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.errors import RecordError, SourceError
+from cachescope.readers import logs
+from cachescope.readers.byte_source import open_bytes
+from cachescope.readers.log_tables import LogTables
+from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.sources import logs_in, read_sources
+from cachescope.readers.trace_log import read_trace_log
+from cachescope.scope import Scope
+from tests.conftest import RECORDINGS, Recording
+
+EVERY = sorted(
+    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
+)
+SAMPLE = "tour"
+
+
+class OutOfOrder(Executor):
+    """Runs nothing until a result is asked for, and then everything there is, the last first or in any order."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.chance = random.Random(seed)
+        self.waiting: list[tuple[LateFuture, Callable[..., Any], tuple[Any, ...]]] = []
+        self.ran: list[str] = []
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
+        future = LateFuture(self)
+        self.waiting.append((future, function, args))
+        return future
+
+    def run_all(self) -> None:
+        self.chance.shuffle(self.waiting)
+        for future, function, args in self.waiting:
+            if not future.set_running_or_notify_cancel():
+                continue
+            self.ran.append(args[1])
+            try:
+                # Across a process boundary, as it were.
+                future.set_result(pickle.loads(pickle.dumps(function(*args))))
+            except Exception as error:
+                future.set_exception(pickle.loads(pickle.dumps(error)))
+        self.waiting.clear()
+
+
+class LateFuture(Future[Any]):
+    def __init__(self, executor: OutOfOrder) -> None:
+        super().__init__()
+        self.executor = executor
+
+    def result(self, timeout: float | None = None) -> Any:
+        if not self.done():
+            self.executor.run_all()
+        return super().result(timeout)
+
+
+class Lost(OutOfOrder):
+    """An executor whose every worker is killed."""
+
+    def run_all(self) -> None:
+        for future, _, _ in self.waiting:
+            future.set_exception(ConnectionError("killed"))
+        self.waiting.clear()
+
+
+def assert_same(a: Scope, b: Scope) -> None:
+    for name in ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune"):
+        pd.testing.assert_frame_equal(getattr(a.tables, name), getattr(b.tables, name))
+    one, other = a.tables.hash_details, b.tables.hash_details
+    assert one.components == other.components
+    assert one.fields == other.fields
+    assert [codes.tolist() for codes in one.sets] == [codes.tolist() for codes in other.sets]
+    assert one.hash_codes.tolist() == other.hash_codes.tolist()
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """Traces of one job, and among them a cache directory, as a launcher leaves them."""
+    for number, path in enumerate(sorted((cachescope.sample(SAMPLE) / "trace").iterdir())):
+        with open_bytes(str(path)) as stream:
+            (tmp_path / f"{number}_rank_{number}.log").write_bytes(stream.read())
+    (tmp_path / "3_cache").symlink_to(cachescope.sample("entry_truncated") / "cache")
+    return tmp_path
+
+
+def read_with(paths: list[str], executor: Executor | None) -> Reading:
+    reading = Reading()
+    read_sources(paths, reading, executor=executor)
+    return reading
+
+
+@pytest.mark.parametrize(("version", "name"), EVERY)
+def test_workers_tell_what_one_process_reads(version: str, name: str, recording: Recording) -> None:
+    paths = [path for _, path in logs_in([str(recording(version, name))])]
+    alone, told = read_with(paths, None), read_with(paths, OutOfOrder())
+    assert alone.processes
+    assert (told.processes, told.problems) == (alone.processes, alone.problems)
+    assert told.details.components == alone.details.components
+    assert [codes.tolist() for codes in told.details.sets] == [codes.tolist() for codes in alone.details.sets]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_in_which_workers_finish_changes_nothing(seed: int, many: Path) -> None:
+    sources = (*sorted(many.glob("*.log")), cachescope.sample("entry_truncated"))
+    executor = OutOfOrder(seed)
+    assert_same(cachescope.read(*sources), cachescope.read(*sources, executor=executor))
+    logs_of_sample = [path for kind in ("trace", "text") for path in (sources[-1] / kind).iterdir()]
+    assert len(executor.ran) == len(sources) - 1 + len(logs_of_sample)
+
+
+def test_threads_give_the_same_frames(many: Path) -> None:
+    with ThreadPoolExecutor(4) as executor:
+        assert_same(cachescope.read(many), cachescope.read(many, executor=executor))
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        yield pool
+
+
+def test_processes_give_the_same_frames(many: Path, processes: ProcessPoolExecutor) -> None:
+    assert_same(cachescope.read(many), cachescope.read(many, executor=processes))
+
+
+def test_a_killed_process_loses_no_log(many: Path) -> None:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        os.kill(pool.submit(os.getpid).result(), signal.SIGKILL)
+        with pytest.warns(RuntimeWarning, match="a worker was lost"):
+            scope = cachescope.read(many, executor=pool)
+    assert_same(cachescope.read(many), scope)
+
+
+@pytest.fixture(scope="module")
+def dask_client() -> Iterator[Any]:
+    """Dask with two workers on this machine."""
+    from distributed import Client, LocalCluster
+
+    quiet = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with LocalCluster(**quiet) as cluster, Client(cluster) as client:
+        yield client
+
+
+def test_dask_gives_the_same_frames(many: Path, dask_client: Any) -> None:
+    assert_same(cachescope.read(many), cachescope.read(many, executor=dask_client.get_executor()))
+
+
+def test_a_killed_worker_of_dask_loses_no_log(many: Path, dask_client: Any) -> None:
+    worker, *_ = dask_client.run(os.getpid).values()
+
+    def kill(path: str, done: int, total: int) -> None:
+        if done == 0:  # all logs are with the workers by then
+            os.kill(worker, signal.SIGKILL)
+
+    assert_same(
+        cachescope.read(many), cachescope.read(many, executor=dask_client.get_executor(), progress=kill)
+    )
+    assert worker not in dask_client.run(os.getpid).values()
+
+
+def test_a_pool_that_is_broken_already_is_done_without(many: Path) -> None:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        lost = pool.submit(os.abort)
+        assert lost.exception() is not None
+        assert_same(cachescope.read(many), cachescope.read(many, executor=pool))
+
+
+def test_workers_that_are_all_lost_lose_no_log(many: Path) -> None:
+    with pytest.warns(RuntimeWarning, match="ConnectionError"):
+        assert_same(cachescope.read(many), cachescope.read(many, executor=Lost()))
+
+
+def test_progress_tells_of_every_source_in_order(many: Path) -> None:
+    def told(executor: Executor | None) -> list[tuple[str, int, int]]:
+        seen: list[tuple[str, int, int]] = []
+        cachescope.read(many, executor=executor, progress=lambda *what: seen.append(what))
+        return seen
+
+    assert told(OutOfOrder()) == told(None)
+
+
+def test_few_results_wait_for_their_turn(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "_AHEAD", 3)
+    most = 0
+
+    class Counting(OutOfOrder):
+        def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            nonlocal most
+            future = super().submit(function, *args, **kwargs)
+            most = max(most, len(self.waiting))
+            return future
+
+    assert_same(cachescope.read(many), cachescope.read(many, executor=Counting()))
+    assert most == 3
+
+
+def test_an_interrupt_cancels_what_has_not_begun(many: Path) -> None:
+    executor = OutOfOrder()
+    futures = []
+
+    def interrupt(path: str, done: int, total: int) -> None:
+        futures[:] = [future for future, _, _ in executor.waiting]
+        if done == 1:
+            raise KeyboardInterrupt
+
+    # Asked for beside the cache directory, which comes first: all logs wait by then.
+    with pytest.raises(KeyboardInterrupt):
+        cachescope.read(many, executor=executor, progress=interrupt)
+    executor.run_all()
+    assert all(future.cancelled() for future in futures)
+
+
+def test_problems_of_workers_are_rows_and_under_strict_the_first_is_raised(many: Path) -> None:
+    first, second = sorted(many.glob("*.log"))[2:4]
+    first.write_bytes(first.read_bytes()[:-100])
+    second.write_bytes(second.read_bytes() + b"written by something else\n")
+    alone, told = cachescope.read(many), cachescope.read(many, executor=OutOfOrder())
+    assert len(told.problems) >= 2
+    assert_same(alone, told)
+    errors = []
+    for executor in (None, OutOfOrder(), OutOfOrder(seed=1)):
+        with pytest.raises(RecordError) as caught:
+            cachescope.read(many, executor=executor, strict=True)
+        errors.append((str(caught.value), caught.value.source, caught.value.where, caught.value.kind))
+    assert errors[0] == errors[1] == errors[2]
+
+
+def test_a_log_that_is_gone_when_its_turn_comes_is_a_clear_error(many: Path) -> None:
+    victim = sorted(many.glob("*.log"))[2]
+
+    class Late(OutOfOrder):
+        def run_all(self) -> None:
+            victim.unlink(missing_ok=True)
+            super().run_all()
+
+    with pytest.raises(SourceError, match="there is no such file") as caught:
+        cachescope.read(many, executor=Late())
+    assert caught.value.source == str(victim)
+
+
+def test_columns_carry_everything_a_log_told(recording: Recording) -> None:
+    for path in sorted((recording("2.13.0", "tour") / "trace").iterdir()):
+        reading = Reading()
+        read_trace_log(str(path), reading)
+        told = LogTables.of(str(path), reading)
+        table = told.to_arrow()
+        assert table is not None
+        (back,) = LogTables.from_arrow(table)
+        assert (back.source, back.processes, back.problems) == (told.source, told.processes, told.problems)
+        assert back.components == told.components
+        assert [codes.tolist() for codes in back.sets] == [codes.tolist() for codes in told.sets]
+
+
+@pytest.mark.parametrize(
+    "lookup",
+    [
+        Lookup("fxgraph", time_ns=2**70),
+        Lookup("fxgraph", None, guards_expr="a lone \ud800 surrogate"),
+    ],
+)
+def test_what_fits_no_column_is_read_by_workers_all_the_same(lookup: Lookup) -> None:
+    def read(path: str, reading: Reading) -> None:
+        reading.processes.append(Process(path, "trace", pid=1, lookups=[lookup]))
+
+    told = logs.read_alone(read, "a", strict=False)
+    assert isinstance(told, LogTables)
+    assert pickle.loads(pickle.dumps(told)).processes[0].lookups == [lookup]

@@ -1,0 +1,100 @@
+"""Framing of trace logs against a plain reading line by line: any bytes, any size of blocks."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cachescope.readers import trace_records
+from cachescope.readers.byte_source import Pieces
+from cachescope.readers.log_prefix import PREFIX
+from cachescope.readers.trace_records import COMPILE_EVENT, Stray, read_records
+
+_PREFIX = b"V1120 15:24:13.250000 3327 torch/_dynamo/utils.py:2350] "
+_LONG = b"V1120 15:24:13.250000 3327 torch/" + b"deep/" * 60 + b"{x}/utils.py:1] "
+_ARTIFACT = b'{"artifact": {"name": "fx_graph_cache_hit", "encoding": "json"}, "has_payload": "0"}'
+_EVENT = b'{"chromium_event": {}, "frame_id": 0}\n\t{\n\t"name": "%s",\n\t"ts": 1'
+_LINES = st.sampled_from(
+    [
+        _PREFIX + _ARTIFACT,
+        _LONG + _ARTIFACT,
+        _PREFIX + _EVENT % b"inductor_compile",
+        _PREFIX + b'{"chromium_event": {}, "x": "' + b"y" * 300 + b'"}\n\t{\n\t"name": "inductor_compile"',
+        _PREFIX + _EVENT % b"dynamo_compile__",
+        _PREFIX + b'{"dynamo_start": {"stack": []}}',
+        _PREFIX + b'{"dynamo_output_graph": {}}',
+        _PREFIX + b'{"compilation_metrics": {}}',
+        _PREFIX + b'{"inductor_output_code": {"filename": "x"}}',
+        _PREFIX + b'x {"artifact": 1}',
+        b"\t" + _PREFIX + _ARTIFACT,
+        b"\t" + b"payload " * 40,
+        b"\t",
+        b"",
+        b"Segmentation fault",
+        b"V",
+        b"W1 [x] " + _ARTIFACT,
+    ]
+)
+_LOGS = st.builds(
+    lambda lines, end: b"\n".join(lines) + end,
+    st.lists(_LINES | st.binary(max_size=12), max_size=12),
+    st.sampled_from([b"", b"\n"]),
+)
+_KINDS = (b"artifact", b"dynamo_start", b"compilation_metrics", b"inductor_output_code")
+
+Told = list[tuple[str, int, int, bytes]]
+
+
+def told(data: bytes) -> Told:
+    found: Told = []
+    for offset, records in read_records(Pieces(io.BufferedReader(io.BytesIO(data)))):  # type: ignore[type-var]
+        for span in records.spans():
+            if isinstance(span, Stray):
+                found.append(("stray", offset + span.start, offset + span.end, b""))
+            else:
+                payload = bytes(records.buffer[span.line_end : span.end])
+                found.append((span.kind, offset + span.prefix.start(), offset + span.line_end, payload))
+    return found
+
+
+def told_by_lines(data: bytes) -> Told:
+    records: list[tuple[int, list[bytes]]] = []
+    at = 0
+    for line in data.removesuffix(b"\n").split(b"\n") if data else []:
+        if records and line.startswith(b"\t"):
+            records[-1][1].append(line)
+        else:
+            records.append((at, [line]))
+        at += len(line) + 1
+    found: Told = []
+    for start, (line, *payload) in records:
+        end = start + len(line)
+        prefix = PREFIX.match(line)
+        rest = line[prefix.end() :] if prefix else b""
+        text = b"".join(b"\n" + more for more in payload)
+        if line and line[:1] not in b"\tVIWEC":
+            found.append(("stray", start, end, b""))
+        for kind in _KINDS:
+            # Eight letters after the brace and the quote are what a record is told by.
+            if rest[2:10] == kind[:8]:
+                found.append((kind.decode(), start, end, text))
+        if rest[2:10] == b"chromium" and text.startswith(b'\n\t{\n\t"name": "inductor_compile"'):
+            found.append((COMPILE_EVENT, start, end, text))
+    return found
+
+
+@settings(max_examples=150)
+@given(data=_LOGS)
+def test_records_are_found_where_their_lines_are(data: bytes) -> None:
+    assert told(data) == told_by_lines(data)
+
+
+@settings(max_examples=60)
+@given(data=_LOGS, block_bytes=st.sampled_from([1, 7, 64, 1000]))
+def test_the_size_of_blocks_does_not_matter(data: bytes, block_bytes: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace_records, "BLOCK_BYTES", block_bytes)
+        assert told(data) == told_by_lines(data)

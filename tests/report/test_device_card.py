@@ -1,0 +1,79 @@
+"""The card of one device: only what was seen and what a datasheet says. Texts of GPUs are made by hand (formats.md, 7.1)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import cachescope
+from cachescope.devices.frame import frame_of
+from cachescope.devices.mention import Mention, of_name, of_properties
+from cachescope.errors import NotFoundError
+from cachescope.report.device_card import DeviceCard, device_card
+from tests.keys.test_isolation import H100, MI300X
+
+HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m" + "A" * 1_000_000
+OTHER = H100.replace("uuid=5f", "uuid=6f").replace("pci_bus_id=25", "pci_bus_id=26")
+
+
+def cards(*mentions: Mention | None) -> list[DeviceCard]:
+    devices = frame_of([mention for mention in mentions if mention is not None])
+    scope: Any = SimpleNamespace(devices=devices)
+    return [device_card(scope, number) for number in devices["device"].tolist()]
+
+
+def test_what_was_seen_stands_beside_the_datasheet() -> None:
+    (card,) = cards(of_properties(H100, "snapshot", index=0))
+    page = card._repr_html_()
+    # By NVIDIA's datasheet of the H100 SXM: 989 dense TFLOPS of bf16, 3.35 TB/s.
+    for text in ("NVIDIA H100 80GB HBM3", "79.2 GiB", "SMs", "sm_90", "snapshot", "H100 SXM", "3,350 GB/s"):
+        assert text in page, text
+    assert "<b>989" in page and "href='https://" in page
+    assert "H100 SXM" in repr(card) and "https://" in repr(card)
+
+
+def test_the_text_is_short_and_stable() -> None:
+    card = cachescope.read(cachescope.sample("tour")).device_card(0)
+    assert repr(card) == "0  cpu  cpu\n   seen in keys of lookups; runs 0, 1, 2, 3, 4, 5"
+    assert "TFLOPS" not in card._repr_html_() and card.frame["device"].tolist() == [0]
+
+
+def test_an_unknown_device_gets_no_figure() -> None:
+    (card,) = cards(of_name("NVIDIA Z9000", "timings"))
+    for shown in (repr(card), card._repr_html_()):
+        assert "TFLOPS" not in shown and "GB/s" not in shown
+    assert "No datasheet figures" in card._repr_html_() and "NVIDIA Z9000" in card._repr_html_()
+
+
+def test_rates_of_a_device_of_rocm() -> None:
+    (card,) = cards(of_properties(MI300X, "snapshot"))
+    assert "Compute units" in card._repr_html_() and "MI300X" in card._repr_html_()
+
+
+def test_hostile_names_are_text() -> None:
+    (card,) = cards(of_name(HOSTILE, HOSTILE))
+    page = card._repr_html_()
+    assert "<img" not in page and "\x1b" not in page and len(page) < 10_000
+    assert "\x1b" not in repr(card)
+
+
+def test_an_address_in_a_saved_scope_cannot_leave_its_link() -> None:
+    (card,) = cards(of_properties(H100, "snapshot"))
+    card.frame.loc[0, "source"] = "x https://a/'onclick='alert(1) javascript:alert(2)"
+    assert "'onclick" not in card._repr_html_() and "href='javascript" not in card._repr_html_()
+
+
+def test_by_name_by_uuid_or_by_number() -> None:
+    devices = frame_of(
+        [one for one in (of_properties(H100, "a"), of_properties(OTHER, "a")) if one is not None]
+    )
+    scope: Any = SimpleNamespace(devices=devices)
+    assert device_card(scope, devices["uuid"][1]).frame["device"].tolist() == [1]
+    with pytest.raises(
+        NotFoundError, match="several devices are called 'NVIDIA H100 80GB HBM3'; by number: 0 "
+    ):
+        device_card(scope, "NVIDIA H100 80GB HBM3")
+    with pytest.raises(NotFoundError, match="no device 7; by number: 0 NVIDIA"):
+        device_card(scope, 7)
