@@ -31,11 +31,13 @@ def frames_section() -> str:
     """Every frame as Markdown, from what `describe` tells."""
     frames = cachescope.describe().set_index("frame")["grain"]
     parts = [_in_full(name, frames[name]) for name in _IN_FULL]
-    rows = ["| frame | one row is | columns |", "|---|---|---|"]
-    for name in frames.index.difference(_IN_FULL, sort=False):
+    others = frames.index.difference(_IN_FULL, sort=False)
+    rows = [f"<details><summary><b>{len(others)} more</b></summary>", ""]
+    rows += ["| frame | one row is | columns |", "|---|---|---|"]
+    for name in others:
         columns = ", ".join(f"`{column}`" for column in cachescope.describe(name)["column"])
         rows.append(f"| `{name}` | {_cell(frames[name])} | {columns} |")
-    return "\n\n".join([*parts, "\n".join(rows)])
+    return "\n\n".join([*parts, "\n".join([*rows, "", "</details>"])])
 
 
 def _in_full(name: str, grain: str) -> str:

@@ -48,8 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
+    arguments = sys.argv[1:] if argv is None else argv
+    parser = _parser()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return 2
     try:
-        args = _parser().parse_args(argv)
+        args = parser.parse_args(arguments)
         status: int = args.run(args)
         sys.stdout.flush()
     except SystemExit as exit_:

@@ -68,11 +68,15 @@ def _lines(kept: dict[str, Any], *, cleared: bool) -> list[Line]:
     from cachescope.report.layout import Line
     from cachescope.wording import file_size, file_time, harmless, plural
 
-    logs = kept["logs"]
+    logs, folder = kept["logs"], harmless(kept["folder"])
+    if not logs:
+        return [
+            Line(f"no logs kept in {folder}: large ones are, once they were read", style="bold", whole=True)
+        ]
     what = f"{plural(len(logs), 'log')} kept in {file_size(kept['kept_bytes'])}"
     title = f"removed: {what}" if cleared else what
-    lines = [Line(f"{title}, in {harmless(kept['folder'])}", style="bold", whole=True)]
-    if cleared or not logs:
+    lines = [Line(f"{title}, in {folder}", style="bold", whole=True)]
+    if cleared:
         return lines
     lines += [Line(), Line(f"{'log':>8} {'kept':>8}  {'last used':<16}  path", style="dim")]
     for log in logs:

@@ -8,8 +8,10 @@ import argparse
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     from cachescope.cli.sources import add_output_arguments
+    from cachescope.samples import sample_names
 
-    parser.add_argument("name", nargs="?", default="tour", help="which recording (tour)")
+    names = ", ".join(sample_names())
+    parser.add_argument("name", nargs="?", default="tour", help=f"which recording (tour): {names}")
     add_output_arguments(parser)
 
 
@@ -20,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
     from cachescope.report.terminal import answer_lines
-    from cachescope.samples import is_packed, sample, sample_names
+    from cachescope.samples import archive, is_packed, sample, sample_names
 
     path = str(sample(args.name))
     scope = read_scope([path])
@@ -33,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
         *answer_lines(scope),
         Line(),
         # What was unpacked for this process is gone with it.
-        *([] if is_packed(args.name) else [Line(f"This was: cachescope explain {path}")]),
+        Line(f"To read its files: tar -xf {archive(args.name)}; cachescope explain {args.name}", whole=True)
+        if is_packed(args.name)
+        else Line(f"This was: cachescope explain {path}", whole=True),
         Line(f"Other recordings: cachescope demo NAME, with NAME one of {others}"),
         Line("In Jupyter: make lab, which opens notebooks/01_why_did_it_miss.ipynb"),
         Line("On your own program: cachescope record -- python train.py"),

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("before", metavar="A", help="a path; with PATHs: a key, a lookup, or run:N")
     parser.add_argument("after", metavar="B", help="the same")
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="where to look A and B up")
+    parser.add_argument("paths", nargs="*", default=[], metavar="PATH", help="where to look A and B up")
     parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
     add_output_arguments(parser)
 

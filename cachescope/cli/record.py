@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         _say(str(error))
         return error.status
     ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
-    _say(f"recorded in {recorded.folder} (exit status {recorded.exit_status}{ended})")
+    _say(f"its logs are in {recorded.folder} (exit status {recorded.exit_status}{ended})")
     _explain(args, recorded)
     return recorded.exit_status
 
@@ -74,8 +74,12 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> None:
         about = {"folder": str(recorded.folder), "runs": sorted(runs), "exit_status": recorded.exit_status}
         write_json({**explain_object(scope), "recorded": about}, redaction)
         return
-    earlier = f"compared with what was recorded before: cachescope explain {args.output} shows all of it"
-    lines = [*run_lines(scope, runs), *answer_lines(scope, runs), Line(earlier, style="dim")]
+    further = (
+        f"compared with what was recorded before: cachescope explain {args.output} shows all of it"
+        if len(scope.runs) > len(runs)
+        else "nothing was recorded before: run it again to have something to compare"
+    )
+    lines = [*run_lines(scope, runs), *answer_lines(scope, runs), Line(further, style="dim")]
     write_lines(lines, redaction)
 
 

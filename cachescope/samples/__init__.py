@@ -43,13 +43,18 @@ def sample(name: str) -> Path:
 
 def is_packed(name: str) -> bool:
     """Whether a recording ships as an archive."""
-    return (_FOLDER / name / _ARCHIVE).exists()
+    return archive(name).exists()
+
+
+def archive(name: str) -> Path:
+    """Where the archive of a packed recording is."""
+    return _FOLDER / name / _ARCHIVE
 
 
 @cache
 def _unpacked(folder: Path) -> tempfile.TemporaryDirectory[str]:
     """The cache keeps it, so that it is there until Python ends."""
     work = tempfile.TemporaryDirectory(prefix="cachescope-sample-")
-    with tarfile.open(folder / _ARCHIVE) as archive:
-        archive.extractall(Path(work.name, folder.name), filter="data")
+    with tarfile.open(folder / _ARCHIVE) as packed:
+        packed.extractall(Path(work.name, folder.name), filter="data")
     return work

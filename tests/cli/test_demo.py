@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cachescope.samples import is_packed, sample_names
+from cachescope.samples import archive, is_packed, sample_names
 from tests.cli.conftest import Run
 
 
@@ -25,6 +25,7 @@ def test_every_sample_is_explained(run: Run) -> None:
         assert " lookups in " in out or "no lookups were read; " in out
         # What is unpacked for one process is not named as if it stayed.
         assert ("This was: cachescope explain" in out) == (not is_packed(name))
+        assert (f"tar -xf {archive(name)}" in out) == is_packed(name)
 
 
 def test_a_sample_that_is_not_there_is_a_usage_error(run: Run) -> None:

@@ -40,6 +40,16 @@ def test_wrong_usage_is_status_2(run: Run, arguments: tuple[str, ...]) -> None:
     assert run(*arguments).status == 2
 
 
+def test_without_a_command_they_are_listed(run: Run) -> None:
+    done = run()
+    assert done.status == 2
+    assert all(f"\n    {name} " in done.err for name in COMMANDS)
+
+
+def test_only_what_is_missing_is_asked_for(run: Run) -> None:
+    assert run("diff", "x").err.endswith("required: B\n")
+
+
 def test_an_interrupt_is_130_without_a_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
