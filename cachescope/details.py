@@ -90,6 +90,10 @@ class HashDetails:
         self._component_field: list[int] = []
         self._component_hash: list[int] = []
         self._arrays: tuple[Codes, Codes] | None = None
+        # Whether a set has each of its fields once, as far as it was asked.
+        self._single_fields: dict[int, bool] = {}
+        self._direction_of_set: dict[int, str | None] = {}
+        self._direction_of_components: dict[tuple[int | None, int | None], str | None] = {}
 
     def add(self, components: Iterable[str]) -> tuple[int | None, list[str]]:
         """Keep the components of one key.
@@ -189,13 +193,27 @@ class HashDetails:
 
         Read from ``fx_kwargs[is_backward]`` and ``fx_kwargs[is_inference]``, which AOTAutograd keys do not have.
         """
-        backward = self.detail(set_code, "fx_kwargs[is_backward]")
-        if backward is None:
+        if set_code not in self._direction_of_set:
+            told = (
+                self.component_of(set_code, "fx_kwargs[is_backward]"),
+                self.component_of(set_code, "fx_kwargs[is_inference]"),
+            )
+            if told not in self._direction_of_components:
+                self._direction_of_components[told] = self._direction(*map(self._value_text, told))
+            self._direction_of_set[set_code] = self._direction_of_components[told]
+        return self._direction_of_set[set_code]
+
+    def _value_text(self, code: int | None) -> str | None:
+        detail = None if code is None else parse_component(self.components[code])
+        return None if detail is None else detail.value_text
+
+    @staticmethod
+    def _direction(is_backward: str | None, is_inference: str | None) -> str | None:
+        if is_backward is None:
             return None
-        if backward.value_text == "True":
+        if is_backward == "True":
             return "backward"
-        inference = self.detail(set_code, "fx_kwargs[is_inference]")
-        return "inference" if inference is not None and inference.value_text == "True" else "forward"
+        return "inference" if is_inference == "True" else "forward"
 
     def changed_fields(self, before: int, after: int) -> tuple[str, ...]:
         """Fields whose hash differs, is new or is gone, in torch's order. Texts are not compared.
@@ -208,32 +226,52 @@ class HashDetails:
         >>> store.changed_fields(old, new)
         ('z', 'y')
         """
+        return tuple(self.fields[field] for field, _, _ in self.changes(before, after))
+
+    def changes(self, before: int, after: int) -> list[tuple[int, int | None, int | None]]:
+        """The same as field codes, each with the component codes of both sides; None where a side has no such field."""
         if before == after:
-            return ()
-        if (in_place := self._changed_in_place(self.sets[before], self.sets[after])) is not None:
+            return []
+        if (in_place := self._changed_in_place(before, after)) is not None:
             return in_place
         old, new = self._by_field(before), self._by_field(after)
-        fields = [field for field, value in new.items() if old.get(field) != value]
-        fields += [field for field in old if field not in new]
-        return tuple(self.fields[field] for field in fields)
+        hashes = self._component_hash
+        found: list[tuple[int, int | None, int | None]] = []
+        for field, code in new.items():
+            other = old.get(field)
+            if other is None or hashes[other] != hashes[code]:
+                found.append((field, other, code))
+        return found + [(field, code, None) for field, code in old.items() if field not in new]
 
-    def _changed_in_place(self, old: Codes, new: Codes) -> tuple[str, ...] | None:
+    def _changed_in_place(self, before: int, after: int) -> list[tuple[int, int | None, int | None]] | None:
         """The same where both have the same fields in the same order, as nearly all have; None where they have not."""
+        old, new = self.sets[before], self.sets[after]
         if len(old) != len(new):
             return None
-        at = np.flatnonzero(old != new)
-        fields = self.field_codes[new[at]]
-        if not np.array_equal(fields, self.field_codes[old[at]]):
+        # A handful of 640: all that follows is quicker in plain Python.
+        at = (old != new).nonzero()[0]
+        pairs = list(zip(old[at].tolist(), new[at].tolist(), strict=True))
+        fields, hashes = self._component_field, self._component_hash
+        if any(fields[one] != fields[other] for one, other in pairs):
             return None
         # Of a field that is there twice only the last counts.
-        if len(at) and np.bincount(self.field_codes[new])[fields].max() > 1:
+        if not self._has_no_field_twice(before, after):
             return None
-        changed = self.hash_codes[old[at]] != self.hash_codes[new[at]]
-        return tuple(self.fields[field] for field in fields[changed].tolist())
+        return [(fields[new], old, new) for old, new in pairs if hashes[old] != hashes[new]]
+
+    def _has_no_field_twice(self, before: int, after: int) -> bool:
+        """Of two sets with the same fields in the same order."""
+        known = self._single_fields.get(before)
+        if known is None:
+            known = self._single_fields.get(after)
+        if known is None:
+            known = bool(np.bincount(self.field_codes[self.sets[after]]).max(initial=0) <= 1)
+        self._single_fields[before] = self._single_fields[after] = known
+        return known
 
     def _by_field(self, set_code: int) -> dict[int, int]:
         codes = self.sets[set_code]
-        return dict(zip(self.field_codes[codes].tolist(), self.hash_codes[codes].tolist(), strict=True))
+        return dict(zip(self.field_codes[codes].tolist(), codes.tolist(), strict=True))
 
     def restore(self, components: Sequence[str], sets: Sequence[Sequence[int]]) -> None:
         """Fill an empty store with what another one held, code for code."""

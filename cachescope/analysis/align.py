@@ -21,6 +21,8 @@ _ENOUGH: Final = 0.5
 # As many graphs as before between the same neighbours: place and inputs are enough, as when the only
 # operation of a graph is exchanged.
 _ENOUGH_IN_PLACE: Final = 0.4
+# A longer stretch of changed graphs is halved until it is short enough to compare each graph with each.
+_MOST_COMPARED: Final = 100 * 100
 
 
 class GraphAligner:
@@ -70,6 +72,9 @@ class GraphAligner:
 
     def _pair_up(self, old: list[LookupRow], new: list[LookupRow]) -> dict[int, LookupRow]:
         """The pairs, in order, of the greatest total score; a pair that is too unlike is none."""
+        if len(old) * len(new) > _MOST_COMPARED:
+            i, j = len(old) // 2, len(new) // 2
+            return self._pair_up(old[:i], new[:j]) | self._pair_up(old[i:], new[j:])
         best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
         scores = [[self.score(a, b) for b in new] for a in old]
         enough = _ENOUGH_IN_PLACE if len(old) == len(new) else _ENOUGH

@@ -33,7 +33,7 @@ def inferred_guard_misses(
         Ids of lookups.
     """
     timeline = Timeline(lookups)
-    past = PastOfKeys(lookups, timeline)
+    past = PastOfKeys(lookups, timeline, {})
     of_key: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
     for entry in entries:
         of_key[entry.cache, entry.cache_key].append(entry)
@@ -43,14 +43,14 @@ def inferred_guard_misses(
         if row.cache_key is None or not _is_open(row) or row.load_error is not None:
             continue
         stored = of_key.get((row.cache, row.cache_key), [])
-        earlier = past.before(at)
-        if not (len(earlier) or stored):
+        key_past = past.of(at)
+        if key_past.latest is None and not stored:
             continue
         if row.detail_set is not None and row.detail_set not in symbolic:
             symbolic[row.detail_set] = _is_symbolic(row.detail_set, details)
         # The FX graph of an AOTAutograd guard miss has the same guards, with details or without.
         may_have_guards = symbolic[row.detail_set] or row.aot_lookup in found
-        if may_have_guards and _is_there(row, len(past.stored(at, earlier)) > 0, stored):
+        if may_have_guards and _is_there(row, key_past.latest_stored is not None, stored):
             found[row.lookup] = None
     # Through 2.7 an AOTAutograd entry had no guards of its own: those of its graphs failed.
     for row in lookups:

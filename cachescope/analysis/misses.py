@@ -9,21 +9,14 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
-
-import numpy as np
 
 from cachescope.analysis.baselines import Baselines, Candidate, Choice
 from cachescope.analysis.differences import field_change
-from cachescope.analysis.grouped import Numbers
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
-from cachescope.analysis.past_of_keys import PastOfKeys
+from cachescope.analysis.past_of_keys import KeyPast, PastOfKeys, Racing
 from cachescope.analysis.timeline import Timeline, is_older
-from cachescope.details import HashDetails
+from cachescope.details import HashDetails, parse_component
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, HOW_TO_RECORD, Verdict
-
-# A fleet that starts at once races by the thousand.
-_RUNS_NAMED: Final = 8
 
 
 @dataclass(slots=True)
@@ -64,9 +57,10 @@ class _Judge:
     ) -> None:
         self._rows = lookups
         self._baselines = Baselines(lookups, runs, entries, details, choice)
-        self._changes = _Changes(details)
+        self._changes = _ChangesFound(details)
         self._timeline = Timeline(lookups)
-        self._past = PastOfKeys(lookups, self._timeline)
+        self._cache_dir = {run.run: run.cache_dir for run in runs}
+        self._past = PastOfKeys(lookups, self._timeline, self._cache_dir)
         self._entries: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
         for entry in entries:
             self._entries[entry.cache, entry.cache_key].append(entry)
@@ -77,7 +71,6 @@ class _Judge:
             )
             for cache in (AOTAUTOGRAD, FXGRAPH)
         }
-        self._cache_dir = {run.run: run.cache_dir for run in runs}
 
     def judge(self, at: int) -> Miss:
         row = self._rows[at]
@@ -99,25 +92,24 @@ class _Judge:
     # A key that was seen before: the fields are equal, the answer lies elsewhere.
 
     def _known_key(self, at: int, row: LookupRow, key: str) -> Miss | None:
-        earlier = self._past.before(at)
+        past = self._past.of(at)
         entries = [e for e in self._entries.get((row.cache, key), ()) if is_older(e, row)]
-        if not (len(earlier) or entries) and row.status_detailed != "hit":
+        if past.latest is None and not entries and row.status_detailed != "hit":
             return None
-        stored = self._past.stored(at, earlier)
-        if not len(stored) and not entries and row.status_detailed != "hit":
-            racing = self._past.compiling_elsewhere(at, earlier)
-            if len(racing):
+        if past.latest_stored is None and not entries and row.status_detailed != "hit":
+            racing = past.racing()
+            if racing is not None:
                 return self._compiled_concurrently(row, racing)
-        return self._entry_unavailable(row, stored if len(stored) else earlier, entries)
+        return self._entry_unavailable(row, past, entries)
 
-    def _compiled_concurrently(self, row: LookupRow, racing: Numbers) -> Miss:
-        runs = np.unique(self._past.run[racing]).tolist()
-        reason = f"run {_and(runs)} had missed the same key and was still compiling it"
-        return Miss(row, "compiled_concurrently", reason, baseline=self._rows[racing[0]])
+    def _compiled_concurrently(self, row: LookupRow, racing: Racing) -> Miss:
+        runs = ", ".join(map(str, racing.runs)) + (f" and {racing.more} more" if racing.more else "")
+        reason = f"run {runs} had missed the same key and was still compiling it"
+        return Miss(row, "compiled_concurrently", reason, baseline=self._rows[racing.first])
 
     def _guard_failed(self, at: int, row: LookupRow) -> Miss:
-        earlier = self._past.before(at)
-        guards = self._candidate_guards(row, earlier)
+        past = self._past.of(at)
+        guards = self._candidate_guards(row, past)
         shown = "; ".join(guards) if guards else "not recorded"
         if row.status_detailed is not None or row.guards_expr is not None:
             reason = f"the key was found, and no entry's guards held: {shown}"
@@ -126,27 +118,28 @@ class _Judge:
                 "the key had been stored for a graph with symbolic sizes, so no entry's guards held "
                 f"(a text log does not say it in so many words): {shown}"
             )
-        baseline = self._rows[earlier[-1]] if len(earlier) else None
+        baseline = None if past.latest is None else self._rows[past.latest]
         return Miss(row, "guard_failed", reason, baseline=baseline, kind=row.cache_key or "")
 
-    def _candidate_guards(self, row: LookupRow, earlier: Numbers) -> list[str]:
+    def _candidate_guards(self, row: LookupRow, past: KeyPast) -> list[str]:
         """The guards of every entry that was there under the key, as far as any source tells."""
         entries = self._entries.get((row.cache, row.cache_key or ""), ())
         stored = [e.guards_expr for e in entries if is_older(e, row)]
-        return list(dict.fromkeys(g for g in [row.guards_expr, *stored, *self._past.guards(earlier)] if g))
+        return list(dict.fromkeys(g for g in [row.guards_expr, *stored, *past.guards] if g))
 
-    def _entry_unavailable(self, row: LookupRow, earlier: Numbers, entries: list[EntryRow]) -> Miss:
-        baseline = self._rows[earlier[-1]] if len(earlier) else (entries[-1] if entries else None)
-        if len(earlier) and not entries and self._past.none_was_stored(earlier):
-            why = self._timeline.why_not_stored(self._rows[earlier[-1]])
+    def _entry_unavailable(self, row: LookupRow, past: KeyPast, entries: list[EntryRow]) -> Miss:
+        latest = past.latest if past.latest_stored is None else past.latest_stored
+        baseline = self._rows[latest] if latest is not None else (entries[-1] if entries else None)
+        if latest is not None and not entries and not past.was_kept:
+            why = self._timeline.why_not_stored(self._rows[latest])
             reason = f"the same key had been compiled and not stored: {why}"
             return Miss(row, "entry_unavailable", reason, baseline=baseline, kind="not stored")
-        kind, how = self._how_unavailable(row, earlier, entries)
+        kind, how = self._how_unavailable(row, past, entries)
         return Miss(
             row, "entry_unavailable", f"the same key had been stored, but {how}", baseline=baseline, kind=kind
         )
 
-    def _how_unavailable(self, row: LookupRow, earlier: Numbers, entries: list[EntryRow]) -> tuple[str, str]:
+    def _how_unavailable(self, row: LookupRow, past: KeyPast, entries: list[EntryRow]) -> tuple[str, str]:
         inner = [fx for fx in self._timeline.graphs_of(row) if not fx.is_hit]
         through_entry = row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or _looked_up_twice(inner))
         if through_entry:
@@ -157,13 +150,9 @@ class _Judge:
             return "damaged", f"it could not be loaded: {_last_line(row.load_error)}"
         if damaged:
             return "damaged", f"it is damaged: {damaged[0].damage}"
-        here = self._cache_dir.get(row.run)
-        there = {self._cache_dir.get(run) for run in np.unique(self._past.run[earlier]).tolist()} - {None}
-        if here is not None and there and here not in there:
-            return (
-                "another directory",
-                f"in another directory: {sorted(d for d in there if d)[-1]}, not {here}",
-            )
+        if past.elsewhere is not None:
+            here = self._cache_dir[row.run]
+            return "another directory", f"in another directory: {past.elsewhere}, not {here}"
         if not entries and of_key:
             return "deleted", "it was not there any more: deleted, or the cache was cleared"
         if entries:
@@ -185,16 +174,17 @@ class _Judge:
         if baseline is None:
             return Miss(row, "first_lookup", "nothing earlier to compare with: the graph is new")
         assert baseline.detail_set is not None
-        changed = self._changes.fields(baseline.detail_set, row.detail_set)
-        if not changed:
+        changes = self._changes.between(baseline.detail_set, row.detail_set)
+        if not changes.fields:
             reason = (
                 "the keys differ and every recorded field is equal: what torch pickles for the key differs "
                 "where its list of fields cannot show it"
             )
             return Miss(row, "no_detail_differs", reason, baseline=baseline)
-        return Miss(row, "key_changed", self._what_changed(at, baseline, row, changed), baseline, changed)
+        return Miss(row, "key_changed", self._what_changed(at, changes), baseline, changes.fields)
 
-    def _what_changed(self, at: int, baseline: Candidate, row: LookupRow, changed: tuple[str, ...]) -> str:
+    def _what_changed(self, at: int, changes: _Changes) -> str:
+        changed = changes.fields
         graph = "another graph in the same place" if "gm" in changed else "the same graph"
         if len(changed) > 1:
             text = f"{graph}, and {len(changed)} fields of the key differ: {_fields(changed)}"
@@ -202,9 +192,7 @@ class _Judge:
             if nearer is not None:
                 text += f" (compared with run {nearer[0].run} only {_fields(nearer[1])})"
             return text
-        assert baseline.detail_set is not None and row.detail_set is not None
-        summary = self._changes.summary(changed[0], baseline.detail_set, row.detail_set)
-        return f"{graph}, and one field of the key differs: {changed[0]}, {summary}"
+        return f"{graph}, and one field of the key differs: {changed[0]}, {self._changes.summary(changes)}"
 
     def _without_details(self, at: int, row: LookupRow) -> Miss:
         oldest = self._oldest_entry[row.cache]
@@ -215,25 +203,38 @@ class _Judge:
         return Miss(row, "details_not_recorded", reason, kind=row.cache)
 
 
+@dataclass(frozen=True, slots=True)
 class _Changes:
-    """What changed between two sets of hash details; what has been worked out once is kept, and equal answers once."""
+    """What changed between two sets of hash details."""
+
+    fields: tuple[str, ...]
+    components: tuple[int | None, int | None]
+    """Of the first of the fields, on both sides."""
+
+
+class _ChangesFound:
+    """Works out what changed; equal answers are kept once."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
-        self._fields: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._summaries: dict[tuple[int | None, int | None], str] = {}
 
-    def fields(self, before: int, after: int) -> tuple[str, ...]:
-        changed = self._details.changed_fields(before, after)
-        return self._fields.setdefault(changed, changed)
+    def between(self, before: int, after: int) -> _Changes:
+        changes = self._details.changes(before, after)
+        codes = tuple(field for field, _, _ in changes)
+        names = self._names.get(codes)
+        if names is None:
+            names = self._names[codes] = tuple(self._details.fields[code] for code in codes)
+        return _Changes(names, changes[0][1:] if changes else (None, None))
 
-    def summary(self, field: str, before: int, after: int) -> str:
-        """What is different about one field, in one line."""
-        pair = self._details.component_of(before, field), self._details.component_of(after, field)
+    def summary(self, changes: _Changes) -> str:
+        """What is different about the first field, in one line."""
+        pair = changes.components
         if pair not in self._summaries:
-            old, new = self._details.detail(before, field), self._details.detail(after, field)
-            texts = [None if detail is None else detail.value_text for detail in (old, new)]
-            self._summaries[pair] = field_change(field, *texts).summary
+            details = (None if c is None else parse_component(self._details.components[c]) for c in pair)
+            texts = [None if detail is None else detail.value_text for detail in details]
+            self._summaries[pair] = field_change(changes.fields[0], *texts).summary
         return self._summaries[pair]
 
 
@@ -257,8 +258,3 @@ def _fields(changed: tuple[str, ...]) -> str:
     return (
         ", ".join(changed) if len(changed) <= 4 else f"{', '.join(changed[:3])} and {len(changed) - 3} more"
     )
-
-
-def _and(runs: list[int]) -> str:
-    shown = ", ".join(str(run) for run in runs[:_RUNS_NAMED])
-    return shown if len(runs) <= _RUNS_NAMED else f"{shown} and {len(runs) - _RUNS_NAMED} more"

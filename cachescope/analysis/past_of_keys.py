@@ -1,76 +1,167 @@
-"""What had happened to each key before a lookup of it; lookups are named by their place in the order of time."""
+"""What had happened to each key before a lookup of it; lookups are named by their place in the order of time.
+
+A key is walked along once, in the order of time: each lookup of it is looked at when it was made and when its
+compile ended, and not again for every later one. So a thousand ranks that miss one key take a thousand steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, insort
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
-from cachescope.analysis.grouped import NONE, Grouped, Numbers, numbered, paired
+from cachescope.analysis.grouped import NONE, numbered, paired
 from cachescope.analysis.history import LookupRow
 from cachescope.analysis.timeline import Timeline
 
-Flags = npt.NDArray[np.bool_]
-_LONG_AGO: Final = np.iinfo(np.int64).min
+_NOBODY: Final = -2
+_SEVERAL: Final = -3
+_LONG_AGO: Final = -(2**63)
+_RUNS_NAMED: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Racing:
+    """Other runs that were still compiling a key."""
+
+    first: int
+    """The place of the first of their misses."""
+    runs: list[int]
+    """Their numbers, the smallest first; a fleet that starts at once races by the thousand, so not all of them."""
+    more: int
+    """How many are not among them."""
+
+
+@dataclass(slots=True)
+class _Step:
+    """One lookup of a key, as far as later ones need it. `compiled` is the number of its compile."""
+
+    row: LookupRow
+    at: int
+    compiled: int
+    end: int
+    was_stored: bool
+    was_refused: bool
+    directory: str | None
+
+
+class KeyPast:
+    """The past of one key, as it was at the lookup that it was last asked for."""
+
+    def __init__(self) -> None:
+        self.guards: dict[str, None] = {}
+        """The guards that earlier lookups show, each once."""
+        self.was_kept = False
+        """Whether torch did not refuse to store the result of all of them."""
+        self._earlier = _Found()
+        self._ended = _Found()
+        self._ended_or_not = _Found()
+        self._going_on = _GoingOn()
+        self._walked = 0
+        self._now: _Step | None = None
+
+    def move_to(self, now: _Step, steps: Sequence[_Step]) -> None:
+        """Walk on to a lookup, past those of all lookups of the key that came before it."""
+        while steps[self._walked].at < now.at:
+            self._pass(steps[self._walked])
+            self._walked += 1
+        self._now = now
+        if now.row.time is not None:
+            for step in self._going_on.ended_before(now.row.time):
+                if step.was_stored:
+                    self._ended.add(step, step.compiled)
+
+    @property
+    def latest(self) -> int | None:
+        """The place of the latest earlier lookup of the key."""
+        return self._earlier.latest(but=_NOBODY)
+
+    @property
+    def latest_stored(self) -> int | None:
+        """The place of the latest because of which an entry of the key was there."""
+        return self._stored.latest(self._compiled)
+
+    @property
+    def elsewhere(self) -> str | None:
+        """The directory of those that had stored the key, or else looked it up; None where one was of this one's."""
+        here = None if self._now is None else self._now.directory
+        if here is None:
+            return None
+        if self.latest_stored is not None:
+            return self._stored.elsewhere(here, self._compiled)
+        return self._earlier.elsewhere(here, but=_NOBODY)
+
+    def racing(self) -> Racing | None:
+        """The other runs that had missed the key and were still compiling it."""
+        if self._now is None or self._now.row.time is None:
+            return None
+        return self._going_on.elsewhere(self._now.row.run)
+
+    def _pass(self, step: _Step) -> None:
+        row = step.row
+        if row.guards_expr is not None and (row.is_hit or row.outcome == "guard_miss"):
+            self.guards[row.guards_expr] = None
+        self.was_kept |= row.is_hit or not step.was_refused
+        self._earlier.add(step, step.compiled)
+        if row.is_hit:
+            self._ended.add(step, NONE)
+            self._ended_or_not.add(step, NONE)
+            return
+        self._going_on.add(step)
+        if step.was_stored:
+            self._ended_or_not.add(step, step.compiled)
+
+    @property
+    def _stored(self) -> _Found:
+        is_timed = self._now is not None and self._now.row.time is not None
+        return self._ended if is_timed else self._ended_or_not
+
+    @property
+    def _compiled(self) -> int:
+        # Two lookups of one key in one compile: the first went through the AOTAutograd entry, and stored nothing yet.
+        return _NOBODY if self._now is None else self._now.compiled
 
 
 class PastOfKeys:
-    """The earlier lookups of a key, and which of them stored something or were still compiling."""
+    """The pasts of all keys. To be asked in the order of time.
 
-    def __init__(self, lookups: Sequence[LookupRow], timeline: Timeline) -> None:
+    Parameters
+    ----------
+    lookups : sequence of LookupRow
+        In time order.
+    timeline : Timeline
+    directories : mapping
+        The cache directory of each run, as far as it is known.
+    """
+
+    def __init__(
+        self, lookups: Sequence[LookupRow], timeline: Timeline, directories: Mapping[int, str | None]
+    ) -> None:
         self._rows = lookups
-        keys = numbered([row.cache_key for row in lookups])
-        self._of_key = Grouped(paired(keys, numbered([row.cache for row in lookups])))
-        self.run: Numbers = np.array([row.run for row in lookups], dtype=np.int64)
-        self.is_hit: Flags = np.array([row.is_hit for row in lookups], dtype=bool)
-        self._compile = numbered([row.compile_id for row in lookups])
-        ends = (None if row.is_hit else timeline.end_of(row) for row in lookups)
-        self._end: Numbers = np.array([_LONG_AGO if end is None else end for end in ends], dtype=np.int64)
-        self._was_refused: Flags = np.array(
-            [timeline.why_not_stored(row) is not None for row in lookups], dtype=bool
-        )
-        may_store = np.array([row.outcome in ("full_miss", "guard_miss") for row in lookups], dtype=bool)
-        self._was_stored: Flags = may_store & ~self._was_refused
-        guards = [row.guards_expr if row.is_hit or row.outcome == "guard_miss" else None for row in lookups]
-        self._guards, self._guard_texts = (
-            numbered(guards),
-            list(dict.fromkeys(g for g in guards if g is not None)),
-        )
+        self._steps: dict[tuple[str, str], list[_Step]] = defaultdict(list)
+        self._pasts: dict[tuple[str, str], KeyPast] = defaultdict(KeyPast)
+        run = numbered([row.run for row in lookups])
+        compiles = paired(run, numbered([row.compile_id for row in lookups])).tolist()
+        self._step_of: list[_Step] = []
+        for at, (row, compiled) in enumerate(zip(lookups, compiles, strict=True)):
+            step = _step(at, row, compiled, timeline, directories.get(row.run))
+            self._step_of.append(step)
+            if row.cache_key is not None:
+                self._steps[row.cache, row.cache_key].append(step)
         self._other_run = self._first_of_other_runs()
 
-    def before(self, at: int) -> Numbers:
-        """Earlier lookups of the same key."""
-        return self._of_key.before(int(self._of_key.group[at]), at)
-
-    def compiling_elsewhere(self, at: int, earlier: Numbers) -> Numbers:
-        """Those misses of other runs among earlier lookups whose compile was still going on."""
+    def of(self, at: int) -> KeyPast:
+        """The past of the key of a lookup; without a key there is none."""
         row = self._rows[at]
-        if row.time is None:
-            return earlier[:0]
-        goes_on = ~self.is_hit[earlier] & (row.time <= self._end[earlier])
-        racing: Numbers = earlier[goes_on & (self.run[earlier] != row.run)]
-        return racing
-
-    def stored(self, at: int, earlier: Numbers) -> Numbers:
-        """Those earlier lookups because of which an entry of the key was there."""
-        row = self._rows[at]
-        # Two lookups of one key in one compile: the first went through the AOTAutograd entry.
-        one_compile = (self.run[earlier] == row.run) & (self._compile[earlier] == self._compile[at])
-        is_over = True if row.time is None else self._end[earlier] < row.time
-        stored: Numbers = earlier[self.is_hit[earlier] | (self._was_stored[earlier] & ~one_compile & is_over)]
-        return stored
-
-    def none_was_stored(self, earlier: Numbers) -> bool:
-        """Whether torch refused to store the result of each of some lookups."""
-        return bool((self._was_refused[earlier] & ~self.is_hit[earlier]).all())
-
-    def guards(self, earlier: Numbers) -> list[str]:
-        """The guards that some lookups show, each once."""
-        codes = pd.unique(self._guards[earlier])
-        return [self._guard_texts[code] for code in codes.tolist() if code != NONE]
+        if row.cache_key is None:
+            return KeyPast()
+        key = row.cache, row.cache_key
+        past = self._pasts[key]
+        past.move_to(self._step_of[at], self._steps[key])
+        return past
 
     def other_run_before(self, at: int) -> bool:
         """Whether another run had looked up any key of this cache before."""
@@ -88,3 +179,99 @@ class PastOfKeys:
             if other > at and row.run != run:
                 found[row.cache] = first, run, at
         return found
+
+
+def _step(at: int, row: LookupRow, compiled: int, timeline: Timeline, directory: str | None) -> _Step:
+    end = None if row.is_hit else timeline.end_of(row)
+    was_refused = timeline.why_not_stored(row) is not None
+    may_store = row.outcome in ("full_miss", "guard_miss")
+    return _Step(
+        row,
+        at,
+        compiled,
+        _LONG_AGO if end is None else end,
+        may_store and not was_refused,
+        was_refused,
+        directory,
+    )
+
+
+class _Found:
+    """Some lookups of a key: the latest and their directories, but for those of any one compile."""
+
+    def __init__(self) -> None:
+        self._latest = NONE, NONE
+        # The latest of another compile than the latest.
+        self._latest_other = NONE, NONE
+        self._compiled_in: dict[str, int] = {}
+        self._directories: list[str] = []
+
+    def add(self, step: _Step, compiled: int) -> None:
+        """Add a lookup, as of a compile; -1 where none may leave it out."""
+        placed = step.at, compiled
+        if compiled == self._latest[1]:
+            self._latest = max(self._latest, placed)
+        elif placed > self._latest:
+            self._latest, self._latest_other = placed, self._latest
+        else:
+            self._latest_other = max(self._latest_other, placed)
+        if step.directory is None:
+            return
+        if step.directory not in self._compiled_in:
+            insort(self._directories, step.directory)
+        if self._compiled_in.setdefault(step.directory, compiled) != compiled:
+            self._compiled_in[step.directory] = _SEVERAL
+
+    def latest(self, but: int) -> int | None:
+        place, compiled = self._latest
+        if compiled == but:
+            place, _ = self._latest_other
+        return None if place == NONE else place
+
+    def elsewhere(self, here: str, but: int) -> str | None:
+        """The last directory by name; None where none is known or one lookup was here."""
+        if self._compiled_in.get(here, but) != but:
+            return None
+        return next((directory for directory in self._directories[:-3:-1] if directory != here), None)
+
+
+class _GoingOn:
+    """Misses of a key whose compile goes on."""
+
+    def __init__(self) -> None:
+        self._by_end: list[tuple[int, int, _Step]] = []
+        self._by_place: deque[_Step] = deque()
+        self._of_run: dict[int, int] = defaultdict(int)
+        self._runs: list[int] = []
+        self._time = _LONG_AGO
+
+    def add(self, step: _Step) -> None:
+        heappush(self._by_end, (step.end, step.at, step))
+        self._by_place.append(step)
+        run = step.row.run
+        if not self._of_run[run]:
+            insort(self._runs, run)
+        self._of_run[run] += 1
+
+    def ended_before(self, time: int) -> list[_Step]:
+        """Those whose compile has ended, which are forgotten."""
+        ended = []
+        while self._by_end and self._by_end[0][0] < time:
+            ended.append(heappop(self._by_end)[2])
+            run = ended[-1].row.run
+            self._of_run[run] -= 1
+            if not self._of_run[run]:
+                del self._runs[bisect_left(self._runs, run)]
+        self._time = time
+        return ended
+
+    def elsewhere(self, run: int) -> Racing | None:
+        """Those of other runs."""
+        while self._by_place and self._by_place[0].end < self._time:
+            self._by_place.popleft()
+        others = (step.at for step in self._by_place if step.row.run != run and step.end >= self._time)
+        first = next(others, None)
+        if first is None:
+            return None
+        named = [other for other in self._runs[: _RUNS_NAMED + 1] if other != run][:_RUNS_NAMED]
+        return Racing(first, named, len(self._runs) - (self._of_run[run] > 0) - len(named))

@@ -14,6 +14,7 @@ from cachescope.figures.texts import hover, plain, shown
 from cachescope.wording import file_size, plural
 
 _BINS: Final = 40
+_FEWEST_STEPS: Final = 12
 # The first tick of an axis of dates has the date on a second line.
 _DATES: Final = 62
 
@@ -39,6 +40,9 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     width = max(10**9, -(-(int(moments.max()) - first + 1) // _BINS))
     bins = (moments - first) // width
     counts = timed.assign(bin=bins).groupby(["cache", "bin"])["size_bytes"].agg(["size", "sum"])
+    # A directory that was filled at once is a bar in the middle, not a wall.
+    steps = max(_FEWEST_STEPS, int(bins.max()) + 1)
+    left = first - (steps - 1 - int(bins.max())) * width // 2
     largest = int(counts["size"].groupby("bin").sum().max())
     kinds = timed["cache"].value_counts()
     drawn = [kind for kind in KIND_COLOURS if kind in kinds.index]
@@ -53,7 +57,7 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         margin={"t": top, "l": 48, "b": _DATES},
         yaxis=count_axis(dark, largest, title={"text": "files", "font": {"size": 11}}),
         xaxis={
-            "type": "date", "showgrid": False, "zeroline": False, "tickfont": {"size": 11}, "nticks": 7,
+            "type": "date", "range": [_moment(left), _moment(left + steps * width)], "showgrid": False, "zeroline": False, "tickfont": {"size": 11}, "nticks": 7,
             "title": {"text": "last written (UTC)", "font": {"size": 11}, "standoff": 6},
         },
     )  # fmt: skip

@@ -146,7 +146,7 @@ def key_marks(figure: go.Figure, colours: dict[str, str]) -> None:
     """A legend for what no trace stands for, such as the colours of a heatmap."""
     for name, colour in colours.items():
         figure.add_scatter(
-            x=[None], y=[None], mode="markers", name=name, hoverinfo="skip",
+            x=[None], y=[None], mode="markers", name=name, hoverinfo="skip", showlegend=True,
             marker={"color": colour, "symbol": "square", "size": 11},
         )  # fmt: skip
 

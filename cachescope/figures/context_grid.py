@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from string import ascii_uppercase
 from typing import Any, Final
 
@@ -147,7 +148,6 @@ def _context_hovers(contexts: pd.DataFrame) -> dict[int, str]:
             parts.append(f"torch {row['torch_version']}")
         if row.get("host") is not None:
             parts.append(f"host {row['host']}")
-        source = str(row.get("source") or "")
-        parts.append(source if len(source) <= 70 else "…" + source[-69:])
+        parts.append(PurePath(row.get("source") or "").name)
         made[int(row["context"])] = ", ".join(part for part in parts if part)
     return made

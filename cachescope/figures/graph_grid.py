@@ -35,7 +35,7 @@ _SHORTEST_BLOCK: Final = 0.15
 _TITLES_ON_ONE_LINE: Final = 3
 _CODES: Final = {outcome: code for code, outcome in enumerate(OUTCOME_COLOURS)}
 # As many long hover texts as a page should hold; beyond it they are a few words.
-_MOST_TEXTS: Final = 15_000
+_MOST_TEXTS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from cachescope.figures.texts import hover, run_labels, shown
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.wording import duration, plural
 
-_MOST_MARKS: Final = 4000
+_MOST_MARKS: Final = 2500
 _LANE: Final = 0.19
 
 

@@ -59,7 +59,10 @@ _ON_DARK: Final = frozenset({GREEN, BLUE, VERMILLION})
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """What differs between light and dark surroundings; the background is the page's own."""
+    """What differs between light and dark surroundings; the background is the page's own.
+
+    No colour of the light one is one of the palette, so that a figure can be recoloured without drawing it again.
+    """
 
     text: str
     muted: str
@@ -69,7 +72,7 @@ class Theme:
     surface: str
 
 
-LIGHT: Final = Theme("#333333", "#6b6b6b", "rgba(128,128,128,0.25)", "#d9d9d9", "#a8a8a8", "#ffffff")
+LIGHT: Final = Theme("#333333", "#6b6b6b", "rgba(128,128,128,0.25)", "#d9d9d9", "#a8a8a8", "#fefefe")
 DARK: Final = Theme("#dddddd", "#a6a6a6", "rgba(160,160,160,0.25)", "#3d3d3d", "#777777", "#1f1f1f")
 
 

@@ -143,6 +143,8 @@ def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool)
             width=[0.36] * len(at),
             orientation="h",
             name=shown(kind),
+            # Plotly leaves the legend out where there is one kind.
+            showlegend=True,
             marker={"color": top[at[0]].colour, "line": {"width": 0}},
             text=[top[i].text for i in at],
             textposition="outside",

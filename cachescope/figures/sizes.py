@@ -21,6 +21,7 @@ from cachescope.wording import file_size, plural
 _COLUMNS: Final = ("entry", "cache", "path", "root", "cache_key", "size_bytes", "status", "damage", "name")
 _MOST_FOLDERS: Final = 30
 _MOST_FILES: Final = 12
+_LONGEST: Final = 200
 NO_FILES: Final = "No file was found: no cache directory was read, or it is empty."
 
 
@@ -118,8 +119,8 @@ def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: st
         return
     size = folder.files.size_bytes
     below = _below(folder.path, str(folder.largest[0]["root"] or ""))
-    said = hover(_end(folder.path), f"{plural(folder.files.count, 'file')}, {file_size(size)}")
-    boxes.add(box, parent, shown(below, 18), size, said, colour)
+    said = hover(below, f"{plural(folder.files.count, 'file')}, {file_size(size)}")
+    boxes.add(box, parent, shown(PurePath(below).name, 18), size, said, colour)
     _add_files(boxes, box, folder.largest, colour)
     _add_others(boxes, f"{box} rest", box, folder.others, colour)
 
@@ -128,7 +129,7 @@ def _add_files(boxes: _Boxes, box: str, rows: Sequence[dict[str, Any]], colour: 
     for row in rows:
         damaged = row["status"] == "damaged"
         said = hover(
-            _end(str(row["path"])),
+            _below(str(row["path"]), str(row["root"] or "")),
             f"entry {row['entry']}, {row['status']}, {file_size(row['size_bytes'] or 0)}",
             row["damage"],
             row["name"],
@@ -156,14 +157,9 @@ def _file_label(row: dict[str, Any]) -> str:
     return shown(name, 11) + (shown(suffix, 9) if len(name) > 20 and suffix else "")
 
 
-def _below(folder: str, root: str) -> str:
-    """A folder as seen from its cache directory."""
-    path = PurePath(folder)
-    if root and path.is_relative_to(root):
-        below = str(path.relative_to(root))
-        return PurePath(root).name if below == "." else _end(below, 30)
-    return path.name or folder
-
-
-def _end(path: str, limit: int = 200) -> str:
-    return path if len(path) <= limit else "…" + path[1 - limit :]
+def _below(path: str, root: str) -> str:
+    """A path as seen from where its cache directory is: where that is tells nothing of a size."""
+    folder = root.rstrip("/")
+    if folder and (path == folder or path.startswith(f"{folder}/")):
+        path = path[folder.rfind("/") + 1 :]
+    return path if len(path) <= _LONGEST else "…" + path[1 - _LONGEST :]

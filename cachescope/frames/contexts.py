@@ -83,7 +83,8 @@ CONTEXT_GROUPS: Final = Frame(
 
 CONTEXT_PAIRS: Final = Frame(
     "context_pairs",
-    "two different contexts (each the first of its equals), and the smallest change of the schema that joins them",
+    "two different contexts (each the first of its equals), and the smallest change of the schema that joins them; "
+    "beyond 64 different ones, the later are compared with the first alone",
     (
         Column("before", WHOLE, "a context"),
         Column("after", WHOLE, "a later context"),

@@ -10,6 +10,7 @@ import gzip
 import io
 import os
 import time
+import zlib
 from typing import IO, Final
 
 from cachescope.errors import SourceError
@@ -21,6 +22,7 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _PIECE_BYTES: Final = 1 << 17
 # A request to a store takes as long as some megabytes do.
 _AHEAD_BYTES: Final = 8 << 20
+_FAILURES: Final = (OSError, EOFError, zlib.error)
 
 
 def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
@@ -33,12 +35,12 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
     """
     try:
         raw = open_address(path, ahead_bytes) if is_address(path) else open(path, "rb")  # noqa: SIM115 (the caller closes it)
+        magic = raw.read(4)
+        raw.seek(0)
     except FileNotFoundError as error:
         raise SourceError(path, "there is no such file or directory") from error
     except OSError as error:
         raise SourceError(path, f"cannot be read: {error.strerror}") from error
-    magic = raw.read(4)
-    raw.seek(0)
     if magic.startswith(_GZIP):
         return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]
     if magic == _ZSTD:
@@ -56,7 +58,7 @@ def read_head(path: str, size: int = 1 << 16) -> bytes:
     try:
         with open_bytes(path, ahead_bytes=size) as stream:
             return stream.read(size)
-    except (OSError, EOFError):
+    except _FAILURES:
         return b""
 
 
@@ -71,22 +73,35 @@ def modified_s(path: str) -> float:
 
 
 class Pieces:
-    """A stream read piece by piece. Damaged compression ends it, and what came before is given first."""
+    """A stream read piece by piece. A failure ends it, and what came before is given first."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._is_plain = isinstance(stream, io.BufferedReader)
-        self.failure: Exception | None = None
+        self.is_plain = isinstance(stream, io.BufferedReader)
+        self._failure: Exception | None = None
+
+    def failure(self) -> tuple[str, str] | None:
+        """The kind and the message of a problem, where the stream did not come to its end.
+
+        ``lost`` is what the disk or the store stopped giving; of what came and does not unpack, it is the
+        compression that is damaged.
+        """
+        if self._failure is None:
+            return None
+        # Only the system and a store give a number.
+        if isinstance(self._failure, OSError) and self._failure.errno is not None:
+            return "lost", f"could not be read to its end: {self._failure.strerror}"
+        return "damaged_compression", str(self._failure)
 
     def read_into(self, space: memoryview) -> int:
         """Fill this space, and say how far; less only at the end."""
         have = 0
-        step = len(space) if self._is_plain else _PIECE_BYTES
-        while have < len(space) and self.failure is None:
+        step = len(space) if self.is_plain else _PIECE_BYTES
+        while have < len(space) and self._failure is None:
             try:
                 read = self._stream.readinto(space[have : have + step])  # type: ignore[attr-defined]
-            except (OSError, EOFError) as error:
-                self.failure = error
+            except _FAILURES as error:
+                self._failure = error
                 break
             if not read:
                 break

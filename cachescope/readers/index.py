@@ -1,7 +1,8 @@
 """Logs that were read before, kept under the user's cache folder so that opening them again is instant.
 
 A file per log: a line that says of what, and the log's row of `log_tables.SCHEMA` in Arrow's format. What does not
-match the log as it is now, or its own checksum, does not exist: the log is read anew. Nothing here is an error.
+match the log as it is now, or its own checksum, does not exist: the log is read anew. A trace that has only grown
+since is read from where it ended. Nothing here is an error.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.readers.default_root import default_root
-from cachescope.readers.log_state import FORMAT, is_quiet, log_state
+from cachescope.readers.log_state import FORMAT, has_grown, is_quiet, log_state
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +32,7 @@ LIMIT_BYTES: Final = 2 << 30
 _MAGIC: Final = b"cachescope index\n"
 _SUFFIX: Final = ".log_index"
 _UNFINISHED: Final = ".unfinished"
+_NAMES: Final = {"log", "is_settled", "can_go_on", "checksum"}
 _LOCK_SECONDS: Final = 10
 _STALE_SECONDS: Final = 3600
 
@@ -62,10 +64,11 @@ class Index:
         """What is kept, the last used first."""
         found = []
         for file in self._files():
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, KeyError):
                 about, at = _about(file), os.stat(file)
                 if about is not None:
-                    found.append(KeptLog(about["path"], about["size"], at.st_size, at.st_mtime))
+                    log = about["log"]
+                    found.append(KeptLog(log["path"], log["size"], at.st_size, at.st_mtime))
         return sorted(found, key=lambda log: log.used_s, reverse=True)
 
     def clear(self) -> None:
@@ -83,16 +86,16 @@ class Index:
     def kept(self, path: str) -> Kept | None:
         """Where a log is kept or would be; None for one that is too small to be, or is no file."""
         try:
-            about = log_state(path)
+            state = log_state(path)
         except OSError:
             return None
-        if about is None:
+        if state is None:
             return None
         # A link of another name may tell of another rank.
         name = hashlib.blake2b(
-            f"{about['path']}\0{about['name']}".encode("utf-8", "surrogatepass"), digest_size=20
+            f"{state['path']}\0{state['name']}".encode("utf-8", "surrogatepass"), digest_size=20
         )
-        return Kept(self, path, self.folder / f"{name.hexdigest()}{_SUFFIX}", about)
+        return Kept(self, path, self.folder / f"{name.hexdigest()}{_SUFFIX}", state)
 
     def trim(self, limit_bytes: int = LIMIT_BYTES) -> None:
         """Remove what was not used for longest until the rest is no larger than the limit."""
@@ -126,26 +129,49 @@ class Kept:
     index: Index
     path: str
     file: Path
-    about: dict[str, Any]
+    log: dict[str, Any]
 
-    def is_current(self) -> bool:
-        """Whether the log is kept as it is now; its columns are not looked at."""
+    def is_of_use(self) -> bool:
+        """Whether the log is kept as it is now, or as it was when it was shorter; its columns are not looked at."""
         about = _about(self.file)
-        return about is not None and {**about, "checksum": None} == self.about
+        return about is not None and (self._is_current(about) or self._is_grown(about))
 
-    def load(self, source: str) -> LogTables | None:
+    def is_same_file(self) -> bool:
+        """Whether the log is now what it was when that was asked, or that with more behind it."""
+        try:
+            now = log_state(self.path)
+            return now is not None and (now == self.log or has_grown(self.log, now))
+        except OSError:
+            return False
+
+    def as_it_is(self, source: str) -> LogTables | None:
         """The log under the source it is read from now; None if it has to be read."""
+        about = _about(self.file)
+        return self._load(about, source) if about is not None and self._is_current(about) else None
+
+    def as_it_was(self, source: str) -> LogTables | None:
+        """The log when it was shorter, to go on from; None if it is another one, or cannot be gone on from."""
+        about = _about(self.file)
+        return self._load(about, source) if about is not None and self._is_grown(about) else None
+
+    def _is_current(self, about: dict[str, Any]) -> bool:
+        return about["is_settled"] and bool(about["log"] == self.log)
+
+    def _is_grown(self, about: dict[str, Any]) -> bool:
+        try:
+            return about["can_go_on"] and has_grown(about["log"], self.log)
+        except OSError:
+            return False
+
+    def _load(self, about: dict[str, Any], source: str) -> LogTables | None:
         import pyarrow as pa
 
         from cachescope.readers.log_tables import SCHEMA, LogTables
 
-        about = _about(self.file)
-        if about is None or {**about, "checksum": None} != self.about:
-            return None
         try:
             data = self.file.read_bytes()
             body = memoryview(data)[data.index(b"\n", len(_MAGIC)) + 1 :]
-            if _checksum(body) != about["checksum"]:
+            if _checksum(about, body) != about["checksum"]:
                 return None
             with pa.ipc.open_file(pa.BufferReader(body)) as file:
                 table = file.read_all()
@@ -158,11 +184,17 @@ class Kept:
         return tables
 
     def store(self, table: pa.Table) -> None:
-        """Keep the log, if nothing wrote to it since it was looked at; that it cannot be kept is no error."""
+        """Keep the log, if nothing wrote to it since it was looked at; that it cannot be kept is no error.
+
+        One that was written to just now is kept only to go on from.
+        """
         import pyarrow as pa
 
+        is_settled = is_quiet(self.log)
+        ends = table["processes"].chunk(0).flatten().field("end_state")
+        can_go_on = len(ends) == 1 and ends[0].is_valid
         try:
-            if log_state(self.path) != self.about or not is_quiet(self.about):
+            if log_state(self.path) != self.log or not (is_settled or can_go_on):
                 return
             stream = io.BytesIO()
             # Not Parquet: it takes ten times as long to open, for columns as nested as these.
@@ -171,10 +203,11 @@ class Kept:
             ) as file:
                 file.write_table(table)
             body = stream.getbuffer()
-            about = json.dumps({**self.about, "checksum": _checksum(body)}).encode()
+            about = {"log": self.log, "is_settled": is_settled, "can_go_on": can_go_on}
+            head = json.dumps({**about, "checksum": _checksum(about, body)}).encode()
             self.index.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _locked(self.index.folder):
-                _write(self.file, [_MAGIC, about, b"\n", body])
+                _write(self.file, [_MAGIC, head, b"\n", body])
         except (OSError, NotImplementedError):
             return
 
@@ -197,11 +230,15 @@ def _about(file: Path) -> dict[str, Any] | None:
             about = json.loads(stream.readline(1 << 16))
     except (OSError, ValueError):
         return None
-    return about if isinstance(about, dict) and about.get("format") == FORMAT else None
+    is_ours = isinstance(about, dict) and about.keys() == _NAMES and isinstance(about["log"], dict)
+    return about if is_ours and about["log"].get("format") == FORMAT else None
 
 
-def _checksum(body: memoryview) -> str:
-    return hashlib.blake2b(body, digest_size=16).hexdigest()
+def _checksum(about: dict[str, Any], body: memoryview) -> str:
+    """Of the columns, and of all that is said about them."""
+    found = hashlib.blake2b(body, digest_size=16)
+    found.update(json.dumps({name: about[name] for name in _NAMES - {"checksum"}}, sort_keys=True).encode())
+    return found.hexdigest()
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from cachescope.readers.plain_pickle import is_plain
 __all__ = ["Limits", "Stub", "UnreadablePickle", "global_name", "loads_inert"]
 
 _MAX_KEYWORDS = 100
+_LIMITS = Limits()
 
 
 class _Sealed(type):
@@ -166,7 +167,7 @@ def loads_inert(data: bytes, limits: Limits | None = None) -> object:
 
 def loads_with_globals(data: bytes, limits: Limits | None = None) -> tuple[object, set[tuple[str, str]]]:
     """`loads_inert`, and the ``(module, name)`` of every global the pickle names."""
-    limits = limits or Limits()
+    limits = limits or _LIMITS
     if len(data) > limits.size_bytes:
         raise UnreadablePickle(f"{len(data)} bytes, more than {limits.size_bytes}")
     frames = [] if is_plain(data, limits) else check_program(data, limits)

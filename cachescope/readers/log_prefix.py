@@ -51,11 +51,11 @@ def _naive_us(clock: int, year: int) -> int:
 class LogClock:
     """Turns the clock of a prefix into nanoseconds since the epoch, once the offset is known."""
 
-    __slots__ = ("_offset_us", "_year")
+    __slots__ = ("offset_us", "year")
 
     def __init__(self, year: int, offset_us: int) -> None:
-        self._year = year
-        self._offset_us = offset_us
+        self.year = year
+        self.offset_us = offset_us
 
     @classmethod
     def from_event(cls, clock: int, epoch_us: float) -> LogClock:
@@ -85,4 +85,4 @@ class LogClock:
 
     def ns(self, clock: int) -> int:
         """Nanoseconds since the epoch, UTC."""
-        return (_naive_us(clock, self._year) + self._offset_us) * 1000
+        return (_naive_us(clock, self.year) + self.offset_us) * 1000

@@ -1,4 +1,7 @@
-"""When a log that was read before is still the same: what is compared, and when it is too young to be trusted."""
+"""When a log that was read before is still the same, or is the same with more behind it.
+
+What is compared, and when it is too young to be trusted.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 # Reading less takes no longer than looking it up.
 _LEAST_BYTES: Final = 4 << 20
 # A log that was written to just now may change again within one tick of the file system's clock.
 _QUIET_NS: Final = 2_000_000_000
 _PROBES: Final = 16
 _PROBE_BYTES: Final = 4096
+_CHANGED_BY_GROWTH: Final = ("size", "mtime_ns", "ctime_ns", "probe")
 
 
 def log_state(path: str) -> dict[str, Any] | None:
@@ -40,8 +44,22 @@ def log_state(path: str) -> dict[str, Any] | None:
         "inode": at.st_ino,
         "utc_offset_s": None if offset is None else offset.total_seconds(),
         "probe": _probe(path, at.st_size),
-        "checksum": None,
     }
+
+
+def has_grown(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether a log is the same file as before, longer, and has wherever it was probed what it had there.
+
+    Logs are written at their end. Of what was there before, the first and the last block and some between are
+    looked at again, not every byte.
+    """
+    return (
+        before.keys() == now.keys()
+        and all(before[name] == now[name] for name in now if name not in _CHANGED_BY_GROWTH)
+        and isinstance(before["size"], int)
+        and before["size"] < now["size"]
+        and before["probe"] == _probe(now["path"], before["size"])
+    )
 
 
 def _probe(path: str, size: int) -> str:
@@ -69,5 +87,5 @@ def _code() -> str:
 
 
 def is_quiet(state: dict[str, Any]) -> bool:
-    """Whether nothing has written to the log for so long that any later write shows in its times."""
+    """Whether nothing had written to the log for so long that any later write shows in its times."""
     return bool(time.time_ns() - max(state["mtime_ns"], state["ctime_ns"]) > _QUIET_NS)

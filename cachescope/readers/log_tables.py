@@ -47,9 +47,20 @@ SCHEMA: Final = pa.schema(
 )
 
 
+class Met:
+    """The codes that a store gave to what logs read together have told so far: each tells only what is new in it."""
+
+    def __init__(self) -> None:
+        self.components = np.empty(0, dtype=np.int32)
+        self.sets: list[int] = []
+
+
 @dataclass(frozen=True, slots=True)
 class LogTables:
-    """One log, read alone: its processes with their lookups, its problems, and its own table of hash details."""
+    """One log, read alone: its processes with their lookups, its problems, and its own table of hash details.
+
+    Of logs read together by one worker, each but the first builds on the hash details of those before it.
+    """
 
     source: str
     processes: list[Process]
@@ -60,24 +71,36 @@ class LogTables:
     @classmethod
     def of(cls, source: str, reading: Reading) -> LogTables:
         """What a reading holds that read this one log."""
-        details = reading.details
-        return cls(source, reading.processes, reading.problems, details.components, details.sets)
+        return cls.behind(source, reading, 0, 0)
 
-    def merge_into(self, reading: Reading) -> None:
+    @classmethod
+    def behind(cls, source: str, reading: Reading, components: int, sets: int) -> LogTables:
+        """The same without so many components and sets, which logs before it told."""
+        details = reading.details
+        return cls(
+            source, reading.processes, reading.problems, details.components[components:], details.sets[sets:]
+        )
+
+    def merge_into(self, reading: Reading, met: Met | None = None) -> None:
         """Append the log, as if it had been read into `reading`; its rows are `reading`'s from then on.
+
+        `met` is what the logs told that were read together with it, and from then on what it told as well.
 
         Raises
         ------
         RecordError
             At its first problem, where `reading` is strict.
         """
-        self.append_to(reading, self.add_details_to(reading.details))
+        self.append_to(reading, self.add_details_to(reading.details, met))
 
-    def add_details_to(self, details: HashDetails) -> list[int]:
+    def add_details_to(self, details: HashDetails, met: Met | None = None) -> list[int]:
         """Keep its hash details in another store; the codes of its sets there."""
+        met = Met() if met is None else met
         # Every one of them is a hash detail: it was kept as one.
-        here = np.array([details.add_component(text) for text in self.components], dtype=np.int32)
-        return [details.add_codes(here[own].tobytes()) for own in self.sets]
+        new = np.array([details.add_component(text) for text in self.components], dtype=np.int32)
+        met.components = np.concatenate((met.components, new))
+        met.sets += [details.add_codes(met.components[own].tobytes()) for own in self.sets]
+        return met.sets
 
     def append_to(self, reading: Reading, codes: Sequence[int]) -> None:
         """Append its rows, with these codes for its sets of hash details."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -10,16 +11,47 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from cachescope.details import HashDetails
 from cachescope.errors import CachescopeError
 from cachescope.readers.reading import Reading
+from cachescope.readers.trace_log import read_on_trace_log
 
 if TYPE_CHECKING:
     from cachescope.readers.index import Index, Kept
+    from cachescope.readers.log_tables import Met
 
 # What workers may be ahead of the merge: a result is a few megabytes where its log has hundreds.
 _AHEAD: Final = 256
+# Small logs go to a worker together: what they have in common is told once.
+_TASK_BYTES: Final = 4 << 20
 
 ReadLog = Callable[[str, Reading], None]
+
+
+class _Task:
+    """Logs that one worker reads; they are taken out of it one after the other."""
+
+    def __init__(self, executor: Executor, logs: list[tuple[ReadLog, str]], strict: bool) -> None:
+        self.met: Met | None = None
+        self.future: Future[Any] | None
+        self._told: deque[Any] | None = None
+        try:
+            self.future = executor.submit(read_together, logs, strict)
+        except BrokenExecutor:
+            self.future = None
+
+    def take(self) -> Any | None:
+        """What the worker told of the next log; None where it is lost."""
+        from cachescope.readers.log_tables import Met
+
+        if self._told is None:
+            told = None if self.future is None else _from_worker(self.future)
+            if told is None:
+                self.future = None
+                return None
+            rows = told if isinstance(told, list) else [told.slice(row, 1) for row in range(told.num_rows)]
+            self.met, self._told = Met(), deque(rows)
+        return self._told.popleft()
 
 
 @dataclass(slots=True)
@@ -29,27 +61,40 @@ class _Asked:
     read: ReadLog
     path: str
     kept: Kept | None = None
-    future: Future[Any] | None = None
+    task: _Task | None = None
 
     def into(self, reading: Reading) -> None:
         from cachescope.readers.log_tables import LogTables
 
-        tables = None if self.kept is None else self.kept.load(self.path)
+        tables = None if self.kept is None else self.kept.as_it_is(self.path)
         if tables is not None:
             tables.merge_into(reading)
             return
-        told = None if self.future is None else _from_worker(self.future)
+        told = None if self.task is None else self.task.take()
+        met = None if told is None or self.task is None else self.task.met
         if told is None and self.kept is None:
             self.read(self.path, reading)
             return
-        told = told if told is not None else read_alone(self.read, self.path, reading.strict)
+        if told is None:
+            told = self._read_on() or read_alone(self.read, self.path, reading.strict)
         if isinstance(told, LogTables):
-            told.merge_into(reading)
+            told.merge_into(reading, met)
             return
         if self.kept is not None:
             self.kept.store(told)
         for tables in LogTables.from_arrow(told, self.path):
-            tables.merge_into(reading)
+            tables.merge_into(reading, met)
+
+    def _read_on(self) -> Any | None:
+        """What has come behind what is kept, together with that; None where the log has to be read anew."""
+        before = None if self.kept is None else self.kept.as_it_was(self.path)
+        if before is None or self.kept is None:
+            return None
+        reading = Reading()
+        before.merge_into(reading)
+        is_read = read_on_trace_log(self.path, reading)
+        # Nothing was put in its place meanwhile.
+        return _told(self.path, reading) if is_read and self.kept.is_same_file() else None
 
 
 def read_logs(
@@ -75,38 +120,89 @@ def read_logs(
     asked: deque[_Asked] = deque()
     try:
         while True:
-            for read, path in islice(rest, (_AHEAD if executor else 1) - len(asked)):
-                one = _Asked(read, path, None if index is None else index.kept(path))
-                if executor is not None and not (one.kept and one.kept.is_current()):
-                    one.future = _submitted(executor, read, path, strict)
-                asked.append(one)
+            if len(asked) <= (_AHEAD // 2 if executor else 0):
+                more = [
+                    _Asked(read, path, None if index is None else index.kept(path))
+                    for read, path in islice(rest, (_AHEAD if executor else 1) - len(asked))
+                ]
+                if executor is not None:
+                    _hand_out(more, executor, strict)
+                asked += more
             if not asked:
                 return
             yield asked.popleft().into
     finally:
         for one in asked:
-            if one.future is not None:
-                one.future.cancel()
+            if one.task is not None and one.task.future is not None:
+                one.task.future.cancel()
         if index is not None:
             index.trim()
 
 
-def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
-    """Read one log into columns: a table of `log_tables.SCHEMA`, or `LogTables` where it does not fit into one."""
+def _hand_out(more: list[_Asked], executor: Executor, strict: bool) -> None:
+    """Give to workers what has to be read: each large log alone, and what will be kept as well; small ones together."""
+    together: list[_Asked] = []
+    together_bytes = 0
+    for one in more:
+        if one.kept is not None and one.kept.is_of_use():
+            continue
+        own_bytes = _TASK_BYTES if one.kept is not None else _size(one.path)
+        if together and together_bytes + own_bytes > _TASK_BYTES:
+            _begin(together, executor, strict)
+            together, together_bytes = [], 0
+        together.append(one)
+        together_bytes += own_bytes
+    if together:
+        _begin(together, executor, strict)
+
+
+def _begin(together: list[_Asked], executor: Executor, strict: bool) -> None:
+    task = _Task(executor, [(one.read, one.path) for one in together], strict)
+    for one in together:
+        one.task = task
+
+
+def _size(path: str) -> int:
+    try:
+        return max(os.path.getsize(path), 1)
+    except OSError:
+        # At an address, or gone.
+        return _TASK_BYTES
+
+
+def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
+    """Read logs in columns, each with what is new in it: a table of one row each, or a list where one does not fit."""
+    import pyarrow as pa
+
     from cachescope.readers.log_tables import LogTables
 
+    details = HashDetails()
+    found: list[Any] = []
+    for read, path in logs:
+        components, sets = len(details.components), len(details.sets)
+        reading = Reading(strict=strict, details=details)
+        read(path, reading)
+        tables = LogTables.behind(path, reading, components, sets)
+        table = tables.to_arrow()
+        found.append(tables if table is None else table)
+    if all(isinstance(one, pa.Table) for one in found):
+        return pa.concat_tables(found).combine_chunks()
+    return found
+
+
+def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
+    """Read one log into columns: a table of `log_tables.SCHEMA`, or `LogTables` where it does not fit into one."""
     reading = Reading(strict=strict)
     read(path, reading)
+    return _told(path, reading)
+
+
+def _told(path: str, reading: Reading) -> Any:
+    from cachescope.readers.log_tables import LogTables
+
     tables = LogTables.of(path, reading)
     table = tables.to_arrow()
     return tables if table is None else table
-
-
-def _submitted(executor: Executor, read: ReadLog, path: str, strict: bool) -> Future[Any] | None:
-    try:
-        return executor.submit(read_alone, read, path, strict)
-    except BrokenExecutor:
-        return None
 
 
 def _from_worker(future: Future[Any]) -> Any:

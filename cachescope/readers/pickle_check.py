@@ -49,10 +49,10 @@ def check_program(data: bytes, limits: Limits) -> list[int]:
 
 def frames_fit(data: bytes, frames: list[int], end: int) -> bool:
     """Whether each frame ends where the next one begins, the last at the end, as picklers write them."""
-    return all(
-        int.from_bytes(data[at + 1 : at + 9], "little") == after - at - 9
-        for at, after in zip(frames, [*frames[1:], end], strict=False)
-    )
+    for at, after in zip(frames, [*frames[1:], end], strict=False):
+        if int.from_bytes(data[at + 1 : at + 9], "little") != after - at - 9:
+            return False
+    return True
 
 
 class Program(State):

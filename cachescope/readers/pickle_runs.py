@@ -42,7 +42,8 @@ class Run:
 class KnownRuns:
     """A bounded store of runs, found by their first opcode; emptied when it is full.
 
-    It learns what a pickle has in common with the one before it, outside of the runs it knows.
+    It learns what a pickle has in common with the one before it, outside of the runs it knows, whole and in
+    pieces.
     """
 
     LARGEST_PICKLE = 1 << 20
@@ -50,12 +51,14 @@ class KnownRuns:
     BYTES = 4 << 20
     RUN_BYTES = 8 << 10
     """Short enough that an entry with a line of its own still has most runs in common with others."""
-    VARIANTS = 4
-    """How many runs may begin with one opcode."""
+    PIECE_BYTES = 2 << 10
+    """A run is kept in such pieces too, for entries that have a line of their own in the midst of it."""
+    VARIANTS = 3
+    """How many runs, and how many pieces, may begin with one opcode."""
     STRINGS = 4_096
     """How many strings of one pickle are learned from."""
     LEAST_STEPS = 4
-    UNKNOWN = 8
+    UNKNOWN = 24
     """Learn where one step in so many is a string of no known run."""
     EVERY = 64
     """Learn from every so many-th pickle even where little is unknown."""
@@ -120,21 +123,35 @@ class KnownRuns:
             if start < done or first not in where:
                 continue
             shift = where[first] - start
-            pos, limit, steps = start, start + self.RUN_BYTES, 0
+            pos, limit, steps, pieces = start, start + self.RUN_BYTES, 0, [start]
             while (
                 (end := end_of(data, pos)) and end <= limit and other.startswith(data[pos:end], pos + shift)
             ):
+                if end - pieces[-1] > self.PIECE_BYTES and data[pos] == 0x8C:  # SHORT_BINUNICODE
+                    pieces.append(pos)
                 pos = end
                 steps += 1
             walked += pos - start
             if steps >= self.LEAST_STEPS:
                 done = pos
-                self._keep(first, run_of(data[start:pos]))
+                self._keep(data[start:pos], run_of)
+                for piece, end in zip(pieces, [*pieces[1:], pos], strict=True):
+                    self._keep(data[piece:end], run_of)
 
-    def _keep(self, first: bytes, run: Run) -> None:
-        size = _OBJECTS + len(first) + len(run.code) + 36 * (len(run.tuple_slots) + len(run.fetched))
+    def _keep(self, code: bytes, run_of: Callable[[bytes], Run]) -> None:
+        """Store a run, the longer ones before the pieces, the newest of each first."""
+        first = code[: 2 + code[1]]
+        known = self.by_first.get(first, ())
+        if any(run.code == code for run in known):
+            return
+        run = run_of(code)
+        size = _OBJECTS + len(first) + len(code) + 36 * (len(run.tuple_slots) + len(run.fetched))
         self._bytes += size
         if self._bytes > self.BYTES:
             self.by_first.clear()
-            self._bytes = size
-        self.by_first[first] = (run, *self.by_first.get(first, ())[: self.VARIANTS - 1])
+            self._bytes, known = size, ()
+        whole = [run for run in known if len(run.code) > self.PIECE_BYTES]
+        pieces = [run for run in known if len(run.code) <= self.PIECE_BYTES]
+        newest = whole if len(code) > self.PIECE_BYTES else pieces
+        newest[:] = [run, *newest[: self.VARIANTS - 1]]
+        self.by_first[first] = (*whole, *pieces)

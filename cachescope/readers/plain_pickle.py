@@ -71,7 +71,7 @@ class Plain:
 
     def follow(self) -> bool:
         """Follow the opcodes up to STOP; False at the first of another form, IndexError at the end."""
-        data, runs, met = self.data, self.runs, self.strings.append
+        data, known_runs, met = self.data, self.runs.get, self.strings.append
         tuple_slots, fetched = self.tuple_slots, self.fetched
         pos = memo = nested = in_runs = 0
         for step in range(self.limits.opcodes):
@@ -79,10 +79,9 @@ class Plain:
             if op == 0x8C:  # SHORT_BINUNICODE
                 start = pos
                 pos += 2 + data[pos + 1]
-                if (first := data[start:pos]) in runs:
-                    # `get`, because another thread may just have emptied the store.
+                if variants := known_runs(data[start:pos]):
                     run = None
-                    for variant in runs.get(first, ()):
+                    for variant in variants:  # the longest first
                         if data.startswith(variant.code, start):
                             run = variant
                             break
@@ -93,7 +92,8 @@ class Plain:
                         if run.tuples:
                             self.tuples += run.tuples
                             tuple_slots += [memo + slot for slot in run.tuple_slots]
-                        fetched += run.fetched
+                        if run.fetched:
+                            fetched += run.fetched
                         memo += run.memo
                         continue
                 met(start)

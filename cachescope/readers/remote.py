@@ -5,6 +5,7 @@ fsspec is the extra `remote`; the package of the store itself (s3fs, gcsfs, adlf
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 import time
@@ -84,7 +85,7 @@ def address_modified_s(address: str) -> float:
 
 
 class _Stream(io.RawIOBase):
-    """A file of fsspec whose every failure is an `OSError`."""
+    """A file of fsspec whose every failure is an `OSError` with a number, as those of the system are."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -101,10 +102,8 @@ class _Stream(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._file.read(len(buffer))
-        except OSError:
-            raise
-        except Exception as error:
-            raise OSError(_said(error)) from error
+        except Exception as error:  # every store has exceptions of its own
+            raise OSError(errno.EIO, _said(error)) from error
         buffer[: len(data)] = data
         return len(data)
 

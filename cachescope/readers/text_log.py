@@ -61,8 +61,8 @@ def read_text_log(path: str, reading: Reading, source: str | None = None) -> Non
             if reader is None:
                 reader = streams[key] = MessageReader(source, reading, components, *key)
             reader.read(message)
-        if pieces.failure is not None:
-            reading.problem(source, "end", "damaged_compression", str(pieces.failure))
+        if failure := pieces.failure():
+            reading.problem(source, "end", *failure)
     if not streams:
         raise SourceError(source, "holds no line of torch's logs")
     modified = modified_s(path)

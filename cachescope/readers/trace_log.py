@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections import Counter
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import orjson
 
@@ -22,6 +22,7 @@ from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.readers.trace_artifacts import LOOKUP_ARTIFACTS, lookup_from_artifact, note_compile_event
+from cachescope.readers.trace_end import TraceEnd
 from cachescope.readers.trace_records import Records, Span, Stray, read_records
 
 _RANK: Final = re.compile(r"rank_(\d+)")
@@ -57,15 +58,40 @@ def read_trace_log(path: str, reading: Reading, source: str | None = None) -> No
     source = source or path
     trace = _Trace(source, path, reading)
     with open_bytes(path) as stream:
-        pieces = Pieces(stream)
-        for offset, records in read_records(pieces):
-            trace.read_block(offset, records)
-        if pieces.failure is not None:
-            reading.problem(source, f"byte {trace.end}", "damaged_compression", str(pieces.failure))
+        trace.read(stream)
     if trace.process.pid is None:
         raise SourceError(source, "holds no record of torch's trace log")
     trace.finish()
     reading.processes.append(trace.process)
+
+
+def read_on_trace_log(path: str, reading: Reading) -> bool:
+    """Go on with the one trace in `reading`, whose file is longer now than when it was read.
+
+    Returns
+    -------
+    bool
+        False where it did not end behind a whole record: it has to be read anew.
+
+    Raises
+    ------
+    SourceError
+        If the file is not there or cannot be read.
+    """
+    (process,) = reading.processes
+    if process.end_state is None:
+        return False
+    end = TraceEnd.from_json(process.end_state)
+    with open_bytes(path) as stream:
+        stream.seek(end.end)
+        # Its payload goes on.
+        if stream.peek(1)[:1] in (b"", b"\t"):  # type: ignore[attr-defined]
+            return False
+        trace = _Trace(process.source, path, reading)
+        trace.take_up(process, end)
+        trace.read(stream)
+    trace.finish()
+    return True
 
 
 class _Trace:
@@ -85,6 +111,26 @@ class _Trace:
         self._lookups: list[tuple[Lookup, int]] = []
         self._compiled = False
         self._components = ComponentLists(reading.details)
+        self._can_go_on = True
+
+    def take_up(self, process: Process, end: TraceEnd) -> None:
+        """Be what another one was at its end."""
+        self.process = process
+        self.end = end.end
+        self._clock = end.clock
+        self._compiled = end.has_compiled
+        self._segments.update(end.segments)
+        self._lookups = end.lookups(process)
+
+    def read(self, stream: IO[bytes]) -> None:
+        """Read the records of a stream to its end; what stopped it before becomes a problem."""
+        pieces = Pieces(stream)
+        for offset, records in read_records(pieces, self.end):
+            self.read_block(offset, records)
+        self._can_go_on &= pieces.is_plain
+        if failure := pieces.failure():
+            self._can_go_on = False
+            self.reading.problem(self.source, f"byte {self.end}", *failure)
 
     def read_block(self, offset: int, records: Records) -> None:
         self.end = offset + records.end
@@ -98,6 +144,7 @@ class _Trace:
                 self._read_span(span)
         if records.is_cut and records.end == records.size:
             at = self._block.rfind(b"\n", 0, records.size) + 1
+            self._can_go_on = False
             self._problem(at, "truncated", "the last line is cut")
 
     def _read_span(self, span: Span) -> None:
@@ -119,12 +166,27 @@ class _Trace:
         first = process.clock_first_us or 0
         clock = self._clock or LogClock.from_file_time(first, modified_s(self.path))
         process.start_time_ns = clock.ns(first)
+        told_ns = [lookup.time_ns for lookup, _ in self._lookups]
         for lookup, at in self._lookups:
             lookup.end_time_ns = lookup.logged_ns = clock.ns(at)
             if lookup.time_ns is None:
                 lookup.time_ns = lookup.end_time_ns
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])
         process.looked_up = bool(process.lookups) or not self._compiled
+        process.end_state = self._end_state(told_ns) if self._can_go_on else None
+
+    def _end_state(self, told_ns: list[int | None]) -> str:
+        places = {id(lookup): place for place, lookup in enumerate(self.process.lookups)}
+        return TraceEnd(
+            end=self.end,
+            year=None if self._clock is None else self._clock.year,
+            offset_us=None if self._clock is None else self._clock.offset_us,
+            has_compiled=self._compiled,
+            segments=dict(self._segments),
+            order=[places[id(lookup)] for lookup, _ in self._lookups],
+            clocks_us=[at for _, at in self._lookups],
+            told_ns=told_ns,
+        ).as_json()
 
     def _note_prefixes(self, records: Records) -> None:
         """The pid, and the first and last time of the log."""

@@ -73,15 +73,15 @@ class Stray:
     end: int
 
 
-def read_records(pieces: Pieces) -> Iterator[tuple[int, Records]]:
-    """The records of a stream, block by block, each with the place where its block begins.
+def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records]]:
+    """The records of a stream that begins at this place, block by block, each with the place where it begins.
 
     All blocks lie in one buffer, one after the other: what is kept of a block has to be copied out of it
     before the next is taken.
     """
     buffer = bytearray(2 * BLOCK_BYTES)
     marks = np.empty((2, len(buffer)), np.bool_)
-    offset, have, at_end = 0, 0, False
+    have, at_end = 0, False
     while not at_end:
         if have > len(buffer) // 2:
             # A long record: as much again as is there, so that it is not looked at over and over.

@@ -78,6 +78,7 @@ def explanation_object(explained: Explanation) -> dict[str, Any]:
             for change in explained.changes
         ],
         "same_cause": list(explained.same_cause),
+        "more_of_same_cause": explained.more_of_same_cause,
         "advice": explained.advice,
     }
 

@@ -44,7 +44,7 @@ def entry_lines(scope: Scope, most: int = 20, locks: pd.DataFrame | None = None)
     title = f"{plural(len(entries), 'entry', 'entries')} of {file_size(total)}{where}"
     lines = [Line(title, style="bold", whole=True)]
     if not entries:
-        return [Line("no entries", style="bold"), *problem_lines(scope)]
+        return [Line("no entries: no cache directory was read", style="bold"), *problem_lines(scope)]
     lines += [Line(), *_totals(entries)]
     lines += section_lines(scope, locks)
     graphs = [row for row in entries if row["cache"] in CACHES]

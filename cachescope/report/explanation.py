@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
@@ -14,6 +15,9 @@ from cachescope.wording import duration, harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
+
+# A fleet misses the same by the hundred thousand.
+_SAME_CAUSE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,9 @@ class Explanation:
     changes : tuple of FieldChange
         Every field whose hash differs.
     same_cause : tuple of str
-        The other misses of the same cause.
+        The other misses of the same cause, the first hundred of them.
+    more_of_same_cause : int
+        How many more there are.
     advice : str or None
         What can be done.
     """
@@ -45,6 +51,7 @@ class Explanation:
     baseline: str | None = None
     changes: tuple[FieldChange, ...] = ()
     same_cause: tuple[str, ...] = ()
+    more_of_same_cause: int = 0
     advice: str | None = None
     root: bool = True
 
@@ -75,7 +82,9 @@ def explanation(scope: Scope, lookup: int) -> Explanation:
         )
         return Explanation(lookup, None, title, reason)
     miss = facts.misses[lookup]
-    others = [facts.lookups[m["lookup"]] for m in facts.misses_of(miss["cause"]) if m["lookup"] != lookup]
+    of_cause = facts.misses_of(miss["cause"])
+    first = (m["lookup"] for m in of_cause[: _SAME_CAUSE + 1] if m["lookup"] != lookup)
+    others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
     return Explanation(
         lookup,
         miss["verdict"],
@@ -84,6 +93,7 @@ def explanation(scope: Scope, lookup: int) -> Explanation:
         baseline=baseline_name(scope, miss),
         changes=scope.changes(lookup),
         same_cause=tuple(f"run {other['run']}: {lookup_name(other)}" for other in others),
+        more_of_same_cause=len(of_cause) - 1 - len(others),
         advice=facts.causes[miss["cause"]]["advice"],
         root=miss["root"],
     )
@@ -102,7 +112,7 @@ def explanation_lines(explained: Explanation, most: int = 20) -> list[str]:
         lines.append(f"  … and {len(explained.changes) - most} more fields")
     if explained.same_cause:
         shown = "; ".join(explained.same_cause[:4])
-        more = len(explained.same_cause) - 4
+        more = len(explained.same_cause) + explained.more_of_same_cause - 4
         lines.append(f"same cause: {shown}" + (f" and {plural(more, 'other')}" if more > 0 else ""))
     if explained.advice:
         lines.append(harmless(explained.advice))

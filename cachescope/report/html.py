@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CAUSES_SHOWN = 5
 STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
 CODE_STYLE = (
-    "margin: .3em 0; padding: .4em .6em; overflow-x: auto; white-space: pre; "
+    "margin: .3em 0; padding: .4em .6em; overflow-x: auto; white-space: pre; font-size: .9em; "
     "background: var(--jp-layout-color2, rgba(128,128,128,.12)); color: inherit"
 )
 FAINT_STYLE = "opacity: .75"

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from cachescope.analysis.cutlass_machines import cutlass_machine
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.entry_named import files_named
 from cachescope.columns import records
 from cachescope.readers.source_code import SourceCode, read_source_code
 from cachescope.report.facts import Row
 from cachescope.report.layout import laid_out
-from cachescope.terms import CACHES
+from cachescope.terms import CACHES, CUTLASS_CONFIGS
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -36,6 +37,8 @@ class OneEntry:
         `links` to and from the files, `past_misses` that made it or a further entry beside it.
     changes : tuple of FieldChange
         The fields that made it, where its graph had been stored before.
+    made_for : str or None
+        Of a list of CUTLASS operations, the machine it is for, in words, or that it is for none that was read.
     names : dict
         A few words for each entry that `links` and `past_misses` refer to.
     """
@@ -51,6 +54,7 @@ class OneEntry:
     removable: pd.DataFrame
     problems: pd.DataFrame
     changes: tuple[FieldChange, ...]
+    made_for: str | None
     names: dict[int, str]
 
     @property
@@ -116,6 +120,7 @@ def one_entry(scope: Scope, which: int | str) -> OneEntry:
         removable=_of(row, scope.removable),
         problems=scope.problems[scope.problems["source"] == row["path"]].reset_index(drop=True),
         changes=_changes(scope, past, row),
+        made_for=_made_for(scope, row),
         names={int(number): _name(scope.facts.entries[number]) for number in referred},
     )
 
@@ -131,6 +136,12 @@ def _changes(scope: Scope, past: pd.DataFrame, row: Row) -> tuple[FieldChange, .
             before = scope.facts.entries[miss["baseline_entry"]]["detail_set"]
             return tuple(field_changes(scope.tables.hash_details, before, row["detail_set"]))
     return ()
+
+
+def _made_for(scope: Scope, row: Row) -> str | None:
+    if row["cache"] != CUTLASS_CONFIGS or row["status"] != "ok":
+        return None
+    return cutlass_machine(row["cache_key"], scope.devices, scope.contexts, scope.autotune)
 
 
 def _name(row: Row) -> str:

@@ -14,10 +14,13 @@ from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line
 from cachescope.report.one_entry import OneEntry
 from cachescope.report.terminal import change_lines
+from cachescope.terms import AUTOTUNE
 from cachescope.wording import duration, file_size, file_time, harmless, plural
 
 _LABEL: Final = 12
 _SHOWN: Final = 8
+# torch/_inductor/select_algorithm.py: `hash_key` of a choice is of the kernel that was timed, `output_node` makes another.
+_ENDED_IN: Final = "entries that are not known: the chosen kernel is written again, with what is fused into it, under another hash"
 _VERDICTS: Final = {
     "key_changed": "the graph had been stored under another key",
     "guard_failed": "the key had been stored, under other guards",
@@ -63,6 +66,10 @@ def _facts(one: OneEntry) -> Iterator[tuple[str, str]]:
         yield "CUDA graphs", f"not used: {row['cudagraphs_skipped']}"
     if row["detail"]:
         yield "says", row["detail"]
+    if row["cache"] == AUTOTUNE:
+        yield "ended in", _ENDED_IN
+    if one.made_for is not None:
+        yield "made for", one.made_for
     for orphan in records(one.orphans):
         yield "left alone", orphan["reason"]
     for gone in records(one.removable):
@@ -188,6 +195,7 @@ def one_entry_object(one: OneEntry) -> dict[str, Any]:
         "duplicates": frame_rows(one.duplicates),
         "orphans": frame_rows(one.orphans),
         "removable": frame_rows(one.removable),
+        "made_for": one.made_for,
         "source_code": source.text,
         "source_language": source.language if source.text is not None else None,
         "source_missing": source.why_not,

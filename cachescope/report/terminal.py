@@ -23,7 +23,7 @@ _FIELDS_SHOWN: Final = 8
 _DIFF_LINES: Final = 12
 _PROBLEMS_SHOWN: Final = 3
 _FALSE_HITS_SHOWN: Final = 2
-_ADVICE_ROWS: Final = 4
+_ADVICE_ROWS: Final = 6
 
 
 def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 10) -> list[Line]:
@@ -88,7 +88,9 @@ def explanation_lines(explained: Explanation) -> list[Line]:
         lines.append(Line(f"compared with {harmless(explained.baseline)}"))
     lines += change_lines(explained.changes, indent=2, fields=200, diff_lines=400)
     if explained.same_cause:
-        lines.append(Line(f"same cause: {_some(explained.same_cause, 4, '; ')}"))
+        lines.append(
+            Line(f"same cause: {_some(explained.same_cause, 4, '; ', explained.more_of_same_cause)}")
+        )
     if explained.advice:
         lines.append(Line(harmless(explained.advice), style="dim"))
     return lines
@@ -223,6 +225,7 @@ def _sameness(cause: Row) -> str:
     return "; nothing else differs" if "gm" in cause["fields"] else ", the same graph; nothing else differs"
 
 
-def _some(texts: Sequence[str], most: int, between: str) -> str:
+def _some(texts: Sequence[str], most: int, between: str, others: int = 0) -> str:
     shown = between.join(harmless(text) for text in texts[:most])
-    return shown + (f" and {len(texts) - most} more" if len(texts) > most else "")
+    more = len(texts) - most + others
+    return shown + (f" and {more} more" if more > 0 else "")

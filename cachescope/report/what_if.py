@@ -163,7 +163,7 @@ def what_if_lines(found: WhatIf) -> list[Line]:
 def _answer_lines(found: WhatIf) -> Iterator[Line]:
     if not found.removed:
         yield Line(headline(found.scope), style="bold")
-        yield Line("every recorded field counts, so nothing changes", style="dim")
+        yield Line("no field is left out, so nothing changes", style="dim")
         return
     yield Line(_headline(found), style="bold")
     yield Line(f"{harmless(str(found.schema))}. {_WHAT_KEYS_ARE}", style="dim")

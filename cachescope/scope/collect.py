@@ -16,7 +16,8 @@ def collect(*sources: str | Path, folder: str | Path) -> int:
 
     Each node of a job collects its own logs into one folder they share; `cachescope.read` of that folder is one
     Scope, the same as of all the logs together, and opens at once, for it leaves the hash details where they are
-    until something asks for them.
+    until something asks for them. Verdicts do; and so do the outcomes of text logs, which do not say whether it
+    was guards that failed.
 
     Parameters
     ----------

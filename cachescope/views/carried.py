@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cachescope.columns import records
+from cachescope.errors import NotFoundError
+from cachescope.keys.key_schema import KeySchema
 from cachescope.views.state import State
 
 if TYPE_CHECKING:
@@ -18,7 +20,10 @@ Numbers = dict[int, int]
 
 
 def carried(state: State, old: Scope, new: Scope) -> dict[str, Any]:
-    """The traits of the state that are numbers, as the new scope numbers them; None for what is gone."""
+    """The traits of the state as the new scope has them: numbers as it numbers them, None for what is gone.
+
+    A field that is in no key any longer cannot be left out: it is dropped.
+    """
     runs = _moved(_runs(old), _runs(new))
     lookups = _moved(_lookups(old, runs), _lookups(new, None))
     causes = _moved(
@@ -37,7 +42,19 @@ def carried(state: State, old: Scope, new: Scope) -> dict[str, Any]:
         )
     }
     pair = tuple(contexts[one] for one in state.contexts if one in contexts)
-    return {**moved, "contexts": pair if len(pair) == len(state.contexts) else ()}
+    return {
+        **moved,
+        "contexts": pair if len(pair) == len(state.contexts) else (),
+        "without": tuple(name for name in state.without if _can_be_left_out(name, new)),
+    }
+
+
+def _can_be_left_out(name: str, scope: Scope) -> bool:
+    try:
+        scope.what_if(KeySchema(without=(name,)))
+    except NotFoundError:
+        return False
+    return True
 
 
 def _runs(scope: Scope) -> list[tuple[int, Any]]:

@@ -107,6 +107,7 @@ class Explorer(Pane):
     def show(self, scope: Scope) -> None:
         """Show another reading of the same sources; pane, filters and what is chosen stay."""
         chosen = carried(self.state, self._scope, scope)
+        gone = [name for name in self.state.without if name not in chosen["without"]]
         before = list(self._made.values())
         # The panes follow the state, and go.
         self.state.unobserve_all()
@@ -120,6 +121,10 @@ class Explorer(Pane):
         self.pane(self.state.pane)
         for pane in before:
             close_all(pane)
+        if gone:
+            self.state.error = (
+                f"What-if leaves out {', '.join(gone)} no longer: it is in no key that was read."
+            )
         self._say()
 
     def stop(self) -> None:

@@ -7,11 +7,13 @@ from typing import Final
 
 from cachescope.report.html import safe
 from cachescope.report.layout import Line
-from cachescope.wording import file_size
+from cachescope.report.long_text import diff_html, value_html
+from cachescope.report.page.cuts import diff_lines
 
 _SHORT: Final = 160
 # More than a person reads, and little enough for a browser: a value can be a whole graph of a megabyte.
 _LONG: Final = 20_000
+_DIFF_LINES: Final = 400
 
 
 def cut(text: str | None, short: int = _SHORT) -> str:
@@ -20,28 +22,13 @@ def cut(text: str | None, short: int = _SHORT) -> str:
         return "<span class='cs-faint'>not there</span>"
     if text == "":
         return "<span class='cs-faint'>(empty)</span>"
-    flat = " ".join(text[: 4 * short].split())
-    if len(text) <= short and "\n" not in text:
-        return f"<code>{safe(text)}</code>"
-    beyond = "" if len(text) <= _LONG else f"\n… {len(text) - _LONG:,} more characters"
-    size = f" <span class='cs-faint'>({file_size(len(text.encode('utf-8', 'replace')))})</span>"
-    return (
-        f"<details class='cs-long'><summary><code>{safe(flat[:short])}…</code>{size}</summary>"
-        f"<pre tabindex='0'>{safe(text[:_LONG])}{beyond}</pre></details>"
-    )
+    return value_html(text, short, _LONG)
 
 
-def diff(text: str, most: int = 400) -> str:
-    """A unified diff without its two lines of names; sign and weight carry the meaning beside the colour."""
-    lines = text.split("\n")[2:]
-    body = "".join(_diff_line(line) for line in lines[:most])
-    more = f"<span>… and {len(lines) - most} more lines\n</span>" if len(lines) > most else ""
-    return f"<pre class='cs-diff' tabindex='0' aria-label='difference of the code'>{body}{more}</pre>"
-
-
-def _diff_line(line: str) -> str:
-    kind = {"+": "cs-new", "-": "cs-old", "@": "cs-faint"}.get(line[:1], "")
-    return f"<span class='{kind}'>{safe(line[:400])}\n</span>"
+def diff(text: str) -> str:
+    """A unified diff without its two lines of names."""
+    lines, more = diff_lines(text, _DIFF_LINES)
+    return diff_html(lines, "difference of the code") + (paragraph(more, "faint") if more else "")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:

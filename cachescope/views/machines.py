@@ -102,7 +102,10 @@ class Machines(Pane):
         rows = records(self.frame())
         known = [r for r in rows if r["status"] != "unknown"]
         unknown = sorted({r["form"] for r in rows if r["status"] == "unknown"})
-        parts = [html.table(_DIFFERENCE, [_difference_row(r) for r in known[:_FIELDS]])]
+        lines = [_difference_row(r) for r in known[:_FIELDS]]
+        # Without remarks there is room for the values.
+        shown = len(_DIFFERENCE) - (not any(line[-1] for line in lines))
+        parts = [html.table(_DIFFERENCE[:shown], [line[:shown] for line in lines])]
         if len(known) > _FIELDS:
             parts.append(
                 html.paragraph(f"… and {len(known) - _FIELDS} more: explorer.frame() has all", "faint")

@@ -78,11 +78,11 @@ class State(traitlets.HasTraits):
 
         @wraps(act)
         def guarded(*args: Any, **named: Any) -> None:
+            # Before it, so that what the callback itself has to tell stays.
+            self.error = ""
             try:
                 act(*args, **named)
             except Exception as error:  # whatever it is, a person has to see it
                 self.error = f"{type(error).__name__}: {error}"
-            else:
-                self.error = ""
 
         return guarded

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cachescope.scope import Scope
 
 _FIELDS = 40
+_SAME_SHOWN = 1000
 _HEADS = (
     Head("lookup", "Lookup", number=True),
     Head("run", "Run"),
@@ -189,10 +190,11 @@ class Why(Pane):
         others = [] if mine is None or self._state.other is not None else facts.misses_of(mine["cause"])
         rows = [
             (miss["lookup"], _same_row(facts.lookups[miss["lookup"]], labels, miss))
-            for miss in others
+            for miss in others[:_SAME_SHOWN]
             if miss["lookup"] != self.explained.lookup
         ]
-        self.same_title.value = html.title("Other lookups with the same cause") if rows else ""
+        cut = f" (of {len(others):,} the first {_SAME_SHOWN:,})" if len(others) > _SAME_SHOWN else ""
+        self.same_title.value = html.title(f"Other lookups with the same cause{cut}") if rows else ""
         self.same.layout.display = "" if rows else "none"
         self.same.show(ListedRows(_HEADS, rows))
 

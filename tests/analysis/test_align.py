@@ -131,3 +131,11 @@ def test_a_graph_does_not_differ_from_itself(code: str) -> None:
 
 def test_the_only_operation_of_the_only_graph_exchanged_is_a_change() -> None:
     assert partners([graph("relu")], [graph("tanh")]) == {0: 0}
+
+
+def test_a_long_stretch_of_changed_graphs_is_paired_in_order() -> None:
+    store = HashDetails()
+    before = rows(store, [f"def forward(x_{n}): return relu(x_{n})" for n in range(110)], 0)
+    after = rows(store, [f"def forward(x_{n}): return tanh(x_{n})" for n in range(110)], 1)
+    pairs = GraphAligner(store).partners(before, after)
+    assert {number: row.lookup for number, row in pairs.items()} == {100 + n: n for n in range(110)}

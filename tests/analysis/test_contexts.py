@@ -12,6 +12,7 @@ import pytest
 
 import cachescope
 from cachescope import IsolationSchema
+from cachescope.analysis.contexts.differences import context_pairs
 from cachescope.analysis.contexts.keys import FORMS, schema_without
 from cachescope.errors import NotFoundError, SchemaError
 from cachescope.keys import isolation_key
@@ -279,3 +280,14 @@ def test_a_scope_of_nothing_recorded_has_no_groups(recording: Recording) -> None
     assert scope.contexts.empty
     assert scope.context_groups().empty
     assert scope.context_pairs().empty
+
+
+def test_of_many_contexts_the_later_are_compared_with_the_first_alone() -> None:
+    one = cachescope.read(cachescope.sample("config_flip")).contexts.head(1)
+    many = pd.concat([one] * 70, ignore_index=True)
+    many["context"] = pd.array(range(70), dtype="Int64")
+    many["inductor_configs"] = [f'{{"max_autotune": {n}}}' for n in range(70)]
+    pairs = context_pairs(many)
+    assert len(pairs) == 64 * 63 // 2 + 6
+    assert pairs.loc[pairs["after"] >= 64, "before"].tolist() == [0] * 6
+    assert set(pairs["after"]) == set(range(1, 70))

@@ -133,9 +133,9 @@ def is_another_call(history: History, one: LookupRow, row: LookupRow) -> bool:
     return one.compile_id[0] != row.compile_id[0] and changed == {"example_inputs[0]"}
 
 
-@settings(max_examples=100)
+@settings(max_examples=20)
 @given(
-    made=st.lists(lookups, max_size=14),
+    made=st.lists(lookups, max_size=10),
     entries=st.lists(stored, max_size=4),
     ranks=st.lists(st.sampled_from([None, 0, 1]), min_size=4, max_size=4),
 )
@@ -155,8 +155,8 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
             assert found.gm != row.gm
 
 
-@settings(max_examples=40)
-@given(made=st.lists(lookups, max_size=14), entries=st.lists(stored, max_size=4))
+@settings(max_examples=20)
+@given(made=st.lists(lookups, max_size=10), entries=st.lists(stored, max_size=4))
 def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
     made: list[tuple], entries: list[tuple]
 ) -> None:
@@ -182,7 +182,7 @@ def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
         assert baselines.find(at) == best
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.lists(keys, min_size=2, max_size=9, unique=True),
     st.sets(st.sampled_from(FIELDS), min_size=2).map(sorted),
@@ -200,7 +200,7 @@ def test_a_nearer_key_differs_in_some_of_the_fields_only(values: list[tuple], fi
         assert set(found[1]) == history.changed(found[0], last)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 4)), max_size=30))
 def test_the_greatest_other_value_before_is_the_one_that_looking_back_finds(
     pairs: list[tuple[int, int]],

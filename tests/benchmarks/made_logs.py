@@ -25,7 +25,7 @@ from base64 import b32encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import BinaryIO
 
@@ -81,17 +81,18 @@ class MadeLog:
             number += 1
 
     def write(self, out: BinaryIO, least_bytes: int, pid: int = FIRST_PID) -> int:
-        """Write whole recorded processes until the log has this size; its size."""
+        """Write whole recorded processes until the log has this size; how many they are."""
         written = 0
-        for piece in self.pieces(pid):
+        for count, piece in enumerate(self.pieces(pid)):
             if written >= least_bytes:
-                return written
+                return count
             written += out.write(piece)
         raise AssertionError("unreachable")
 
-    def write_processes(self, out: BinaryIO, count: int, pid: int = FIRST_PID) -> int:
+    def write_processes(self, out: BinaryIO, count: int, pid: int = FIRST_PID) -> None:
         """Write this many recorded processes: the same number in a trace and a text log is the same run."""
-        return sum(out.write(piece) for piece, _ in zip(self.pieces(pid), range(count), strict=False))
+        for piece in islice(self.pieces(pid), count):
+            out.write(piece)
 
 
 @dataclass(frozen=True, slots=True)

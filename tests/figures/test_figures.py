@@ -13,6 +13,7 @@ from figures.frames import HOSTILE, START, frame, runs_of
 
 from cachescope import figures
 from cachescope.figures import palette
+from cachescope.figures.dark import in_the_dark
 
 Make = Callable[..., go.Figure]
 
@@ -134,6 +135,19 @@ def test_dark_changes_texts_and_not_the_data(name: str) -> None:
     assert light.layout.font.color == palette.LIGHT.text
     assert dark.layout.font.color == palette.DARK.text
     assert [trace.type for trace in light.data] == [trace.type for trace in dark.data]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_can_be_darkened_without_drawing_it_again(name: str) -> None:
+    # A text that is the name of a colour stays what it is.
+    make, arguments = getattr(figures, name), _arguments(palette.LIGHT.text)[name]
+    drawn = json.loads(make(*arguments).to_json())
+    for path, value in list(in_the_dark(drawn)):
+        at = drawn
+        for place in path[:-1]:
+            at = at[place]
+        at[path[-1]] = value
+    assert drawn == json.loads(make(*arguments, dark=True).to_json())
 
 
 @pytest.mark.parametrize("name", EVERY)

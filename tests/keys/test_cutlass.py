@@ -13,6 +13,7 @@ import torch
 
 import cachescope
 from cachescope.keys import CutlassRequest, cutlass_request_key, cutlass_requests
+from cachescope.keys.cutlass import TORCH_FILE_HASHES
 from tests.conftest import Directory
 
 
@@ -80,6 +81,16 @@ def test_a_file_is_matched_to_the_machine_it_is_for(at: int, directory: Director
         )
         row = written[key]
         assert found == CutlassRequest(row["arch"], row["toolkit"], row["level"])
+
+
+def test_the_hashes_of_releases_are_those_of_the_recorded_ones_and_of_the_installed_one(
+    directory: Directory,
+) -> None:
+    for step in steps(directory):
+        release = step["versions"]["torch_version"].partition("+")[0]
+        shown = TORCH_FILE_HASHES[tuple(recorded_hashes(step))]
+        assert release in shown.split(" or ") or (release, shown) == ("2.8.0", "2.8 or older")
+    assert torch.__version__.partition("+")[0] in TORCH_FILE_HASHES[tuple(file_hashes())].split(" or ")
 
 
 def test_another_cutlass_matches_no_machine(directory: Directory) -> None:

@@ -50,7 +50,7 @@ class OutOfOrder(Executor):
         for future, function, args in self.waiting:
             if not future.set_running_or_notify_cancel():
                 continue
-            self.ran.append(args[1])
+            self.ran += [path for _, path in args[0]]
             try:
                 # Across a process boundary, as it were.
                 future.set_result(pickle.loads(pickle.dumps(function(*args))))
@@ -105,8 +105,12 @@ def read_with(paths: list[str], executor: Executor | None) -> Reading:
     return reading
 
 
+@pytest.mark.parametrize("task_bytes", [1, 10**9])
 @pytest.mark.parametrize(("version", "name"), EVERY)
-def test_workers_tell_what_one_process_reads(version: str, name: str, recording: Recording) -> None:
+def test_workers_tell_what_one_process_reads(
+    version: str, name: str, task_bytes: int, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "_TASK_BYTES", task_bytes)
     paths = [path for _, path in logs_in([str(recording(version, name))])]
     alone, told = read_with(paths, None), read_with(paths, OutOfOrder())
     assert alone.processes
@@ -197,6 +201,7 @@ def test_progress_tells_of_every_source_in_order(many: Path) -> None:
 
 def test_few_results_wait_for_their_turn(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "_AHEAD", 3)
+    monkeypatch.setattr(logs, "_TASK_BYTES", 1)
     most = 0
 
     class Counting(OutOfOrder):
@@ -278,6 +283,9 @@ def test_what_fits_no_column_is_read_by_workers_all_the_same(lookup: Lookup) -> 
     def read(path: str, reading: Reading) -> None:
         reading.processes.append(Process(path, "trace", pid=1, lookups=[lookup]))
 
-    told = logs.read_alone(read, "a", strict=False)
-    assert isinstance(told, LogTables)
-    assert pickle.loads(pickle.dumps(told)).processes[0].lookups == [lookup]
+    for told in (
+        logs.read_alone(read, "a", strict=False),
+        logs.read_together([(read, "a")], strict=False)[0],
+    ):
+        assert isinstance(told, LogTables)
+        assert pickle.loads(pickle.dumps(told)).processes[0].lookups == [lookup]

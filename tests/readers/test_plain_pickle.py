@@ -215,6 +215,19 @@ def test_the_store_is_bounded(monkeypatch: pytest.MonkeyPatch, runs: KnownRuns) 
     assert kept
 
 
+def test_a_line_of_its_own_leaves_the_rest_of_a_run_known(runs: KnownRuns) -> None:
+    lines = [f"[{number:051}] inductor_config[option_{number}]: False" for number in range(300)]
+    for _ in range(2):
+        assert is_plain(pickle.dumps(lines, 4), Limits())
+    for at in range(0, 300, 7):
+        data = pickle.dumps([*lines[:at], "a line of its own", *lines[at + 1 :]], 4)
+        program = Plain(data, Limits(), runs)
+        assert program.follow()
+        # No more than the piece around it is followed line by line.
+        assert 1 <= len(program.strings) <= KnownRuns.PIECE_BYTES // len(lines[0])
+        assert counted(data, runs) == counted(data, None)
+
+
 def test_large_pickles_are_neither_kept_nor_learned_from(runs: KnownRuns) -> None:
     data = pickle.dumps([f"line {number} of an entry" for number in range(60_000)], 4)
     assert len(data) > KnownRuns.LARGEST_PICKLE

@@ -126,6 +126,7 @@ def test_a_log_that_is_lost_half_way_gives_what_came_before_and_a_problem(
     known = whole.lookups["cache_key"].tolist()
     assert scope.lookups["cache_key"].tolist() == known[: len(scope.lookups)]
     assert str(error) in scope.problems["message"].str.cat()
+    assert scope.problems["kind"].tolist()[-1] == "lost"
 
 
 @pytest.mark.parametrize("where", ["here", "memory://job/a.zst"])

@@ -128,9 +128,10 @@ def test_a_file_that_is_not_there_is_refused_in_one_line() -> None:
         read_trace_log("/nowhere/at/all.log", Reading())
 
 
-def test_damaged_compression_keeps_what_came_before(trace: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tail", [b"", b"\xff" * 5000])
+def test_damaged_compression_keeps_what_came_before(tail: bytes, trace: bytes, tmp_path: Path) -> None:
     packed = gzip.compress(trace * 3)
-    reading = read(packed[: len(packed) // 2], tmp_path)
+    reading = read(packed[: len(packed) // 2] + tail, tmp_path)
     assert told(reading)
     assert "damaged_compression" in {problem.kind for problem in reading.problems}
 

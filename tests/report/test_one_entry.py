@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ import cachescope
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.kernels import kernels_of
 from tests.conftest import Directory, Recording
+from tests.keys.test_isolation import A100, H100
+from tests.readers.test_snapshot import SNAPSHOT
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
 VERSIONS = ["2.6.0", "2.10.0", "2.13.0", "2.15.0"]
@@ -107,6 +110,53 @@ def test_a_triton_kernel_is_found_by_each_of_its_names(directory: Directory) -> 
         assert scope.entry(one.row["cache_key"][:20]).row["entry"] == one.row["entry"]
         assert one.source_code is not None
         assert "tt.func" in one.source_code
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_wrapper_says_which_choice_it_took(version: str, directory: Directory) -> None:
+    scope = cachescope.read(directory(f"torch_{version}"))
+    (timed,) = scope.entries.loc[scope.entries["cache"] == "autotune", "entry"]
+    hashes = {choice.rpartition("-")[2] for choice in scope.autotune["choice"]}
+    wrappers = [Path(path).read_text() for path in scope.entries["path"] if path.endswith(".py")]
+    assert len(wrappers) > 5
+    assert not any(name in text for name in hashes for text in wrappers)
+    assert "ended in    entries that are not known" in repr(scope.entry(timed))
+
+
+def machine(folder: Path, version: str, *devices: str) -> Path:
+    """A snapshot, made by hand, of a process with these devices."""
+    form = {"runtime_context": None, "compile_context": {"runtime": "CUDA", "runtime_version": version}}
+    path = folder / "snapshot.json"
+    path.write_text(json.dumps(SNAPSHOT | {"context": form, "device_properties": devices}))
+    return path
+
+
+@pytest.mark.parametrize("step", [0, 1, 2], ids=["2.13", "2.10", "2.8"])
+def test_a_list_of_cutlass_operations_says_which_machine_it_is_for(
+    step: int, directory: Directory, tmp_path: Path
+) -> None:
+    folder = directory("cutlass_configs")
+    recorded = json.loads((folder / "provenance.json").read_text())["steps"][step]
+    cache = folder / Path(recorded["environment"]["TORCHINDUCTOR_CACHE_DIR"]).name
+    release = recorded["versions"]["torch_version"].partition("+")[0]
+    scope = cachescope.read(cache, machine(tmp_path, "12.4", H100, A100))
+    names = {"80": "NVIDIA A100-SXM4-80GB", "90": "NVIDIA H100 80GB HBM3"}
+    said = 0
+    for written in recorded["truth"]["written"]:
+        one = scope.entry(written["request_key"])
+        assert one.made_for is not None
+        if written["arch"] in names and written["toolkit"] == "12.4" and written["level"] == "0":
+            said += 1
+            assert one.made_for.startswith(
+                f"{names[written['arch']]} (arch {written['arch']}), CUDA 12.4, instantiation level 0, torch "
+            )
+            assert release.rpartition(".")[0] in one.made_for
+        else:
+            assert one.made_for.startswith("no machine that was read (arch 80, 90; CUDA 12.4; level 0)")
+        assert "made for" in repr(one)
+    assert 0 < said < len(recorded["truth"]["written"])
+    alone = cachescope.read(cache).entry(written["request_key"])
+    assert (alone.made_for or "").startswith("not known: no CUDA device")
 
 
 def test_every_entry_of_every_directory_can_be_shown(directory: Directory) -> None:

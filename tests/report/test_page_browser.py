@@ -13,6 +13,7 @@ from jupyter_lab import Opened, chromium, missing
 
 import cachescope
 from cachescope.scope import Scope
+from tests.report.conftest import Written
 from tests.report.test_page_document import HOSTILE
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -46,9 +47,8 @@ def opened(browser: Any, path: Path, width: int = 1400, scheme: str = "light") -
 
 
 @pytest.fixture(scope="module")
-def tour(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("report") / "tour.html"
-    return cachescope.read(cachescope.sample("tour")).report(target)
+def tour(written: Written) -> Path:
+    return written("tour")
 
 
 def column(table: Any, at: int) -> list[str]:

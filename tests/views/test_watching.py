@@ -95,6 +95,29 @@ def test_a_log_that_is_cut_anywhere_does_no_harm(traces: list[Path], tmp_path: P
     watched(act, tmp_path)
 
 
+def test_a_field_left_out_that_is_in_no_key_any_longer_counts_again(
+    traces: list[Path], tmp_path: Path
+) -> None:
+    log = copy(traces[0], tmp_path)
+    field = "inductor_config[epilogue_fusion]"
+
+    def act(explorer: Explorer) -> None:
+        explorer.state.pane = "What-if"
+        explorer.state.without = (field, "torch_version_hash")
+        log.write_bytes(log.read_bytes().replace(field.encode(), b"inductor_config[epilogue_fusiom]"))
+        explorer.watching.step()
+        assert explorer.state.without == ("torch_version_hash",)
+        assert field in explorer.state.error
+        pane = explorer.pane("What-if")
+        assert pane.tree.off == ["torch_version_hash"]
+        assert len(explorer.frame()) == len(explorer.scope.lookups) > 0
+        # The next toggle takes the word away.
+        pane.tree.off = []
+        assert explorer.state.error == "" and explorer.state.without == ()
+
+    watched(act, tmp_path)
+
+
 def test_nothing_is_read_where_nothing_changed(traces: list[Path], tmp_path: Path) -> None:
     log = copy(traces[0], tmp_path)
     follows = Following(cachescope.read(tmp_path))

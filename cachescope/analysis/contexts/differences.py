@@ -24,6 +24,8 @@ _OPAQUE: Final = {
     "triton_version_hash": "Triton's version and the hashes of its sources",
 }
 _SHOWN: Final = 60
+# So many contexts are all compared with each other: a fleet has thousands.
+_ALL_PAIRS: Final = 64
 # Equal for all boards of a model.
 _OF_THE_MODEL: Final = frozenset({"name", "major", "minor", "gcnArchName"})
 
@@ -34,11 +36,14 @@ Parts = Mapping[str, str]
 def context_pairs(contexts: pd.DataFrame) -> pd.DataFrame:
     """The smallest change of the schema that joins two contexts; see ``describe("context_pairs")``.
 
-    Contexts of which the same is known, all ranks of a job for instance, are represented by the first of them.
+    Contexts of which the same is known, all ranks of a job for instance, are represented by the first of them. Of
+    many different ones the first few are compared with each other, and the others with the first alone.
     """
     distinct = {tuple(known.tokens.values()): known for known in reversed(known_contexts(contexts))}
     ordered = sorted(distinct.values(), key=lambda known: known.number)
-    return CONTEXT_PAIRS.build(_pair(*pair) for pair in itertools.combinations(ordered, 2))
+    with_first = itertools.product(ordered[:1], ordered[1:])
+    others = itertools.combinations(ordered[1:_ALL_PAIRS], 2)
+    return CONTEXT_PAIRS.build(_pair(*pair) for pair in itertools.chain(with_first, others))
 
 
 def _pair(before: KnownContext, after: KnownContext) -> Row:

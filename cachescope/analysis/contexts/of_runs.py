@@ -7,7 +7,8 @@ form only where all lookups of the run agree. The rest stays in ``missing_forms`
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.details import HashDetails, parse_component
+from cachescope.details import Codes, HashDetails, parse_component
 from cachescope.frames.contexts import CONTEXTS
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
 from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json
@@ -118,12 +119,24 @@ def _row(number: int, run: Row, found: Row, torch_of_hash: Mapping[str, Row]) ->
     }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """What one set says of one form: component codes, and a number that is equal where fields and hashes are."""
+
+    codes: tuple[int, ...]
+    number: int
+
+
 class _Reader:
-    """Forms of sets of hash details; every distinct component is looked at once."""
+    """Forms of sets of hash details; every distinct component is looked at once, and so is what sets have in common."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
         self._values: dict[int, object] = {}
+        self._parts: dict[bytes, tuple[_Part, ...]] = {}
+        self._parts_of_set: dict[int, tuple[_Part, ...]] = {}
+        self._numbers: dict[tuple[bytes, bytes], int] = {}
+        self._read: dict[tuple[tuple[int, ...] | None, ...], Row] = {}
 
     @cached_property
     def _attribute_of_component(self) -> np.ndarray[Any, np.dtype[np.int8]]:
@@ -137,11 +150,18 @@ class _Reader:
 
     def forms(self, sets: Iterable[int]) -> Row:
         """The forms that all of the sets agree on and that could be read, and ``torch_hash``."""
-        every = [self._details.sets[int(number)] for number in sets]
-        parts: dict[str, dict[str, int] | None] = {}
-        for at, form in enumerate(ATTRIBUTE_OF_FORM):
-            chosen = [codes[self._attribute_of_component[codes] == at] for codes in every]
-            parts[form] = self._agreed(chosen)
+        every = list(dict.fromkeys(self._parts_of(int(number)) for number in sets))
+        agreed = tuple(_agreed([parts[at] for parts in every]) for at in range(len(ATTRIBUTE_OF_FORM)))
+        if agreed not in self._read:
+            self._read[agreed] = self._read_forms(agreed)
+        return dict(self._read[agreed])
+
+    def _read_forms(self, agreed: Iterable[tuple[int, ...] | None]) -> Row:
+        names, of_component = self._details.fields, self._details.field_codes
+        parts = {
+            form: None if codes is None else {names[of_component[code]]: code for code in codes}
+            for form, codes in zip(ATTRIBUTE_OF_FORM, agreed, strict=True)
+        }
         found: Row = {"torch_hash": self._torch_hash(parts["torch_version_hash"])}
         for form, read in (
             ("inductor_configs", self._configs),
@@ -152,20 +172,22 @@ class _Reader:
                 found[form] = sorted_json(value)
         return found | self._system(parts["system"] or {})
 
-    def _agreed(self, chosen: list[Any]) -> dict[str, int] | None:
-        """Field -> component where all sets have the same fields with the same hashes; None where they do not."""
-        if not chosen or not len(chosen[0]):
-            return None
-        fields, hashes = self._details.field_codes, self._details.hash_codes
-        first = chosen[0]
-        for codes in chosen[1:]:
-            if codes is not first and not (
-                len(codes) == len(first)
-                and np.array_equal(fields[codes], fields[first])
-                and np.array_equal(hashes[codes], hashes[first])
-            ):
-                return None
-        return {self._details.fields[int(fields[code])]: int(code) for code in first}
+    def _parts_of(self, number: int) -> tuple[_Part, ...]:
+        """What a set says of each form; one answer for all sets that say the same."""
+        if number in self._parts_of_set:
+            return self._parts_of_set[number]
+        codes = self._details.sets[number]
+        attribute = self._attribute_of_component[codes]
+        said = codes[attribute >= 0].tobytes()
+        if said not in self._parts:
+            chosen = (codes[attribute == at] for at in range(len(ATTRIBUTE_OF_FORM)))
+            self._parts[said] = tuple(map(self._part, chosen))
+        self._parts_of_set[number] = self._parts[said]
+        return self._parts[said]
+
+    def _part(self, codes: Codes) -> _Part:
+        same = self._details.field_codes[codes].tobytes(), self._details.hash_codes[codes].tobytes()
+        return _Part(tuple(codes.tolist()), self._numbers.setdefault(same, len(self._numbers)))
 
     def _value(self, code: int) -> object:
         if code not in self._values:
@@ -212,6 +234,13 @@ class _Reader:
             if version.get(name):
                 found |= {"runtime": runtime, "runtime_version": version[name]}
         return found
+
+
+def _agreed(parts: Sequence[_Part]) -> tuple[int, ...] | None:
+    """The components of a form where all sets have the same fields with the same hashes; None where they do not."""
+    if not parts or not parts[0].codes or any(part.number != parts[0].number for part in parts):
+        return None
+    return parts[0].codes
 
 
 def _verified(text: str, expected: str) -> object:

@@ -46,10 +46,10 @@ def bounded(text: str | None) -> str | None:
     return f"{text[:LONGEST]}… {len(text) - LONGEST:,} more characters"
 
 
-def diff_lines(diff: str) -> tuple[tuple[str, ...], str]:
+def diff_lines(diff: str, most: int = _DIFF_LINES) -> tuple[tuple[str, ...], str]:
     """The lines of a unified diff without its two lines of names, and what was cut."""
     lines = diff.split("\n")[2:]
-    kept = tuple(line[:_DIFF_LINE] for line in lines[:_DIFF_LINES])
+    kept = tuple(line[:_DIFF_LINE] for line in lines[:most])
     more = len(lines) - len(kept)
     return kept, f"… and {more:,} more lines" if more else ""
 

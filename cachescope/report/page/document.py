@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any, Final
 
+from cachescope.figures.dark import in_the_dark
 from cachescope.figures.javascript import plotly_js
 from cachescope.report.html import safe
 from cachescope.report.page.cuts import shortened
@@ -62,26 +63,9 @@ def figures_object(drawings: Iterable[Drawing]) -> list[dict[str, Any]]:
     """The figures in light colours, each with what is different in the dark: places and values."""
     drawn = []
     for one in drawings:
-        light, dark = (json.loads(one.draw(*one.frames, dark=dark).to_json()) for dark in (False, True))
-        drawn.append(
-            {"data": light["data"], "layout": light["layout"], "dark": list(_differing(light, dark))}
-        )
+        light = json.loads(one.draw(*one.frames).to_json())
+        drawn.append({"data": light["data"], "layout": light["layout"], "dark": list(in_the_dark(light))})
     return drawn
-
-
-def _differing(light: Any, dark: Any) -> Iterator[tuple[list[str | int], Any]]:
-    """Where two figures of one shape differ, and the second's value there."""
-    if isinstance(light, dict) and isinstance(dark, dict) and light.keys() == dark.keys():
-        places: Iterable[Any] = light
-    elif isinstance(light, list) and isinstance(dark, list) and len(light) == len(dark):
-        places = range(len(light))
-    else:
-        if light != dark:
-            yield [], dark
-        return
-    for place in places:
-        for path, value in _differing(light[place], dark[place]):
-            yield [place, *path], value
 
 
 def _json(value: object) -> str:

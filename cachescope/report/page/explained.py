@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope import figures
 from cachescope.report.explanation import Explanation
-from cachescope.report.page.cuts import bounded, diff_lines, first_of
+from cachescope.report.page.cuts import bounded, diff_lines
 from cachescope.report.page.parts import Cell, Diff, Drawing, Group, Head, Items, Part, Text
 from cachescope.report.page.tables import table
 from cachescope.report.text import miss_lines
@@ -115,13 +115,9 @@ def _value(text: str | None) -> str | None:
 
 
 def _places(scope: Scope, cause: int) -> list[Part]:
-    places = miss_lines(scope, cause)
+    places = miss_lines(scope, cause, _PLACES)
     if not places:
         return []
-    kept, _ = first_of(places, "", "", most=_PLACES)
-    more = (
-        (f"and {plural(len(places) - len(kept), 'more lookup')}, in the table of misses below",)
-        if len(places) > len(kept)
-        else ()
-    )
-    return [Text("Where it struck:"), Items((*kept, *more))]
+    more = len(scope.facts.roots_of(cause)) - len(places)
+    rest = (f"and {plural(more, 'more lookup')}, in the table of misses below",) if more else ()
+    return [Text("Where it struck:"), Items((*places, *rest))]

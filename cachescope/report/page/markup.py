@@ -8,6 +8,7 @@ from typing import Final
 
 from cachescope.report.html import safe
 from cachescope.report.layout import Line
+from cachescope.report.long_text import diff_html, value_html
 from cachescope.report.page.cuts import shortened
 from cachescope.report.page.parts import (
     Cell,
@@ -24,13 +25,11 @@ from cachescope.report.page.parts import (
     Table,
     Text,
 )
-from cachescope.wording import file_size
 
 _SENTENCE: Final = 1200
 _CELL: Final = 300
 _LONG_CELL: Final = 120
 _OPENED: Final = 2000
-_LINE: Final = 240
 # Where a long name or path may go on in the next line; no character of an escape.
 _BREAKABLE: Final = re.compile(r"[\[/_](?=\w)|\.(?=[a-zA-Z_])")
 # Neither sign of an arrow begins a line.
@@ -111,7 +110,8 @@ def _numbers(part: Numbers) -> str:
 
 
 def _line(line: Line) -> str:
-    text = _prose(line.text, _SENTENCE)
+    # Two spaces part a number from its title.
+    text = "&ensp;".join(_prose(part, _SENTENCE) for part in line.text.split("  "))
     text = f"<b>{text}</b>" if "bold" in line.style else text
     right = f" <span class='faint'>{safe(shortened(line.right, _CELL))}</span>" if line.right else ""
     kind = " class='faint'" if line.style == "dim" else ""
@@ -119,19 +119,9 @@ def _line(line: Line) -> str:
 
 
 def _diff(part: Diff) -> str:
-    lines = "".join(_diff_line(line) for line in part.lines)
     note = f"<p class='faint'>{safe(part.note)}</p>" if part.note else ""
-    name = safe(shortened(part.name, _CELL))
-    return (
-        f"<p>{name}</p><pre class='diff' tabindex='0' role='region' aria-label='{name}'>{lines}</pre>{note}"
-    )
-
-
-def _diff_line(line: str) -> str:
-    # The sign is in the text, so that no colour is needed to read it.
-    kind = {"+": "new", "-": "old", "@": "faint"}.get(line[:1], "same")
-    cut = line if len(line) <= _LINE else line[: _LINE - 1] + "…"
-    return f"<span class='{kind}'>{safe(cut)}\n</span>"
+    name = shortened(part.name, _CELL)
+    return f"<p>{safe(name)}</p>{diff_html(part.lines, name)}{note}"
 
 
 def _table(part: Table) -> str:
@@ -155,7 +145,7 @@ def _cell(head: Head, cell: Cell) -> str:
     if isinstance(cell, int | float):
         order = f" data-order='{cell}'"
     if head.kind == "long":
-        return f"<td class='long'>{_long(text)}</td>"
+        return f"<td class='long'>{value_html(text, _LONG_CELL, _OPENED)}</td>"
     shown = safe(shortened(text, _CELL))
     if head.kind in ("text", "code"):
         shown = _BREAKABLE.sub(r"\g<0><wbr>", shown)
@@ -163,16 +153,3 @@ def _cell(head: Head, cell: Cell) -> str:
     if head.kind == "code":
         shown = f"<code>{shown}</code>"
     return f"<td class='{head.kind}'{order}>{shown}</td>"
-
-
-def _long(text: str) -> str:
-    """A value; of a long one its beginning, which opens."""
-    if len(text) <= _LONG_CELL and "\n" not in text:
-        return f"<code>{safe(text)}</code>"
-    beyond = "" if len(text) <= _OPENED else f"\n… {len(text) - _OPENED:,} more characters"
-    size = file_size(len(text.encode("utf-8", "replace")))
-    beginning = " ".join(text[: 4 * _LONG_CELL].split())[:_LONG_CELL]
-    return (
-        f"<details><summary><code>{safe(beginning)}…</code> <span class='faint'>({size})</span></summary>"
-        f"<pre tabindex='0'>{safe(text[:_OPENED])}{beyond}</pre></details>"
-    )

@@ -26,7 +26,7 @@ _CAUSES: Final = (
     Head("Verdict", "word"),
     Head("Misses", "number"),
     Head("Runs", "number"),
-    Head("Ranks", is_optional=True),
+    Head("Ranks", "word", is_optional=True),
     Head("Time lost", "number"),
     Head("What to do"),
 )
@@ -127,7 +127,7 @@ def _cause_row(cause: dict[str, Any]) -> tuple[Cell, ...]:
         cause["verdict"],
         cause["misses"],
         len(cause["runs"]),
-        listed(cause["ranks"], 8) or None,
+        listed(cause["ranks"], 4) or None,
         timed(cause["time_lost_ns"]),
         cause["advice"],
     )

@@ -1,0 +1,66 @@
+"""Which of the machines that were read a CUTLASS operation list is for."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.keys.cutlass import TORCH_FILE_HASHES, cutlass_requests
+
+# torch/_inductor/config.py: in the section `cuda`, or later `cutlass`.
+_LEVEL: Final = "cutlass_instantiation_level"
+
+
+def cutlass_machine(
+    request_key: str, devices: pd.DataFrame, contexts: pd.DataFrame, autotune: pd.DataFrame
+) -> str:
+    """Say in words which device, CUDA version, level and torch a request key was made from, as far as these were read.
+
+    Parameters
+    ----------
+    request_key : str
+        From the name of the file: the column ``cache_key`` of its entry.
+    devices, contexts, autotune : DataFrame
+        The frames of these names: compute capabilities; CUDA versions and instantiation levels; CUDA versions.
+        All are tried with all, and with each torch release whose part of the key is known.
+    """
+    names: dict[str, list[str]] = {}
+    for device in records(devices, ["name", "compute_capability"]):
+        if device["compute_capability"] is not None:
+            names.setdefault(device["compute_capability"].replace(".", ""), []).append(device["name"])
+    versions = _cuda_versions(contexts, autotune)
+    if not names or not versions:
+        return "not known: no CUDA device with its compute capability and CUDA version was read beside it"
+    levels = _levels(contexts)
+    for hashes, releases in TORCH_FILE_HASHES.items():
+        for arch, version, level in cutlass_requests(
+            request_key, names, versions, levels, file_hashes=hashes
+        ):
+            called = ", ".join(sorted(set(names[arch])))
+            return f"{called} (arch {arch}), CUDA {version}, instantiation level {level}, torch {releases}"
+    tried = f"arch {', '.join(sorted(names))}; CUDA {', '.join(versions)}; level {', '.join(levels)}"
+    return f"no machine that was read ({tried}), or one with another CUTLASS or a torch that is not known (newer than 2.14.1)"
+
+
+def _cuda_versions(contexts: pd.DataFrame, autotune: pd.DataFrame) -> list[str]:
+    found = set()
+    for row in (
+        *records(contexts, ["runtime", "runtime_version"]),
+        *records(autotune, ["runtime", "runtime_version"]),
+    ):
+        if str(row["runtime"]).lower() == "cuda" and row["runtime_version"] is not None:
+            # `maybe_fetch_ops` takes major and minor.
+            found.add(".".join(row["runtime_version"].split(".")[:2]))
+    return sorted(found)
+
+
+def _levels(contexts: pd.DataFrame) -> list[str]:
+    found = {"0"}
+    for text in contexts["inductor_configs"].dropna():
+        for name, value in json.loads(text).items():
+            if name.endswith(_LEVEL):
+                found.add(str(value))
+    return sorted(found)

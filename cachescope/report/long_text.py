@@ -1,0 +1,57 @@
+"""Long values and differences of code as HTML, in a page and in a notebook alike: escaped, cut, and open on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from cachescope.report.html import safe
+from cachescope.wording import file_size
+
+_LINE: Final = 240
+
+
+def value_html(text: str, short: int, most: int) -> str:
+    """A value; of a long one its beginning and its size, which open to as much as is kept.
+
+    Parameters
+    ----------
+    text : str
+        The value, as long as it may be.
+    short : int
+        Characters that are shown at once.
+    most : int
+        Characters that are kept.
+
+    Examples
+    --------
+    >>> value_html("a < b", 20, 100)
+    '<code>a &lt; b</code>'
+    """
+    if len(text) <= short and "\n" not in text:
+        return f"<code>{safe(text)}</code>"
+    beginning = " ".join(text[: 4 * short].split())[:short]
+    beyond = "" if len(text) <= most else f"\n… {len(text) - most:,} more characters"
+    return (
+        f"<details class='cs-long'><summary><code>{safe(beginning)}…</code>"
+        f" <span class='cs-faint'>({file_size(len(text.encode('utf-8', 'replace')))})</span></summary>"
+        f"<pre tabindex='0'>{safe(text[:most])}{beyond}</pre></details>"
+    )
+
+
+def diff_html(lines: Iterable[str], name: str) -> str:
+    r"""The lines of a unified diff; their signs are in the text, so that no colour is needed to read it.
+
+    Examples
+    --------
+    >>> diff_html(["+a"], "code")
+    "<pre class='cs-diff' tabindex='0' role='region' aria-label='code'><span class='cs-new'>+a\n</span></pre>"
+    """
+    body = "".join(_diff_line(line) for line in lines)
+    return f"<pre class='cs-diff' tabindex='0' role='region' aria-label='{safe(name)}'>{body}</pre>"
+
+
+def _diff_line(line: str) -> str:
+    kind = {"+": "cs-new", "-": "cs-old", "@": "cs-faint"}.get(line[:1], "cs-same")
+    cut = line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+    return f"<span class='{kind}'>{safe(cut)}\n</span>"

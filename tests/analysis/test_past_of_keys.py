@@ -1,0 +1,107 @@
+"""The past of a key, walked along in one go, against a look back at all earlier lookups from each of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cachescope.analysis.history import LookupRow
+from cachescope.analysis.past_of_keys import PastOfKeys
+from cachescope.analysis.timeline import Timeline
+from cachescope.details import HashDetails
+from tests.analysis.test_align import rows
+
+DIRECTORIES = {0: "/a", 1: "/b", 2: "/a", 3: None, 4: "/c"}
+KEPT_BACK = "not stored"
+
+(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
+
+lookups = st.tuples(
+    st.sampled_from(["k", "l", None]),
+    st.sampled_from(list(DIRECTORIES)),
+    st.sampled_from(["0/0", "0/1", None]),
+    st.sampled_from(["hit", "full_miss", "full_miss", "guard_miss", "bypass"]),
+    st.booleans(),
+    st.integers(0, 3),
+    st.one_of(st.none(), st.integers(0, 8)),
+    st.sampled_from([None, "g", "h"]),
+)
+
+
+def made(values: list[tuple]) -> list[LookupRow]:
+    """In time order; a lookup may be without a time."""
+    time = 0
+    found = []
+    for at, (key, run, compile_id, outcome, is_kept_back, later, taken, guards) in enumerate(values):
+        time += later
+        found.append(
+            replace(
+                TEMPLATE,
+                lookup=at,
+                run=run,
+                time=None if taken is None else time,
+                time_taken_ns=taken,
+                cache_key=key,
+                compile_id=compile_id,
+                outcome=outcome,
+                save_bypass=KEPT_BACK if is_kept_back else None,
+                guards_expr=guards,
+            )
+        )
+    return found
+
+
+@settings(max_examples=100)
+@given(st.lists(lookups, max_size=12))
+def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tuple]) -> None:
+    history = made(values)
+    pasts = PastOfKeys(history, Timeline(history), DIRECTORIES)
+    for at, row in enumerate(history):
+        past = pasts.of(at)
+        earlier = [one for one in history[:at] if one.cache_key == row.cache_key is not None]
+        stored = [one for one in earlier if had_stored(one, row)]
+        assert past.latest == (earlier[-1].lookup if earlier else None)
+        assert past.latest_stored == (stored[-1].lookup if stored else None)
+        assert past.was_kept == any(one.is_hit or one.save_bypass is None for one in earlier)
+        shown = [one.guards_expr for one in earlier if one.outcome in ("hit", "guard_miss")]
+        assert list(past.guards) == list(dict.fromkeys(text for text in shown if text))
+        there = {DIRECTORIES[one.run] for one in stored or earlier} - {None}
+        here = DIRECTORIES[row.run]
+        assert past.elsewhere == (None if here is None or here in there else max(there, default=None))
+        racing = [one for one in earlier if was_compiling(one, row)]
+        found = past.racing()
+        assert (None if found is None else found.first) == (racing[0].lookup if racing else None)
+        assert found is None or found.runs == sorted({one.run for one in racing})
+
+
+def had_stored(one: LookupRow, row: LookupRow) -> bool:
+    """Whether an entry was there because of an earlier lookup."""
+    if one.is_hit:
+        return True
+    is_one_compile = (one.run, one.compile_id) == (row.run, row.compile_id)
+    if one.outcome == "bypass" or one.save_bypass is not None or is_one_compile:
+        return False
+    return row.time is None or one.time is None or end(one) < row.time
+
+
+def was_compiling(one: LookupRow, row: LookupRow) -> bool:
+    if None in (one.time, row.time) or one.is_hit or one.run == row.run:
+        return False
+    return row.time is not None and end(one) >= row.time
+
+
+def end(one: LookupRow) -> int:
+    assert one.time is not None and one.time_taken_ns is not None
+    return one.time + one.time_taken_ns
+
+
+@pytest.mark.parametrize("runs", [9, 30])
+def test_a_fleet_that_races_is_counted_and_not_listed(runs: int) -> None:
+    history = [replace(TEMPLATE, lookup=at, run=at, time=at, time_taken_ns=10**9) for at in range(runs)]
+    pasts = PastOfKeys(history, Timeline(history), {})
+    found = [pasts.of(at).racing() for at in range(runs)][-1]
+    assert found is not None
+    assert (found.first, found.runs, found.more) == (0, list(range(8)), runs - 1 - 8)
