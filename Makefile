@@ -24,7 +24,7 @@ lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
 test: $(VENV)/.installed-test  ## all tests, doctests and notebooks
-	$(BIN)/python -m pytest --doctest-modules --benchmark-disable cachescope tests
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable cachescope tests
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval $(STRICT)
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"

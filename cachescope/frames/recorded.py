@@ -84,7 +84,11 @@ PROBLEMS: Final = Frame(
     (
         Column("source", TEXT, "the file"),
         Column("where", TEXT, "byte, line or key"),
-        Column("kind", TEXT, "truncated, not_json, not_a_record, hash_detail, damaged_entry, lost (no more bytes came), …"),
+        Column(
+            "kind",
+            TEXT,
+            "truncated, not_json, not_a_record, hash_detail, damaged_entry, lost (no more bytes came), …",
+        ),
         Column("message", TEXT, "what is wrong"),
     ),
 )

@@ -16,7 +16,6 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -26,6 +25,7 @@ from cachescope.keys.hashing import entry_name
 from cachescope.readers import index, log_state
 from cachescope.readers.byte_source import open_bytes
 from cachescope.scope import Scope
+from tests.dask_cluster import dask_client
 
 RANKS = int(os.environ.get("CACHESCOPE_FLEET_RANKS", "24"))
 LEAK = "inductor_config[cpp.threads]"
@@ -83,10 +83,7 @@ def two_processes() -> Iterator[tuple[Executor, int | None]]:
 
 @contextmanager
 def dask() -> Iterator[tuple[Executor, int | None]]:
-    from distributed import Client, LocalCluster
-
-    quiet: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with LocalCluster(n_workers=WORKERS, **quiet) as cluster, Client(cluster) as client:
+    with dask_client() as client:
         (pid, *_) = client.run(_ready, 0).values()
         yield client.get_executor(), pid
 

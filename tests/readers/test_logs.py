@@ -25,6 +25,7 @@ from cachescope.readers.sources import logs_in, read_sources
 from cachescope.readers.trace_log import read_trace_log
 from cachescope.scope import Scope
 from tests.conftest import RECORDINGS, Recording
+from tests.dask_cluster import dask_client
 
 EVERY = sorted(
     (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
@@ -151,31 +152,26 @@ def test_a_killed_process_loses_no_log(many: Path) -> None:
     assert_same(cachescope.read(many), scope)
 
 
-@pytest.fixture(scope="module")
-def dask_client() -> Iterator[Any]:
+@pytest.fixture(scope="module", name="dask")
+def running_dask() -> Iterator[Any]:
     """Dask with two workers on this machine."""
-    from distributed import Client, LocalCluster
-
-    quiet = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with LocalCluster(**quiet) as cluster, Client(cluster) as client:
+    with dask_client() as client:
         yield client
 
 
-def test_dask_gives_the_same_frames(many: Path, dask_client: Any) -> None:
-    assert_same(cachescope.read(many), cachescope.read(many, executor=dask_client.get_executor()))
+def test_dask_gives_the_same_frames(many: Path, dask: Any) -> None:
+    assert_same(cachescope.read(many), cachescope.read(many, executor=dask.get_executor()))
 
 
-def test_a_killed_worker_of_dask_loses_no_log(many: Path, dask_client: Any) -> None:
-    worker, *_ = dask_client.run(os.getpid).values()
+def test_a_killed_worker_of_dask_loses_no_log(many: Path, dask: Any) -> None:
+    worker, *_ = dask.run(os.getpid).values()
 
     def kill(path: str, done: int, total: int) -> None:
         if done == 0:  # all logs are with the workers by then
             os.kill(worker, signal.SIGKILL)
 
-    assert_same(
-        cachescope.read(many), cachescope.read(many, executor=dask_client.get_executor(), progress=kill)
-    )
-    assert worker not in dask_client.run(os.getpid).values()
+    assert_same(cachescope.read(many), cachescope.read(many, executor=dask.get_executor(), progress=kill))
+    assert worker not in dask.run(os.getpid).values()
 
 
 def test_a_pool_that_is_broken_already_is_done_without(many: Path) -> None:
