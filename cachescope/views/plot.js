@@ -1,10 +1,19 @@
 // Draws a plotly figure. plotly.js comes from the kernel, once per page, and nothing from the network.
 const HOME = Symbol.for("cachescope.plotly");
+const LEFT = Symbol.for("cachescope.left");
 
-function plotly(model) {
+// Rejected with LEFT where the view that asked was taken away before the answer, and its ear with it: ask again.
+function plotly(model, leaving) {
   globalThis[HOME] ??= new Promise((resolve, reject) => {
+    let answered = false;
+    leaving.addEventListener("abort", () => {
+      if (answered) return;
+      delete globalThis[HOME];
+      reject(LEFT);
+    });
     const take = async (message, buffers) => {
       if (!message?.plotly) return;
+      answered = true;
       model.off("msg:custom", take);
       const source = new TextDecoder().decode(buffers[0]);
       // The bundle looks for a module to put itself into; give it one, whatever else the page has.
@@ -40,6 +49,7 @@ function render({ model, el }) {
   el.append(box);
   let Plotly = null;
   let gone = false;
+  const leaving = new AbortController();
 
   const theme = () => {
     const dark = isDark();
@@ -53,7 +63,9 @@ function render({ model, el }) {
     const figure = JSON.parse(text);
     // What is below stays where it will be.
     if (figure.layout.height) box.style.height = `${figure.layout.height}px`;
-    Plotly ??= await plotly(model);
+    while (!Plotly) {
+      try { Plotly = await plotly(model, leaving.signal); } catch (error) { if (error !== LEFT || gone) throw error; }
+    }
     await inTurn(() => put(text, figure));
   };
   const put = async (text, figure) => {
@@ -93,7 +105,7 @@ function render({ model, el }) {
     width = Math.round(box.clientWidth);
     sized.observe(box);
     // The library travels while the kernel makes the figure.
-    plotly(model).catch(() => {});
+    plotly(model, leaving.signal).catch(() => {});
     theme();
     drawn();
   }, { rootMargin: "400px" });
@@ -104,6 +116,7 @@ function render({ model, el }) {
   model.on("change:figure", changed);
   return () => {
     gone = true;
+    leaving.abort();
     seen.disconnect();
     sized.disconnect();
     themed.disconnect();

@@ -144,3 +144,15 @@ def test_nothing_left_the_machine_and_the_console_is_quiet(tour: Opened) -> None
     """Stands last: of all that was done above."""
     assert (tour.errors, tour.beyond) == ([], [])
     assert not tour.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count()
+
+
+def test_figures_are_drawn_though_the_view_that_asked_for_plotly_has_gone(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # Without lookups the first figures of the page are in a pane whose content is put there twice.
+    with notebook(browser, tmp_path_factory.mktemp("lab"), CELL.format(sample="whole_directory")) as opened:
+        for name in ("Lookups", "Why", "What-if", "Machines", "Entries"):
+            pane(opened.page, name)
+            opened.page.wait_for_timeout(500)
+        opened.page.wait_for_selector(".cs-plot .main-svg", timeout=30_000)
+        assert opened.errors == [] and opened.beyond == []
