@@ -1,6 +1,6 @@
 """The ranks of a job read by one process, by two, by Dask, and again from the index: the same frames, and in what time.
 
-``CACHESCOPE_FLEET_RANKS=1000`` sets another number of ranks than 24; a thousand have 0.7 GB. Every rank's trace is
+``CACHESCOPE_FLEET_RANKS=1000`` sets another number of ranks than 24; a thousand have 0.55 GB. Every rank's trace is
 the real one of the sample `config_flip`, with its own pid, rank, clock, and one setting that holds the rank: so
 every key is its own, and nothing of it could be taken from another rank but the texts that are equal.
 """

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jupyter_lab import Opened, chromium, missing
 
-import cachescope
-from cachescope.scope import Scope
+from tests.hostile_texts import hostile_scope
 from tests.report.conftest import Written
-from tests.report.test_page_document import HOSTILE
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
@@ -128,12 +125,7 @@ def test_it_prints_in_light_and_whole(browser: Any, tour: Path) -> None:
 
 
 def test_hostile_texts_do_nothing(browser: Any, tmp_path: Path) -> None:
-    tables = cachescope.read(cachescope.sample("entry_truncated")).tables
-    lookups, entries = tables.lookups.copy(), tables.entries.copy()
-    lookups.loc[0, "compile_id"] = HOSTILE
-    lookups.loc[6, ["outcome", "bypass_reason"]] = ["bypass", HOSTILE]
-    entries.loc[0, ["name", "guards_expr"]] = HOSTILE
-    path = Scope(replace(tables, lookups=lookups, entries=entries)).report(tmp_path / "hostile.html")
+    path = hostile_scope().report(tmp_path / "hostile.html")
     with opened(browser, path) as shown:
         assert shown.page.get_by_text("<script>alert(1)</script>").count() > 0
         assert shown.page.locator("img[src='x']").count() == 0

@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,8 @@ from cachescope.report.page.parts import Drawing, Head, Page, Section, Table, Te
 from cachescope.report.redact import Identities, redact
 from cachescope.scope import Scope
 from tests.figures.frames import frame, many_entries, many_lookups, runs_of
+from tests.hostile_texts import hostile_scope
 from tests.report.conftest import PageOf, Written
-
-MARK = "<script>alert(1)</script><img src=x onerror=alert(2)></table>'\""
-HOSTILE = f"{MARK}\x1b[31m\u202e\x00]]>--><!--" + "A" * 1_000_000
 
 
 class Read(HTMLParser):
@@ -116,19 +113,7 @@ def test_every_link_of_the_contents_has_its_heading(written: Written) -> None:
 
 
 def test_texts_from_logs_are_harmless_and_short() -> None:
-    tables = cachescope.read(cachescope.sample("entry_truncated")).tables
-    lookups, entries, runs, problems = (
-        one.copy() for one in (tables.lookups, tables.entries, tables.runs, tables.problems)
-    )
-    lookups.loc[0, "compile_id"] = HOSTILE
-    lookups.loc[5, "load_error"] = HOSTILE
-    lookups.loc[6, ["outcome", "bypass_reason"]] = ["bypass", HOSTILE]
-    entries.loc[0, ["name", "guards_expr", "detail"]] = HOSTILE
-    entries.loc[1, "damage"] = HOSTILE
-    runs.loc[:, "torch_version"] = HOSTILE
-    problems.loc[0, ["kind", "source", "message"]] = HOSTILE
-    hostile = Scope(replace(tables, lookups=lookups, entries=entries, runs=runs, problems=problems))
-    text = document(page_of(hostile))
+    text = document(page_of(hostile_scope()))
     rest = without_plotly(text)
     assert len(rest) < 300_000
     assert "<img" not in rest and "<script>alert" not in rest and "<!--" not in rest

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
 
-import cachescope
-from cachescope.scope import Scope
 from cachescope.views.explorer import Explorer, Failed
 from cachescope.views.state import PANES
-
-MARK = "<script>alert(1)</script><img src=x onerror=alert(2)>"
-HOSTILE = f"{MARK}\x1b[31m\u202e\x00" + "A" * 1_000_000
+from tests.hostile_texts import MARK, hostile_scope
 
 
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:
-    tables = cachescope.read(cachescope.sample("entry_truncated")).tables
-    lookups, entries, runs, problems = (
-        frame.copy() for frame in (tables.lookups, tables.entries, tables.runs, tables.problems)
-    )
-    lookups.loc[0, "compile_id"] = HOSTILE
-    lookups.loc[5, "load_error"] = HOSTILE
-    lookups.loc[6, ["outcome", "bypass_reason"]] = ["bypass", HOSTILE]
-    entries.loc[0, ["name", "guards_expr", "detail"]] = HOSTILE
-    entries.loc[1, "damage"] = HOSTILE
-    runs.loc[:, "torch_version"] = HOSTILE
-    problems.loc[0, ["kind", "source", "message"]] = HOSTILE
-    changed = replace(tables, lookups=lookups, entries=entries, runs=runs, problems=problems)
-    return Scope(changed).explore()
+    return hostile_scope().explore()
 
 
 def htmls(widget: Any) -> list[str]:
