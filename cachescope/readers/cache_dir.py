@@ -9,9 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from operator import attrgetter, itemgetter
 from stat import S_ISLNK, S_ISREG
 from typing import Final
@@ -24,15 +22,15 @@ from cachescope.readers.reading import Entry, FileFacts, Reading
 from cachescope.readers.steady_file import read_steady
 from cachescope.terms import MEGA_CACHE, OTHER
 
-Matcher = Callable[[str], re.Match[str] | None]
-Told = tuple[str, str, ReadFile | None, int]
-"""Kind, status and reader of a file, and the group of the pattern that is its key, or 0."""
+Told = tuple[str, str, ReadFile | None, str | None]
+"""Kind, status and reader of a file, and its key where that is in its name."""
 
 # torch/_inductor/codecache.py, `write_atomic`: ".<pid>.<thread id>.tmp".
 _TEMPORARY: Final = re.compile(r"\..*\.tmp|.*\.tmp\.pid_.*", re.DOTALL)
 
 _NAME: Final = attrgetter("name")
 _RANK: Final = itemgetter(0)
+_SHORT: Final = 40  # a key alone is longer
 
 
 _Folder = tuple[str, Place, str, str | None, bool]
@@ -82,6 +80,7 @@ class CacheWalk:
         self.files: list[FileFacts] = []
         self.readers: list[ReadFile | None] = []
         self._real_paths: dict[int, str] = {}
+        self._names: dict[Place, _Names] = {}
 
     def scan(self) -> None:
         """Find the files; open none."""
@@ -123,40 +122,38 @@ class CacheWalk:
         """Take the files of one folder; give the folders in it."""
         inner: list[tuple[int, _Folder]] = []
         folder_path, place, root, folder_key, is_temporary = folder
-        fullmatch, rules = _file_rules(place)
+        told = self._names_of(place)
         add_file, add_reader = self.files.append, self.readers.append
+        is_plain = folder_path.isascii() and not is_temporary
         for item in self._list(folder_path):
-            name, path = item.name, item.path
+            name = item.name
             try:
                 if item.is_dir(follow_symlinks=False):
-                    inner.append(self._inner(folder, path, name))
+                    inner.append(self._inner(folder, item.path, name))
                     continue
                 found = item.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                self.reading.problem(_shown(path), "", "unreadable", str(error.strerror))
+                self.reading.problem(_shown(item.path), "", "unreadable", str(error.strerror))
                 continue
-            if ".tmp" in name or is_temporary or not S_ISREG(found.st_mode) or not path.isascii():
-                self._any_file(folder, path, name, found)
-                continue
-            # What `_any_file` does, without a call for each of a hundred thousand files.
-            match = fullmatch(name)
-            kind, status, read, group = rules[match and match.lastindex]
-            key = (match[group] if match and group else None) or folder_key
-            add_file((kind, path, root, found.st_size, found.st_mtime_ns, key, status))
-            add_reader(read)
-        if len(inner) > 1:
-            inner.sort(key=_RANK)  # by name they are already
+            if is_plain and name.isascii() and ".tmp" not in name and S_ISREG(found.st_mode):
+                # What `_any_file` does, without a call for each of a hundred thousand files.
+                kind, status, read, key = told[name]
+                add_file((kind, item.path, root, found.st_size, found.st_mtime_ns, key or folder_key, status))
+                add_reader(read)
+            else:
+                self._any_file(folder, item.path, name, found)
+        if not inner:
+            return []
+        inner.sort(key=_RANK)  # by name they are already
         return [found for _, found in inner]
 
     def _any_file(self, folder: _Folder, path: str, name: str, found: os.stat_result) -> None:
         """Take any file: a link, a temporary one, one whose name is not ASCII."""
         _, place, root, folder_key, is_temporary = folder
-        fullmatch, rules = _file_rules(place)
-        match = fullmatch(name)
-        kind, status, read, group = rules[match and match.lastindex]
-        key = (match[group] if match and group else None) or folder_key
+        kind, status, read, key = self._names_of(place)[name]
+        key = key or folder_key
         if not S_ISREG(found.st_mode):
             # Never opened, for a pipe would wait for ever, and a link may lead anywhere.
             is_link = S_ISLNK(found.st_mode)
@@ -171,6 +168,11 @@ class CacheWalk:
             key = key and _shown(key)
         self.files.append((kind, shown, root, found.st_size, found.st_mtime_ns, key, status))
         self.readers.append(read)
+
+    def _names_of(self, place: Place) -> _Names:
+        if place not in self._names:
+            self._names[place] = _Names(place)
+        return self._names[place]
 
     def _inner(self, folder: _Folder, path: str, name: str) -> tuple[int, _Folder]:
         """What a folder in a folder is, and its rank: that of its rule in the table."""
@@ -202,16 +204,28 @@ class CacheWalk:
         return found
 
 
-@cache
-def _file_rules(place: Place) -> tuple[Matcher, dict[int | None, Told]]:
-    """The rules for the files of a place as one pattern, and what each of its groups tells."""
-    rules: dict[int | None, Told] = {None: (OTHER, "foreign", _read_unknown, 0)}
-    groups = 1
-    for rule in place.files:
-        rules[groups] = rule.kind, "ok", rule.read, groups + 1 if rule.pattern.groups else 0
-        groups += 1 + rule.pattern.groups
-    pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
-    return re.compile(pattern, re.DOTALL).fullmatch, rules
+class _Names(dict[str, Told]):
+    """What the rules of a place tell of a name; kept for short ones, for Triton's are the same in every folder."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self._rules: dict[int | None, tuple[str, str, ReadFile | None, int]] = {
+            None: (OTHER, "foreign", _read_unknown, 0)
+        }
+        groups = 1
+        for rule in place.files:
+            self._rules[groups] = rule.kind, "ok", rule.read, groups + 1 if rule.pattern.groups else 0
+            groups += 1 + rule.pattern.groups
+        pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
+        self._fullmatch = re.compile(pattern, re.DOTALL).fullmatch
+
+    def __missing__(self, name: str) -> Told:
+        match = self._fullmatch(name)
+        kind, status, read, group = self._rules[match and match.lastindex]
+        told = kind, status, read, match[group] if match and group else None
+        if len(name) < _SHORT:
+            self[name] = told
+        return told
 
 
 def _key_of(place: Place, name: str) -> str | None:
