@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from cachescope.analysis.field_differences import FieldDifferences
 from cachescope.analysis.fields import is_input
@@ -28,7 +27,8 @@ class CandidateSets:
     def __init__(self, details: HashDetails, lookups: Mapping[int, int], entries: Mapping[int, int]) -> None:
         self._details = details
         self._places: Numbers = np.fromiter(lookups, dtype=np.int64)
-        numbers, self._sets = pd.factorize(np.array([*lookups.values(), *entries.values()], dtype=np.int64))
+        sets = np.array([*lookups.values(), *entries.values()], dtype=np.int64)
+        self._sets, numbers = np.unique(sets, return_inverse=True)
         self._of_place: Numbers = numbers[: len(lookups)]
         self._of_entry = dict(zip(entries, numbers[len(lookups) :].tolist(), strict=True))
 

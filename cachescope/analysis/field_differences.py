@@ -33,8 +33,11 @@ class FieldDifferences:
 
     def __init__(self, details: HashDetails, sets: Sequence[int], is_apart: Callable[[str], bool]) -> None:
         self._details = details
-        self._first = self._values(sets[:1])[0]
-        parts = [self._from_first(sets, start) for start in range(0, len(sets), _AT_ONCE)]
+        values = self._values(sets[:_AT_ONCE])
+        self._first = values[0]
+        parts = [self._from_first(values, 0)]
+        for start in range(_AT_ONCE, len(sets), _AT_ONCE):
+            parts.append(self._from_first(self._values(sets[start : start + _AT_ONCE]), start))
         rows, self._fields, self._held = (np.concatenate(part) for part in zip(*parts, strict=True))
         self._size: Numbers = np.bincount(rows, minlength=len(sets))
         self._starts: Numbers = np.concatenate([[0], np.cumsum(self._size)])
@@ -87,9 +90,8 @@ class FieldDifferences:
         parts = np.split(order, first[1:])
         return {int(f): (rows[part], self._held[part]) for f, part in zip(fields, parts, strict=False)}
 
-    def _from_first(self, sets: Sequence[int], start: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Which of some sets differ from the first in which field, and what they hold there."""
-        values = self._values(sets[start : start + _AT_ONCE])
+    def _from_first(self, values: Numbers, start: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Which sets from one on differ from the first in which field, and what they hold there."""
         rows, fields = np.nonzero(values != self._first)
         return rows + start, fields, values[rows, fields]
 

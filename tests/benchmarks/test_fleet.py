@@ -1,8 +1,9 @@
 """The ranks of a job read by one process, by two, by Dask, and again from the index: the same frames, and in what time.
 
-``CACHESCOPE_FLEET_RANKS=1000`` sets another number of ranks than 24; a thousand have 0.55 GB. Every rank's trace is
-the real one of the sample `config_flip`, with its own pid, rank, clock, and one setting that holds the rank: so
-every key is its own, and nothing of it could be taken from another rank but the texts that are equal.
+``CACHESCOPE_FLEET_RANKS=1000`` sets another number of ranks than 24; a thousand have 1.3 GB. Every rank's trace is
+the real one of the recording `four_graphs_fx` that compiled all four, with its own pid, rank, clock, and one setting
+that holds the rank: so every key is its own, and nothing of it could be taken from another rank but the texts that
+are equal.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ import pytest
 import cachescope
 from cachescope.keys.hashing import entry_name
 from cachescope.readers import index, log_state
-from cachescope.readers.byte_source import open_bytes
 from cachescope.scope import Scope
 from tests.dask_cluster import dask_client
+
+Recording = Callable[[str, str], Path]
 
 RANKS = int(os.environ.get("CACHESCOPE_FLEET_RANKS", "24"))
 LEAK = "inductor_config[cpp.threads]"
@@ -46,10 +48,11 @@ def rank_log(trace: bytes, rank: int) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fleet(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fleet")
-    with open_bytes(str(min((cachescope.sample("config_flip") / "trace").iterdir()))) as stream:
-        trace = stream.read()
+    # Who looked up first compiled, and so wrote the most.
+    traces = (recording("2.13.0", "four_graphs_fx") / "trace").iterdir()
+    trace = max(traces, key=lambda path: path.stat().st_size).read_bytes()
     for rank in range(RANKS):
         (folder / f"dedicated_log_torch_trace_rank_{rank:05}_.log").write_bytes(rank_log(trace, rank))
     return folder
