@@ -23,12 +23,18 @@ def begins_component(line: bytes) -> bool:
 
 
 class ComponentLines:
-    """Reads the lines of one key after another into a store of hash details."""
+    """Reads the lines of one key after another into a store of hash details.
 
-    def __init__(self, store: HashDetails) -> None:
+    Parameters
+    ----------
+    store : HashDetails
+    known : dict
+        Codes of components by their bytes, those of one line and those of several; of logs before this one too.
+    """
+
+    def __init__(self, store: HashDetails, known: dict[bytes, int]) -> None:
         self._store = store
-        self.known: dict[bytes, int] = {}
-        """Components by their bytes, those of one line and those of several."""
+        self.known = known
 
     def read(self, lines: list[bytes]) -> int | None:
         """The code of the set of components; None where a line is part of none, or there are no lines."""

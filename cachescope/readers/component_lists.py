@@ -37,12 +37,19 @@ class _Stretch:
 
 
 class ComponentLists:
-    """Reads the components of one artifact after another into a store of hash details."""
+    """Reads the components of one artifact after another into a store of hash details.
 
-    def __init__(self, store: HashDetails) -> None:
+    Parameters
+    ----------
+    store : HashDetails
+    known : dict
+        Codes of components by their bytes, those of logs before this one too.
+    """
+
+    def __init__(self, store: HashDetails, known: dict[bytes, int]) -> None:
         self._store = store
+        self._known = known
         self._stretches: dict[str, list[_Stretch]] = {}
-        self._known: dict[bytes, int] = {}
 
     def read(self, cache: str, payload: bytes) -> tuple[dict[str, Any], int] | None:
         """The payload without its components, and the code of their set; None where only a parser can tell."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from cachescope.details import HashDetails
 from cachescope.errors import CachescopeError
 from cachescope.readers.reading import Reading
 from cachescope.readers.trace_log import read_on_trace_log
@@ -176,11 +175,11 @@ def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
 
     from cachescope.readers.log_tables import LogTables
 
-    details = HashDetails()
+    reading = Reading(strict)
     found: list[Any] = []
     for read, path in logs:
-        components, sets = len(details.components), len(details.sets)
-        reading = Reading(strict=strict, details=details)
+        reading = reading.beside()
+        components, sets = len(reading.details.components), len(reading.details.sets)
         read(path, reading)
         tables = LogTables.behind(path, reading, components, sets)
         table = tables.to_arrow()

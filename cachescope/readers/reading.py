@@ -188,6 +188,14 @@ class Reading:
     problems: list[Problem] = field(default_factory=list)
     details_of_key: dict[str, int] = field(default_factory=dict)
     """Set codes that an AOTAutograd entry holds for the FX keys it points to."""
+    known_json: dict[bytes, int] = field(default_factory=dict)
+    """Component codes by how traces spell them: most logs of a job say what those before them said."""
+    known_lines: dict[bytes, int] = field(default_factory=dict)
+    """Component codes by how text logs spell them."""
+
+    def beside(self) -> Reading:
+        """An empty reading with the same hash details."""
+        return Reading(self.strict, self.details, known_json=self.known_json, known_lines=self.known_lines)
 
     def problem(self, source: str, where: str, kind: str, message: str) -> None:
         """Note one thing that could not be read, or raise it under ``strict=True``."""

@@ -101,16 +101,22 @@ def _distinct(paths: list[str]) -> Iterator[tuple[ReadSource, str]]:
     for path in paths:
         found = [item for one in _expand(path) for item in _find(one)]
         if not found:
-            what = "directory" if os.path.isdir(path) else "file"
-            raise SourceError(
-                path,
-                f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile "
-                "(a log that says nothing of a cache is from a run whose caching was off, or that compiled nothing)",
-            )
+            raise SourceError(path, _nothing_in(path))
         for read, one in found:
             if (real := os.path.realpath(one)) not in seen:
                 seen.add(real)
                 yield read, one
+
+
+def _nothing_in(path: str) -> str:
+    what = "directory" if os.path.isdir(path) else "file"
+    with contextlib.suppress(OSError):
+        if not (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path)):
+            return f"this {what} is empty"
+    return (
+        f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile "
+        "(a log that says nothing of a cache is from a run whose caching was off, or that compiled nothing)"
+    )
 
 
 def _expand(path: str) -> list[str]:

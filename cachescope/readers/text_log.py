@@ -52,7 +52,7 @@ def read_text_log(path: str, reading: Reading, source: str | None = None) -> Non
     """
     source = source or path
     streams: dict[_Stream, MessageReader] = {}
-    components = ComponentLines(reading.details)
+    components = ComponentLines(reading.details, reading.known_lines)
     with open_bytes(path) as stream:
         pieces = Pieces(stream)
         for message in _messages(Lines(pieces), components):

@@ -110,7 +110,7 @@ class _Trace:
         self._segments: Counter[str] = Counter()
         self._lookups: list[tuple[Lookup, int]] = []
         self._compiled = False
-        self._components = ComponentLists(reading.details)
+        self._components = ComponentLists(reading.details, reading.known_json)
         self._can_go_on = True
 
     def take_up(self, process: Process, end: TraceEnd) -> None:

@@ -53,7 +53,7 @@ def test_a_list_is_read_as_the_parser_reads_it_or_declined(
     drawn: list[list[str]], tail: dict[str, object]
 ) -> None:
     store = HashDetails()
-    reader = ComponentLists(store)
+    reader = ComponentLists(store, {})
     for texts in drawn:
         payload = {"key": "f", "components": texts} | {name + "?": value for name, value in tail.items()}
         read = reader.read("f", json.dumps(payload).encode())
@@ -67,7 +67,7 @@ def test_a_list_is_read_as_the_parser_reads_it_or_declined(
 @given(drawn=lists())
 def test_lists_of_hash_details_are_not_declined(drawn: list[list[str]]) -> None:
     store = HashDetails()
-    reader = ComponentLists(store)
+    reader = ComponentLists(store, {})
     for texts in drawn:
         # A quote in a value may look like the end of an element: that list is the parser's.
         plain = [t for t in texts if t.startswith("[") and '"' not in t and "\ud800" not in t]
@@ -78,7 +78,7 @@ def test_lists_of_hash_details_are_not_declined(drawn: list[list[str]]) -> None:
 
 def test_a_list_that_is_not_the_artifacts_own_is_declined() -> None:
     inner = {"components": [_STEADY[0]]}
-    reader = ComponentLists(HashDetails())
+    reader = ComponentLists(HashDetails(), {})
     assert reader.read("f", json.dumps({"x": inner, "components": []}).encode()) is None
     assert reader.read("f", json.dumps({"x": inner}).encode()) is None
     assert reader.read("f", json.dumps({"components": [*_STEADY, 1]}).encode()) is None
@@ -86,7 +86,7 @@ def test_a_list_that_is_not_the_artifacts_own_is_declined() -> None:
 
 def test_what_is_cut_or_no_json_is_declined() -> None:
     whole = json.dumps({"components": _STEADY, "cache_state": "miss"}).encode()
-    reader = ComponentLists(HashDetails())
+    reader = ComponentLists(HashDetails(), {})
     assert reader.read("f", whole) is not None
     for cut in range(0, len(whole), 7):
         assert reader.read("f", whole[:cut]) is None
@@ -96,16 +96,16 @@ def test_what_is_cut_or_no_json_is_declined() -> None:
 def test_a_set_has_one_code_whichever_way_it_is_read() -> None:
     store = HashDetails()
     code, _ = store.add(_STEADY)
-    read = ComponentLists(store).read("f", json.dumps({"components": _STEADY}).encode())
+    read = ComponentLists(store, {}).read("f", json.dumps({"components": _STEADY}).encode())
     assert read is not None and read[1] == code
-    assert ComponentLines(store).read([text.encode() for text in _STEADY]) == code
+    assert ComponentLines(store, {}).read([text.encode() for text in _STEADY]) == code
 
 
 @settings(max_examples=25)
 @given(drawn=lists())
 def test_lines_are_put_together_as_components_are_joined(drawn: list[list[str]]) -> None:
     store = HashDetails()
-    reader = ComponentLines(store)
+    reader = ComponentLines(store, {})
     for texts in drawn:
         lines = "\n".join(texts).encode("utf-8", "surrogatepass").split(b"\n") if texts else []
         expected = join_components(line.decode("utf-8", "replace") for line in lines)
