@@ -7,21 +7,28 @@ scope.causes
 
 from __future__ import annotations
 
-from cachescope.analysis.contexts.differences import manifest_difference
-from cachescope.analysis.contexts.keys import isolation_keys
-from cachescope.analysis.guards import holds
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+# Not when it is asked for, as the others: the package of the same name would take its place.
 from cachescope.capture.contexts import capture
-from cachescope.catalogue.facts import fields
-from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
-from cachescope.frames import describe
-from cachescope.keys import IsolationSchema, isolation_key
-from cachescope.keys.key_schema import KeySchema
-from cachescope.samples import sample
-from cachescope.scope import Scope, read
-from cachescope.scope.collect import collect
-from cachescope.scope.live import Recording, recording
-from cachescope.scope.magic import load_ipython_extension
-from cachescope.scope.two_sides import compare, will_hit
+
+if TYPE_CHECKING:
+    from cachescope.analysis.contexts.differences import manifest_difference
+    from cachescope.analysis.contexts.keys import isolation_keys
+    from cachescope.analysis.guards import holds
+    from cachescope.catalogue.facts import fields
+    from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
+    from cachescope.frames import describe
+    from cachescope.keys import IsolationSchema, isolation_key
+    from cachescope.keys.key_schema import KeySchema
+    from cachescope.samples import sample
+    from cachescope.scope.collect import collect
+    from cachescope.scope.live import Recording, recording
+    from cachescope.scope.magic import load_ipython_extension
+    from cachescope.scope.read import read
+    from cachescope.scope.scope import Scope
+    from cachescope.scope.two_sides import compare, will_hit
 
 __version__ = "0.1.0"
 
@@ -51,3 +58,40 @@ __all__ = [
     "sample",
     "will_hit",
 ]
+
+# Loaded when it is asked for: whoever only wants help, or presses Ctrl-C at once, does not wait for pandas.
+_PLACES: Final = {
+    "CachescopeError": "errors",
+    "IsolationSchema": "keys",
+    "KeySchema": "keys.key_schema",
+    "NotFoundError": "errors",
+    "RecordError": "errors",
+    "Recording": "scope.live",
+    "SchemaError": "errors",
+    "Scope": "scope.scope",
+    "SourceError": "errors",
+    "collect": "scope.collect",
+    "compare": "scope.two_sides",
+    "describe": "frames",
+    "fields": "catalogue.facts",
+    "holds": "analysis.guards",
+    "isolation_key": "keys",
+    "isolation_keys": "analysis.contexts.keys",
+    "load_ipython_extension": "scope.magic",
+    "manifest_difference": "analysis.contexts.differences",
+    "read": "scope.read",
+    "recording": "scope.live",
+    "sample": "samples",
+    "will_hit": "scope.two_sides",
+}
+
+if not TYPE_CHECKING:  # a checker knows every name from above, and finds one that is misspelt
+
+    def __getattr__(name: str) -> Any:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -71,6 +71,17 @@ def test_every_command_is_named_and_has_help(capsys: pytest.CaptureFixture[str])
         assert command in capsys.readouterr().out
 
 
+def test_the_commands_that_read_take_the_options_it_names(capsys: pytest.CaptureFixture[str]) -> None:
+    (named,) = re.findall(r"^Those that read what you name take (.*)\.$", README, re.MULTILINE)
+    options = re.findall(r"`(--[a-z-]+)", named)
+    assert len(options) == 3
+    for command in COMMANDS:
+        main([command, "--help"])
+        there = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) & set(options)
+        reads = command not in ("capture", "record", "cache", "demo")
+        assert there == (set(options) if reads else set()), command
+
+
 def test_the_notebooks_are_listed_by_their_questions() -> None:
     listed = re.findall(r"^\| \[(.*?)\]\(notebooks/(.*?)\)", section("Nine notebooks"), re.MULTILINE)
     titles = {

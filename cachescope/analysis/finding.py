@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
@@ -13,6 +14,8 @@ from cachescope.terms import CACHES
 if TYPE_CHECKING:
     from cachescope.readers.assemble import Tables
 
+_MODES: Final = ("auto", "nearest")
+
 
 def full_key(tables: Tables, start: str) -> str:
     """The key of a lookup or of an FX or AOTAutograd entry, from enough of its beginning.
@@ -22,15 +25,19 @@ def full_key(tables: Tables, start: str) -> str:
     NotFoundError
         If no key begins so, or several do.
     """
-    entries = tables.entries
-    graphs = entries.loc[entries["cache"].isin(CACHES), "cache_key"]
-    known = pd.concat([tables.lookups["cache_key"], graphs]).dropna().unique()
-    found = [key for key in known if key.startswith(start)] if start else []
+    found = _keys_beginning(tables, start)
     if not found:
         raise NotFoundError(f"no key {start!r} in what was read")
     if len(found) > 1:
         raise NotFoundError(f"{start!r} begins {len(found)} keys: {', '.join(k[:12] for k in found[:4])}")
-    return str(found[0])
+    return found[0]
+
+
+def _keys_beginning(tables: Tables, start: str) -> list[str]:
+    entries = tables.entries
+    graphs = entries.loc[entries["cache"].isin(CACHES), "cache_key"]
+    known = pd.concat([tables.lookups["cache_key"], graphs]).dropna().unique()
+    return [str(key) for key in known if key.startswith(start)] if start else []
 
 
 def lookup_named(tables: Tables, which: int | str) -> int:
@@ -90,8 +97,21 @@ def baseline_choice(tables: Tables, baseline: str | int) -> Choice:
         baseline = int(baseline)
     if isinstance(baseline, int):
         if baseline not in tables.runs["run"].tolist():
-            raise NotFoundError(f"no run {baseline}; there are runs 0 to {len(tables.runs) - 1}")
+            raise NotFoundError(f"no run {baseline}; {_baselines(tables)}")
         return Choice("run", run=baseline)
-    if baseline in ("auto", "nearest"):
+    if baseline in _MODES:
         return Choice(baseline)
+    if not _keys_beginning(tables, baseline):
+        near = get_close_matches(baseline, _MODES)
+        meant = f"near it: {near[0]}; " if near else ""
+        raise NotFoundError(f"no baseline {baseline!r}; {meant}{_baselines(tables)}")
     return Choice("key", cache_key=full_key(tables, baseline))
+
+
+def _baselines(tables: Tables) -> str:
+    """What a baseline may be."""
+    last = len(tables.runs) - 1
+    runs = {-1: "(none was read)", 0: "(0)"}.get(last, f"(0 to {last})")
+    return (
+        f"a baseline is {', '.join(_MODES)}, the number of a run {runs}, or a key or enough of its beginning"
+    )

@@ -49,11 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     arguments = sys.argv[1:] if argv is None else argv
-    parser = _parser()
-    if not arguments:
-        parser.print_help(sys.stderr)
-        return 2
     try:
+        parser = _parser()
+        if not arguments:
+            parser.print_help(sys.stderr)
+            return 2
         args = parser.parse_args(arguments)
         status: int = args.run(args)
         sys.stdout.flush()

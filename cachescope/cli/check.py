@@ -31,7 +31,7 @@ _TIME: Final = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>|s|ms|min
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_redact_argument
+    from cachescope.cli.sources import add_reading_arguments, add_redact_argument
 
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read; all lookups in it count")
     parser.add_argument(
@@ -61,18 +61,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     forms.add_argument(
         "--json", dest="format", action="store_const", const="json", help="the same as --format json"
     )
-    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    add_reading_arguments(parser)
     add_redact_argument(parser)
     parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, check and print."""
-    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.cli.sources import read_given, redaction_of
 
     _refuse_half_given(args)
-    scope = read_scope(args.paths, strict=args.strict)
-    baseline = read_scope([args.baseline], strict=args.strict) if args.no_new_cause else None
+    scope = read_given(args, args.paths)
+    baseline = read_given(args, [args.baseline]) if args.no_new_cause else None
     checked = scope.check(args.min_hit_rate, args.max_time_lost, baseline)
     given = args.paths + ([args.baseline] if args.baseline else [])
     _write(checked, scope, args.format, redaction_of(args, scope, given))

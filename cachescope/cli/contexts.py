@@ -7,15 +7,11 @@ reconstructed from their hash details as far as these tell, and nothing is guess
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments
+    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
 
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a snapshot, or what explain reads")
     parser.add_argument(
@@ -23,21 +19,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help='which forms count, as JSON: {"runtime_context": true, "compile_context": {"runtime": true}}',
     )
-    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    add_reading_arguments(parser)
     add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print."""
     from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_schema, read_scope, redaction_of
+    from cachescope.cli.sources import read_given, read_schema, redaction_of
     from cachescope.keys import IsolationSchema
     from cachescope.report.contexts import context_lines, contexts_object
 
     schema = (
         IsolationSchema.all() if args.schema is None else read_schema(args.schema, IsolationSchema.from_json)
     )
-    scope = read_scope(args.paths, strict=args.strict)
+    scope = read_given(args, args.paths)
     redaction = redaction_of(args, scope, args.paths)
     if args.json:
         write_json(contexts_object(scope, schema), redaction)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments
+    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
 
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a snapshot, or what explain reads")
     parser.add_argument(
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="measure copy bandwidth and matmul rates of this machine's GPUs with torch's own benchmarking",
     )
-    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    add_reading_arguments(parser)
     add_output_arguments(parser)
 
 
@@ -38,10 +38,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_sources(args: argparse.Namespace) -> int:
     from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.devices import device_lines, devices_object
 
-    scope = read_scope(args.paths, strict=args.strict)
+    scope = read_given(args, args.paths)
     redaction = redaction_of(args, scope, args.paths)
     if args.json:
         write_json(devices_object(scope.devices, problems=scope.problems), redaction)

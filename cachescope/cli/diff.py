@@ -16,12 +16,12 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments
+    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
 
     parser.add_argument("before", metavar="A", help="a path; with PATHs: a key, a lookup, or run:N")
     parser.add_argument("after", metavar="B", help="the same")
     parser.add_argument("paths", nargs="*", default=[], metavar="PATH", help="where to look A and B up")
-    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    add_reading_arguments(parser)
     add_output_arguments(parser)
 
 
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, pair and print."""
     from cachescope import __version__
     from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.as_json import frame_rows
     from cachescope.report.comparison import comparison_lines, comparison_object
     from cachescope.report.sides import side_below, side_named
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.scope.two_sides import compare_sides
 
     paths = args.paths or [args.before, args.after]
-    scope = read_scope(paths, strict=args.strict)
+    scope = read_given(args, paths)
     side = side_named if args.paths else side_below
     found = compare_sides(scope, side(scope, args.before), side(scope, args.after))
     redaction = redaction_of(args, scope, paths)

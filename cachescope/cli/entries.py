@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments
+    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
 
     parser.add_argument("names", nargs="+", metavar="DIR|KEY", help="cache directories; or a key in them")
-    parser.add_argument("--strict", action="store_true", help="stop at the first damaged entry")
     parser.add_argument("--most", type=int, default=20, metavar="N", help="entries to list (20, the newest)")
     parser.add_argument(
         "--locks",
@@ -38,22 +37,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print only the paths that can go, one per line, for: xargs -d '\\n' rm --",
     )
+    add_reading_arguments(parser)
     add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print the table or the one entry."""
-    from cachescope.cli.sources import read_scope
+    from cachescope.cli.sources import read_given
 
     keys = [name for name in args.names if not _is_source(name)]
     paths = [name for name in args.names if name not in keys]
     if not keys:
-        return _print_all(args, read_scope(paths, strict=args.strict), paths)
+        return _print_all(args, read_given(args, paths), paths)
     if len(keys) > 1:
         raise NotFoundError(f"{keys[0]!r} and {keys[1]!r} are no paths, and only one key can be shown")
     if args.prune_list or args.locks:
         raise NotFoundError(f"{keys[0]!r} is no path; --prune-list and --locks are for whole directories")
-    scope, paths = _where(keys[0], paths, strict=args.strict)
+    scope, paths = _where(args, keys[0], paths)
     return _print_one(args, scope, paths, keys[0])
 
 
@@ -62,16 +62,16 @@ def _is_source(name: str) -> bool:
     return os.path.lexists(name) or os.sep in name or glob.has_magic(name)
 
 
-def _where(key: str, paths: list[str], *, strict: bool) -> tuple[Scope, list[str]]:
+def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope, list[str]]:
     """What to look a key up in."""
-    from cachescope.cli.sources import read_scope
+    from cachescope.cli.sources import read_given
     from cachescope.readers.default_root import default_root
 
     if paths:
-        return read_scope(paths, strict=strict), paths
+        return read_given(args, paths), paths
     root = default_root()
     try:
-        return read_scope([root], strict=strict), [root]
+        return read_given(args, [root]), [root]
     except SourceError as error:
         raise NotFoundError(f"{key!r} is no path; for a key name the directory it is in ({error})") from error
 

@@ -11,13 +11,14 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
+    from cachescope.cli.sources import add_baseline_argument, add_output_arguments, add_reading_arguments
 
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--key", help="only the last miss of this key (or of what begins with this)")
     which.add_argument("--lookup", type=int, metavar="N", help="only this lookup")
     parser.add_argument("--causes", type=int, default=10, metavar="N", help="causes to show (10)")
+    add_baseline_argument(parser)
     add_reading_arguments(parser)
     add_output_arguments(parser)
 
@@ -25,13 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, and print the answer."""
     from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.as_json import explain_object, explanation_object
     from cachescope.report.terminal import answer_lines, explanation_lines
 
-    scope = read_scope(
-        args.paths, strict=args.strict, baseline=args.baseline, jobs=args.jobs, index=not args.no_index
-    )
+    scope = read_given(args, args.paths, args.baseline)
     redaction = redaction_of(args, scope, args.paths)
     which = args.key if args.key is not None else args.lookup
     explained = None if which is None else scope.explain(which)

@@ -11,10 +11,11 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
+    from cachescope.cli.sources import add_baseline_argument, add_output_arguments, add_reading_arguments
 
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     parser.add_argument("-o", "--output", required=True, metavar="FILE.html", help="where to write it")
+    add_baseline_argument(parser)
     add_reading_arguments(parser)
     add_output_arguments(parser)
 
@@ -22,12 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, write the file, and say where it is."""
     from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_scope
+    from cachescope.cli.sources import read_given
     from cachescope.report.layout import Line
     from cachescope.report.text import headline
     from cachescope.wording import file_size, harmless
 
-    scope = read_scope(args.paths, strict=args.strict, baseline=args.baseline)
+    scope = read_given(args, args.paths, args.baseline)
     path = scope.report(args.output, redact=args.redact)
     size = path.stat().st_size
     if args.json:

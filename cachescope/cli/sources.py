@@ -52,8 +52,8 @@ def add_redact_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--baseline``, ``--strict``, ``--jobs`` and ``--no-index``."""
+def add_baseline_argument(parser: argparse.ArgumentParser) -> None:
+    """``--baseline``."""
     parser.add_argument(
         "--baseline",
         default="auto",
@@ -61,13 +61,25 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         help="what a miss is compared with: chosen for each (auto), the fewest changed fields (nearest), "
         "a run by its number, or a key",
     )
+
+
+def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--strict``, ``--jobs`` and ``--no-index``: of every command that reads what it is given."""
     parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read logs (1)")
+    parser.add_argument(
+        "--jobs", type=_number_of_processes, default=1, metavar="N", help="processes that read logs (1)"
+    )
     parser.add_argument(
         "--no-index",
         action="store_true",
         help="read every log anew, and keep none to be opened again at once (cachescope cache shows what is kept)",
     )
+
+
+def _number_of_processes(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes: 1 or more")
+    return int(text)
 
 
 def read_schema(path: str, schema_of: Callable[[bytes], Schema]) -> Schema:
@@ -93,6 +105,11 @@ def read_scope(
             progress("comparing keys", 1, 1)
         _ = scope.facts
     return scope
+
+
+def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto") -> Scope:
+    """Read the sources as the options of `add_reading_arguments` say."""
+    return read_scope(paths, strict=args.strict, baseline=baseline, jobs=args.jobs, index=not args.no_index)
 
 
 def redaction_of(args: argparse.Namespace, scope: Scope, paths: list[str]) -> Redaction | None:

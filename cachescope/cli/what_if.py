@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments
+    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
 
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     parser.add_argument(
@@ -31,19 +31,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--schema", metavar="FILE.json", help='{"runtime_context": …, "compile_context": …, "without": […]}'
     )
     parser.add_argument("--sensitivity", action="store_true", help="rank the fields as well")
-    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
+    add_reading_arguments(parser)
     add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, replay, and print the answer."""
     from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_scope, redaction_of
+    from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.layout import Line
     from cachescope.report.what_if import sensitivity_lines, sensitivity_object, what_if_lines, what_if_object
 
     schema = _schema(args)
-    scope = read_scope(args.paths, strict=args.strict)
+    scope = read_given(args, args.paths)
     redaction = redaction_of(args, scope, args.paths)
     found = scope.what_if(schema)
     ranking = scope.sensitivity() if args.sensitivity or not (args.without or args.schema) else None

@@ -174,13 +174,25 @@ def _matching(pattern: str, fields: Sequence[str]) -> list[str]:
 
 def _near(pattern: str, fields: Sequence[str], most: int = 5) -> str:
     """The fields that may have been meant, or the names there are."""
+    if not fields:
+        return "no source recorded any field"
     inside = pattern.strip("*").rstrip("]").rpartition("[")[2].strip("*")
     near = [f for f in fields if inside and inside.lower() in f.lower()][:most]
-    near += [f for f in difflib.get_close_matches(pattern, fields, most) if f not in near]
+    near += [f for f in _alike(pattern, fields, most) if f not in near]
     if near:
         return f"near it: {', '.join(near[:most])}"
     names = dict.fromkeys(f.partition("[")[0] + ("[…]" if "[" in f else "") for f in fields)
-    return f"there are {', '.join(names)}" if names else "no source recorded any field"
+    return f"there are {', '.join(names)}; and the context forms {', '.join(_WHOLE_FIELDS)}"
+
+
+def _alike(pattern: str, fields: Sequence[str], most: int) -> list[str]:
+    """The fields, their bare names and the context forms that are spelt much alike."""
+    if "[" in pattern:
+        return difflib.get_close_matches(pattern, fields, most)
+    # Else the long name before the bracket is all that would be compared.
+    names = {f.partition("[")[2].rstrip("]"): f for f in fields if "[" in f}
+    names |= {bare: bare for bare in (*(f.partition("[")[0] for f in fields), *_WHOLE_FIELDS)}
+    return [names[name] for name in difflib.get_close_matches(pattern, names, most)]
 
 
 def is_tensor_text(text: str) -> bool:

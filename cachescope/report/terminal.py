@@ -6,12 +6,21 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, short
+from cachescope.analysis.rates import hit_rates
 from cachescope.columns import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
 from cachescope.report.ranks import rank_lines, rank_names
-from cachescope.report.text import baseline_name, footer, headline, in_compile, lookup_name, run_name
+from cachescope.report.text import (
+    baseline_name,
+    footer,
+    headline,
+    in_compile,
+    lookup_name,
+    outcomes,
+    run_name,
+)
 from cachescope.wording import SHORT_KEY, duration, harmless, plural
 
 if TYPE_CHECKING:
@@ -66,16 +75,16 @@ def _footer_of_runs(scope: Scope, runs: Collection[int]) -> str:
 
 def run_lines(scope: Scope, runs: Collection[int]) -> list[Line]:
     """How the lookups of some runs went, in one line."""
-    lookups = [row for row in scope.facts.lookups.values() if row["run"] in runs]
-    if not lookups:
+    lookups = scope.lookups
+    (rate,) = records(hit_rates(lookups[lookups["run"].isin(runs)]))
+    if not rate["lookups"]:
         return [
             Line("this run looked nothing up: nothing was compiled, or its caches were off", style="bold")
         ]
-    hits = sum(row["outcome"] == "hit" for row in lookups)
-    lost = [row["time_taken_ns"] for row in lookups if row["outcome"] != "hit" and row["time_taken_ns"]]
     processes = f" in {plural(len(runs), 'process', 'processes')}" if len(runs) > 1 else ""
-    text = f"this run: {plural(len(lookups), 'lookup')}{processes}: {hits} hit, {len(lookups) - hits} did not"
-    return [Line(text + (f"; {duration(sum(lost))} lost" if lost else ""), style="bold")]
+    lost = f"; {duration(rate['time_lost_ns'])} lost" if rate["time_lost_ns"] else ""
+    text = f"this run: {plural(rate['lookups'], 'lookup')}{processes}: {outcomes(rate)}{lost}"
+    return [Line(text, style="bold")]
 
 
 def explanation_lines(explained: Explanation) -> list[Line]:

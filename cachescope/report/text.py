@@ -19,9 +19,6 @@ def headline(scope: Scope) -> str:
     if not facts.lookups:
         return _nothing_looked_up(facts)
     (rate,) = records(scope.hit_rates())
-    parts = [f"{rate['hits']} hit", f"{rate['misses']} missed"]
-    if rate["bypasses"]:
-        parts.append(f"{rate['bypasses']} bypassed or disabled")
     rates = f"{100 * rate['hit_rate']:.0f} % by count"
     if rate["time_hit_rate"] is not None:
         rates += f", {100 * rate['time_hit_rate']:.0f} % by compile time"
@@ -29,7 +26,13 @@ def headline(scope: Scope) -> str:
     # Compile workers leave traces as well; a run is a process that looked something up.
     looked_up = scope.lookups["run"].nunique()
     lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
-    return f"{lookups} in {runs}: {', '.join(parts)} ({rates}{lost})"
+    return f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
+
+
+def outcomes(rate: Row) -> str:
+    """How many lookups of a row of hit rates went which way."""
+    bypassed = f", {rate['bypasses']} bypassed or disabled" if rate["bypasses"] else ""
+    return f"{rate['hits']} hit, {rate['misses']} missed{bypassed}"
 
 
 def _nothing_looked_up(facts: Facts) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from cachescope.errors import NotFoundError
+from cachescope.errors import NotFoundError, SourceError
 
 _FOLDER: Final = Path(__file__).parent
 _ARCHIVE: Final = "recording.tar.xz"
@@ -49,6 +49,21 @@ def is_packed(name: str) -> bool:
 def archive(name: str) -> Path:
     """Where the archive of a packed recording is."""
     return _FOLDER / name / _ARCHIVE
+
+
+def refuse_packed(path: str) -> None:
+    """Say how to read a packed recording, where a path is its folder or archive as it ships.
+
+    Raises
+    ------
+    SourceError
+        If it is.
+    """
+    place = Path(path).resolve()
+    folder = place.parent if place.name == _ARCHIVE else place
+    if folder.parent == _FOLDER and is_packed(folder.name):
+        how = f'cachescope.sample("{folder.name}") unpacks it, and cachescope demo {folder.name} explains it'
+        raise SourceError(path, f"this sample ships packed: {how}")
 
 
 @cache

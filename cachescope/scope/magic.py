@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tokenize import TokenError
 from typing import Any, Final, NoReturn
 
 from cachescope.errors import CachescopeError
@@ -55,7 +58,7 @@ class CachescopeMagic:
         """Run the cell as a cell of its own: its value and its traceback are shown as ever, and once."""
         failed: BaseException | None = None
         try:
-            with one:
+            with one, self._silenced(cell):
                 result = self._shell.run_cell(cell, store_history=False)
                 failed = result.error_before_exec or result.error_in_exec
                 if failed is not None:
@@ -64,6 +67,28 @@ class CachescopeMagic:
             if error is not failed:
                 raise
         return failed
+
+    @contextmanager
+    def _silenced(self, cell: str) -> Iterator[None]:
+        """Show no value of a cell that ends in a semicolon: IPython would look for it in the magic's own line."""
+        if not _ends_in_semicolon(cell):
+            yield
+            return
+        before = self._shell.ast_node_interactivity
+        self._shell.ast_node_interactivity = "none"
+        try:
+            yield
+        finally:
+            self._shell.ast_node_interactivity = before
+
+
+def _ends_in_semicolon(cell: str) -> bool:
+    from IPython.core.displayhook import DisplayHook
+
+    try:
+        return bool(DisplayHook.semicolon_at_end_of_expression(cell))  # type: ignore[no-untyped-call]
+    except (SyntaxError, TokenError):  # running it says what is wrong
+        return False
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -69,10 +69,13 @@ def read(
     from cachescope.readers.parquet_folder import is_saved_scope, read_saved_scope
     from cachescope.readers.reading import Reading
     from cachescope.readers.sources import read_sources
+    from cachescope.samples import refuse_packed
 
     paths = [str(source) for source in sources]
     if not paths:
         raise TypeError("read() needs at least one source")
+    for path in paths:
+        refuse_packed(path)
     if len(paths) == 1 and is_saved_scope(paths[0]):
         return Scope(read_saved_scope(paths[0]), baseline, tuple(paths), index)
     if len(paths) == 1 and is_log_folder(paths[0]):

@@ -41,13 +41,25 @@ def test_a_cell_is_explained_below_it(cells: dict[str, Any]) -> None:
     assert "2 lookups: 2 hit" in shown(cells["hit"])
 
 
+@pytest.mark.parametrize(
+    ("name", "is_shown"), [("valued", True), ("silenced", False), ("valued_again", True)]
+)
+def test_a_semicolon_at_the_end_keeps_the_value_back(
+    name: str, is_shown: bool, cells: dict[str, Any]
+) -> None:
+    assert cells[name]["success"]
+    assert "looked nothing up" in shown(cells[name])
+    values = [output["text/plain"] for output in cells[name]["shown"][:-1]]
+    assert ("the value" in cells[name]["text"] + "".join(values)) == is_shown
+
+
 def test_a_miss_is_compared_with_the_cells_before(cells: dict[str, Any]) -> None:
     assert "inductor_config[epilogue_fusion]   True -> False" in shown(cells["changed"])
     assert cells["changed"]["text"].count("the value") == 1 or "the value" in str(cells["changed"]["shown"])
 
 
 def test_a_fresh_cell_is_a_cold_start(cells: dict[str, Any]) -> None:
-    assert "0 hit, 2 did not" in shown(cells["fresh"])
+    assert "this run: 2 lookups: 0 hit, 2 missed; " in shown(cells["fresh"])
     assert "first lookups: 2 misses" in shown(cells["fresh"])
     assert cells["after"]["text"].strip() == "False True"
 

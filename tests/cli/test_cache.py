@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,9 +49,49 @@ def test_it_lists_what_was_read_and_clears_it(log: Path, run: Run, tmp_path: Pat
     assert json.loads(run("cache", "--json").out)["logs"] == []
 
 
-def test_explain_keeps_nothing_without_an_index(log: Path, run: Run, tmp_path: Path) -> None:
-    assert run("explain", log, "--no-index").status == 0
+# Every command that reads what it is given, and what else it needs.
+READING = {
+    "explain": (),
+    "what-if": (),
+    "diff": (cachescope.sample("config_flip"),),
+    "entries": (),
+    "contexts": (),
+    "devices": (),
+    "check": ("--min-hit-rate", "0"),
+    "report": ("-o", "out.html"),
+}
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_command_keeps_nothing_without_an_index(
+    command: str, log: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(command, log, *READING[command], "--no-index").status == 0
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_command_reads_in_as_many_processes_as_it_is_told(
+    command: str, log: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def read(*paths: str, executor: ProcessPoolExecutor, **options: Any) -> cachescope.Scope:
+        asked.append(executor._max_workers)  # type: ignore[attr-defined]
+        return cachescope.read(*paths, **options)
+
+    monkeypatch.setattr("cachescope.cli.sources.read", read)
+    monkeypatch.chdir(tmp_path)
+    assert run(command, log, *READING[command], "--jobs", 3).status == 0
+    assert asked == [3]
+
+
+@pytest.mark.parametrize("jobs", ["0", "-2", "two"])
+def test_there_is_no_less_than_one_process(jobs: str, log: Path, run: Run) -> None:
+    done = run("explain", log, "--jobs", jobs)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.endswith(f"argument --jobs: {jobs!r} is no number of processes: 1 or more\n")
 
 
 def test_explain_with_several_processes_says_the_same(log: Path, run: Run) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cachescope.samples import archive, is_packed, sample_names
+from cachescope.samples import archive, is_packed, sample, sample_names
 from tests.cli.conftest import Run
 
 
@@ -26,6 +26,16 @@ def test_every_sample_is_explained(run: Run) -> None:
         # What is unpacked for one process is not named as if it stayed.
         assert ("This was: cachescope explain" in out) == (not is_packed(name))
         assert (f"tar -xf {archive(name)}" in out) == is_packed(name)
+
+
+def test_the_folder_of_a_packed_sample_says_how_to_read_it(run: Run) -> None:
+    for name in filter(is_packed, sample_names()):
+        for path in (archive(name), archive(name).parent, f"{archive(name).parent}/"):
+            done = run("explain", path)
+            assert (done.status, done.out) == (1, "")
+            assert f'this sample ships packed: cachescope.sample("{name}") unpacks it' in done.err
+            assert f"cachescope demo {name} explains it" in done.err
+        assert run("explain", sample(name)).status == 0
 
 
 def test_a_sample_that_is_not_there_is_a_usage_error(run: Run) -> None:

@@ -144,6 +144,18 @@ def test_a_baseline_that_is_not_there_is_wrong_usage(run: Run, flip: Path, basel
     done = run("explain", flip, "--baseline", baseline)
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("cachescope: no ")
+    assert "auto, nearest, the number of a run (0 to 2), or a key" in done.err
+
+
+def test_a_baseline_that_is_misspelt_is_told_what_is_near(run: Run, flip: Path) -> None:
+    assert "no baseline 'nearst'; near it: nearest; " in run("explain", flip, "--baseline", "nearst").err
+    assert "near it" not in run("explain", flip, "--baseline", "foo").err
+
+
+def test_a_directory_has_no_run_to_compare_with(run: Run, flip: Path) -> None:
+    done = run("explain", flip / "cache", "--baseline", 0)
+    assert done.status == 2
+    assert "no run 0; " in done.err and "(none was read)" in done.err
 
 
 def test_a_missing_path_is_one_line_and_status_1(run: Run) -> None:
@@ -154,8 +166,16 @@ def test_a_missing_path_is_one_line_and_status_1(run: Run) -> None:
 
 def test_an_empty_directory_is_one_line_and_status_1(run: Run, tmp_path: Path) -> None:
     done = run("explain", tmp_path)
-    assert done.status == 1
-    assert done.err.count("\n") == 1
+    assert (done.status, done.err) == (1, f"cachescope: {tmp_path}: this directory is empty\n")
+
+
+@pytest.mark.parametrize("name", ["explain", "entries", "contexts", "devices", "what-if"])
+def test_an_empty_file_is_said_to_be_empty(run: Run, name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.log").touch()
+    done = run(name, tmp_path / "a.log")
+    assert (done.status, done.err) == (1, f"cachescope: {tmp_path}/a.log: this file is empty\n")
+    (tmp_path / "a.log").write_text("not empty\n")
+    assert "holds no trace" in run(name, tmp_path / "a.log").err
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\x1b[31m" * 500, b"{", b"\x1f\x8b\x08broken"])

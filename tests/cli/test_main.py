@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ import pytest
 import cachescope
 from cachescope import cli
 from cachescope.cli import COMMANDS
-from tests.cli.conftest import Run, command, environment, in_pipe
+from tests.cli.conftest import ROOT, Run, command, environment, in_pipe
 from tests.conftest import Recording
 
 
@@ -77,6 +80,29 @@ def test_an_interrupt_of_a_real_process(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "")
+
+
+def start_of_the_script() -> list[str]:
+    """What the installed `cachescope` does."""
+    (entry,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"].values()
+    module, _, function = entry.partition(":")
+    return [sys.executable, "-c", f"import sys; from {module} import {function}; sys.exit({function}())"]
+
+
+@pytest.mark.parametrize("start", [command(), start_of_the_script()], ids=["module", "script"])
+def test_an_interrupt_while_it_is_still_loading(start: list[str], tmp_path: Path) -> None:
+    # Loading takes a while: in the place of pandas, as long as the test likes.
+    (tmp_path / "pandas.py").write_text("import sys; print('loading', flush=True); sys.stdin.read()")
+    process = subprocess.Popen(
+        [*start, "explain", "x"],
+        env=environment(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "loading\n"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, "")

@@ -171,6 +171,10 @@ def test_a_part_of_tensors() -> None:
         ("example_inputs[*].devise", "a tensor has no part 'devise'; it has dtype, shape"),
         ("gm.device", "no tensor 'gm'"),
         ("inductor_config[]", "no field"),
+        ("exampl_inputs", "near it: example_inputs$"),
+        ("inductor_confgs", "near it: inductor_configs, "),
+        ("runtme", "near it: runtime$"),
+        ("nothing_like_it", "context forms inductor_configs, torch_determinism_configs, "),
     ],
 )
 def test_a_pattern_that_matches_nothing_says_what_there_is(pattern: str, words: str) -> None:

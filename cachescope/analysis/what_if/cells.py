@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -52,6 +53,11 @@ class Cell:
     entries: list[Stored] = field(default_factory=list)
     has_guards: bool = False
     was_removed: bool = False
+
+    def add(self, entry: Stored) -> Stored:
+        """Keep an entry, and give it back."""
+        self.entries.append(entry)
+        return entry
 
     @property
     def is_plain(self) -> bool:
@@ -164,50 +170,78 @@ class Recorded:
 
     def _walk(self, cell: Cell) -> None:
         """Follow the lookups of a cell in time, and note what does not follow from what was stored."""
+        coming = [(entry.since, number, entry) for number, entry in enumerate(cell.entries)]
+        heapify(coming)
+        there = _There()
         for at in cell.lookups:
             row = self.rows[at]
-            there = [entry for entry in cell.entries if entry.since <= at < entry.gone]
+            while coming and coming[0][0] <= at:
+                there.add(heappop(coming)[2])
+            before = there
             if self.outcome[at] == HIT:
-                self._hit(cell, at, there)
+                if not there.entries:
+                    there.add(self._found_nevertheless(cell, at, coming))
             else:
                 if row.outcome == "guard_miss":
                     cell.has_guards = True
-                    if not there and not cell.entries:
-                        there = [Stored(0, -1)]
-                        cell.entries += there
-                elif there:
+                    if not cell.entries:
+                        there.add(cell.add(Stored(0, -1)))
+                elif there.entries:
                     self.differences.append(Difference(at, MISS, "gone"))
                     cell.was_removed = True
-                    for entry in there:
+                    for entry in there.entries:
                         entry.gone = at
+                    there = _There()
                 if self.storing[at]:
-                    known = at in self._guards_of
-                    cell.entries.append(
-                        Stored(
-                            int(self.since[at]), at, guards=self._guards_of.get(at), has_known_guards=known
-                        )
-                    )
-            _learn_guards(cell, there, row)
+                    since, known = int(self.since[at]), at in self._guards_of
+                    entry = Stored(since, at, guards=self._guards_of.get(at), has_known_guards=known)
+                    heappush(coming, (since, len(cell.entries), cell.add(entry)))
+            if row.guards_expr:
+                cell.has_guards = True
+            before.learn_guards(row)
 
-    def _hit(self, cell: Cell, at: int, there: list[Stored]) -> None:
-        if there:
-            return
-        pending = [entry for entry in cell.entries if entry.since > at and entry.source >= 0]
-        if pending:
+    def _found_nevertheless(self, cell: Cell, at: int, coming: list[tuple[int, int, Stored]]) -> Stored:
+        """The entry that was hit although, as far as is recorded, there was none."""
+        if coming and coming[0][2].source >= 0:
             # It was stored sooner than could be told.
-            first = min(pending, key=lambda entry: entry.since)
+            _, _, first = heappop(coming)
             first.since = at
             self.since[first.source] = at
-        elif cell.lookups[0] == at:
+            return first
+        if cell.lookups[0] == at:
             # It was there before the recording; a copied directory has the times of the copy.
-            if not cell.entries:
-                cell.entries.append(Stored(0, -1))
-            cell.entries[0].since = 0
+            entry = heappop(coming)[2] if coming else cell.add(Stored(0, -1))
+            entry.since = 0
+            return entry
+        self.differences.append(Difference(at, HIT, "came"))
+        cell.was_removed = True
+        return cell.add(Stored(at, -1))
+
+
+class _There:
+    """The entries that are there at one time, and what is known of their guards: they come one by one and go together."""
+
+    def __init__(self) -> None:
+        self.entries: list[Stored] = []
+        self._known: set[str | None] = set()
+        self._unknown: list[Stored] = []
+
+    def add(self, entry: Stored) -> None:
+        self.entries.append(entry)
+        if entry.has_known_guards:
+            self._known.add(entry.guards)
         else:
-            self.differences.append(Difference(at, HIT, "came"))
-            cell.was_removed = True
-            cell.entries.append(Stored(at, -1))
-        there += [entry for entry in cell.entries if entry.since <= at < entry.gone]
+            self._unknown.append(entry)
+
+    def learn_guards(self, row: LookupRow) -> None:
+        """Whose guards a lookup shows: those of the only candidate that is not known yet."""
+        if row.guards_expr in self._known or len(self._unknown) != 1:
+            return
+        # Of a miss, torch shows the guards of a candidate; of a hit without guards, nothing (2.8 and later).
+        if row.guards_expr or (row.is_hit and row.status_detailed == "hit"):
+            entry = self._unknown.pop()
+            entry.guards, entry.has_known_guards = row.guards_expr or None, True
+            self._known.add(entry.guards)
 
 
 def _filled_times(lookups: Sequence[LookupRow]) -> Positions:
@@ -217,18 +251,6 @@ def _filled_times(lookups: Sequence[LookupRow]) -> Positions:
         latest = latest if row.time is None else row.time
         times.append(latest)
     return np.array(times, dtype=np.int64)
-
-
-def _learn_guards(cell: Cell, there: list[Stored], row: LookupRow) -> None:
-    """Whose guards a lookup shows: those of the only candidate that is not known yet."""
-    if row.guards_expr:
-        cell.has_guards = True
-    if any(entry.has_known_guards and entry.guards == row.guards_expr for entry in there):
-        return
-    open_ = [entry for entry in there if not entry.has_known_guards]
-    # Of a miss, torch shows the guards of a candidate; of a hit without guards, nothing (2.8 and later).
-    if len(open_) == 1 and (row.guards_expr or (row.is_hit and row.status_detailed == "hit")):
-        open_[0].guards, open_[0].has_known_guards = row.guards_expr or None, True
 
 
 def _keys(
