@@ -85,13 +85,17 @@ _PLACES: Final = {
     "will_hit": "scope.two_sides",
 }
 
+_MODULES: Final = frozenset({"errors", "figures", "frames", "keys", "samples", "scope"})
+
 if not TYPE_CHECKING:  # a checker knows every name from above, and finds one that is misspelt
 
     def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
         if name not in _PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         found = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*__all__, *_MODULES})

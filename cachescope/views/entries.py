@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os.path import basename
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
@@ -144,7 +145,7 @@ def _row(entry: dict[str, Any]) -> list[Any]:
     return [
         entry["entry"],
         entry["cache"],
-        entry["cache_key"] or entry["name"] or entry["path"],
+        entry["cache_key"] or entry["name"] or basename(entry["path"]),
         Shown(file_size(size), size),
         None if written is None else Shown(file_time(written), written),
         entry["status"],

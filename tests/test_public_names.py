@@ -1,0 +1,32 @@
+"""The names of the package: loaded at their first use, and all of them there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import cachescope
+
+
+@pytest.mark.parametrize("name", cachescope.__all__)
+def test_a_public_name_is_there_and_is_what_it_is_called(name: str) -> None:
+    found = getattr(cachescope, name)
+    assert getattr(found, "__name__", name) == name
+    assert name in dir(cachescope)
+
+
+def test_what_is_no_name_is_refused_as_of_any_module() -> None:
+    with pytest.raises(AttributeError, match="module 'cachescope' has no attribute 'raed'"):
+        cachescope.raed  # type: ignore[attr-defined]  # noqa: B018 - asked for
+
+
+def test_nothing_large_is_loaded_before_it_is_used() -> None:
+    program = "import sys, cachescope; print({'numpy', 'pandas', 'pyarrow', 'plotly'} & {*sys.modules})"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
+
+
+def test_a_module_of_the_package_is_there_without_an_import_of_its_own() -> None:
+    program = "import cachescope; print(cachescope.figures.outcomes.__name__, cachescope.errors.SourceError.__name__)"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "outcomes SourceError\n"
