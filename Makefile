@@ -8,8 +8,10 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 # Its outputs have times and process numbers of their own.
 LIVE := notebooks/08_watch_a_live_compile.ipynb
 STRICT := $(filter-out $(LIVE),$(NOTEBOOKS))
+# Loading nbval takes each process some seconds, and only the notebooks need it.
+TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable
 
-.PHONY: demo lab test lint bench notebooks readme clean
+.PHONY: demo lab test unit lint bench notebooks readme clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -24,11 +26,14 @@ lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
 test: $(VENV)/.installed-test  ## all tests, doctests and notebooks
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable cachescope tests
+	$(TESTS) cachescope tests
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval $(STRICT)
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
+
+unit: $(VENV)/.installed-test  ## what takes under a minute: no torch, no browser, no long property test
+	$(TESTS) -m "not slow" cachescope tests
 
 lint: $(VENV)/.installed-dev  ## style and types
 	$(BIN)/ruff check .

@@ -17,10 +17,21 @@ settings.register_profile(
 )
 settings.load_profile("steady")
 
+# Run as programs; collected for doctests, they would bring torch into every process of the tests.
+collect_ignore_glob = ["capture/*_program.py"]
+
 RECORDINGS = Path(__file__).parent / "data" / "recordings"
 DIRECTORIES = Path(__file__).parent / "data" / "directories"
 Recording = Callable[[str, str], Path]
 Directory = Callable[[str], Path]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever imports torch is slow, wherever it stands, and so are benchmarks, measured or not."""
+    for item in items:
+        with_torch = item.get_closest_marker("torch") or item.get_closest_marker("gpu")
+        if with_torch or "cache_root" in getattr(item, "fixturenames", ()) or "benchmarks" in item.path.parts:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session", autouse=True)

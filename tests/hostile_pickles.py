@@ -16,6 +16,18 @@ def found(module: str, name: str) -> bytes:
     return b"c" + f"{module}\n{name}\n".encode()
 
 
+# Made once: hundreds of tests take one pickle each out of all of them.
+_WIDE = b"\x80\x04(" + b"N" * 300_000 + b"t\x940"
+WIDE_KEY = _WIDE + b"}(" + b"h\x00N" * 300_000 + b"u."
+WIDE_ARGUMENTS = _WIDE + found("os", "system") + b"\x940(" + b"h\x01h\x00R" * 200_000 + b"l."
+COLLIDING = (
+    b"\x80\x04}("
+    + b"".join(b"\x8a\x0a" + ((2**61 - 1) * number).to_bytes(10, "little") + b"N" for number in range(80_000))
+    + b"u."
+)
+MANY_GLOBALS = b"".join(b"0" * (number > 0) + b"cm\nn%d\n" % number for number in range(10_000)) + b"."
+
+
 def hostile(sentinel: str) -> dict[str, bytes]:
     """Pickles that create `sentinel`, or exhaust time, stack or memory, where an unpickler trusts them."""
     shell = line(f"touch {sentinel}")
@@ -23,8 +35,6 @@ def hostile(sentinel: str) -> dict[str, bytes]:
     nested = b"\x80\x04" + found("builtins", "getattr") + found("os", "path") + line("os") + b"\x86R"
     deep_tuple = b"\x80\x04)" + b"\x85" * 10_000 + b"."
     doubled = b"\x80\x04)\x94" + b"".join(b"h%c\x86\x94" % index for index in range(200)).replace(b"h", b"0h")
-    wide = b"\x80\x04(" + b"N" * 300_000 + b"t\x940"
-    call = found("os", "system") + b"\x940"
     return {
         "reduce": b"\x80\x04" + system + b"(" + shell + b"tR.",
         "reduce with stack_global": b"\x80\x04" + line("os") + line("system") + b"\x93" + shell + b"\x85R.",
@@ -80,16 +90,11 @@ def hostile(sentinel: str) -> dict[str, bytes]:
         "comparison bomb": b"\x80\x04"
         + b"".join(b"K\x00" + b"\x85" + b"(2\x91" + b"".join([b"2\x86(2\x91"] * 60) for _ in range(2))
         + b".",
-        "one wide key again and again": wide + b"}(" + b"h\x00N" * 300_000 + b"u.",
-        "wide arguments again and again": wide + call + b"(" + b"h\x01h\x00R" * 200_000 + b"l.",
-        "big ints that collide": b"\x80\x04}("
-        + b"".join(
-            b"\x8a\x0a" + ((2**61 - 1) * number).to_bytes(10, "little") + b"N" for number in range(80_000)
-        )
-        + b"u.",
+        "one wide key again and again": WIDE_KEY,
+        "wide arguments again and again": WIDE_ARGUMENTS,
+        "big ints that collide": COLLIDING,
         "an int of many digits": b"L" + b"9" * 1_000_000 + b"L\n.",
-        "many globals": b"".join(b"0" * (number > 0) + b"cm\nn%d\n" % number for number in range(10_000))
-        + b".",
+        "many globals": MANY_GLOBALS,
         "many keyword arguments": b"\x80\x04}("
         + b"".join(line(f"k{number}") + b"N" for number in range(1000))
         + b"u\x940"

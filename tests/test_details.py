@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def test_a_value_may_hold_what_the_grammar_is_made_of() -> None:
     assert detail.value_text == "[x]: y\n[z] w: \x00"
 
 
+@pytest.mark.slow
 @given(COMPONENTS)
 def test_equal_sets_have_one_code_and_no_difference(components: list[str]) -> None:
     store = HashDetails()
@@ -45,6 +47,7 @@ def test_equal_sets_have_one_code_and_no_difference(components: list[str]) -> No
     assert store.changed_fields(first, first) == ()
 
 
+@pytest.mark.slow
 @given(COMPONENTS, COMPONENTS)
 def test_the_difference_is_symmetric_and_is_that_of_the_hashes(a: list[str], b: list[str]) -> None:
     store = HashDetails()

@@ -32,6 +32,7 @@ def section(title: str) -> str:
 OUTPUTS = [(block["command"], block["shown"]) for block in OUTPUT.finditer(README)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "shown"), OUTPUTS, ids=[command for command, _ in OUTPUTS])
 def test_the_output_it_shows_is_what_the_command_prints(command: str, shown: str) -> None:
     assert output_of(command) == shown
@@ -116,6 +117,7 @@ def test_the_workflow_records_a_second_run_and_checks_it_with_its_cache() -> Non
     assert check[2] == record[record.index("--output") + 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "status"), [([2], 0), ([0, 1, 2], 3)])
 def test_the_check_of_the_workflow_passes_a_warm_run_only(
     runs: list[int], status: int, tmp_path: Path

@@ -53,6 +53,7 @@ def with_sorted_fields(runs: list[Run]) -> list[Run]:
     return [[sort(line) for line in run] for run in runs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_every_lookup_is_explained(version: str, name: str, way: str, recording: Recording) -> None:
@@ -67,6 +68,7 @@ def test_every_lookup_is_explained(version: str, name: str, way: str, recording:
     assert lookups_of(scope) == with_sorted_fields(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["trace", "all"])
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_counts_equal_torchs_own_counters(version: str, name: str, way: str, recording: Recording) -> None:

@@ -12,6 +12,8 @@ from fresh_venv import ROOT, FreshVenv, checkout, fresh_venv
 
 import cachescope
 
+pytestmark = pytest.mark.slow  # a wheel and an environment are made
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:

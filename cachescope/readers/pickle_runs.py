@@ -49,10 +49,9 @@ class KnownRuns:
     LARGEST_PICKLE = 1 << 20
     """Larger ones are followed opcode by opcode, so that a hostile one cannot repeat long comparisons."""
     BYTES = 4 << 20
-    RUN_BYTES = 64 << 10
-    """Long enough for all the hash details of an entry. What a run begins with is not in it again (`_learn`), so
-    that comparing it in vain takes no more than the pickle is long."""
-    PIECE_BYTES = 4 << 10
+    RUN_BYTES = 8 << 10
+    """Short enough that an entry with a line of its own still has most runs in common with others."""
+    PIECE_BYTES = 2 << 10
     """A run is kept in such pieces too, for entries that have a line of their own in the midst of it."""
     VARIANTS = 3
     """How many runs, and how many pieces, may begin with one opcode."""

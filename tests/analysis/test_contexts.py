@@ -83,6 +83,7 @@ def test_keys_of_captured_contexts_are_torchs_under_every_schema(recording: Reco
         assert cachescope.isolation_keys(bare, schema)["isolation_key"].tolist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FABRICATED)
 def test_a_fabricated_context_keeps_its_key_through_a_file_and_a_frame(name: str, tmp_path: Path) -> None:
     scope = cachescope.read(*written(tmp_path, FABRICATED[name]))
@@ -224,6 +225,7 @@ def test_two_torch_keys_are_explained_by_their_manifests(tmp_path: Path) -> None
     assert "--torch-manifest" in row.note
 
 
+@pytest.mark.slow
 def test_differences_are_the_same_both_ways_and_none_between_equals(tmp_path: Path) -> None:
     scope = cachescope.read(*written(tmp_path, *FABRICATED.values()))
     for one, other in itertools.combinations(range(len(FABRICATED)), 2):

@@ -20,6 +20,8 @@ from cachescope.frames import FRAMES
 from cachescope.keys.hashing import entry_name
 from tests.conftest import RECORDINGS, Recording
 
+pytestmark = pytest.mark.slow  # every recording is read
+
 VERSIONS = sorted(path.name for path in RECORDINGS.iterdir())
 H100 = "_CudaDeviceProperties(name='NVIDIA H100 80GB HBM3', major=9, minor=0, total_memory=81079MB, multi_processor_count=132, uuid={uuid}, pci_bus_id={bus}, L2_cache_size=50MB)"
 A100 = "_CudaDeviceProperties(name='NVIDIA A100-SXM4-80GB', major=8, minor=0, total_memory=81152MB, multi_processor_count=108, uuid=1-1, L2_cache_size=40MB)"

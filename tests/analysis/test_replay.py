@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from cachescope.analysis.what_if.keys import what_if_key
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
+
+pytestmark = pytest.mark.slow  # long property tests
 
 AOT_FIELDS = ("gm", "config", "tag", "aot_only")
 FX_FIELDS = ("gm", "config", "tag")

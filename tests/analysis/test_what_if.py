@@ -36,6 +36,7 @@ UNTOLD_GUARDS = {("2.15.0", "dynamic_guards_fx", "text"): [(1, 0)]}
 ONLY_GM_TELLS_APART = {"four_graphs", "four_graphs_fx", "new_graph", "new_graph_fx", "tour"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), CASES + RACES)
 def test_the_unchanged_schema_gives_the_recorded_outcomes(
@@ -100,6 +101,7 @@ CHANGED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CHANGED)
 def test_a_field_turns_exactly_the_misses_it_made(version: str, name: str, recording: Recording) -> None:
     """Every single field that there is, those that never vary sampled."""
@@ -113,6 +115,7 @@ def test_a_field_turns_exactly_the_misses_it_made(version: str, name: str, recor
         assert turned_in(scope, {field}) == turned_without(expected, {field}), field
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CHANGED)
 def test_of_several_changed_fields_only_all_together_help(
     version: str, name: str, recording: Recording
@@ -240,6 +243,7 @@ def test_sensitivity_shows_what_only_helps_together(recording: Recording) -> Non
     assert row["needs_all"] and row["misses_alone"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), [c for c in CASES if c[1] in ("combined", "combined_fx")])
 def test_sensitivity_finds_sets_larger_than_asked_for(version: str, name: str, recording: Recording) -> None:
     scope = read_way(recording(version, name), "all")
@@ -251,6 +255,7 @@ def test_sensitivity_finds_sets_larger_than_asked_for(version: str, name: str, r
     assert needs_all[fewest]
 
 
+@pytest.mark.slow
 def test_every_row_of_the_sensitivity_is_what_a_toggle_gives(recording: Recording) -> None:
     for name in ("tour", "three_changes", "inputs", "training", "deterministic"):
         scope = read_way(recording("2.13.0", name), "all")

@@ -77,13 +77,7 @@ def scan_to_frame(tree: Path) -> pd.DataFrame:
 @pytest.mark.parametrize("way", [scan, scan_to_frame])
 def test_scan(way: Callable[[Path], Sized], tree: Path, benchmark) -> None:  # type: ignore[no-untyped-def]
     times: list[float] = []  # of `find`, each beside a round: what else runs slows both
-    found: list[Sized] = []  # given back outside of the time
-
-    def find_first() -> None:
-        found.clear()
-        times.append(find(tree))
-
-    benchmark.pedantic(lambda: found.append(way(tree)), setup=find_first, rounds=ROUNDS, warmup_rounds=1)
+    benchmark.pedantic(way, (tree,), setup=lambda: times.append(find(tree)), rounds=ROUNDS, warmup_rounds=1)
     if benchmark.stats is None:  # run as a test only
         return
     times_find = benchmark.stats.stats.median / median(times)

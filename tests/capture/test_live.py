@@ -34,6 +34,8 @@ def environment(folder: Path) -> dict[str, str]:
         **{name: value for name, value in os.environ.items() if not name.startswith("TORCH_")},
         "PYTHONPATH": str(ROOT),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
+        # Told, not tried: the trial compile takes seconds of each fresh cache, and nothing here is about it.
+        "TORCHINDUCTOR_VEC_ISA_OK": "1",
         "TORCH_TRACE": str(folder / "trace"),
         "TMPDIR": str(folder / "tmp"),
         "USER": "someone",

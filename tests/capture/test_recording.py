@@ -20,6 +20,8 @@ from cachescope.terms import LOGGERS
 from tests.cli.conftest import command, environment, in_pipe, on_screen
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 PYTHON = sys.executable
 RECORD = b"V1120 15:31:59.512000 5049 torch/_inductor/codecache.py:854] [0/0] [hash] gm: x\n"
 

@@ -32,6 +32,7 @@ def recorded_fields(recording: Recording, version: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", RECORDED)
 def test_every_recorded_field_is_in_the_catalogue_of_its_version(recording: Recording, version: str) -> None:
     recorded = recorded_fields(recording, version)

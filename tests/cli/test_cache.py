@@ -14,6 +14,8 @@ from cachescope.readers import log_state
 from cachescope.readers.byte_source import open_bytes
 from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -13,6 +13,8 @@ import cachescope
 from tests.cli.conftest import Run, command, in_pipe, on_screen
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 FUSION = "inductor_config[epilogue_fusion]"
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from cachescope.samples import archive, is_packed, sample, sample_names
 from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.slow  # each test starts processes
 
 
 def test_the_tour_is_explained_and_the_last_lines_say_where_to_go_on(run: Run) -> None:

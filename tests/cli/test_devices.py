@@ -73,6 +73,7 @@ def test_targets_of_triton_are_devices_of_their_own(run: Run, directory: Directo
     assert "TFLOPS" not in done.out
 
 
+@pytest.mark.slow
 def test_in_a_pipe_it_is_plain() -> None:
     done = in_pipe(command("devices", "cachescope/samples/training"), cwd=Path(__file__).parents[2])
     assert done.returncode == 0

@@ -11,6 +11,8 @@ import cachescope
 from tests.cli.conftest import Run, command, environment, in_pipe, on_screen
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 FIELD = "inductor_config[epilogue_fusion]"
 LOOKUP_KEYS = {
     "lookup", "run", "order", "cache", "cache_key", "compile_id", "is_backward", "outcome", "verdict",

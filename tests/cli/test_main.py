@@ -17,6 +17,8 @@ from cachescope.cli import COMMANDS
 from tests.cli.conftest import ROOT, Run, command, environment, in_pipe
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(run: Run, name: str) -> None:

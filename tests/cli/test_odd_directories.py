@@ -18,6 +18,8 @@ import cachescope
 from tests.cli.conftest import ROOT, Run, command, environment, on_screen
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 COPIES = 1_500
 NOBODY = 65_534
 # Says when the reading is well under way, and changes nothing about it.

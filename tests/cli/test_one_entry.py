@@ -12,6 +12,8 @@ import cachescope
 from tests.cli.conftest import Run, command, environment, in_pipe, on_screen
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
 
 

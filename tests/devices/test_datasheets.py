@@ -172,6 +172,7 @@ def test_any_name_is_answered(name: str) -> None:
     assert match_datasheet(name, 1).matched_by
 
 
+@pytest.mark.slow
 def test_torch_has_the_same_dense_rates_where_it_has_a_row() -> None:
     """torch 2.13's own table, with sparsity taken out as it says, for the rows that are the same board."""
     info = pytest.importorskip("torch._inductor.analysis.device_info")

@@ -156,6 +156,7 @@ def test_a_target_of_triton() -> None:
     assert of_target("hip", "gfx942", 64, "here").arch == "gfx942"
 
 
+@pytest.mark.slow
 @given(
     name=st.text(max_size=20),
     rest=st.lists(

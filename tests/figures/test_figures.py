@@ -15,6 +15,8 @@ from cachescope import figures
 from cachescope.figures import palette
 from cachescope.figures.dark import in_the_dark
 
+pytestmark = pytest.mark.slow  # every figure is drawn
+
 Make = Callable[..., go.Figure]
 
 

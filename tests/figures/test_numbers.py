@@ -13,6 +13,8 @@ import cachescope
 from cachescope import figures
 from cachescope.figures.palette import OUTCOME_COLOURS
 
+pytestmark = pytest.mark.slow  # every figure is drawn
+
 Directory = Callable[[str], Path]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def test_nothing_named_means_that_the_hashed_text_survives_json(value: object) -
         assert sorted_json(value) == sorted_json(ready) == sorted_json(read_back)
 
 
+@pytest.mark.slow
 @given(value=st.dictionaries(st.text(), VALUES | st.binary() | st.sets(st.integers())))
 def test_what_is_kept_can_always_be_written(value: object) -> None:
     ready, _ = json_ready(value)

@@ -15,6 +15,8 @@ from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import ENTRY_KINDS
 from tests.conftest import DIRECTORIES, Directory
 
+pytestmark = pytest.mark.slow  # whole directories of every version
+
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in DIRECTORIES.glob("*.tar.xz"))
 
 

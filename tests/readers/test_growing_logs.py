@@ -19,6 +19,8 @@ from cachescope.readers.logs import read_alone
 from cachescope.readers.reading import Reading
 from cachescope.readers.trace_log import read_on_trace_log, read_trace_log
 
+pytestmark = pytest.mark.slow  # logs are read again and again
+
 Recording = Callable[[str, str], Path]
 
 RECORD = re.compile(rb"\n(?![\t])")

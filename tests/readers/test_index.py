@@ -24,6 +24,8 @@ from cachescope.readers.byte_source import open_bytes
 from cachescope.readers.index import Index, index_of_user
 from cachescope.scope import Scope
 
+pytestmark = pytest.mark.slow  # logs are read again and again
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -51,11 +51,13 @@ late_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(values, st.integers(0, 5))
 def test_plain_values_are_read_as_pickle_reads_them(value: Any, protocol: int) -> None:
     assert loads_inert(pickle.dumps(value, protocol)) == value
 
 
+@pytest.mark.slow
 @given(late_values, st.integers(4, 5))
 def test_sets_and_bytes_are_read_as_pickle_reads_them(value: Any, protocol: int) -> None:
     assert loads_inert(pickle.dumps(value, protocol)) == value
@@ -97,6 +99,7 @@ def test_dict_and_slot_states_are_one_dict() -> None:
     assert (strange.state, strange.raw_state) == ({}, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(hostile("")))
 def test_a_hostile_pickle_executes_nothing_and_costs_little(name: str, tmp_path: Path) -> None:
     sentinel = tmp_path / "executed"
@@ -144,6 +147,7 @@ def test_an_argument_over_the_end_of_a_frame_does_not_run_another_program() -> N
     assert loads_inert(data) == ("a", "b")
 
 
+@pytest.mark.slow
 def test_deep_values_within_the_limits_survive_what_python_does_with_values() -> None:
     program = textwrap.dedent(
         """
@@ -177,6 +181,7 @@ def test_deep_values_within_the_limits_survive_what_python_does_with_values() ->
     assert done.stdout == "alive\n", done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name in sorted(hostile("")) if "bomb" in name or "2**" in name or "GiB" in name]
 )
@@ -242,6 +247,7 @@ def programs(draw: st.DrawFn) -> bytes:
     return b"\x80\x05" + b"".join(pieces) + b"."
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(programs())
 def test_any_program_gives_a_value_or_is_unreadable(data: bytes) -> None:

@@ -74,6 +74,7 @@ def test_a_string_that_defines_nothing_is_no_kernel() -> None:
     assert defined_kernels("x = async_compile.triton('n', '''\\N{no such name}''')") == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["async_compile.x(" * 100_000, "async_compile.x((a" * 100_000, "'''\"\"\"" * 100_001, "a = (" * 200_000],

@@ -262,6 +262,7 @@ BYTES = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(data=BYTES)
 def test_any_bytes_are_a_row_that_can_be_saved(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:

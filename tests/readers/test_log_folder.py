@@ -16,6 +16,8 @@ from cachescope.readers.byte_source import open_bytes
 from cachescope.readers.log_folder import StoredDetails
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow  # logs are read again and again
+
 
 @pytest.fixture
 def logs(tmp_path: Path) -> list[Path]:

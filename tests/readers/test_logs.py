@@ -27,6 +27,8 @@ from cachescope.scope import Scope
 from tests.conftest import RECORDINGS, Recording
 from tests.dask_cluster import dask_client
 
+pytestmark = pytest.mark.slow  # processes, Dask and every recording
+
 EVERY = sorted(
     (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
 )

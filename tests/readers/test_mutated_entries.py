@@ -22,6 +22,8 @@ from cachescope.readers.inert_pickle import Limits, UnreadablePickle, loads_iner
 from cachescope.readers.pickle_check import Program
 from cachescope.readers.reading import Reading
 
+pytestmark = pytest.mark.slow  # 10,000 mutations
+
 Recording = Callable[[str, str], Path]
 Parts = list[bytes]
 

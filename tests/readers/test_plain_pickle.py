@@ -97,6 +97,7 @@ programs = st.lists(st.sampled_from(SECTIONS) | st.sampled_from(PIECES), max_siz
 PRELUDE = b"\x80\x04" + b"]\x94(" + b"N]\x94(" * 2
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, deadline=None)
 @given(programs)
 def test_what_is_plain_would_be_let_through(program: bytes) -> None:
@@ -105,6 +106,7 @@ def test_what_is_plain_would_be_let_through(program: bytes) -> None:
             assert let_through(data)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.lists(programs, min_size=2, max_size=6))
 def test_known_runs_count_what_following_them_counts(several: list[bytes]) -> None:

@@ -9,6 +9,8 @@ import pytest
 import cachescope
 from tests.conftest import RECORDINGS, Recording
 
+pytestmark = pytest.mark.slow  # every recording is read
+
 EVERY = sorted(
     (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
 )

@@ -17,6 +17,8 @@ from cachescope.report.check import Check
 from cachescope.report.check_forms import check_object, github_lines, junit_text
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow  # whole reports are written
+
 FUSION = "inductor_config[epilogue_fusion]"
 # What the schema of Jenkins allows (xunit-plugin, junit-10.xsd); others take as much.
 COUNTS = {"name", "tests", "failures", "errors", "time"}

@@ -20,6 +20,8 @@ from tests.conftest import Directory, Recording
 from tests.keys.test_isolation import A100, H100
 from tests.readers.test_snapshot import SNAPSHOT
 
+pytestmark = pytest.mark.slow  # every kind of entry of every version
+
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
 VERSIONS = ["2.6.0", "2.10.0", "2.13.0", "2.15.0"]
 

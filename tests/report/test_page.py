@@ -29,6 +29,8 @@ from cachescope.report.page.parts import (
 from cachescope.scope import Scope
 from tests.report.conftest import PageOf
 
+pytestmark = pytest.mark.slow  # whole reports are written
+
 SAMPLES = ("tour", "config_flip", "training", "dynamic_guards", "entry_truncated")
 
 

@@ -13,7 +13,7 @@ from jupyter_lab import Opened, chromium, missing
 from tests.hostile_texts import hostile_scope
 from tests.report.conftest import Written
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,8 @@ from tests.figures.frames import frame, many_entries, many_lookups, runs_of
 from tests.hostile_texts import hostile_scope
 from tests.report.conftest import PageOf, Written
 
+pytestmark = pytest.mark.slow  # whole reports are written
+
 
 class Read(HTMLParser):
     """The tags, scripts and policy of a document, and whether it is balanced."""

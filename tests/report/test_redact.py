@@ -86,6 +86,7 @@ def test_keys_fields_and_numbers_stay() -> None:
     assert redact(value) == value
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(),

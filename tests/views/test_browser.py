@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jupyter_lab import Opened, chromium, missing, notebook
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 CELL = """import cachescope
 scope = cachescope.read(cachescope.sample("{sample}"))

@@ -15,6 +15,8 @@ from cachescope.views.lookup_rows import LookupRows, lookups_frame
 from cachescope.views.state import PANES
 from cachescope.views.what_if_text import key_counts
 
+pytestmark = pytest.mark.slow  # whole explorers are built
+
 SAMPLES = ["config_flip", "dynamic_guards", "entry_truncated", "tour", "training"]
 
 

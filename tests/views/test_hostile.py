@@ -11,6 +11,8 @@ from cachescope.views.explorer import Explorer, Failed
 from cachescope.views.state import PANES
 from tests.hostile_texts import MARK, hostile_scope
 
+pytestmark = pytest.mark.slow  # whole explorers are built
+
 
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:

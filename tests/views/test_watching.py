@@ -17,6 +17,8 @@ from cachescope.scope import following as followed
 from cachescope.scope.following import Following
 from cachescope.views.explorer import Explorer
 
+pytestmark = pytest.mark.slow  # whole explorers are built
+
 
 @pytest.fixture
 def traces(recording: Any) -> list[Path]:
