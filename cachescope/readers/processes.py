@@ -60,24 +60,52 @@ def join_processes(processes: list[Process]) -> list[Run]:
 
     Traces come first, for they know the year; the lookups of a process are counted once.
     """
-    runs: list[Run] = []
+    known = _Known()
     for process in sorted(processes, key=lambda p: p.kind != "trace"):
-        distances = {at: d for at, run in enumerate(runs) if (d := _distance_ns(run, process)) is not None}
+        runs = known.runs_like(process)
+        distances = [(d, at) for at, run in enumerate(runs) if (d := _distance_ns(run, process)) is not None]
         if not distances:
-            runs.append(Run(process, [process.source], process.lookups, {process.kind}))
+            known.add(Run(process, [process.source], process.lookups, {process.kind}))
         else:
             # Ranks in containers share pids and race for the same keys: the nearest moment tells them apart.
-            _join(runs[min(distances, key=lambda at: distances[at])], process)
-    runs.sort(key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.process.rank or 0))
-    return runs
+            known.join(runs[min(distances)[1]], process)
+    return sorted(
+        known.runs, key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.process.rank or 0)
+    )
+
+
+class _Known:
+    """The runs so far, by pid and rank: of thousands of ranks, hardly any can be the one that a log tells of."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self._places: dict[int | None, dict[int | None, list[int]]] = defaultdict(lambda: defaultdict(list))
+
+    def add(self, run: Run) -> None:
+        self._places[run.process.pid][run.process.rank].append(len(self.runs))
+        self.runs.append(run)
+
+    def runs_like(self, process: Process) -> list[Run]:
+        """Those whose pid and rank do not speak against it, in their order."""
+        pids = list(self._places) if process.pid is None else [process.pid, None]
+        by_rank = [self._places[pid] for pid in pids if pid in self._places]
+        ranks = None if process.rank is None else (process.rank, None)
+        found = [at for places in by_rank for rank in ranks or list(places) for at in places.get(rank, ())]
+        return [self.runs[at] for at in sorted(found)]
+
+    def join(self, run: Run, other: Process) -> None:
+        """Add what another log tells of a run, the pid or the rank for instance."""
+        before = self._places[run.process.pid][run.process.rank]
+        at = next(at for at in before if self.runs[at] is run)
+        _join(run, other)
+        before.remove(at)
+        self._places[run.process.pid][run.process.rank].append(at)
 
 
 def _distance_ns(run: Run, other: Process) -> int | None:
-    """How far apart a run and a log tell of the same lookup; None where they are different processes."""
+    """How far apart a run and a log of such a pid and rank tell of a lookup; None where they are different processes."""
     known = run.process
-    if other.source in run.sources or (known.pid != other.pid and None not in (known.pid, other.pid)):
-        return None
-    if known.rank is not None and other.rank is not None and known.rank != other.rank:
+    if other.source in run.sources:
         return None
     same_keys = _keys(run.lookups) == _keys(other.lookups)
     if other.kind == "trace":
