@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from cachescope.readers.inert_pickle import Limits, UnreadablePickle, loads_with_globals
+from functools import lru_cache
+
+from cachescope.readers.inert_pickle import (
+    InertUnpickler,
+    Limits,
+    Stub,
+    UnreadablePickle,
+    loads_inert,
+    stand_in,
+)
 
 # Modules whose functions no compiled graph needs, and those builtins. A pickle with one of them was made to
 # run something. Other unknown modules are the user's own: tensor subclasses, kernels, opaque values.
@@ -71,13 +80,20 @@ def loads_harmless(data: bytes, limits: Limits | None = None) -> object:
     Raises
     ------
     UnreadablePickle
-        Whatever is wrong with the bytes, or the hostile globals.
+        Whatever is wrong with the bytes, or the first hostile global.
     """
-    value, names = loads_with_globals(data, limits)
-    hostile = sorted(f"{module}.{name}" for module, name in names if _is_hostile(module, name))
-    if hostile:
-        raise UnreadablePickle(f"hostile: names {', '.join(hostile[:3])}")
-    return value
+    return loads_inert(data, limits, _HarmlessUnpickler)
+
+
+@lru_cache(maxsize=4096)
+def _harmless_stand_in(module: str, name: str) -> type[Stub]:
+    if _is_hostile(module, name):
+        raise UnreadablePickle(f"hostile: names {module}.{name}")
+    return stand_in(module, name)
+
+
+class _HarmlessUnpickler(InertUnpickler):
+    find_class = staticmethod(_harmless_stand_in)
 
 
 def _is_hostile(module: str, name: str) -> bool:

@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import io
 import pickle
+import threading
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import ClassVar, Never, Self, cast
+from types import MappingProxyType
+from typing import ClassVar, Final, Never, Self, cast
 
 from cachescope.readers.pickle_check import check_program
 from cachescope.readers.pickle_limits import Limits, UnreadablePickle
 from cachescope.readers.plain_pickle import is_plain
 
-__all__ = ["Limits", "Stub", "UnreadablePickle", "global_name", "loads_inert"]
+__all__ = [
+    "InertUnpickler",
+    "Limits",
+    "Stub",
+    "UnreadablePickle",
+    "global_name",
+    "loads_inert",
+    "stand_in",
+]
 
 _MAX_KEYWORDS = 100
+_NO_KEYWORDS: Final[Mapping[str, object]] = MappingProxyType({})
 _LIMITS = Limits()
 
 
@@ -42,13 +54,13 @@ class Stub(metaclass=_Sealed):
         The global, as the pickle spells it.
     args : tuple
         What it was called with (REDUCE, NEWOBJ, OBJ, INST).
-    keywords : dict
+    keywords : mapping
         The keyword arguments of NEWOBJ_EX.
     raw_state : object
         What BUILD was given, None without it.
-    items : list
+    items : list or empty tuple
         What was appended or added.
-    pairs : list of tuple
+    pairs : list of tuple, or empty tuple
         The keys and values that were set.
     """
 
@@ -57,22 +69,22 @@ class Stub(metaclass=_Sealed):
     module: ClassVar[str] = ""
     name: ClassVar[str] = ""
     args: tuple[object, ...]
-    keywords: dict[str, object]
+    keywords: Mapping[str, object]
     raw_state: object
-    items: list[object]
-    pairs: list[tuple[object, object]]
+    items: list[object] | tuple[()]
+    pairs: list[tuple[object, object]] | tuple[()]
 
     def __new__(cls, /, *args: object, **keywords: object) -> Self:
         """Keep the arguments; nothing else is called."""
         # The call has copied the dict, and the memo can give the same one again and again.
-        if len(keywords) > _MAX_KEYWORDS:
+        if keywords and len(keywords) > _MAX_KEYWORDS:
             raise UnreadablePickle(f"more than {_MAX_KEYWORDS} keyword arguments")
         self = object.__new__(cls)
         self.args = args
-        self.keywords = keywords
+        # Most objects have none of these, and empty lists and dicts are work for the garbage collector.
+        self.keywords = keywords or _NO_KEYWORDS
+        self.items = self.pairs = ()
         self.raw_state = None
-        self.items = []
-        self.pairs = []
         return self
 
     def __setstate__(self, state: object) -> None:
@@ -84,15 +96,19 @@ class Stub(metaclass=_Sealed):
 
     def append(self, item: object, /) -> None:
         """Keep an item (APPEND, ADDITEMS)."""
-        self.items.append(item)
+        self.extend([item])
 
     add = append
 
     def extend(self, items: list[object], /) -> None:
         """Keep items (APPENDS)."""
-        self.items.extend(items)
+        if not self.items:
+            self.items = []
+        self.items += items
 
     def __setitem__(self, key: object, value: object) -> None:
+        if not self.pairs:
+            self.pairs = []
         self.pairs.append((key, value))
 
     @property
@@ -118,8 +134,21 @@ def global_name(value: object) -> str | None:
     return None
 
 
+class _Left(threading.local):
+    """How many more stand-ins the pickle at hand may make."""
+
+    stand_ins = 0
+
+
+_LEFT = _Left()
+
+
 @lru_cache(maxsize=4096)
-def _stand_in(module: str, name: str) -> type[Stub]:
+def stand_in(module: str, name: str) -> type[Stub]:
+    """The class that stands for a global."""
+    _LEFT.stand_ins -= 1
+    if _LEFT.stand_ins < 0:
+        raise UnreadablePickle("too many globals")
     return cast(type[Stub], _Sealed("StandIn", (Stub,), {"__slots__": (), "module": module, "name": name}))
 
 
@@ -130,23 +159,20 @@ class _Source(io.BytesIO):
         return self.getvalue()[self.tell() :]
 
 
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, program: bytes, limits: Limits) -> None:
-        super().__init__(_Source(program), fix_imports=False)
-        self.globals: set[tuple[str, str]] = set()
-        self._limits = limits
+class InertUnpickler(pickle.Unpickler):
+    """The C unpickler, with nothing to call but stand-ins. Not safe without the check of `loads_inert`."""
 
-    def find_class(self, module: str, name: str, /) -> type[Stub]:
-        self.globals.add((module, name))
-        if len(self.globals) > self._limits.stand_ins:
-            raise UnreadablePickle(f"more than {self._limits.stand_ins} globals")
-        return _stand_in(module, name)
+    # No method of Python's: some ten globals of each entry are found in the cache of `stand_in`.
+    find_class = staticmethod(stand_in)
 
     def persistent_load(self, pid: object, /) -> Never:
+        """Refuse."""
         raise UnreadablePickle("persistent id")
 
 
-def loads_inert(data: bytes, limits: Limits | None = None) -> object:
+def loads_inert(
+    data: bytes, limits: Limits | None = None, unpickler: type[InertUnpickler] = InertUnpickler
+) -> object:
     r"""Read a pickle; every global in it becomes an inert `Stub`, and nothing of the real world is called.
 
     Mirrors what ``pickle.loads`` gives for plain values. Bytes after STOP are ignored, as torch does.
@@ -162,18 +188,13 @@ def loads_inert(data: bytes, limits: Limits | None = None) -> object:
     >>> stub, stub.args
     (<os.system stand-in>, ('true',))
     """
-    return loads_with_globals(data, limits)[0]
-
-
-def loads_with_globals(data: bytes, limits: Limits | None = None) -> tuple[object, set[tuple[str, str]]]:
-    """`loads_inert`, and the ``(module, name)`` of every global the pickle names."""
     limits = limits or _LIMITS
     if len(data) > limits.size_bytes:
         raise UnreadablePickle(f"{len(data)} bytes, more than {limits.size_bytes}")
     frames = [] if is_plain(data, limits) else check_program(data, limits)
-    unpickler = _Unpickler(_without_frames(data, frames), limits)
+    _LEFT.stand_ins = limits.stand_ins
     try:
-        return unpickler.load(), unpickler.globals
+        return unpickler(_Source(_without_frames(data, frames)), fix_imports=False).load()
     except UnreadablePickle:
         raise
     except Exception as error:  # the unpickler lets out whatever a damaged program led it to

@@ -10,7 +10,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
+KEY_BYTES: Final = 32  # that a run is found by: in a line of hash details, the most of its hash
 _OBJECTS = 400  # what Python takes for a run besides its bytes
 
 
@@ -40,10 +42,10 @@ class Run:
 
 
 class KnownRuns:
-    """A bounded store of runs, found by their first opcode; emptied when it is full.
+    """A bounded store of runs, found by their first bytes; emptied when it is full.
 
     It learns what a pickle has in common with the one before it, outside of the runs it knows, whole and in
-    pieces.
+    pieces: from the first ones, and then ever more seldom.
     """
 
     LARGEST_PICKLE = 1 << 20
@@ -54,27 +56,24 @@ class KnownRuns:
     PIECE_BYTES = 2 << 10
     """A run is kept in such pieces too, for entries that have a line of their own in the midst of it."""
     VARIANTS = 3
-    """How many runs, and how many pieces, may begin with one opcode."""
+    """How many runs, and how many pieces, may begin with the same bytes."""
     STRINGS = 4_096
     """How many strings of one pickle are learned from."""
     LEAST_STEPS = 4
-    UNKNOWN = 24
-    """Learn where one step in so many is a string of no known run."""
-    EVERY = 64
-    """Learn from every so many-th pickle even where little is unknown."""
+    LONGEST_PAUSE = 60
+    """How many pickles it passes over, in the end: learning from one costs as much as reading several."""
 
     def __init__(self) -> None:
-        self.by_first: dict[bytes, tuple[Run, ...]] = {}
+        self.by_key: dict[bytes, tuple[Run, ...]] = {}
         self._bytes = 0
         self._previous: tuple[bytes, list[int]] = (b"", [])
-        self._until_next = 0
+        self._until_next = self._pause = 0
         self._lock = threading.Lock()
 
     def met(
         self,
         data: bytes,
         strings: list[int],
-        steps: int,
         end_of: Callable[[bytes, int], int],
         run_of: Callable[[bytes], Run],
     ) -> None:
@@ -86,21 +85,19 @@ class KnownRuns:
             The pickle.
         strings : list of int
             Where its SHORT_BINUNICODE opcodes are, without those in known runs.
-        steps : int
-            How many steps it has, those in known runs included.
         end_of : callable
             Where the opcode at a place ends; 0 where no run may go on over it.
         run_of : callable
             Counts a run.
         """
-        if not self._lock.acquire(blocking=False):
+        (other, others), self._previous = self._previous, (data, strings)
+        self._until_next -= 1
+        if self._until_next >= 0 or not self._lock.acquire(blocking=False):
             return
         try:
-            (other, others), self._previous = self._previous, (data, strings)
-            self._until_next -= 1
-            if self._until_next < 0 or len(strings) * self.UNKNOWN > steps:
-                self._until_next = self.EVERY
-                self._learn(data, strings[: self.STRINGS], other, others[: self.STRINGS], end_of, run_of)
+            self._until_next = self._pause
+            self._pause = min(self._pause + self._pause // 2 + 1, self.LONGEST_PAUSE)
+            self._learn(data, strings[: self.STRINGS], other, others[: self.STRINGS], end_of, run_of)
         finally:
             self._lock.release()
 
@@ -113,16 +110,16 @@ class KnownRuns:
         end_of: Callable[[bytes, int], int],
         run_of: Callable[[bytes], Run],
     ) -> None:
-        where = {other[at : at + 2 + other[at + 1]]: at for at in others}
+        where = {other[at : at + KEY_BYTES]: at for at in others}
         # Runs that are given up early overlap, and a hostile pickle could have thousands of those.
         done, walked = 0, 0
         for start in strings:
             if walked > len(data):
                 break
-            first = data[start : start + 2 + data[start + 1]]
-            if start < done or first not in where:
+            key = data[start : start + KEY_BYTES]
+            if start < done or key not in where:
                 continue
-            shift = where[first] - start
+            shift = where[key] - start
             pos, limit, steps, pieces = start, start + self.RUN_BYTES, 0, [start]
             while (
                 (end := end_of(data, pos)) and end <= limit and other.startswith(data[pos:end], pos + shift)
@@ -140,18 +137,18 @@ class KnownRuns:
 
     def _keep(self, code: bytes, run_of: Callable[[bytes], Run]) -> None:
         """Store a run, the longer ones before the pieces, the newest of each first."""
-        first = code[: 2 + code[1]]
-        known = self.by_first.get(first, ())
-        if any(run.code == code for run in known):
+        key = code[:KEY_BYTES]
+        known = self.by_key.get(key, ())
+        if len(code) < KEY_BYTES or any(run.code == code for run in known):
             return
         run = run_of(code)
-        size = _OBJECTS + len(first) + len(code) + 36 * (len(run.tuple_slots) + len(run.fetched))
+        size = _OBJECTS + KEY_BYTES + len(code) + 36 * (len(run.tuple_slots) + len(run.fetched))
         self._bytes += size
         if self._bytes > self.BYTES:
-            self.by_first.clear()
+            self.by_key.clear()
             self._bytes, known = size, ()
         whole = [run for run in known if len(run.code) > self.PIECE_BYTES]
         pieces = [run for run in known if len(run.code) <= self.PIECE_BYTES]
         newest = whole if len(code) > self.PIECE_BYTES else pieces
         newest[:] = [run, *newest[: self.VARIANTS - 1]]
-        self.by_first[first] = (*whole, *pieces)
+        self.by_key[key] = (*whole, *pieces)

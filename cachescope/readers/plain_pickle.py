@@ -7,9 +7,8 @@ again. Whatever is of another form is left to `pickle_check`, which follows ever
 
 from __future__ import annotations
 
-from cachescope.readers.pickle_check import frames_fit
 from cachescope.readers.pickle_limits import Limits
-from cachescope.readers.pickle_runs import KnownRuns, Run
+from cachescope.readers.pickle_runs import KEY_BYTES, KnownRuns, Run
 
 # Opcodes that push something new, and their bytes: no tuple but (), no int beyond 32 bits.
 _PUSH = {
@@ -41,8 +40,8 @@ def is_plain(data: bytes, limits: Limits) -> bool:
     except IndexError:  # the bytes end
         return False
     if known is not None:
-        known.met(data, program.strings, program.steps, end_in_run, run_of)
-    return program.is_within(limits) and frames_fit(data, program.frames, program.pos + 1)
+        known.met(data, program.strings, end_in_run, run_of)
+    return program.is_within(limits)
 
 
 class Plain:
@@ -62,31 +61,23 @@ class Plain:
     def __init__(self, data: bytes, limits: Limits, known: KnownRuns | None = None) -> None:
         self.data = data
         self.limits = limits
-        self.runs: dict[bytes, tuple[Run, ...]] = {} if known is None else known.by_first
-        self.pos = self.steps = self.memo = self.tuples = self.nested = 0
+        self.runs: dict[bytes, tuple[Run, ...]] = {} if known is None else known.by_key
+        self.steps = self.memo = self.tuples = self.nested = 0
         self.tuple_slots: list[int] = []
         self.fetched: list[int] = []
         self.strings: list[int] = []
-        self.frames: list[int] = []
 
     def follow(self) -> bool:
         """Follow the opcodes up to STOP; False at the first of another form, IndexError at the end."""
         data, known_runs, met = self.data, self.runs.get, self.strings.append
         tuple_slots, fetched = self.tuple_slots, self.fetched
-        pos = memo = nested = in_runs = 0
+        pos = memo = nested = in_runs = frame_end = 0
         for step in range(self.limits.opcodes):
             op = data[pos]
             if op == 0x8C:  # SHORT_BINUNICODE
-                start = pos
-                pos += 2 + data[pos + 1]
-                if variants := known_runs(data[start:pos]):
-                    run = None
-                    for variant in variants:  # the longest first
-                        if data.startswith(variant.code, start):
-                            run = variant
-                            break
-                    if run is not None:
-                        pos = start + len(run.code)
+                for run in known_runs(data[pos : pos + KEY_BYTES], ()):  # the longest first
+                    if data.startswith(run.code, pos):
+                        pos += len(run.code)
                         in_runs += run.steps - 1
                         nested += run.nested
                         if run.tuples:
@@ -95,13 +86,21 @@ class Plain:
                         if run.fetched:
                             fetched += run.fetched
                         memo += run.memo
-                        continue
-                met(start)
+                        break
+                else:
+                    met(pos)
+                    pos += 2 + data[pos + 1]
+                    if data[pos] == 0x94:
+                        memo += 1
+                        pos += 1
+            elif op in _PUSH:
+                pos += _PUSH[op]
                 if data[pos] == 0x94:
                     memo += 1
                     pos += 1
-            elif op in _PUSH:
-                pos += _PUSH[op]
+            elif op in _LENGTH_BYTES:
+                start = pos + 1 + _LENGTH_BYTES[op]
+                pos = start + int.from_bytes(data[pos + 1 : start], "little")
                 if data[pos] == 0x94:
                     memo += 1
                     pos += 1
@@ -128,23 +127,19 @@ class Plain:
                     tuple_slots.append(memo)
                     memo += 1
                     pos += 1
-            elif op in _LENGTH_BYTES:
-                start = pos + 1 + _LENGTH_BYTES[op]
-                pos = start + int.from_bytes(data[pos + 1 : start], "little")
-                if data[pos] == 0x94:
-                    memo += 1
-                    pos += 1
             elif op == 0x8A:  # LONG1
                 self.tuples += 1 + data[pos + 1] // 8
                 pos += 2 + data[pos + 1]
             elif op == 0x95:  # FRAME
-                self.frames.append(pos)
+                if frame_end not in (0, pos):
+                    return False
                 pos += 9
+                frame_end = pos + int.from_bytes(data[pos - 8 : pos], "little")
             elif op == 0x80:  # PROTO
                 pos += 2
             elif op == 0x2E:  # STOP
-                self.pos, self.memo, self.nested, self.steps = pos, memo, nested, step + in_runs
-                return True
+                self.memo, self.nested, self.steps = memo, nested, step + in_runs
+                return frame_end in (0, pos + 1)
             else:
                 return False
         return False

@@ -6,6 +6,7 @@ import pickle
 import random
 import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,8 @@ def counted(data: bytes, known: KnownRuns | None) -> object:
             return None
     except IndexError:
         return None
-    counts = program.steps, program.memo, program.tuples, program.nested, program.pos
-    return *counts, program.tuple_slots, program.fetched, program.frames
+    counts = program.steps, program.memo, program.tuples, program.nested
+    return *counts, program.tuple_slots, program.fetched
 
 
 def let_through(data: bytes) -> bool:
@@ -124,10 +125,10 @@ def test_known_runs_count_what_following_them_counts(several: list[bytes]) -> No
 def test_real_entries_are_plain_and_mostly_known_runs(recording: Recording, runs: KnownRuns) -> None:
     entries = entries_of(recording, "2.6.0", "2.10.0", "2.13.0", "2.15.0")
     assert len(entries) >= 8
-    for data in entries * 2:
-        assert is_plain(data, Limits())
-        assert let_through(data)
+    assert all(let_through(data) for data in entries)
     chance = random.Random(7)
+    for data in chance.sample(entries * 8, len(entries) * 8):
+        assert is_plain(data, Limits())
     plain = 0
     for data in entries:
         if len(data) > 20_000:
@@ -208,17 +209,19 @@ def test_keys_of_a_plain_pickle_that_all_collide_take_no_time() -> None:
 
 def test_the_store_is_bounded(monkeypatch: pytest.MonkeyPatch, runs: KnownRuns) -> None:
     monkeypatch.setattr(KnownRuns, "BYTES", 64 << 10)
+    monkeypatch.setattr(KnownRuns, "LONGEST_PAUSE", 0)
     for entry in range(200):
         data = pickle.dumps([f"{entry} line {number} of an entry" for number in range(100)], 4)
         assert is_plain(data, Limits())
         assert is_plain(data, Limits())
-        kept = [run for found in runs.by_first.values() for run in found]
+        kept = [run for found in runs.by_key.values() for run in found]
         assert sum(len(run.code) for run in kept) <= 64 << 10
     assert kept
 
 
 def test_a_line_of_its_own_leaves_the_rest_of_a_run_known(runs: KnownRuns) -> None:
-    lines = [f"[{number:051}] inductor_config[option_{number}]: False" for number in range(300)]
+    hashes = [sha256(b"%d" % number).hexdigest()[:51] for number in range(300)]
+    lines = [f"[{text}] inductor_config[option_{number}]: False" for number, text in enumerate(hashes)]
     for _ in range(2):
         assert is_plain(pickle.dumps(lines, 4), Limits())
     for at in range(0, 300, 7):
@@ -235,7 +238,7 @@ def test_large_pickles_are_neither_kept_nor_learned_from(runs: KnownRuns) -> Non
     assert len(data) > KnownRuns.LARGEST_PICKLE
     assert is_plain(data, Limits())
     assert is_plain(data, Limits())
-    assert not runs.by_first
+    assert not runs.by_key
 
 
 @pytest.mark.parametrize("shift", [-3, -1, 1, 3])
@@ -261,8 +264,9 @@ def test_runs_that_are_given_up_are_not_walked_again_and_again(
         plain_pickle, "end_in_run", lambda data, pos: walked.append(pos) or end_in_run(data, pos)
     )
     # Each string begins what is the same in both, and is of no use after two opcodes.
-    data = b"](" + (code("a") + b"\x95" + b"\0" * 8) * 9_000 + b"e."
+    framed = b"\x95" + (3).to_bytes(8, "little") + code("a")
+    data = b"](" + framed * 9_000 + b"\x95" + (2).to_bytes(8, "little") + b"e."
     is_plain(data, Limits())
     is_plain(data, Limits())
     assert 0 < len(walked) <= 3 * len(data) // 10
-    assert not runs.by_first
+    assert not runs.by_key
