@@ -80,7 +80,7 @@ class CacheWalk:
         self.files: list[FileFacts] = []
         self.readers: list[ReadFile | None] = []
         self._real_paths: dict[int, str] = {}
-        self._names: dict[Place, _Names] = {}
+        self._names = _NamesByPlace()
 
     def scan(self) -> None:
         """Find the files; open none."""
@@ -95,7 +95,8 @@ class CacheWalk:
         gc.disable()
         try:
             while waiting:
-                waiting += reversed(self._folder(waiting.pop()))
+                if inner := self._folder(waiting.pop()):
+                    waiting += reversed(inner)
         finally:
             if is_collecting:
                 gc.enable()
@@ -122,13 +123,23 @@ class CacheWalk:
         """Take the files of one folder; give the folders in it."""
         inner: list[tuple[int, _Folder]] = []
         folder_path, place, root, folder_key, is_temporary = folder
-        told = self._names_of(place)
+        told = self._names[place]
         add_file, add_reader = self.files.append, self.readers.append
         is_plain = folder_path.isascii() and not is_temporary
-        for item in self._list(folder_path):
+        try:
+            items = list(os.scandir(folder_path))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            self.reading.problem(_shown(folder_path), "", "unreadable", str(error.strerror))
+            return []
+        if len(items) > 1:
+            items.sort(key=_NAME)
+        for item in items:
             name = item.name
             try:
-                if item.is_dir(follow_symlinks=False):
+                is_file = item.is_file(follow_symlinks=False)
+                if not is_file and item.is_dir(follow_symlinks=False):
                     inner.append(self._inner(folder, item.path, name))
                     continue
                 found = item.stat(follow_symlinks=False)
@@ -137,22 +148,21 @@ class CacheWalk:
             except OSError as error:
                 self.reading.problem(_shown(item.path), "", "unreadable", str(error.strerror))
                 continue
-            if is_plain and name.isascii() and ".tmp" not in name and S_ISREG(found.st_mode):
+            if is_plain and is_file and name.isascii() and ".tmp" not in name:
                 # What `_any_file` does, without a call for each of a hundred thousand files.
                 kind, status, read, key = told[name]
                 add_file((kind, item.path, root, found.st_size, found.st_mtime_ns, key or folder_key, status))
                 add_reader(read)
             else:
                 self._any_file(folder, item.path, name, found)
-        if not inner:
-            return []
-        inner.sort(key=_RANK)  # by name they are already
+        if len(inner) > 1:
+            inner.sort(key=_RANK)  # by name they are already
         return [found for _, found in inner]
 
     def _any_file(self, folder: _Folder, path: str, name: str, found: os.stat_result) -> None:
         """Take any file: a link, a temporary one, one whose name is not ASCII."""
         _, place, root, folder_key, is_temporary = folder
-        kind, status, read, key = self._names_of(place)[name]
+        kind, status, read, key = self._names[place][name]
         key = key or folder_key
         if not S_ISREG(found.st_mode):
             # Never opened, for a pipe would wait for ever, and a link may lead anywhere.
@@ -169,11 +179,6 @@ class CacheWalk:
         self.files.append((kind, shown, root, found.st_size, found.st_mtime_ns, key, status))
         self.readers.append(read)
 
-    def _names_of(self, place: Place) -> _Names:
-        if place not in self._names:
-            self._names[place] = _Names(place)
-        return self._names[place]
-
     def _inner(self, folder: _Folder, path: str, name: str) -> tuple[int, _Folder]:
         """What a folder in a folder is, and its rank: that of its rule in the table."""
         _, around, root, outer_key, is_temporary = folder
@@ -189,19 +194,6 @@ class CacheWalk:
         # A cache in a cache: `fresh_cache` and force-disabled runs leave whole ones behind.
         place = place_of(path) or UNKNOWN
         return rank, (path, place, _shown(path) if place is ROOT else root, _key_of(place, name), False)
-
-    def _list(self, path: str) -> list[os.DirEntry[str]]:
-        """The items of a folder by name; none where it is gone or may not be read."""
-        try:
-            found = list(os.scandir(path))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as error:
-            self.reading.problem(_shown(path), "", "unreadable", str(error.strerror))
-            return []
-        if len(found) > 1:
-            found.sort(key=_NAME)
-        return found
 
 
 class _Names(dict[str, Told]):
@@ -226,6 +218,12 @@ class _Names(dict[str, Told]):
         if len(name) < _SHORT:
             self[name] = told
         return told
+
+
+class _NamesByPlace(dict[Place, _Names]):
+    def __missing__(self, place: Place) -> _Names:
+        self[place] = names = _Names(place)
+        return names
 
 
 def _key_of(place: Place, name: str) -> str | None:

@@ -117,11 +117,18 @@ AOT_GRAPHS: Final = Place(
     AOTAUTOGRAD, folders=(_folder(rf"a{HASH}|0\.\d+(?:e-\d+)?|{_HEX32}", AOT_KEY_FOLDER),)
 )
 
+
+def _code(ending: str) -> str:
+    # The ending, where these rules differ, is looked at before the 51 letters that they have in common.
+    return rf"(?=.{{52}}{ending})(c{HASH}){ending}"
+
+
 CODE_FILES: Final = (
-    _file(rf"(c{HASH})\.py", CODE, read_python_code),
+    _file(_code(r"\.py"), CODE, read_python_code),
+    _file(_code(r"\.best_config"), BEST_CONFIG, read_best_config),
     # 2.5 called it after the kernel's file.
-    _file(rf"({_HEX64}|c{HASH})\.best_config", BEST_CONFIG, read_best_config),
-    _file(rf"(c{HASH})\.(?:main\.|optimized\.)?cpp", CODE, read_cpp_code),
+    _file(rf"({_HEX64})\.best_config", BEST_CONFIG, read_best_config),
+    _file(_code(r"\.(?:main\.|optimized\.)?cpp"), CODE, read_cpp_code),
     _file(rf"(c{HASH})(?:\.[^.].*)?", CODE),
 )
 CODE_FOLDER: Final = Place(

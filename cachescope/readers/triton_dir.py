@@ -18,7 +18,9 @@ from cachescope.readers.reading import Entry, Reading
 TRITON_KEY: Final = r"[0-9a-f]{64}|[A-Z2-7]{52}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
 _KEY: Final = re.compile(TRITON_KEY)
 _BASE32_LENGTH: Final = 52
-_TO_BASE32HEX: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", "0123456789ABCDEFGHIJKLMNOPQRSTUV")
+_TO_BASE32HEX: Final = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
+)
 _BASE64_LENGTH: Final = 43
 _HEAD_BYTES: Final = 4_096
 # Triton then finds none of the files of a group (`FileCacheManager.get_group`), and compiles again.
@@ -35,7 +37,7 @@ def triton_hash(key: str) -> str:
     """
     if len(key) == _BASE32_LENGTH:
         # Python reads base 32 with other digits, and three times as fast as b32decode; 260 bits are 4 too many.
-        return f"{int(key.translate(_TO_BASE32HEX), 32) >> 4:064x}"
+        return f"{int(key.encode().translate(_TO_BASE32HEX), 32) >> 4:064x}"
     if len(key) == _BASE64_LENGTH:
         return base64.urlsafe_b64decode(key + "=").hex()
     return key
