@@ -1,7 +1,7 @@
 """Logs that were read before, kept under the user's cache folder so that opening them again is instant.
 
 A file per log: a line that says of what, and the log's row of `log_tables.SCHEMA` in Arrow's format. What does not
-match the log as it is now, or its own checksum, does not exist: the log is read anew. A trace that has only grown
+match the log as it is now, or its own checksum, does not exist: the log is read anew. One that has only grown
 since is read from where it ended. Nothing here is an error.
 """
 
@@ -192,7 +192,7 @@ class Kept:
 
         is_settled = is_quiet(self.log)
         ends = table["processes"].chunk(0).flatten().field("end_state")
-        can_go_on = len(ends) == 1 and ends[0].is_valid
+        can_go_on = len(ends) > 0 and ends[0].is_valid
         try:
             if log_state(self.path) != self.log or not (is_settled or can_go_on):
                 return

@@ -13,10 +13,22 @@ _FIRST_WINDOW: Final = 1 << 10
 
 
 class Lines:
-    """Gives one line after another, and counts them."""
+    """Gives one line after another.
 
-    def __init__(self, pieces: Pieces) -> None:
-        self.number = 0
+    Attributes
+    ----------
+    number : int
+        How many lines there were.
+    bytes : int
+        How many bytes were read.
+    is_whole : bool
+        False where the last line had no end.
+    """
+
+    def __init__(self, pieces: Pieces, number: int = 0) -> None:
+        self.number = number
+        self.bytes = 0
+        self.is_whole = True
         self._pieces = pieces
         self._space = bytearray(_READ_BYTES)
         self._data = b""
@@ -30,6 +42,7 @@ class Lines:
                 break
         if self._at >= len(self._data):
             return None
+        self.is_whole = end < len(self._data)
         line = self._data[self._at : end]
         self._at = end + 1
         self.number += 1
@@ -68,6 +81,7 @@ class Lines:
         text = self._data[self._at + skipped : end]
         if not is_wanted(text):
             return None
+        self.is_whole = end < len(self._data)
         self._at = end + 1
         return text
 
@@ -75,6 +89,7 @@ class Lines:
         read = self._pieces.read_into(memoryview(self._space))
         self._data = self._data[self._at :] + self._space[:read]
         self._at = 0
+        self.bytes += read
         return read > 0
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.errors import CachescopeError
 from cachescope.readers.reading import Reading
+from cachescope.readers.text_log import read_on_text_log
 from cachescope.readers.trace_log import read_on_trace_log
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _AHEAD: Final = 256
 _TASK_BYTES: Final = 4 << 20
 
 ReadLog = Callable[[str, Reading], None]
+_READ_ON: Final = {"trace": read_on_trace_log, "text": read_on_text_log}
 
 
 class _Task:
@@ -91,7 +93,7 @@ class _Asked:
             return None
         reading = Reading()
         before.merge_into(reading)
-        is_read = read_on_trace_log(self.path, reading)
+        is_read = _READ_ON[reading.processes[0].kind](self.path, reading)
         # Nothing was put in its place meanwhile.
         return _told(self.path, reading) if is_read and self.kept.is_same_file() else None
 

@@ -65,7 +65,8 @@ class Process:
     looked_up: bool = True
     """False where the log shows that torch compiled with its caches switched off."""
     end_state: str | None = None
-    """From what a later reading goes on where the log has grown: see `trace_end`. None where it cannot."""
+    """From what a later reading goes on where the log has grown: see `trace_end`, and `text_end`, which the first
+    process of a log holds for all. None where it cannot."""
 
 
 FileFacts = tuple[str, str, str, int | None, int | None, str | None, str]

@@ -8,15 +8,16 @@ line that begins no known message continues the one before it from the same plac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import IO, Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.byte_source import Pieces, modified_s, open_bytes
 from cachescope.readers.component_lines import ComponentLines, begins_component
 from cachescope.readers.log_lines import Lines
 from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us
-from cachescope.readers.reading import Reading
+from cachescope.readers.reading import Process, Reading
+from cachescope.readers.text_end import Head, StreamEnd, TextEnd
 from cachescope.readers.text_messages import Message, MessageReader, begins_message
 
 # What launchers put before a line: colours, `[rank0]:`, torchrun's `[default0]:`, container runtimes' stamps.
@@ -51,27 +52,108 @@ def read_text_log(path: str, reading: Reading, source: str | None = None) -> Non
         If the file is not there, cannot be read at all, or holds no line of torch's logs.
     """
     source = source or path
-    streams: dict[_Stream, MessageReader] = {}
-    components = ComponentLines(reading.details, reading.known_lines)
+    log = _TextLog(source, path, reading)
     with open_bytes(path) as stream:
-        pieces = Pieces(stream)
-        for message in _messages(Lines(pieces), components):
-            key = (message.pid, message.rank)
-            reader = streams.get(key)
-            if reader is None:
-                reader = streams[key] = MessageReader(source, reading, components, *key)
-            reader.read(message)
-        if failure := pieces.failure():
-            reading.problem(source, "end", *failure)
-    if not streams:
+        log.read(stream)
+    if not log.streams:
         raise SourceError(source, "holds no line of torch's logs")
-    modified = modified_s(path)
-    for reader in streams.values():
-        first = reader.process.clock_first_us
-        clock = None if first is None else LogClock.from_file_time(first, modified)
-        process = reader.finish(clock)
-        if process.lookups:
-            reading.processes.append(process)
+    log.finish()
+
+
+def read_on_text_log(path: str, reading: Reading) -> bool:
+    """Go on with the one text log in `reading`, whose file is longer now than when it was read.
+
+    Returns
+    -------
+    bool
+        False where it has to be read anew: it ended within a line or a message, between the hash details and the
+        outcome of a lookup, or it is of ``TORCH_LOGS_FORMAT=short``, whose lines do not tell their process.
+
+    Raises
+    ------
+    SourceError
+        If the file is not there or cannot be read.
+    """
+    if not reading.processes or reading.processes[0].end_state is None:
+        return False
+    end = TextEnd.from_json(reading.processes[0].end_state)
+    log = _TextLog(reading.processes[0].source, path, reading)
+    log.take_up(end)
+    with open_bytes(path) as stream:
+        stream.seek(end.end)
+        try:
+            log.read(stream)
+        except _GoesOnError:
+            return False
+    log.finish()
+    return True
+
+
+class _GoesOnError(Exception):
+    """A message that was taken for whole at the end of a log goes on."""
+
+
+class _TextLog:
+    """What is known of one text log while its lines go by: its processes, in the order of their first lines."""
+
+    def __init__(self, source: str, path: str, reading: Reading) -> None:
+        self.streams: dict[_Stream, MessageReader] = {}
+        self._source = source
+        self._path = path
+        self._reading = reading
+        self._components = ComponentLines(reading.details, reading.known_lines)
+        self._last: dict[_Stream, Head] = {}
+        self._end = self._lines = 0
+        self._can_go_on = False
+
+    def take_up(self, end: TextEnd) -> None:
+        """Be what another one was at its end; the reading has no processes from then until `finish`."""
+        processes, self._reading.processes = self._reading.processes, []
+        self._end, self._lines = end.end, end.lines
+        for told in end.streams:
+            process = None if told.process is None else processes[told.process]
+            self._reader(told.pid, told.rank).take_up(told, process)
+            self._last[told.pid, told.rank] = told.last_message
+
+    def read(self, stream: IO[bytes]) -> None:
+        """Read the lines of a stream to its end; what stopped it before becomes a problem."""
+        pieces = Pieces(stream)
+        lines = Lines(pieces, self._lines)
+        for message in _messages(lines, self._components, self._last):
+            self._reader(message.pid, message.rank).read(message)
+            self._last[message.pid, message.rank] = message.head
+        self._end += lines.bytes
+        self._lines = lines.number
+        failure = pieces.failure()
+        self._can_go_on = failure is None and pieces.is_plain and lines.is_whole
+        if failure:
+            self._reading.problem(self._source, "end", *failure)
+
+    def finish(self) -> None:
+        """Turn clocks into times, and give the processes to the reading."""
+        modified = modified_s(self._path)
+        found: list[Process] = []
+        ends: list[StreamEnd | None] = []
+        for stream, reader in self.streams.items():
+            first = reader.process.clock_first_us
+            process = reader.finish(None if first is None else LogClock.from_file_time(first, modified))
+            process.end_state = None
+            if process.lookups:
+                found.append(process)
+            ends.append(reader.end(len(found) - 1 if process.lookups else None, self._last[stream]))
+        self._reading.processes += found
+        told = [end for end in ends if end is not None]
+        # A line of TORCH_LOGS_FORMAT=short, which has no pid, may always be followed by more of its message.
+        if found and self._can_go_on and len(told) == len(ends) and (None, None) not in self.streams:
+            found[0].end_state = TextEnd(self._end, self._lines, told).as_json()
+
+    def _reader(self, pid: int | None, rank: int | None) -> MessageReader:
+        reader = self.streams.get((pid, rank))
+        if reader is None:
+            reader = self.streams[pid, rank] = MessageReader(
+                self._source, self._reading, self._components, pid, rank
+            )
+        return reader
 
 
 def _prefix_of(line: bytes) -> re.Match[bytes] | None:
@@ -84,8 +166,8 @@ def _prefix_of(line: bytes) -> re.Match[bytes] | None:
     return PREFIX.match(line, late.start()) if late else None
 
 
-def _messages(lines: Lines, components: ComponentLines) -> Iterator[Message]:
-    """Join physical lines into messages, each process apart from the others."""
+def _messages(lines: Lines, components: ComponentLines, last: Mapping[_Stream, Head]) -> Iterator[Message]:
+    """Join physical lines into messages, each process apart from the others; `last` are those before the lines."""
     open_messages: dict[_Stream, Message] = {}
     short: Message | None = None
     while (line := lines.take()) is not None:
@@ -107,7 +189,10 @@ def _messages(lines: Lines, components: ComponentLines) -> Iterator[Message]:
             continue
         stream = (message.pid, message.rank)
         before = open_messages.get(stream)
-        if before is not None and before.continues_in(message) and not begins_message(message.lines[0]):
+        goes_on = message.head == (last.get(stream) if before is None else before.head)
+        if goes_on and not begins_message(message.lines[0]):
+            if before is None:
+                raise _GoesOnError
             before.lines += message.lines
         else:
             if before is not None:

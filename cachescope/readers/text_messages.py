@@ -17,6 +17,7 @@ from cachescope.readers.component_lines import ComponentLines
 from cachescope.readers.log_prefix import LogClock
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.text_end import Head, StreamEnd
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _DETAILS: Final = re.compile(r"(?P<which>FX|Autograd) graph cache hash details for key (?P<key>\S+):")
@@ -83,14 +84,10 @@ class Message:
     clock_us: int | None = None
     compile_id: str | None = None
 
-    def continues_in(self, other: Message) -> bool:
-        """Whether a line of the same process can belong to this message."""
-        return (self.place, self.compile_id, self.level, self.clock_us) == (
-            other.place,
-            other.compile_id,
-            other.level,
-            other.clock_us,
-        )
+    @property
+    def head(self) -> Head:
+        """What all its lines have in common."""
+        return self.place, self.compile_id, self.level, self.clock_us
 
 
 class MessageReader:
@@ -108,6 +105,7 @@ class MessageReader:
         self._segments: Counter[str | None] = Counter()
         self._guards: dict[str, str] = {}
         self._load_error: str | None = None
+        self._is_behind_details = False
         self._components = components
 
     def read(self, message: Message) -> None:
@@ -117,6 +115,7 @@ class MessageReader:
             if process.clock_first_us is None:
                 process.clock_first_us = message.clock_us
             process.clock_last_us = message.clock_us
+        self._is_behind_details = False
         whole = b"\n".join(message.lines)
         if not whole.startswith(_BEGINNINGS) and _ANYWHERE not in whole:
             return
@@ -136,6 +135,50 @@ class MessageReader:
             self._load_error = match["error"] or message.lines[-1].decode("utf-8", "replace")
         elif match := _WRITING.match(text):
             self._note_entry(match["path"], message)
+
+    def take_up(self, end: StreamEnd, process: Process | None) -> None:
+        """Be what another one was at its end."""
+        if process is not None:
+            self.process = process
+        else:
+            self.process.clock_first_us, self.process.clock_last_us = end.clock_first_us, end.clock_last_us
+            self.process.cache_dir = end.cache_dir
+        self._lookups = [self.process.lookups[place] for place in end.order]
+        for lookup in self._lookups:
+            lookup.time_ns = lookup.logged_ns = None
+        self._clocks = list(end.clocks_us)
+        self._outcome_clocks = {id(self._lookups[at]): clock for at, clock in end.outcome_clocks_us}
+        self._unresolved = [self._lookups[at] for at in end.unresolved]
+        self._segments.update(dict(end.segments))
+        self._guards = dict(end.guards)
+        self._load_error = end.load_error
+
+    def end(self, process: int | None, last: Head) -> StreamEnd | None:
+        """What `take_up` takes, of a finished reading; None where a lookup was given up for want of an outcome.
+
+        None also behind hash details: where they go on, or those of another process come before the next
+        message, reading anew would number the details in another order.
+        """
+        if self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved):
+            return None
+        places = {id(lookup): place for place, lookup in enumerate(self.process.lookups)}
+        numbers = {id(lookup): number for number, lookup in enumerate(self._lookups)}
+        return StreamEnd(
+            pid=self.process.pid,
+            rank=self.process.rank,
+            process=process,
+            clock_first_us=self.process.clock_first_us,
+            clock_last_us=self.process.clock_last_us,
+            cache_dir=self.process.cache_dir,
+            order=[places[id(lookup)] for lookup in self._lookups],
+            clocks_us=self._clocks,
+            outcome_clocks_us=[(numbers[at], clock) for at, clock in self._outcome_clocks.items()],
+            unresolved=[numbers[id(lookup)] for lookup in self._unresolved],
+            segments=list(self._segments.items()),
+            guards=self._guards,
+            load_error=self._load_error,
+            last_message=last,
+        )
 
     def finish(self, clock: LogClock | None) -> Process:
         """The process, its lookups in order and with times where the log has them."""
@@ -175,6 +218,7 @@ class MessageReader:
         if cache == AOTAUTOGRAD:
             self._segments[message.compile_id] += 1
         lookup = self._add(cache, match["key"], message)
+        self._is_behind_details = True
         lines = message.lines[1:]
         lookup.details = self._components.read(lines)
         if lookup.details is None:

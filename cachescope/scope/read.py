@@ -39,8 +39,8 @@ def read(
         Reads logs in its workers: a ``ProcessPoolExecutor``, Dask's ``Client.get_executor()``, or any other of
         `concurrent.futures`. The frames are the same. A log whose worker is lost is read in this process.
     index : bool, default True
-        Keep large logs, once read, under the user's cache folder, where opening them again takes no time. A trace
-        that has grown since is read from where it ended, and any other log that changed is read anew.
+        Keep large logs, once read, under the user's cache folder, where opening them again takes no time. One
+        that has grown since is read from where it ended; one that is packed, or changed otherwise, is read anew.
         ``CACHESCOPE_NO_INDEX=1`` switches it off, ``cachescope cache`` shows it.
 
     Returns

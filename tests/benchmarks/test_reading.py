@@ -127,9 +127,11 @@ def test_compressed(packing: str, logs: Logs, tmp_path: Path, benchmark: Any) ->
 
 
 @pytest.mark.benchmark(group="opened again")
+@pytest.mark.parametrize("kind", ["trace", "text"])
 @pytest.mark.parametrize("state", ["read anew", "unchanged", "grown"])
 def test_opened_again(
     state: str,
+    kind: str,
     logs: Logs,
     recording: Recording,
     tmp_path: Path,
@@ -139,8 +141,8 @@ def test_opened_again(
     monkeypatch.delenv("CACHESCOPE_NO_INDEX")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(log_state, "_QUIET_NS", -(10**18))
-    path = Path(shutil.copy(logs("trace", MEGABYTES[0]), tmp_path))
-    more = min((recording("2.13.0", "tour") / "trace").iterdir()).read_bytes()
+    path = Path(shutil.copy(logs(kind, MEGABYTES[0]), tmp_path))
+    more = min((recording("2.13.0", "tour") / kind).iterdir()).read_bytes()
 
     def written_on() -> None:
         with path.open("ab") as log:

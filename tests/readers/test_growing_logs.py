@@ -1,4 +1,4 @@
-"""A log that has grown is read from where it ended, and gives what reading it anew gives, wherever it was cut."""
+"""A trace that has grown is read from where it ended, and gives what reading it anew gives, wherever it was cut."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.readers import log_state, logs
-from cachescope.readers.log_tables import LogTables
-from cachescope.readers.logs import read_alone
+from cachescope.readers import logs
 from cachescope.readers.reading import Reading
 from cachescope.readers.trace_log import read_on_trace_log, read_trace_log
+from tests.readers.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
+
+__all__ = ["kept"]
 
 pytestmark = pytest.mark.slow  # logs are read again and again
 
@@ -40,40 +41,10 @@ def trace(request: pytest.FixtureRequest, recording: Recording) -> bytes:
     return b"".join(path.read_bytes() for path in sorted((folder / "trace").iterdir()))
 
 
-def written(path: Path, data: bytes) -> Path:
-    """The log up to here; its time stays, for a log that tells none gets its year from it."""
-    with open(path, "r+b" if path.exists() else "wb") as file:
-        file.seek(0, os.SEEK_END)
-        file.write(data[file.tell() :])
-    os.utime(path, (1_760_000_000, 1_760_000_000))
-    return path
-
-
 def read_anew(path: Path) -> Reading:
     reading = Reading()
     read_trace_log(str(path), reading)
     return reading
-
-
-def in_columns(reading: Reading) -> Reading:
-    """The same, after it was kept and read back."""
-    table = LogTables.of(reading.processes[0].source, reading).to_arrow()
-    assert table is not None
-    (tables,) = LogTables.from_arrow(table)
-    back = Reading()
-    tables.merge_into(back)
-    return back
-
-
-def assert_same(one: Reading, other: Reading) -> None:
-    assert one.processes == other.processes
-    assert one.problems == other.problems
-    # Compared as a whole: nobody wants to see megabytes of details.
-    is_same = one.details.components == other.details.components
-    assert is_same
-    assert [codes.tobytes() for codes in one.details.sets] == [
-        codes.tobytes() for codes in other.details.sets
-    ]
 
 
 def ends_of_records(data: bytes) -> list[int]:
@@ -95,7 +66,7 @@ def test_a_log_that_grew_in_steps_is_what_it_is_when_read_anew(
     path = tmp_path / "a.log"
     cuts = a_few(random.Random(seed), trace)
     written(path, trace[: cuts[0]])
-    before = in_columns(read_anew(path))
+    before = out_of_columns(in_columns(read_anew(path)))
     for last, cut in pairwise([*cuts, len(trace)]):
         written(path, trace[:cut])
         anew = read_anew(path)
@@ -103,7 +74,7 @@ def test_a_log_that_grew_in_steps_is_what_it_is_when_read_anew(
         assert read_on_trace_log(str(path), before) == is_whole
         if is_whole:
             assert_same(before, anew)
-        before = in_columns(anew)
+        before = out_of_columns(in_columns(anew))
 
 
 def test_every_record_is_a_place_to_go_on_from(trace: bytes, tmp_path: Path) -> None:
@@ -114,7 +85,7 @@ def test_every_record_is_a_place_to_go_on_from(trace: bytes, tmp_path: Path) -> 
     for end in ends[step::step]:
         written(path, trace[:end])
         assert read_on_trace_log(str(path), reading)
-        reading = in_columns(reading)
+        reading = out_of_columns(in_columns(reading))
     assert_same(reading, read_anew(path))
 
 
@@ -142,30 +113,6 @@ def test_a_log_that_ends_within_a_record_has_no_way_on(trace: bytes, tmp_path: P
         reading = read_anew(path)
         written(path, trace)
         assert not read_on_trace_log(str(path), reading)
-
-
-@pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """An index of one's own for logs of any size, none of which is ever quiet; the logs that were read whole."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("CACHESCOPE_NO_INDEX")
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
-    monkeypatch.setattr(log_state, "_QUIET_NS", 10**18)
-    whole: list[str] = []
-
-    def counted(read: logs.ReadLog, path: str, strict: bool) -> object:
-        whole.append(path)
-        return read_alone(read, path, strict)
-
-    monkeypatch.setattr(logs, "read_alone", counted)
-    return whole
-
-
-def assert_as_anew(path: Path) -> None:
-    here, anew = cachescope.read(path), cachescope.read(path, index=False)
-    for name in ("runs", "lookups", "problems"):
-        pd.testing.assert_frame_equal(getattr(here.tables, name), getattr(anew.tables, name))
-    assert here.tables.hash_details.components == anew.tables.hash_details.components
 
 
 def places(data: bytes, shares: tuple[float, ...]) -> list[int]:
@@ -257,7 +204,7 @@ def test_one_put_in_its_place_while_it_is_read_is_read_whole(
         put_a_longer_one_in_its_place(path, another(trace))
         return read_on_trace_log(name, reading)
 
-    monkeypatch.setattr(logs, "read_on_trace_log", replaced_first)
+    monkeypatch.setitem(logs._READ_ON, "trace", replaced_first)
     here = cachescope.read(path)
     monkeypatch.undo()
     pd.testing.assert_frame_equal(here.lookups, cachescope.read(path, index=False).lookups)

@@ -1,0 +1,75 @@
+"""Logs that are written bit by bit, and what shows that reading on gives what reading anew gives."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cachescope
+from cachescope.readers import log_state, logs
+from cachescope.readers.log_tables import LogTables
+from cachescope.readers.logs import read_alone
+from cachescope.readers.reading import Reading
+
+
+def written(path: Path, data: bytes) -> Path:
+    """The log up to here; its time stays, for a log that tells none gets its year from it."""
+    with open(path, "r+b" if path.exists() else "wb") as file:
+        file.seek(0, os.SEEK_END)
+        file.write(data[file.tell() :])
+    os.utime(path, (1_760_000_000, 1_760_000_000))
+    return path
+
+
+def in_columns(reading: Reading) -> pa.Table:
+    """What is kept of a log."""
+    table = LogTables.of(reading.processes[0].source, reading).to_arrow()
+    assert table is not None
+    return table
+
+
+def out_of_columns(table: pa.Table) -> Reading:
+    """What was kept, to go on from."""
+    (tables,) = LogTables.from_arrow(table)
+    reading = Reading()
+    tables.merge_into(reading)
+    return reading
+
+
+def assert_same(one: Reading, other: Reading) -> None:
+    assert one.processes == other.processes
+    assert one.problems == other.problems
+    # Compared as a whole: nobody wants to see megabytes of details.
+    is_same = one.details.components == other.details.components
+    assert is_same
+    assert [codes.tobytes() for codes in one.details.sets] == [
+        codes.tobytes() for codes in other.details.sets
+    ]
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """An index of one's own for logs of any size, none of which is ever quiet; the logs that were read whole."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CACHESCOPE_NO_INDEX")
+    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(log_state, "_QUIET_NS", 10**18)
+    whole: list[str] = []
+
+    def counted(read: logs.ReadLog, path: str, strict: bool) -> object:
+        whole.append(path)
+        return read_alone(read, path, strict)
+
+    monkeypatch.setattr(logs, "read_alone", counted)
+    return whole
+
+
+def assert_as_anew(path: Path) -> None:
+    here, anew = cachescope.read(path), cachescope.read(path, index=False)
+    for name in ("runs", "lookups", "problems"):
+        pd.testing.assert_frame_equal(getattr(here.tables, name), getattr(anew.tables, name))
+    assert here.tables.hash_details.components == anew.tables.hash_details.components
