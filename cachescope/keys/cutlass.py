@@ -36,6 +36,10 @@ TORCH_FILE_HASHES: Final[dict[tuple[str, ...], str]] = {
         "336434186038fc1321f8cae50c6ed78d1611c7a088216edfb7252fa0ea93efba",
         "f766db216235c243a5ec4eb19e209c563761456f753c63ff1b94657ed2f3ed28",
     ): "2.14.0 or 2.14.1",
+    (
+        "336434186038fc1321f8cae50c6ed78d1611c7a088216edfb7252fa0ea93efba",
+        "f17db4efba043d4b55c1a2ed5a55eb176471ed3cb4695bd424925f5cda833851",
+    ): "2.15.0",
 }
 """`file_hashes` -> the torch releases whose ``serialization.py`` and ``utils.py`` have them, as their wheels hold them.
 
