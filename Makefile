@@ -40,8 +40,9 @@ lint: $(VENV)/.installed-dev  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed-test  ## measurements beside their peers
-	$(BIN)/python -m pytest --benchmark-only tests/benchmarks
+bench: $(VENV)/.installed-test  ## measurements beside their peers, at the sizes of their goals
+	CACHESCOPE_LOG_MEGABYTES=$${CACHESCOPE_LOG_MEGABYTES:-100,10} CACHESCOPE_SCAN_FILES=$${CACHESCOPE_SCAN_FILES:-100000} \
+	    $(BIN)/python -m pytest --benchmark-only tests/benchmarks
 
 notebooks: $(VENV)/.installed-test  ## execute the notebooks anew
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace \

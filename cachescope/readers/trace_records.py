@@ -80,13 +80,13 @@ def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records
     before the next is taken.
     """
     buffer = bytearray(2 * BLOCK_BYTES)
-    marks = np.empty((2, len(buffer)), np.bool_)
+    marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
     have, at_end = 0, False
     while not at_end:
         if have > len(buffer) // 2:
             # A long record: as much again as is there, so that it is not looked at over and over.
             buffer = buffer + bytes(len(buffer))
-            marks = np.empty((2, len(buffer)), np.bool_)
+            marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
         read = pieces.read_into(memoryview(buffer)[have : have + len(buffer) // 2])
         have += read
         at_end = not read
@@ -96,6 +96,16 @@ def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records
             offset += records.end
             memoryview(buffer)[: have - records.end] = memoryview(buffer)[records.end : have]
             have -= records.end
+
+
+def _places(marks: npt.NDArray[np.bool_], size: int) -> _Places:
+    """`np.flatnonzero` of so many marks, of which few are set: eight at a time, in half of its time."""
+    marks[size : size + _WORD_BYTES] = False
+    eights = marks[: -(-size // _WORD_BYTES) * _WORD_BYTES]
+    some = np.flatnonzero(eights.view(np.uint64) != 0)
+    rows, columns = np.nonzero(eights.reshape(-1, _WORD_BYTES)[some])
+    found: _Places = some[rows] * _WORD_BYTES + columns
+    return found
 
 
 class Records:
@@ -108,8 +118,8 @@ class Records:
     size : int
         Bytes of the block, at least one.
     marks : array
-        Two rows of booleans, as long as the buffer: a place to work, since to ask for new memory for each
-        block costs more than to look through it.
+        Two rows of booleans, eight more than the buffer has bytes: a place to work, since to ask for new memory
+        for each block costs more than to look through it.
     is_last : bool
         Whether nothing follows.
     """
@@ -122,7 +132,7 @@ class Records:
         np.equal(self._bytes[:-1], _NEWLINE, out=is_start)
         np.equal(self._bytes[1:], _TAB, out=is_tab)
         np.greater(is_start, is_tab, out=is_start)
-        starts = np.flatnonzero(is_start) + 1
+        starts = _places(marks[0], size - 1) + 1
         self.is_cut = bool(self._bytes[-1] != _NEWLINE)
         """Whether the block ends within a line."""
         ends = np.append(starts - 1, size if self.is_cut else size - 1)

@@ -1,7 +1,7 @@
 """Reading logs beside what else goes through the same bytes: grep, a line loop with orjson, tlparse.
 
-``CACHESCOPE_LOG_MEGABYTES`` sets other sizes than 10 (``10,100,1000``); tlparse is left out above 1,000. The
-logs are those of `made_logs`: a lookup for each 0.23 MB, of which its own record is 0.1 MB, as a small model
+``CACHESCOPE_LOG_MEGABYTES`` sets other sizes than 10 (``100,10,1000``), of which the first is the one that is
+packed and opened again; tlparse is left out above 1,000. The logs are those of `made_logs`: a lookup for each 0.23 MB, of which its own record is 0.1 MB, as a small model
 makes them; with larger ones more of the bytes say nothing of a cache. Readers in Python are timed in this
 process, without their start, and programs with theirs. What each costs in memory is the peak of a process
 of its own, less what the same process needs for its imports.
