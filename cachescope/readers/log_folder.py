@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from cachescope.details import HashDetails
 from cachescope.errors import SourceError
-from cachescope.readers.log_tables import SCHEMA, LogTables
+from cachescope.readers.log_tables import SCHEMA, LogTables, to_arrow
 from cachescope.readers.reading import Reading
 
 if TYPE_CHECKING:
@@ -115,15 +115,14 @@ def read_log_folder(path: str, *, strict: bool = False) -> Reading:
     order = sorted(range(len(places)), key=lambda at: (sources[at], at))
     details = StoredDetails([places[at] for at in order])
     reading = Reading(strict=strict, details=details)
-    nothing: dict[str, Any] = {"components": [], "set_sizes": [], "set_codes": []}
-    for at in order:
-        row = table.slice(at, 1)
-        codes = details.expect(row["set_hashes"][0].as_py(), row["set_directions"][0].as_py())
-        bare = row.select(small[: len(SCHEMA) - len(_DETAILS)])
-        for name, value in nothing.items():
-            bare = bare.append_column(SCHEMA.field(name), pa.array([value], SCHEMA.field(name).type))
-        (log,) = LogTables.from_arrow(bare)
-        log.append_to(reading, codes)
+    table = table.take(order)
+    bare = table.select(small[: len(SCHEMA) - len(_DETAILS)])
+    for name in _DETAILS:
+        nothing = pa.array([[]] * len(order), SCHEMA.field(name).type)
+        bare = bare.append_column(SCHEMA.field(name), nothing)
+    hashes, directions = table["set_hashes"].to_pylist(), table["set_directions"].to_pylist()
+    for log, *told in zip(LogTables.from_arrow(bare), hashes, directions, strict=True):
+        log.append_to(reading, details.expect(*told))
     return reading
 
 
@@ -189,7 +188,7 @@ def _failures_of(source: str) -> Iterator[None]:
 
 
 def _row(log: LogTables) -> pa.Table:
-    table = log.to_arrow()
+    table = to_arrow([log])
     if table is None:
         raise SourceError(log.source, "holds a value that no column can: read it by itself")
     details = HashDetails()

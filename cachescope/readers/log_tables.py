@@ -6,8 +6,9 @@ distinct text gets the code that reading the same logs one after the other would
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, fields
+from itertools import accumulate, chain, islice
 from typing import Any, Final
 
 import numpy as np
@@ -30,16 +31,16 @@ _LOOKUP: Final = _columns(Lookup, [])
 _PROBLEM: Final = _columns(Problem, ["source"])
 
 
-def _rows_of(columns: dict[str, pa.DataType], **more: pa.DataType) -> pa.DataType:
+def _list_of(columns: dict[str, pa.DataType], **more: pa.DataType) -> pa.DataType:
     return pa.list_(pa.struct(list((columns | more).items())))
 
 
 SCHEMA: Final = pa.schema(
     {
         "source": pa.string(),
-        "processes": _rows_of(_PROCESS, lookups=pa.int64()),
-        "lookups": _rows_of(_LOOKUP),
-        "problems": _rows_of(_PROBLEM),
+        "processes": _list_of(_PROCESS, lookups=pa.int64()),
+        "lookups": _list_of(_LOOKUP),
+        "problems": _list_of(_PROBLEM),
         "components": pa.large_list(pa.large_string()),
         "set_sizes": pa.list_(pa.int32()),
         "set_codes": pa.large_list(pa.int32()),
@@ -112,67 +113,79 @@ class LogTables:
             reading.problem(problem.source, problem.where, problem.kind, problem.message)
         reading.processes += self.processes
 
-    def to_arrow(self) -> pa.Table | None:
-        """One row of `SCHEMA`; None where a damaged log holds a value that its column cannot, such as a huge pid."""
-        lookups = [lookup for process in self.processes for lookup in process.lookups]
-        sizes = [len(codes) for codes in self.sets]
-        try:
-            row = [
-                pa.array([self.source]),
-                _rows(self.processes, _PROCESS, lookups=[len(p.lookups) for p in self.processes]),
-                _rows(lookups, _LOOKUP),
-                _rows(self.problems, _PROBLEM),
-                _one(pa.array(self.components, pa.large_string()), pa.LargeListArray),
-                _one(pa.array(sizes, pa.int32()), pa.ListArray),
-                _one(pa.array(_joined(self.sets)), pa.LargeListArray),
-            ]
-        except (pa.ArrowException, OverflowError, UnicodeError):
-            return None
-        return pa.Table.from_arrays(row, schema=SCHEMA)
-
     @classmethod
     def from_arrow(cls, table: pa.Table, source: str | None = None) -> Iterator[LogTables]:
         """The logs of a table of `SCHEMA`, row by row, under the source they are read from now."""
-        for number in range(table.num_rows):
-            yield cls._from_row(table.slice(number, 1).combine_chunks(), source)
+        if not table.num_rows:
+            return
+        column = {
+            name: values.chunk(0) for name, values in zip(SCHEMA.names, table.combine_chunks(), strict=True)
+        }
+        sizes = {name: column[name].value_lengths().to_pylist() for name in SCHEMA.names[1:]}
+        flat = {name: column[name].flatten() for name in SCHEMA.names[1:]}
+        lookups = map(Lookup, *_values(flat["lookups"], _LOOKUP))
+        processes = zip(*_values(flat["processes"], [*_PROCESS, "lookups"]), strict=True)
+        problems = zip(*_values(flat["problems"], _PROBLEM), strict=True)
+        components = iter(_texts(flat["components"]))
+        ends = np.cumsum(flat["set_sizes"].to_numpy(), dtype=np.int64)
+        sets = iter(np.split(flat["set_codes"].to_numpy(), ends[:-1]) if len(ends) else [])
+        for row, named in enumerate(column["source"].to_pylist()):
+            own = source if source is not None else named
+            yield cls(
+                own,
+                [
+                    Process(
+                        own, lookups=list(islice(lookups, count)), **dict(zip(_PROCESS, told, strict=True))
+                    )
+                    for *told, count in islice(processes, sizes["processes"][row])
+                ],
+                [Problem(own, *told) for told in islice(problems, sizes["problems"][row])],
+                list(islice(components, sizes["components"][row])),
+                list(islice(sets, sizes["set_sizes"][row])),
+            )
 
-    @classmethod
-    def _from_row(cls, table: pa.Table, source: str | None) -> LogTables:
-        named = source if source is not None else table["source"][0].as_py()
-        column = {name: table[name].chunk(0).flatten() for name in SCHEMA.names[1:]}
-        lookups = iter(list(map(Lookup, *_values(column["lookups"], _LOOKUP))))
-        processes = []
-        *values, counts = _values(column["processes"], [*_PROCESS, "lookups"])
-        for count, *told in zip(counts, *values, strict=True):
-            own = [next(lookups) for _ in range(count)]
-            processes.append(Process(named, lookups=own, **dict(zip(_PROCESS, told, strict=True))))
-        problems = [
-            Problem(named, *told) for told in zip(*_values(column["problems"], _PROBLEM), strict=True)
+
+def to_arrow(logs: Sequence[LogTables]) -> pa.Table | None:
+    """A table of `SCHEMA`, a row for each log; None where one holds a value that no column can, such as a huge pid."""
+    lookups = [[lookup for process in log.processes for lookup in process.lookups] for log in logs]
+    counts = [len(process.lookups) for log in logs for process in log.processes]
+    components = [log.components for log in logs]
+    sizes = [[len(own) for own in log.sets] for log in logs]
+    # A log without sets has none of them to put together.
+    codes = [np.concatenate(log.sets) if log.sets else np.empty(0, dtype=np.int32) for log in logs]
+    try:
+        columns = [
+            pa.array([log.source for log in logs]),
+            _rows([log.processes for log in logs], _PROCESS, lookups=counts),
+            _rows(lookups, _LOOKUP),
+            _rows([log.problems for log in logs], _PROBLEM),
+            _lists(components, pa.array(list(chain(*components)), pa.large_string()), pa.LargeListArray),
+            _lists(sizes, pa.array(list(chain(*sizes)), pa.int32()), pa.ListArray),
+            _lists(codes, pa.array(np.concatenate(codes)), pa.LargeListArray),
         ]
-        ends = np.cumsum(column["set_sizes"].to_numpy(), dtype=np.int64)
-        sets = np.split(column["set_codes"].to_numpy(), ends[:-1]) if len(ends) else []
-        return cls(named, processes, problems, _texts(column["components"]), sets)
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        return None
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
-def _rows(rows: Sequence[object], columns: dict[str, pa.DataType], **more: list[int]) -> pa.Array:
-    arrays = [pa.array([getattr(row, name) for row in rows], kind) for name, kind in columns.items()]
+def _rows(
+    rows: Sequence[Sequence[object]], columns: dict[str, pa.DataType], **more: list[int]
+) -> pa.ListArray:
+    flat = list(chain(*rows))
+    arrays = [pa.array([getattr(row, name) for row in flat], kind) for name, kind in columns.items()]
     arrays += [pa.array(values, pa.int64()) for values in more.values()]
-    return _one(pa.StructArray.from_arrays(arrays, names=[*columns, *more]), pa.ListArray)
+    return _lists(rows, pa.StructArray.from_arrays(arrays, names=[*columns, *more]), pa.ListArray)
 
 
-def _one(values: pa.Array, kind: Any) -> pa.Array:
-    """A column of one row that holds all the values."""
-    return kind.from_arrays([0, len(values)], values)
+def _lists(rows: Sequence[Sized], values: pa.Array, kind: Any) -> pa.Array:
+    """A column whose rows hold so many of the values, one after the other."""
+    return kind.from_arrays([0, *accumulate(map(len, rows))], values)
 
 
-def _joined(sets: Sequence[Codes]) -> Codes:
-    return np.concatenate(sets) if sets else np.empty(0, dtype=np.int32)
-
-
-def _values(rows: pa.StructArray, names: Sequence[str] | dict[str, pa.DataType]) -> list[list[Any]]:
+def _values(rows: pa.StructArray, names: Iterable[str]) -> list[list[Any]]:
     return [
-        _texts(values) if pa.types.is_string(values.type) else values.to_pylist()
-        for values in map(rows.field, list(names))
+        _texts(values) if pa.types.is_string(values.type) else _numbers(values)
+        for values in map(rows.field, names)
     ]
 
 
@@ -180,3 +193,13 @@ def _texts(values: pa.Array) -> list[Any]:
     # Several times as fast as to_pylist; a missing text is None here as well.
     texts: list[Any] = values.to_numpy(zero_copy_only=False).tolist()
     return texts
+
+
+def _numbers(values: pa.Array) -> list[Any]:
+    if values.null_count == len(values):
+        return [None] * len(values)
+    # As above; but of integers some of which are missing it would make floats.
+    numbers: list[Any] = (
+        values.to_pylist() if values.null_count else values.to_numpy(zero_copy_only=False).tolist()
+    )
+    return numbers

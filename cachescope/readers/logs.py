@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # What workers may be ahead of the merge: a result is a few megabytes where its log has hundreds.
 _AHEAD: Final = 256
 # Small logs go to a worker together: what they have in common is told once.
-_TASK_BYTES: Final = 4 << 20
+_TASK_BYTES: Final = 16 << 20
 
 ReadLog = Callable[[str, Reading], None]
 _READ_ON: Final = {"trace": read_on_trace_log, "text": read_on_text_log}
@@ -43,14 +43,18 @@ class _Task:
 
     def take(self) -> Any | None:
         """What the worker told of the next log; None where it is lost."""
-        from cachescope.readers.log_tables import Met
+        import pyarrow as pa
+
+        from cachescope.readers.log_tables import LogTables, Met
 
         if self._told is None:
             told = None if self.future is None else _from_worker(self.future)
             if told is None:
                 self.future = None
                 return None
-            rows = told if isinstance(told, list) else [told.slice(row, 1) for row in range(told.num_rows)]
+            # The table of one log may be kept as it is.
+            is_several = isinstance(told, pa.Table) and told.num_rows > 1
+            rows = LogTables.from_arrow(told) if is_several else told if isinstance(told, list) else [told]
             self.met, self._told = Met(), deque(rows)
         return self._told.popleft()
 
@@ -172,23 +176,18 @@ def _size(path: str) -> int:
 
 
 def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
-    """Read logs in columns, each with what is new in it: a table of one row each, or a list where one does not fit."""
-    import pyarrow as pa
-
-    from cachescope.readers.log_tables import LogTables
+    """Read logs in columns, each with what is new in it: a table of a row each, or a list where one does not fit."""
+    from cachescope.readers.log_tables import LogTables, to_arrow
 
     reading = Reading(strict)
-    found: list[Any] = []
+    found = []
     for read, path in logs:
         reading = reading.beside()
         components, sets = len(reading.details.components), len(reading.details.sets)
         read(path, reading)
-        tables = LogTables.behind(path, reading, components, sets)
-        table = tables.to_arrow()
-        found.append(tables if table is None else table)
-    if all(isinstance(one, pa.Table) for one in found):
-        return pa.concat_tables(found).combine_chunks()
-    return found
+        found.append(LogTables.behind(path, reading, components, sets))
+    table = to_arrow(found)
+    return found if table is None else table
 
 
 def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
@@ -199,10 +198,10 @@ def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
 
 
 def _told(path: str, reading: Reading) -> Any:
-    from cachescope.readers.log_tables import LogTables
+    from cachescope.readers.log_tables import LogTables, to_arrow
 
     tables = LogTables.of(path, reading)
-    table = tables.to_arrow()
+    table = to_arrow([tables])
     return tables if table is None else table
 
 

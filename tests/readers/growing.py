@@ -11,7 +11,7 @@ import pytest
 
 import cachescope
 from cachescope.readers import log_state, logs
-from cachescope.readers.log_tables import LogTables
+from cachescope.readers.log_tables import LogTables, to_arrow
 from cachescope.readers.logs import read_alone
 from cachescope.readers.reading import Reading
 
@@ -27,7 +27,7 @@ def written(path: Path, data: bytes) -> Path:
 
 def in_columns(reading: Reading) -> pa.Table:
     """What is kept of a log."""
-    table = LogTables.of(reading.processes[0].source, reading).to_arrow()
+    table = to_arrow([LogTables.of(reading.processes[0].source, reading)])
     assert table is not None
     return table
 

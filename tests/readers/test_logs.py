@@ -19,7 +19,7 @@ import cachescope
 from cachescope.errors import RecordError, SourceError
 from cachescope.readers import logs
 from cachescope.readers.byte_source import open_bytes
-from cachescope.readers.log_tables import LogTables
+from cachescope.readers.log_tables import LogTables, to_arrow
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.readers.sources import logs_in, read_sources
 from cachescope.readers.trace_log import read_trace_log
@@ -257,17 +257,28 @@ def test_a_log_that_is_gone_when_its_turn_comes_is_a_clear_error(many: Path) -> 
     assert caught.value.source == str(victim)
 
 
-def test_columns_carry_everything_a_log_told(recording: Recording) -> None:
+def test_columns_carry_everything_logs_told(recording: Recording) -> None:
+    told = []
     for path in sorted((recording("2.13.0", "tour") / "trace").iterdir()):
         reading = Reading()
         read_trace_log(str(path), reading)
-        told = LogTables.of(str(path), reading)
-        table = told.to_arrow()
-        assert table is not None
-        (back,) = LogTables.from_arrow(table)
-        assert (back.source, back.processes, back.problems) == (told.source, told.processes, told.problems)
-        assert back.components == told.components
-        assert [codes.tolist() for codes in back.sets] == [codes.tolist() for codes in told.sets]
+        told.append(LogTables.of(str(path), reading))
+    # One that told nothing, between others.
+    told.insert(1, LogTables("nothing", [], [], [], []))
+    table = to_arrow(told)
+    assert table is not None
+    for back, log in zip(LogTables.from_arrow(table), told, strict=True):
+        assert_equal(back, log)
+    for row, log in enumerate(told):
+        (back,) = LogTables.from_arrow(table.slice(row, 1))
+        assert_equal(back, log)
+    assert list(LogTables.from_arrow(table.slice(0, 0))) == []
+
+
+def assert_equal(back: LogTables, log: LogTables) -> None:
+    assert (back.source, back.processes, back.problems) == (log.source, log.processes, log.problems)
+    assert back.components == log.components
+    assert [codes.tolist() for codes in back.sets] == [codes.tolist() for codes in log.sets]
 
 
 @pytest.mark.parametrize(
