@@ -173,7 +173,8 @@ class Kept:
             body = memoryview(data)[data.index(b"\n", len(_MAGIC)) + 1 :]
             if _checksum(about, body) != about["checksum"]:
                 return None
-            with pa.ipc.open_file(pa.BufferReader(body)) as file:
+            options = pa.ipc.IpcReadOptions(use_threads=False)
+            with pa.ipc.open_file(pa.BufferReader(body), options=options) as file:
                 table = file.read_all()
             if table.schema != SCHEMA:
                 return None
