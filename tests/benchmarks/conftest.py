@@ -1,11 +1,95 @@
-"""One table at the end of the benchmarks: what each took, beside the first of its group in the same run."""
+"""Two tables at the end of the benchmarks: what each took beside the first of its group, and which goals are held."""
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
+Measured = Mapping[str, Any]
+"""The benchmarks of a run by their names, without ``test_``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a measurement has to be: a ratio or a number, at least or at most so much."""
+
+    what: str
+    of: Callable[[Measured], float]
+    """Raises KeyError where it was not measured."""
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def told(self, measured: Measured) -> tuple[str, str, str, str] | None:
+        """What was measured, the goal, and whether it is held; None where nothing was."""
+        try:
+            found = self.of(measured)
+        except KeyError:
+            return None
+        if self.at_least is not None:
+            goal, beyond = f"at least {self.at_least:g}", self.at_least / found - 1
+        else:
+            assert self.at_most is not None
+            goal, beyond = f"at most {self.at_most:g}", found / self.at_most - 1
+        return f"{self.what}:", f"{found:.3g}", goal, "held" if beyond <= 0 else f"missed by {beyond:.0%}"
+
+
+def _ratio(one: str, other: str) -> Callable[[Measured], float]:
+    return lambda measured: measured[one].stats.median / measured[other].stats.median
+
+
+def _said(name: str, key: str) -> Callable[[Measured], float]:
+    return lambda measured: measured[name].extra_info[key]
+
+
+GOALS = [
+    Goal(
+        "megabytes of a trace per second",
+        lambda measured: (
+            _said("trace[cachescope-100]", "megabytes")(measured)
+            / measured["trace[cachescope-100]"].stats.median
+        ),
+        at_least=300,
+    ),
+    Goal("tlparse, in times of reading", _ratio("trace[tlparse-100]", "trace[cachescope-100]"), at_least=20),
+    Goal(
+        "a text log, in times of its trace",
+        _ratio(
+            "text_log_beside_the_trace_of_the_same_run[text-100]",
+            "text_log_beside_the_trace_of_the_same_run[trace-100]",
+        ),
+        at_most=3,
+    ),
+    Goal(
+        "memory for a trace of 1 GB, in megabytes",
+        _said("memory_is_what_the_distinct_texts_need[trace-1000]", "peak_megabytes"),
+        at_most=500,
+    ),
+    Goal("a scan of a directory, in times of find", _said("scan[scan]", "times_find"), at_most=1.5),
+    Goal(
+        "opening FX entries, in times of pickle.loads",
+        _said("open_entries[fxgraph-loads_inert]", "times_pickle_loads"),
+        at_most=1.5,
+    ),
+    Goal(
+        "opening AOTAutograd entries, in times of pickle.loads",
+        _said("open_entries[aotautograd-loads_inert]", "times_pickle_loads"),
+        at_most=1.5,
+    ),
+    Goal(
+        "a toggle over 100,000 lookups, in milliseconds",
+        lambda measured: 1000 * measured["toggle[100000-inductor_configs]"].stats.median,
+        at_most=100,
+    ),
+    Goal(
+        "import cachescope, in times of pandas",
+        _ratio("import[import cachescope]", "import[import pandas]"),
+        at_most=1.15,
+    ),
+]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -14,13 +98,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     measured = [] if session is None else [one for one in session.benchmarks if one.stats.rounds]
     if not measured:
         return
+    groups: dict[str, list[Any]] = defaultdict(list)
+    for one in measured:
+        groups[one.group].append(one)
     lines = [("", "median", "to the first", "throughput", "")]
-    for group, some in groupby(measured, key=lambda one: one.group):
-        members = list(some)
+    for group, members in groups.items():
         lines.append((f"{group}:", "", "", "", ""))
         lines += [_line(one, members[0].stats.median) for one in members]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     terminalreporter.section("side by side")
+    _write(terminalreporter, lines)
+    by_name = {one.name.removeprefix("test_"): one for one in measured}
+    if told := [line for line in (goal.told(by_name) for goal in GOALS) if line is not None]:
+        terminalreporter.section("goals")
+        _write(terminalreporter, told)
+
+
+def _write(terminalreporter: pytest.TerminalReporter, lines: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for first, *others, more in lines:
         cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=False)]
         terminalreporter.write_line("  ".join([first.ljust(widths[0]), *cells, more]).rstrip())

@@ -1,9 +1,9 @@
 """Reading logs beside what else goes through the same bytes: grep, a line loop with orjson, tlparse.
 
 ``CACHESCOPE_LOG_MEGABYTES`` sets other sizes than 10 (``100,10,1000``), of which the first is the one that is
-packed and opened again; tlparse is left out above 1,000. The logs are those of `made_logs`: a lookup for each 0.23 MB, of which its own record is 0.1 MB, as a small model
-makes them; with larger ones more of the bytes say nothing of a cache. Readers in Python are timed in this
-process, without their start, and programs with theirs. What each costs in memory is the peak of a process
+packed and opened again; tlparse is left out above 1,000. The logs are those of `made_logs`: a lookup for each
+0.23 MB, of which its own record is 0.1 MB, as a small model makes them; with larger ones more of the bytes say
+nothing of a cache. Readers in Python are timed in this process, without their start, and programs with theirs. What each costs in memory is the peak of a process
 of its own, less what the same process needs for its imports.
 """
 
@@ -25,6 +25,10 @@ from benchmarks.made_logs import MadeLog
 
 import cachescope
 from cachescope.readers import log_state
+from cachescope.readers.byte_source import Pieces
+from cachescope.readers.reading import Reading
+from cachescope.readers.trace_log import read_trace_log
+from cachescope.readers.trace_records import BLOCK_BYTES, read_records
 
 Recording = Callable[[str, str], Path]
 Logs = Callable[[str, int], Path]
@@ -98,6 +102,44 @@ def test_trace(reader: str, megabytes: int, logs: Logs, tmp_path: Path, benchmar
     benchmark.group = f"trace of {megabytes} MB"
     benchmark.extra_info["megabytes"] = path.stat().st_size / 1e6
     measure(benchmark, lambda: READERS[reader](path, tmp_path / "report"), megabytes)
+
+
+def read_blocks(path: Path) -> None:
+    space = memoryview(bytearray(BLOCK_BYTES))
+    with path.open("rb") as log:
+        while log.readinto(space):
+            pass
+
+
+def find_records(path: Path) -> None:
+    with path.open("rb") as log:
+        for _ in read_records(Pieces(log)):
+            pass
+
+
+def choose_records(path: Path) -> None:
+    with path.open("rb") as log:
+        for _, records in read_records(Pieces(log)):
+            for _ in records.spans():
+                pass
+
+
+STAGES: dict[str, Callable[[Path], object]] = {
+    "bytes": read_blocks,
+    "and records": find_records,
+    "and which may tell": choose_records,
+    "and lookups": lambda log: read_trace_log(str(log), Reading()),
+    "and frames": lambda log: cachescope.read(log, index=False),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_stages_of_a_trace(stage: str, logs: Logs, benchmark: Any) -> None:
+    """Where the time of reading goes: each stage with those before it."""
+    path = logs("trace", MEGABYTES[0])
+    benchmark.group = f"stages of a trace of {MEGABYTES[0]} MB"
+    benchmark.extra_info["megabytes"] = path.stat().st_size / 1e6
+    measure(benchmark, lambda: STAGES[stage](path), MEGABYTES[0])
 
 
 @pytest.mark.parametrize("megabytes", [size for size in MEGABYTES if size <= _MOST_FOR_TLPARSE])
