@@ -296,6 +296,9 @@ class _Trace:
                 self._lookups.append((lookup, self._clock_us(span.prefix) or 0))
 
     def _read_metrics(self, span: Span) -> None:
+        # Large, and each says the same.
+        if self._compiled and self.process.python_version is not None:
+            return
         envelope = self._envelope(span)
         if envelope is None or "compilation_metrics" not in envelope:
             return
