@@ -6,17 +6,12 @@ where the entry has none; else it is unknown, for a log does not hold the sizes.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN, Cell, Outcomes, Recorded, Stored
 
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    entry: Stored
-    cell: Cell
-    may_have_guards: bool
+_Candidate = tuple[Stored, Cell]
 
 
 def walk_group(recorded: Recorded, cells: Sequence[Cell], after: Outcomes, nested: set[int]) -> None:
@@ -32,8 +27,13 @@ def walk_group(recorded: Recorded, cells: Sequence[Cell], after: Outcomes, neste
     nested : set of int
         Positions that hit through an AOTAutograd entry, and so stored nothing.
     """
-    candidates = [_Candidate(e, cell, cell.has_guards) for cell in cells for e in cell.entries]
-    own = {candidate.entry.source: candidate for candidate in candidates if candidate.entry.source >= 0}
+    candidates = sorted(((e, cell) for cell in cells for e in cell.entries), key=lambda one: one[0].since)
+    own = {entry.source: entry for entry, _ in candidates if entry.source >= 0}
+    # By what has to hold: None where nothing does.
+    told: dict[str | None, list[_Candidate]] = defaultdict(list)
+    for entry, cell in candidates:
+        if entry.has_known_guards or not cell.has_guards:
+            told[entry.guards].append((entry, cell))
     misses = sorted(
         ((at, cell) for cell in cells for at in cell.lookups if recorded.outcome[at] == MISS),
         key=lambda pair: pair[0],
@@ -41,25 +41,30 @@ def walk_group(recorded: Recorded, cells: Sequence[Cell], after: Outcomes, neste
     for at, cell in misses:
         if at in nested:
             continue
-        after[at] = MISS
-        for candidate in candidates:
-            # The entries of its own key did not fit: that was recorded.
-            if candidate.cell is cell or not candidate.entry.since <= at < candidate.entry.gone:
-                continue
-            source = candidate.entry.source
-            if source >= 0 and after[source] == HIT:
-                continue
-            is_sure = _fits(candidate, own.get(at)) and (source < 0 or after[source] == MISS)
-            after[at] = HIT if is_sure else UNKNOWN
-            if is_sure:
+        fitting = [told[None]]
+        if at in own and own[at].has_known_guards and own[at].guards is not None:
+            fitting.append(told[own[at].guards])
+        after[at] = _outcome(candidates, fitting, at, cell, after)
+
+
+def _outcome(
+    candidates: Sequence[_Candidate],
+    fitting: Sequence[Sequence[_Candidate]],
+    at: int,
+    cell: Cell,
+    after: Outcomes,
+) -> int:
+    """What a lookup finds among entries in the order of time, of which the guards of some are known to hold."""
+    # The entries of its own key did not fit: that was recorded.
+    for some in fitting:
+        for entry, theirs in some:
+            if entry.since > at:
                 break
-
-
-def _fits(candidate: _Candidate, own: _Candidate | None) -> bool:
-    """Whether the guards of an entry are known to hold for a lookup that compiled an entry of its own."""
-    entry = candidate.entry
-    if not entry.has_known_guards and candidate.may_have_guards:
-        return False
-    if entry.guards is None:
-        return True
-    return own is not None and own.entry.has_known_guards and own.entry.guards == entry.guards
+            if theirs is not cell and at < entry.gone and (entry.source < 0 or after[entry.source] == MISS):
+                return HIT
+    for entry, theirs in candidates:
+        if entry.since > at:
+            break
+        if theirs is not cell and at < entry.gone and (entry.source < 0 or after[entry.source] != HIT):
+            return UNKNOWN
+    return MISS

@@ -9,6 +9,7 @@ hits if it comes after the earliest store of its group.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,13 @@ from cachescope.analysis.what_if.keys import KeyTable, Lanes
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
 from cachescope.terms import AOTAUTOGRAD
+
+
+class _Stage(NamedTuple):
+    """Misses that are decided together, and whether each cell has some of them."""
+
+    at: Positions
+    is_of_cell: npt.NDArray[np.bool_]
 
 
 class Replay:
@@ -53,7 +61,10 @@ class Replay:
         known = recorded.cell >= 0
         missed = recorded.outcome == MISS
         # Recorded hits stay hits: only misses are decided, those of AOTAutograd first.
-        self._stages = [np.flatnonzero(chosen & known & missed) for chosen in (is_aot, ~is_aot)]
+        self._stages = [
+            _Stage(at, np.isin(np.arange(len(cells)), recorded.cell[at]))
+            for at in (np.flatnonzero(chosen & known & missed) for chosen in (is_aot, ~is_aot))
+        ]
         self._first_of_home = self._first_stores(cells)
 
     def _first_stores(self, cells: Sequence[Cell]) -> Positions:
@@ -73,7 +84,7 @@ class Replay:
         group = self._groups(self.table.lanes(removed) if lanes is None else lanes)
         walked = self._groups_to_walk(group)
         after = recorded.outcome.copy()
-        for at in self._stages:
+        for at, is_of_cell in self._stages:
             # The graphs of an AOTAutograd entry that is found are found through it.
             above = recorded.aot[at]
             nested = (above >= 0) & (after[above] == HIT) & (recorded.outcome[above] == MISS)
@@ -84,8 +95,11 @@ class Replay:
             stores = recorded.storing[at] & ~nested
             np.minimum.at(since, groups[stores], recorded.since[at[stores]])
             after[at[nested | ((since[groups] <= at) & self._is_plain[cell])]] = HIT
-            if walked:
-                self._walk(walked, at, after, set(at[nested].tolist()))
+            beside = set(at[nested].tolist())
+            for cells in walked:
+                if is_of_cell[cells].any():
+                    members = [recorded.cells[one] for one in cells.tolist()]
+                    walk_group(recorded, members, after, beside)
         if removed:
             self._say_unknown(after)
         return after
@@ -102,22 +116,16 @@ class Replay:
             return codes
         return _numbered(pd.MultiIndex.from_arrays([lanes[0, self.key_of_cell], second, self._directory]))
 
-    def _groups_to_walk(self, group: Positions) -> dict[int, list[int]]:
-        """Groups of several cells that have no closed form, as cells."""
+    def _groups_to_walk(self, group: Positions) -> list[Positions]:
+        """The cells of each group of several that has no closed form."""
         if self._is_plain.all():
-            return {}
-        size = np.bincount(group)
-        wanted = np.unique(group[~self._is_plain & (size[group] > 1)])
-        return {int(one): np.flatnonzero(group == one).tolist() for one in wanted}
-
-    def _walk(
-        self, walked: dict[int, list[int]], stage: Positions, after: Outcomes, nested: set[int]
-    ) -> None:
-        here = set(stage.tolist())
-        for cells in walked.values():
-            members = [self.recorded.cells[cell] for cell in cells]
-            if any(at in here for cell in members for at in cell.lookups):
-                walk_group(self.recorded, members, after, nested)
+            return []
+        is_walked = np.zeros(len(group), dtype=bool)
+        is_walked[group[~self._is_plain]] = True
+        is_walked &= np.bincount(group, minlength=len(group)) > 1
+        cells = np.flatnonzero(is_walked[group])
+        cells = cells[np.argsort(group[cells], kind="stable")]
+        return np.split(cells, np.flatnonzero(np.diff(group[cells])) + 1) if len(cells) else []
 
     def _say_unknown(self, after: Outcomes) -> None:
         """A miss whose key nothing describes may have found any entry that was there."""
