@@ -45,7 +45,7 @@ class KnownRuns:
     """A bounded store of runs, found by their first bytes; emptied when it is full.
 
     It learns what a pickle has in common with the one before it, outside of the runs it knows, whole and in
-    pieces: from the first ones, and then ever more seldom.
+    pieces: from the first ones, and then where so much was unknown since that learning will have paid.
     """
 
     LARGEST_PICKLE = 1 << 20
@@ -60,14 +60,14 @@ class KnownRuns:
     STRINGS = 4_096
     """How many strings of one pickle are learned from."""
     LEAST_STEPS = 4
-    LONGEST_PAUSE = 60
-    """How many pickles it passes over, in the end: learning from one costs as much as reading several."""
+    WORTH_LEARNING = 1_500
+    """Learning from a pickle takes about as long as it does to follow so many strings that are in no known run."""
 
     def __init__(self) -> None:
         self.by_key: dict[bytes, tuple[Run, ...]] = {}
         self._bytes = 0
         self._previous: tuple[bytes, list[int]] = (b"", [])
-        self._until_next = self._pause = 0
+        self._unknown = self._enough = 0
         self._lock = threading.Lock()
 
     def met(
@@ -91,12 +91,11 @@ class KnownRuns:
             Counts a run.
         """
         (other, others), self._previous = self._previous, (data, strings)
-        self._until_next -= 1
-        if self._until_next >= 0 or not self._lock.acquire(blocking=False):
+        self._unknown += len(strings)
+        if self._unknown < self._enough or not self._lock.acquire(blocking=False):
             return
         try:
-            self._until_next = self._pause
-            self._pause = min(self._pause + self._pause // 2 + 1, self.LONGEST_PAUSE)
+            self._unknown, self._enough = 0, min(2 * self._enough + 100, self.WORTH_LEARNING)
             self._learn(data, strings[: self.STRINGS], other, others[: self.STRINGS], end_of, run_of)
         finally:
             self._lock.release()

@@ -209,7 +209,7 @@ def test_keys_of_a_plain_pickle_that_all_collide_take_no_time() -> None:
 
 def test_the_store_is_bounded(monkeypatch: pytest.MonkeyPatch, runs: KnownRuns) -> None:
     monkeypatch.setattr(KnownRuns, "BYTES", 64 << 10)
-    monkeypatch.setattr(KnownRuns, "LONGEST_PAUSE", 0)
+    monkeypatch.setattr(KnownRuns, "WORTH_LEARNING", 0)
     for entry in range(200):
         data = pickle.dumps([f"{entry} line {number} of an entry" for number in range(100)], 4)
         assert is_plain(data, Limits())
