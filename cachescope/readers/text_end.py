@@ -20,6 +20,7 @@ class StreamEnd:
 
     pid: int | None
     rank: int | None
+    first_line: int
     process: int | None
     """Its place among the processes of the log; None while it has made no lookup."""
     clock_first_us: int | None

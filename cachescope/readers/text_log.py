@@ -94,7 +94,7 @@ class _GoesOnError(Exception):
 
 
 class _TextLog:
-    """What is known of one text log while its lines go by: its processes, in the order of their first lines."""
+    """What is known of one text log while its lines go by."""
 
     def __init__(self, source: str, path: str, reading: Reading) -> None:
         self.streams: dict[_Stream, MessageReader] = {}
@@ -112,7 +112,7 @@ class _TextLog:
         self._end, self._lines = end.end, end.lines
         for told in end.streams:
             process = None if told.process is None else processes[told.process]
-            self._reader(told.pid, told.rank).take_up(told, process)
+            self._reader(told.pid, told.rank, told.first_line).take_up(told, process)
             self._last[told.pid, told.rank] = told.last_message
 
     def read(self, stream: IO[bytes]) -> None:
@@ -120,7 +120,7 @@ class _TextLog:
         pieces = Pieces(stream)
         lines = Lines(pieces, self._lines)
         for message in _messages(lines, self._components, self._last):
-            self._reader(message.pid, message.rank).read(message)
+            self._reader(message.pid, message.rank, message.line).read(message)
             self._last[message.pid, message.rank] = message.head
         self._end += lines.bytes
         self._lines = lines.number
@@ -134,7 +134,8 @@ class _TextLog:
         modified = modified_s(self._path)
         found: list[Process] = []
         ends: list[StreamEnd | None] = []
-        for stream, reader in self.streams.items():
+        # Not in the order in which their first messages ended.
+        for stream, reader in sorted(self.streams.items(), key=lambda one: one[1].first_line):
             first = reader.process.clock_first_us
             process = reader.finish(None if first is None else LogClock.from_file_time(first, modified))
             process.end_state = None
@@ -147,12 +148,11 @@ class _TextLog:
         if found and self._can_go_on and len(told) == len(ends) and (None, None) not in self.streams:
             found[0].end_state = TextEnd(self._end, self._lines, told).as_json()
 
-    def _reader(self, pid: int | None, rank: int | None) -> MessageReader:
+    def _reader(self, pid: int | None, rank: int | None, first_line: int) -> MessageReader:
         reader = self.streams.get((pid, rank))
         if reader is None:
-            reader = self.streams[pid, rank] = MessageReader(
-                self._source, self._reading, self._components, pid, rank
-            )
+            reader = MessageReader(self._source, self._reading, self._components, pid, rank, first_line)
+            self.streams[pid, rank] = reader
         return reader
 
 

@@ -91,12 +91,27 @@ class Message:
 
 
 class MessageReader:
-    """Builds the lookups of one process from its messages."""
+    """Builds the lookups of one process from its messages.
+
+    Attributes
+    ----------
+    process : Process
+        The process, as far as it is known.
+    first_line : int
+        The number of its first line.
+    """
 
     def __init__(
-        self, source: str, reading: Reading, components: ComponentLines, pid: int | None, rank: int | None
+        self,
+        source: str,
+        reading: Reading,
+        components: ComponentLines,
+        pid: int | None,
+        rank: int | None,
+        first_line: int,
     ) -> None:
         self.process = Process(source, "text", pid, rank)
+        self.first_line = first_line
         self._reading = reading
         self._lookups: list[Lookup] = []
         self._clocks: list[int | None] = []
@@ -166,6 +181,7 @@ class MessageReader:
         return StreamEnd(
             pid=self.process.pid,
             rank=self.process.rank,
+            first_line=self.first_line,
             process=process,
             clock_first_us=self.process.clock_first_us,
             clock_last_us=self.process.clock_last_us,

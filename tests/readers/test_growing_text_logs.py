@@ -95,6 +95,21 @@ def test_between_messages_it_goes_on_and_is_what_it_is_when_read_anew(
     assert went_on >= 10
 
 
+def test_processes_stand_in_the_order_of_their_first_lines(recording: Recording, tmp_path: Path) -> None:
+    texts = sorted((recording("2.13.0", "four_processes") / "text").iterdir())
+    one, other = (messages(path.read_bytes()) for path in texts[:2])
+    del one[: next(at for at, message in enumerate(one) if b"hash details for key" not in message)]
+    # The first message of the one goes on, for all that can be known, until its second begins.
+    log = [one[0], *other, *one[1:]]
+    path = tmp_path / "a.log"
+    kept_then = read_anew(written(path, b"".join(log[: len(other) + 1])))
+    assert can_go_on(kept_then)
+    reading = out_of_columns(in_columns(kept_then))
+    assert read_on_text_log(str(written(path, b"".join(log))), reading)
+    assert reading.processes[0].pid == read_anew(texts[0]).processes[0].pid
+    assert_same(reading, read_anew(path))
+
+
 def test_from_anywhere_it_is_what_it_is_when_read_anew_or_is_read_anew(
     log: list[bytes], tmp_path: Path
 ) -> None:
