@@ -6,9 +6,10 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from tempfile import TemporaryDirectory, mkstemp
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.errors import CachescopeError
@@ -32,14 +33,20 @@ _READ_ON: Final = {"trace": read_on_trace_log, "text": read_on_text_log}
 class _Task:
     """Logs that one worker reads; they are taken out of it one after the other."""
 
-    def __init__(self, executor: Executor, logs: list[tuple[ReadLog, str]], strict: bool) -> None:
+    def __init__(
+        self, executor: Executor, logs: list[tuple[ReadLog, str]], strict: bool, folder: str | None
+    ) -> None:
         self.met: Met | None = None
         self.future: Future[Any] | None
         self._told: deque[Any] | None = None
         try:
-            self.future = executor.submit(read_together, logs, strict)
-        except BrokenExecutor:
+            if folder is None:
+                self.future = executor.submit(read_together, logs, strict)
+            else:
+                self.future = executor.submit(read_into_file, logs, strict, folder)
+        except BrokenExecutor as error:
             self.future = None
+            _warn(error)
 
     def take(self) -> Any | None:
         """What the worker told of the next log; None where it is lost."""
@@ -52,6 +59,8 @@ class _Task:
             if told is None:
                 self.future = None
                 return None
+            if isinstance(told, str):
+                told = _out_of_file(told)
             # The table of one log may be kept as it is.
             is_several = isinstance(told, pa.Table) and told.num_rows > 1
             rows = LogTables.from_arrow(told) if is_several else told if isinstance(told, list) else [told]
@@ -123,6 +132,9 @@ def read_logs(
     """
     rest = iter(logs)
     asked: deque[_Asked] = deque()
+    # What a process of a pool sends through its pipe comes in pieces, and where it is killed between two of them
+    # the pool waits for the rest for ever (CPython 3.11, `_ExecutorManagerThread`). A path is sent in one piece.
+    folder = TemporaryDirectory(prefix="cachescope-") if isinstance(executor, ProcessPoolExecutor) else None
     try:
         while True:
             if len(asked) <= (_AHEAD // 2 if executor else 0):
@@ -131,7 +143,7 @@ def read_logs(
                     for read, path in islice(rest, (_AHEAD if executor else 1) - len(asked))
                 ]
                 if executor is not None:
-                    _hand_out(more, executor, strict)
+                    _hand_out(more, executor, strict, None if folder is None else folder.name)
                 asked += more
             if not asked:
                 return
@@ -140,11 +152,13 @@ def read_logs(
         for one in asked:
             if one.task is not None and one.task.future is not None:
                 one.task.future.cancel()
+        if folder is not None:
+            folder.cleanup()
         if index is not None:
             index.trim()
 
 
-def _hand_out(more: list[_Asked], executor: Executor, strict: bool) -> None:
+def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
     """Give to workers what has to be read: each large log alone, and what will be kept as well; small ones together."""
     together: list[_Asked] = []
     together_bytes = 0
@@ -153,16 +167,16 @@ def _hand_out(more: list[_Asked], executor: Executor, strict: bool) -> None:
             continue
         own_bytes = _TASK_BYTES if one.kept is not None else _size(one.path)
         if together and together_bytes + own_bytes > _TASK_BYTES:
-            _begin(together, executor, strict)
+            _begin(together, executor, strict, folder)
             together, together_bytes = [], 0
         together.append(one)
         together_bytes += own_bytes
     if together:
-        _begin(together, executor, strict)
+        _begin(together, executor, strict, folder)
 
 
-def _begin(together: list[_Asked], executor: Executor, strict: bool) -> None:
-    task = _Task(executor, [(one.read, one.path) for one in together], strict)
+def _begin(together: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
+    task = _Task(executor, [(one.read, one.path) for one in together], strict, folder)
     for one in together:
         one.task = task
 
@@ -190,6 +204,29 @@ def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
     return found if table is None else table
 
 
+def read_into_file(logs: list[tuple[ReadLog, str]], strict: bool, folder: str) -> Any:
+    """The same, with the table in a file of a folder: gives the path of that."""
+    import pyarrow as pa
+
+    told = read_together(logs, strict)
+    if not isinstance(told, pa.Table):
+        return told
+    descriptor, path = mkstemp(dir=folder)
+    with open(descriptor, "wb") as file, pa.ipc.new_file(file, told.schema) as stream:
+        stream.write_table(told)
+    return path
+
+
+def _out_of_file(path: str) -> Any:
+    import pyarrow as pa
+
+    with open(path, "rb") as file:
+        data = file.read()
+    os.unlink(path)
+    with pa.ipc.open_file(pa.py_buffer(data), options=pa.ipc.IpcReadOptions(use_threads=False)) as stream:
+        return stream.read_all()
+
+
 def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
     """Read one log into columns: a table of `log_tables.SCHEMA`, or `LogTables` where it does not fit into one."""
     reading = Reading(strict=strict)
@@ -212,6 +249,10 @@ def _from_worker(future: Future[Any]) -> Any:
         raise
     except Exception as error:
         # Killed, out of memory, unreachable: each executor has exceptions of its own for a lost worker.
-        message = f"a worker was lost ({type(error).__name__}): its logs are read in this process"
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        _warn(error)
         return None
+
+
+def _warn(error: Exception) -> None:
+    message = f"a worker was lost ({type(error).__name__}): its logs are read in this process"
+    warnings.warn(message, RuntimeWarning, stacklevel=3)

@@ -154,6 +154,24 @@ def test_a_killed_process_loses_no_log(many: Path) -> None:
     assert_same(cachescope.read(many), scope)
 
 
+def test_processes_of_a_pool_send_no_more_than_a_path(
+    many: Path, processes: ProcessPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A pool waits for ever for the rest of what a process sent in part before it was killed.
+    told = []
+    from_worker = logs._from_worker
+
+    def noted(future: Future[Any]) -> Any:
+        told.append(from_worker(future))
+        return told[-1]
+
+    monkeypatch.setattr(logs, "_from_worker", noted)
+    cachescope.read(many, executor=processes)
+    assert told
+    assert {type(one) for one in told} == {str}
+    assert not any(Path(one).parent.exists() for one in told)
+
+
 @pytest.fixture(scope="module", name="dask")
 def running_dask() -> Iterator[Any]:
     """Dask with two workers on this machine."""
