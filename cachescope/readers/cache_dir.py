@@ -123,7 +123,8 @@ class CacheWalk:
         """Take the files of one folder; give the folders in it."""
         inner: list[tuple[int, _Folder]] = []
         folder_path, place, root, folder_key, is_temporary = folder
-        told = self._names[place]
+        names = self._names[place]
+        told, tell = names.get, names.tell
         add_file, add_reader = self.files.append, self.readers.append
         is_plain = folder_path.isascii() and not is_temporary
         try:
@@ -150,7 +151,7 @@ class CacheWalk:
                 continue
             if is_plain and is_file and name.isascii() and ".tmp" not in name:
                 # What `_any_file` does, without a call for each of a hundred thousand files.
-                kind, status, read, key = told[name]
+                kind, status, read, key = told(name) or tell(name)
                 add_file((kind, item.path, root, found.st_size, found.st_mtime_ns, key or folder_key, status))
                 add_reader(read)
             else:
@@ -162,7 +163,7 @@ class CacheWalk:
     def _any_file(self, folder: _Folder, path: str, name: str, found: os.stat_result) -> None:
         """Take any file: a link, a temporary one, one whose name is not ASCII."""
         _, place, root, folder_key, is_temporary = folder
-        kind, status, read, key = self._names[place][name]
+        kind, status, read, key = self._names[place].tell(name)
         key = key or folder_key
         if not S_ISREG(found.st_mode):
             # Never opened, for a pipe would wait for ever, and a link may lead anywhere.
@@ -183,10 +184,9 @@ class CacheWalk:
         """What a folder in a folder is, and its rank: that of its rule in the table."""
         _, around, root, outer_key, is_temporary = folder
         rank = 0
-        for rule in around.folders:
-            if rule.pattern.fullmatch(name):
-                place = rule.place
-                key = outer_key if place.key_of is None else place.key_of(_shown(name))
+        for fits, place, key_of in self._names[around].folders:
+            if fits(name):
+                key = outer_key if key_of is None else key_of(_shown(name))
                 return rank, (path, place, root, key, is_temporary or place.is_temporary)
             rank += 1
         if around.is_deep:
@@ -204,6 +204,7 @@ class _Names(dict[str, Told]):
         self._rules: dict[int | None, tuple[str, str, ReadFile | None, int]] = {
             None: (OTHER, "foreign", _read_unknown, 0)
         }
+        self.folders = [(rule.pattern.fullmatch, rule.place, rule.place.key_of) for rule in place.folders]
         groups = 1
         for rule in place.files:
             self._rules[groups] = rule.kind, "ok", rule.read, groups + 1 if rule.pattern.groups else 0
@@ -211,7 +212,8 @@ class _Names(dict[str, Told]):
         pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
         self._fullmatch = re.compile(pattern, re.DOTALL).fullmatch
 
-    def __missing__(self, name: str) -> Told:
+    def tell(self, name: str) -> Told:
+        """What the rules tell."""
         match = self._fullmatch(name)
         kind, status, read, group = self._rules[match and match.lastindex]
         told = kind, status, read, match[group] if match and group else None
