@@ -89,14 +89,11 @@ class CacheWalk:
             return
         place = place_of(self.path) or ROOT
         key = _key_of(place, os.path.basename(os.path.abspath(self.path)))
-        waiting: list[_Folder] = [(self.path, place, _shown(self.path), key, False)]
         # Nothing that is made here is garbage, and the collector would look through all of it again and again.
         is_collecting = gc.isenabled()
         gc.disable()
         try:
-            while waiting:
-                if inner := self._folder(waiting.pop()):
-                    waiting += reversed(inner)
+            self._walk((self.path, place, _shown(self.path), key, False))
         finally:
             if is_collecting:
                 gc.enable()
@@ -119,46 +116,49 @@ class CacheWalk:
             folder = (parent, told[0], _shown(os.path.dirname(self.path) or "."), key, False)
             self._any_file(folder, self.path, os.path.basename(self.path), found)
 
-    def _folder(self, folder: _Folder) -> list[_Folder]:
-        """Take the files of one folder; give the folders in it."""
-        inner: list[tuple[int, _Folder]] = []
-        folder_path, place, root, folder_key, is_temporary = folder
-        names = self._names[place]
-        told, tell = names.get, names.tell
+    def _walk(self, outermost: _Folder) -> None:
+        """Take the files of a folder and of those in it, without a call for each: there is one to three files."""
+        waiting = [outermost]
         add_file, add_reader = self.files.append, self.readers.append
-        is_plain = folder_path.isascii() and not is_temporary
-        try:
-            items = list(os.scandir(folder_path))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as error:
-            self.reading.problem(_shown(folder_path), "", "unreadable", str(error.strerror))
-            return []
-        if len(items) > 1:
-            items.sort(key=_NAME)
-        for item in items:
-            name = item.name
+        while waiting:
+            folder = waiting.pop()
+            folder_path, place, root, folder_key, is_temporary = folder
             try:
-                is_file = item.is_file(follow_symlinks=False)
-                if not is_file and item.is_dir(follow_symlinks=False):
-                    inner.append(self._inner(folder, item.path, name))
-                    continue
-                found = item.stat(follow_symlinks=False)
-            except FileNotFoundError:
+                items = list(os.scandir(folder_path))
+            except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                self.reading.problem(_shown(item.path), "", "unreadable", str(error.strerror))
+                self.reading.problem(_shown(folder_path), "", "unreadable", str(error.strerror))
                 continue
-            if is_plain and is_file and name.isascii() and ".tmp" not in name:
-                # What `_any_file` does, without a call for each of a hundred thousand files.
-                kind, status, read, key = told(name) or tell(name)
-                add_file((kind, item.path, root, found.st_size, found.st_mtime_ns, key or folder_key, status))
-                add_reader(read)
-            else:
-                self._any_file(folder, item.path, name, found)
-        if len(inner) > 1:
-            inner.sort(key=_RANK)  # by name they are already
-        return [found for _, found in inner]
+            if len(items) > 1:
+                items.sort(key=_NAME)
+            names = self._names[place]
+            is_plain = folder_path.isascii() and not is_temporary
+            inner: list[tuple[int, _Folder]] = []
+            for item in items:
+                name = item.name
+                try:
+                    is_file = item.is_file(follow_symlinks=False)
+                    if not is_file and item.is_dir(follow_symlinks=False):
+                        inner.append(self._inner(folder, item.path, name))
+                        continue
+                    found = item.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    self.reading.problem(_shown(item.path), "", "unreadable", str(error.strerror))
+                    continue
+                if is_plain and is_file and name.isascii() and ".tmp" not in name:
+                    # What `_any_file` does, without a call for each of a hundred thousand files.
+                    kind, status, read, key = names.get(name) or names.tell(name)
+                    size, time_ns = found.st_size, found.st_mtime_ns
+                    add_file((kind, item.path, root, size, time_ns, key or folder_key, status))
+                    add_reader(read)
+                else:
+                    self._any_file(folder, item.path, name, found)
+            if inner:
+                inner.sort(key=_RANK)  # by name they are already
+                waiting += [each for _, each in reversed(inner)]
 
     def _any_file(self, folder: _Folder, path: str, name: str, found: os.stat_result) -> None:
         """Take any file: a link, a temporary one, one whose name is not ASCII."""
