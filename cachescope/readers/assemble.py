@@ -70,6 +70,9 @@ def _run_row(number: int, run: Run) -> dict[str, Any]:
         "start_time": run.start_time_ns,
         "end_time": run.end_time_ns,
         "cache_dir": process.cache_dir,
+        "command": process.command,
+        "exit_status": process.exit_status,
+        "is_cut": process.is_cut,
         "looked_up": process.looked_up,
     }
 
@@ -108,7 +111,8 @@ def _lookup_rows(
 def _lookup_row(lookup: Lookup, known: dict[str, tuple[int, str]], details: HashDetails) -> dict[str, Any]:
     detail_set, origin = lookup.details, "recorded"
     if detail_set is None:
-        detail_set, origin = known.get(lookup.cache_key or "", (None, "not_recorded"))
+        missing = "incomplete" if lookup.is_details_cut else "not_recorded"
+        detail_set, origin = known.get(lookup.cache_key or "", (None, missing))
     is_backward, direction = _direction(lookup, detail_set, details)
     return {
         "time": lookup.time_ns,
@@ -123,8 +127,12 @@ def _lookup_row(lookup: Lookup, known: dict[str, tuple[int, str]], details: Hash
         "is_backward": is_backward,
         "bypass_reason": lookup.bypass_reason,
         "save_bypass": lookup.save_bypass,
+        "compile_error": lookup.compile_error,
         "load_error": lookup.load_error,
         "guards_expr": lookup.guards_expr,
+        "function": lookup.function,
+        "file": lookup.file,
+        "line": lookup.line,
         "time_taken_ns": lookup.time_taken_ns,
         "time_saved_ns": lookup.time_saved_ns,
         "details": origin,

@@ -30,6 +30,10 @@ _FILLED: Final = (
     "details",
     "entry_path",
     "save_bypass",
+    "compile_error",
+    "function",
+    "file",
+    "line",
 )
 
 
@@ -169,6 +173,9 @@ def _join(run: Run, other: Process) -> None:
     process.rank = process.rank if process.rank is not None else other.rank
     process.pid = process.pid if process.pid is not None else other.pid
     process.cache_dir = process.cache_dir or other.cache_dir
+    process.command = process.command or other.command
+    process.exit_status = other.exit_status if process.exit_status is None else process.exit_status
+    process.is_cut |= other.is_cut
     shift = _shift_ns(process, other)
     known: dict[tuple[str, str | None], deque[Lookup]] = defaultdict(deque)
     for lookup in run.lookups:
@@ -191,8 +198,9 @@ def _fill(lookup: Lookup, other: Lookup) -> None:
     for name in _FILLED:
         if getattr(lookup, name) is None:
             setattr(lookup, name, getattr(other, name))
-    if lookup.outcome == "full_miss" and lookup.status_detailed is None:
+    if lookup.outcome == "full_miss" and lookup.status_detailed is None and other.outcome != "unknown":
         lookup.outcome = other.outcome
+    lookup.is_details_cut |= other.is_details_cut
     # A text log has the beginning of a lookup, a trace its end.
     if other.time_ns is not None:
         lookup.time_ns = min(other.time_ns, lookup.time_ns or other.time_ns)

@@ -44,6 +44,14 @@ class Lookup:
     """Counts the compiles that began under one compile id, so that one reused after a reset is told apart."""
     save_bypass: str | None = None
     """Why torch did not store what it compiled after this miss; only text logs tell."""
+    compile_error: str | None = None
+    """Why the compile failed that this lookup was part of, as ``fail_type: fail_reason``; only traces tell."""
+    function: str | None = None
+    """The user's function that was compiled, with its file and line."""
+    file: str | None = None
+    line: int | None = None
+    is_details_cut: bool = False
+    """Whether lines of its hash details are missing, so that none are kept."""
 
 
 @dataclass(slots=True)
@@ -62,6 +70,12 @@ class Process:
     start_time_ns: int | None = None
     cache_dir: str | None = None
     lookups: list[Lookup] = field(default_factory=list)
+    command: str | None = None
+    """The program that was run, as `cachescope record` notes it."""
+    exit_status: int | None = None
+    """Of the command, as `cachescope record` notes it: 128 + n where signal n ended it."""
+    is_cut: bool = False
+    """Whether the log ends within a record: the process was killed, or the log was cut."""
     looked_up: bool = True
     """False where the log shows that torch compiled with its caches switched off."""
     end_state: str | None = None
