@@ -20,6 +20,14 @@ Verdict = Literal[
     "no_detail_differs",
 ]
 
+# What a verdict rests on. Shown to people: `cachescope.describe("evidence")`.
+Evidence = Literal["recorded", "inferred", "not_known"]
+EVIDENCE: Final[dict[str, str]] = {
+    "recorded": "torch or the operating system wrote it down",
+    "inferred": "it follows from what was written down; the sentence beside it says how",
+    "not_known": "what was read cannot tell; the sentence beside it says what is missing",
+}
+
 FXGRAPH: Final = "fxgraph"
 AOTAUTOGRAD: Final = "aotautograd"
 CACHES: Final = (AOTAUTOGRAD, FXGRAPH)

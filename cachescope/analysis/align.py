@@ -15,12 +15,14 @@ from cachescope.analysis.graphs import graph_words, likeness
 from cachescope.analysis.history import LookupRow
 from cachescope.details import HashDetails
 
-# Most of the score is the likeness of the code, the rest the compile id and equal inputs.
+# Which of several alike ones it is: most of the score is the likeness of the code, the rest the compile id and
+# equal inputs. Those alone make no likeness: every program has a compile 0/0, and many take the same inputs.
 _CODE, _PLACE, _INPUTS = 0.6, 0.2, 0.2
-_ENOUGH: Final = 0.5
-# As many graphs as before between the same neighbours: place and inputs are enough, as when the only
-# operation of a graph is exchanged.
-_ENOUGH_IN_PLACE: Final = 0.4
+# How alike the code of two graphs has to be: of one function little, for it may have been rewritten; of functions
+# of other names, or where names are not known, most; of functions in other files nearly all.
+_ENOUGH_OF_ONE_FUNCTION: Final = 0.2
+_ENOUGH: Final = 0.6
+_ENOUGH_OF_OTHER_FILES: Final = 0.75
 # A longer stretch of changed graphs is halved until it is short enough to compare each graph with each.
 _MOST_COMPARED: Final = 100 * 100
 
@@ -56,7 +58,9 @@ class GraphAligner:
         return pairs
 
     def score(self, a: LookupRow, b: LookupRow) -> float:
-        """How likely one graph took the place of the other, between 0 and 1."""
+        """How likely one graph took the place of the other, between 0 and 1; 0 where they are not alike."""
+        if not self.are_alike(a, b):
+            return 0.0
         assert a.detail_set is not None and b.detail_set is not None
         same_place = a.compile_id is not None and a.compile_id == b.compile_id
         same_inputs = self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
@@ -65,6 +69,17 @@ class GraphAligner:
             + _PLACE * same_place
             + _INPUTS * same_inputs
         )
+
+    def are_alike(self, a: LookupRow, b: LookupRow) -> bool:
+        """Whether one graph may be another form of the other: by its code, and the function it was made from."""
+        assert a.detail_set is not None and b.detail_set is not None
+        enough = _ENOUGH
+        if a.function is not None and b.function is not None:
+            if a.file != b.file:
+                enough = _ENOUGH_OF_OTHER_FILES
+            elif a.function == b.function:
+                enough = _ENOUGH_OF_ONE_FUNCTION
+        return self.code_likeness(a.detail_set, b.detail_set) >= enough
 
     def code_likeness(self, a: int, b: int) -> float:
         """How alike the code of the graphs in two sets of hash details is."""
@@ -77,16 +92,15 @@ class GraphAligner:
             return self._pair_up(old[:i], new[:j]) | self._pair_up(old[i:], new[j:])
         best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
         scores = [[self.score(a, b) for b in new] for a in old]
-        enough = _ENOUGH_IN_PLACE if len(old) == len(new) else _ENOUGH
         for i in range(len(old) - 1, -1, -1):
             for j in range(len(new) - 1, -1, -1):
                 skip = max(best[i + 1][j], best[i][j + 1])
-                pair = scores[i][j] + best[i + 1][j + 1] if scores[i][j] >= enough else 0.0
+                pair = scores[i][j] + best[i + 1][j + 1] if scores[i][j] else 0.0
                 best[i][j] = max(skip, pair)
         pairs: dict[int, LookupRow] = {}
         i = j = 0
         while i < len(old) and j < len(new):
-            if scores[i][j] >= enough and best[i][j] == scores[i][j] + best[i + 1][j + 1]:
+            if scores[i][j] and best[i][j] == scores[i][j] + best[i + 1][j + 1]:
                 pairs[new[j].lookup] = old[i]
                 i, j = i + 1, j + 1
             elif best[i][j] == best[i + 1][j]:

@@ -1,7 +1,9 @@
 """What a missed lookup is compared with: an earlier lookup, or an entry, of the same cache and direction.
 
 Prefer the same graph, then the same compile id in the run before, then the fewest changed fields, then the
-latest (design: the nearest key alone misleads, since most new graphs differ from an old one in `gm` only).
+latest (design: the nearest key alone misleads, since most new graphs differ from an old one in `gm` only). But a
+key whose changes are a part of those against the run before goes before it: it is what the cache could have used.
+What was still being compiled when the lookup was made could not, so it is no baseline.
 Lookups are named by their place in the order of time.
 """
 
@@ -14,10 +16,16 @@ from typing import Final
 import numpy as np
 
 from cachescope.analysis.candidate_sets import CandidateSets
+from cachescope.analysis.entry_times import LONG_AGO, NEVER, EntryTimes
+from cachescope.analysis.fields import is_input
 from cachescope.analysis.grouped import NONE, Grouped, Numbers, numbered, paired
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
+from cachescope.analysis.nearness import Nearness
+from cachescope.analysis.rank_fields import RankFields
+from cachescope.analysis.recompiles import Recompiles
 from cachescope.analysis.replaced_graphs import ReplacedGraphs
 from cachescope.analysis.stored_candidates import StoredCandidates
+from cachescope.analysis.timeline import Timeline
 from cachescope.details import HashDetails
 
 _NEARER_TRIED: Final = 32
@@ -44,6 +52,7 @@ class Baselines:
         entries: Sequence[EntryRow],
         details: HashDetails,
         choice: Choice,
+        timeline: Timeline | None = None,
     ) -> None:
         self._rows = lookups
         self._details = details
@@ -59,8 +68,21 @@ class Baselines:
         compiles = numbered([row.compile_id for row in lookups])
         self._place, self._place_before = self._places(runs, compiles)
         self._in_place = Grouped(self._place)
-        self._stored = StoredCandidates(entries, lookups)
-        self._replaced = ReplacedGraphs(lookups, runs, details, self._stored, choice.run)
+        timeline = Timeline(lookups, runs) if timeline is None else timeline
+        self._time: Numbers = np.array([_known(row.time, NEVER) for row in lookups], dtype=np.int64)
+        self._end: Numbers = np.array(
+            [_known(timeline.end_of(row), LONG_AGO) if row.is_miss else LONG_AGO for row in lookups],
+            dtype=np.int64,
+        )
+        self._place_of = {row.lookup: at for at, row in enumerate(lookups)}
+        self._ranks = {run.run: run.rank for run in runs}
+        self._rank_fields = RankFields(details)
+        self._nearness = Nearness(details)
+        self._stored = StoredCandidates(entries, lookups, EntryTimes(entries, lookups, timeline))
+        self._replaced = ReplacedGraphs(
+            lookups, runs, details, self._stored, choice.run, self._are_concurrent
+        )
+        self._recompiles = Recompiles(lookups)
         self._sets: dict[tuple[object, ...], CandidateSets] = {}
 
     def find(self, at: int) -> Candidate | None:
@@ -74,26 +96,93 @@ class Baselines:
                 return self._nearest(at, self._sets_of_kind(at), every, self._stored.of_kind(row, at))
         in_place = self._in_the_run_before(at)
         if len(in_place) == 1:
-            return self._rows[int(in_place[0])]
-        candidates = (in_place, []) if len(in_place) else self._of_same_graph(at)
-        found = self._nearest(at, self._sets_of_graph(at), *candidates)
-        return self._replaced.by(at) if found is None else found
+            found: Candidate | None = self._rows[int(in_place[0])]
+        else:
+            candidates = (in_place, []) if len(in_place) else self._of_same_graph(at)
+            found = self._nearest(at, self._sets_of_graph(at), *candidates)
+        if isinstance(found, LookupRow) and self._are_concurrent(found, row):
+            if self._holds_a_rank(found, row):
+                return found
+            lookups, entries = self._of_same_graph(at)
+            found = self._nearest(at, self._sets_of_graph(at), self._ended(at, lookups), entries)
+        if found is None:
+            found = self._replaced.by(at)
+        if found is None and self._choice.mode == "auto":
+            found = self._recompiles.before(at)
+        return found
 
-    def nearer(self, at: int, changed: Sequence[str]) -> tuple[LookupRow, tuple[str, ...]] | None:
-        """A key of the same graph that differs in some of the changed fields only; None where there is none.
+    def nearer(self, at: int, found: Candidate, changed: Sequence[str]) -> LookupRow | None:
+        """A key of the same graph whose changes are a part of those against the baseline; None where there is none.
 
         The run before is what a person thinks of; the nearest key is what the cache could have used.
         """
         row = self._rows[at]
-        if row.gm is None or row.detail_set is None:
+        if self._choice.mode != "auto" or None in (row.gm, row.detail_set) or found.gm != row.gm:
             return None
         tried = self._of_graph.before(self._graph[at], at)[-_NEARER_TRIED:]
-        found = self._sets_of_graph(at).nearest_within(at, tried, changed)
-        if found is None:
+        tried = self._ended(at, self._without_other_calls(at, tried))
+        if len(changed) > 1:
+            nearest = self._sets_of_graph(at).nearest_within(at, tried, changed)
+            if nearest is not None:
+                return self._rows[nearest]
+        return self._nearer_in_parts(row, found, tried) if all(map(is_input, changed)) else None
+
+    def may_be_stored(self, at: int) -> bool:
+        """Whether an entry of the same graph may have been there, and nothing tells whether it was."""
+        return self._stored.may_be_of_graph(self._rows[at], at)
+
+    def are_alike_by(self, found: Candidate, row: LookupRow) -> str:
+        """In a clause, why a graph is taken for another form of another one."""
+        assert found.detail_set is not None and row.detail_set is not None
+        share = self._replaced.code_likeness(found.detail_set, row.detail_set)
+        text = f"{share * 100:.0f} % of their code is alike"
+        if isinstance(found, LookupRow) and row.function is not None:
+            if (found.function, found.file) == (row.function, row.file):
+                return f"both are of the function {row.function} of one file, and {text}"
+        return text
+
+    def are_of_one_process(self, found: Candidate, row: LookupRow) -> bool:
+        """Whether the baseline is an earlier compile of the same function in the same process."""
+        return (
+            isinstance(found, LookupRow) and found.run == row.run and self._recompiles.is_before(found, row)
+        )
+
+    def are_concurrent(self, found: Candidate, row: LookupRow) -> bool:
+        """Whether the baseline was still being compiled by another process when the lookup was made."""
+        return isinstance(found, LookupRow) and self._are_concurrent(found, row)
+
+    def _are_concurrent(self, found: LookupRow, row: LookupRow) -> bool:
+        if found.run == row.run or row.time is None:
+            return False
+        return int(self._end[self._place_of[found.lookup]]) > row.time
+
+    def _ended(self, at: int, places: Numbers) -> Numbers:
+        """Without what was still being compiled by another process."""
+        has_ended = (self._end[places] <= self._time[at]) | (self._run[places] == self._run[at])
+        kept: Numbers = places[has_ended]
+        return kept
+
+    def _holds_a_rank(self, found: LookupRow, row: LookupRow) -> bool:
+        assert found.detail_set is not None and row.detail_set is not None
+        ranks = self._ranks.get(found.run), self._ranks.get(row.run)
+        return self._rank_fields.all_hold_a_rank(found.detail_set, row.detail_set, ranks)
+
+    def _nearer_in_parts(self, row: LookupRow, found: Candidate, tried: Numbers) -> LookupRow | None:
+        """A key whose inputs differ in some of the same parts only: in the dtype, and not in the shape as well."""
+        assert found.detail_set is not None and row.detail_set is not None
+        best, fewest = None, self._nearness.parts(found.detail_set, row.detail_set)
+        if len(fewest) < 2:
             return None
-        before = self._rows[found]
-        assert before.detail_set is not None
-        return before, self._details.changed_fields(before.detail_set, row.detail_set)
+        within = self._details.changed_fields(found.detail_set, row.detail_set)
+        for place in tried[::-1].tolist():
+            before = self._rows[place]
+            assert before.detail_set is not None
+            fields = self._details.changed_fields(before.detail_set, row.detail_set)
+            if fields and set(fields) <= set(within):
+                parts = self._nearness.parts(before.detail_set, row.detail_set)
+                if parts < fewest:
+                    best, fewest = before, parts
+        return best
 
     def _with_key(self, at: int) -> Candidate | None:
         row, key = self._rows[at], self._choice.cache_key
@@ -176,6 +265,10 @@ class Baselines:
         rank = numbered([rank_of_run.get(row.run) for row in self._rows])
         of_rank = Grouped(paired(self._graph, rank)).greatest_other_before(self._run)
         return np.where(of_rank == NONE, self._of_graph.greatest_other_before(self._run), of_rank)
+
+
+def _known(value: int | None, otherwise: int) -> int:
+    return otherwise if value is None else value
 
 
 def _frame_of(row: LookupRow) -> str | None:

@@ -41,6 +41,17 @@ class LookupRow:
     detail_set: int | None
     gm: int | None
     """Hash code of the graph; equal codes are equal graphs."""
+    details: str | None = None
+    save_error: str | None = None
+    compile_error: str | None = None
+    entry_path: str | None = None
+    function: str | None = None
+    file: str | None = None
+
+    @property
+    def is_miss(self) -> bool:
+        """Whether nothing was found that could be used."""
+        return self.outcome in ("full_miss", "guard_miss")
 
     @property
     def is_hit(self) -> bool:
@@ -76,18 +87,28 @@ class RunRow:
     rank: int | None
     start_time: int | None
     cache_dir: str | None
+    command: str | None = None
+    exit_status: int | None = None
+    is_cut: bool = False
+    torch_version: str | None = None
+    python_version: str | None = None
 
 
 def lookup_rows(lookups: pd.DataFrame, details: HashDetails) -> list[LookupRow]:
-    """The rows of the frame lookups, in time order; a run without times keeps the place of its number."""
-    names = [n for n in LookupRow.__dataclass_fields__ if n != "gm"]
-    columns = plain_columns(lookups, names)
+    """The rows of the frame lookups, in time order; a run without times keeps the place of its number.
+
+    The lookups of a run stay in the order in which torch made them, whatever a clock that was set back says.
+    """
+    names = list(LookupRow.__dataclass_fields__)
+    columns = plain_columns(lookups, [name for name in names if name != "gm"])
     columns["gm"] = _graphs_of(columns["detail_set"], details)
-    rows = list(map(LookupRow, *columns.values()))
-    latest = 0
+    rows = list(map(LookupRow, *(columns[name] for name in names)))
+    latest, run = 0, None
     times = []
-    for time in columns["time"]:
-        latest = latest if time is None else time
+    for row in rows:
+        if row.time is not None:
+            latest = max(latest, row.time) if row.run == run else row.time
+        run = row.run
         times.append(latest)
     order = np.lexsort((np.array(columns["lookup"], dtype=np.int64), np.array(times, dtype=np.int64)))
     return [rows[at] for at in order.tolist()]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cachescope.analysis.history import EntryRow, LookupRow
 from cachescope.analysis.past_of_keys import PastOfKeys
-from cachescope.analysis.timeline import Timeline, is_older, shows_symbol
+from cachescope.analysis.timeline import Timeline, shows_symbol
 from cachescope.details import HashDetails
 
 
@@ -17,8 +17,8 @@ def inferred_guard_misses(
     """Misses that a text log leaves open and that can only be guard misses.
 
     Since 2.8 text logs say nothing of guards. A key that had been stored for a graph with symbolic sizes,
-    without a failure to load it and with its entry still in the cache directory where that is known, missed
-    because of its guards.
+    without a failure to load it and with entries of several guards in the cache directory where that is known,
+    missed because of its guards.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def inferred_guard_misses(
             symbolic[row.detail_set] = _is_symbolic(row.detail_set, details)
         # The FX graph of an AOTAutograd guard miss has the same guards, with details or without.
         may_have_guards = symbolic[row.detail_set] or row.aot_lookup in found
-        if may_have_guards and _is_there(row, key_past.latest_stored is not None, stored):
+        if may_have_guards and _is_there(key_past.latest_stored is not None, stored):
             found[row.lookup] = None
     # Through 2.7 an AOTAutograd entry had no guards of its own: those of its graphs failed.
     for row in lookups:
@@ -64,12 +64,15 @@ def _is_open(row: LookupRow) -> bool:
     return row.outcome == "full_miss" and row.status_detailed is None
 
 
-def _is_there(row: LookupRow, stored: bool, entries: list[EntryRow]) -> bool:
-    """Whether a sound entry was there; where a directory was read, it has the last word."""
+def _is_there(stored: bool, entries: list[EntryRow]) -> bool:
+    """Whether a sound entry was there whose guards may have failed; where a directory was read, it has the last word.
+
+    A guard miss leaves one entry more under the key, with other guards. A single one is the one that the miss wrote.
+    """
     if not entries:
         return stored
-    older = [entry for entry in entries if is_older(entry, row)]
-    return bool(older) and all(entry.status == "ok" for entry in older)
+    sound = {entry.guards_expr for entry in entries if entry.status == "ok"}
+    return stored and len(sound) > 1
 
 
 def _is_symbolic(detail_set: int, details: HashDetails) -> bool:

@@ -47,6 +47,7 @@ def misses_frame(misses: Sequence[Miss]) -> pd.DataFrame:
         {
             "lookup": [miss.row.lookup for miss in misses],
             "verdict": [miss.verdict for miss in misses],
+            "kind": [miss.kind for miss in misses],
             "baseline": list(map(_baseline_name, lookups, entries)),
             "baseline_lookup": lookups,
             "baseline_entry": entries,
@@ -54,6 +55,8 @@ def misses_frame(misses: Sequence[Miss]) -> pd.DataFrame:
             "root": [miss.root for miss in misses],
             "cause": [miss.cause for miss in misses],
             "reason": [miss.reason for miss in misses],
+            "evidence": [miss.evidence for miss in misses],
+            "evidence_text": [miss.evidence_text for miss in misses],
         }
     )
 

@@ -1,4 +1,4 @@
-"""Why each lookup missed: one verdict, its baseline, the changed fields, and a sentence.
+"""Why each lookup missed: one verdict, its baseline, the changed fields, a sentence, and what it rests on.
 
 The lookups are walked in time order. Hashes decide, never texts; what was not recorded is said to be so.
 """
@@ -13,19 +13,26 @@ from dataclasses import dataclass, field
 from cachescope.analysis.baselines import Baselines, Candidate, Choice
 from cachescope.analysis.differences import field_change
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
-from cachescope.analysis.past_of_keys import KeyPast, PastOfKeys, Racing
-from cachescope.analysis.timeline import Timeline, is_older
+from cachescope.analysis.past_of_keys import PastOfKeys, Racing
+from cachescope.analysis.timeline import Timeline
+from cachescope.analysis.unavailable import UnavailableEntries
 from cachescope.details import HashDetails, parse_component
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH, HOW_TO_RECORD, Verdict
+from cachescope.terms import HOW_TO_RECORD, Evidence, Verdict
 
 
 @dataclass(slots=True)
 class Miss:
-    """One missed lookup and why. `kind` tells causes of one verdict apart."""
+    """One missed lookup and why.
+
+    `kind` tells causes of one verdict apart. `evidence` says what the verdict rests on: ``recorded`` (torch or the
+    operating system wrote it), ``inferred``, or ``not_known``; `evidence_text` says what exactly.
+    """
 
     row: LookupRow
     verdict: Verdict
     reason: str
+    evidence: Evidence
+    evidence_text: str
     baseline: Candidate | None = None
     changed: tuple[str, ...] = ()
     kind: str = ""
@@ -41,9 +48,9 @@ def explain_misses(
     details: HashDetails,
     choice: Choice,
 ) -> list[Miss]:
-    """Judge every lookup that did not hit, in time order."""
+    """Judge every lookup that is known not to have hit, in time order."""
     judge = _Judge(lookups, entries, runs, details, choice)
-    return [judge.judge(at) for at, row in enumerate(lookups) if not row.is_hit]
+    return [judge.judge(at) for at, row in enumerate(lookups) if row.outcome not in ("hit", "unknown")]
 
 
 class _Judge:
@@ -56,114 +63,65 @@ class _Judge:
         choice: Choice,
     ) -> None:
         self._rows = lookups
-        self._baselines = Baselines(lookups, runs, entries, details, choice)
+        timeline = Timeline(lookups, runs)
+        self._baselines = Baselines(lookups, runs, entries, details, choice, timeline)
         self._changes = _ChangesFound(details)
-        self._timeline = Timeline(lookups)
-        self._cache_dir = {run.run: run.cache_dir for run in runs}
-        self._past = PastOfKeys(lookups, self._timeline, self._cache_dir)
-        self._entries: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
+        self._past = PastOfKeys(lookups, timeline, {run.run: run.cache_dir for run in runs})
+        self._unavailable = UnavailableEntries(lookups, entries, runs, timeline)
+        self._guards_of_key: dict[tuple[str, str], list[str]] = defaultdict(list)
         for entry in entries:
-            self._entries[entry.cache, entry.cache_key].append(entry)
-        self._oldest_entry = {
-            cache: min(
-                (e.modified_time for e in entries if e.cache == cache and e.modified_time is not None),
-                default=None,
-            )
-            for cache in (AOTAUTOGRAD, FXGRAPH)
-        }
+            if entry.guards_expr:
+                self._guards_of_key[entry.cache, entry.cache_key].append(entry.guards_expr)
+        self._is_stored_before = _caches_filled_before(lookups, entries)
+        self._first_without_details = _first_without_details(lookups)
 
     def judge(self, at: int) -> Miss:
         row = self._rows[at]
         if row.outcome == "bypass":
             reason = row.bypass_reason or "torch gave no reason"
-            return Miss(row, "bypassed", f"torch did not cache it: {reason}", kind=_bypass_kind(reason))
+            text = f"torch did not cache it: {reason}"
+            return Miss(row, "bypassed", text, "recorded", "torch gave the reason", kind=_bypass_kind(reason))
         if row.outcome == "disabled":
-            return Miss(
-                row, "disabled", f"caching was switched off: {row.bypass_reason or 'cache not enabled'}"
-            )
+            text = f"caching was switched off: {row.bypass_reason or 'cache not enabled'}"
+            return Miss(row, "disabled", text, "recorded", "torch says that the cache was not enabled")
         if row.outcome == "guard_miss":
             return self._guard_failed(at, row)
-        if row.cache_key is not None:
-            known = self._known_key(at, row, row.cache_key)
-            if known is not None:
-                return known
-        return self._new_key(at, row)
-
-    # A key that was seen before: the fields are equal, the answer lies elsewhere.
-
-    def _known_key(self, at: int, row: LookupRow, key: str) -> Miss | None:
         past = self._past.of(at)
-        entries = [e for e in self._entries.get((row.cache, key), ()) if is_older(e, row)]
-        if past.latest is None and not entries and row.status_detailed != "hit":
-            return None
-        if past.latest_stored is None and not entries and row.status_detailed != "hit":
-            racing = past.racing()
-            if racing is not None:
-                return self._compiled_concurrently(row, racing)
-        return self._entry_unavailable(row, past, entries)
+        if past.latest_stored is None and (racing := past.racing()) is not None:
+            return self._compiled_concurrently(row, racing)
+        found = self._unavailable.judge(row, past)
+        if found is not None:
+            baseline = None if found.baseline is None else self._rows[found.baseline]
+            return Miss(
+                row,
+                "entry_unavailable",
+                found.reason,
+                found.evidence,
+                found.evidence_text,
+                baseline=baseline,
+                kind=found.kind,
+            )
+        return self._new_key(at, row)
 
     def _compiled_concurrently(self, row: LookupRow, racing: Racing) -> Miss:
         runs = ", ".join(map(str, racing.runs)) + (f" and {racing.more} more" if racing.more else "")
         reason = f"run {runs} had missed the same key and was still compiling it"
-        return Miss(row, "compiled_concurrently", reason, baseline=self._rows[racing.first])
+        why = "by the times in the logs, that compile had begun and had not ended"
+        return Miss(row, "compiled_concurrently", reason, "inferred", why, baseline=self._rows[racing.first])
 
     def _guard_failed(self, at: int, row: LookupRow) -> Miss:
         past = self._past.of(at)
-        guards = self._candidate_guards(row, past)
+        stored = self._guards_of_key.get((row.cache, row.cache_key or ""), ())
+        guards = list(dict.fromkeys(g for g in [row.guards_expr, *stored, *past.guards] if g))
         shown = "; ".join(guards) if guards else "not recorded"
+        baseline = None if past.latest is None else self._rows[past.latest]
         if row.status_detailed is not None or row.guards_expr is not None:
             reason = f"the key was found, and no entry's guards held: {shown}"
+            evidence: tuple[Evidence, str] = "recorded", "torch recorded a guard miss"
         else:
-            reason = (
-                "the key had been stored for a graph with symbolic sizes, so no entry's guards held "
-                f"(a text log does not say it in so many words): {shown}"
-            )
-        baseline = None if past.latest is None else self._rows[past.latest]
-        return Miss(row, "guard_failed", reason, baseline=baseline, kind=row.cache_key or "")
-
-    def _candidate_guards(self, row: LookupRow, past: KeyPast) -> list[str]:
-        """The guards of every entry that was there under the key, as far as any source tells."""
-        entries = self._entries.get((row.cache, row.cache_key or ""), ())
-        stored = [e.guards_expr for e in entries if is_older(e, row)]
-        return list(dict.fromkeys(g for g in [row.guards_expr, *stored, *past.guards] if g))
-
-    def _entry_unavailable(self, row: LookupRow, past: KeyPast, entries: list[EntryRow]) -> Miss:
-        latest = past.latest if past.latest_stored is None else past.latest_stored
-        baseline = self._rows[latest] if latest is not None else (entries[-1] if entries else None)
-        if latest is not None and not entries and not past.was_kept:
-            why = self._timeline.why_not_stored(self._rows[latest])
-            reason = f"the same key had been compiled and not stored: {why}"
-            return Miss(row, "entry_unavailable", reason, baseline=baseline, kind="not stored")
-        kind, how = self._how_unavailable(row, past, entries)
-        return Miss(
-            row, "entry_unavailable", f"the same key had been stored, but {how}", baseline=baseline, kind=kind
-        )
-
-    def _how_unavailable(self, row: LookupRow, past: KeyPast, entries: list[EntryRow]) -> tuple[str, str]:
-        inner = [fx for fx in self._timeline.graphs_of(row) if not fx.is_hit]
-        through_entry = row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or _looked_up_twice(inner))
-        if through_entry:
-            return "graph entry", "the FX graph entry that it points to could not be found or loaded"
-        of_key = self._entries.get((row.cache, row.cache_key or ""), ())
-        damaged = [e for e in [*entries, *of_key] if e.status == "damaged"]
-        if row.load_error is not None:
-            return "damaged", f"it could not be loaded: {_last_line(row.load_error)}"
-        if damaged:
-            return "damaged", f"it is damaged: {damaged[0].damage}"
-        if past.elsewhere is not None:
-            here = self._cache_dir[row.run]
-            return "another directory", f"in another directory: {past.elsewhere}, not {here}"
-        if not entries and of_key:
-            return "deleted", "it was not there any more: deleted, or the cache was cleared"
-        if entries:
-            return "not loaded", "it was not loaded"
-        if row.status_detailed is None and row.detail_set is None:
-            return "not found", (
-                "it was not found, or its guards did not hold (a trace or the cache directory would tell which)"
-            )
-        return "deleted", (
-            "it was not found: deleted, cleared, or damaged (a text log or the cache directory would tell which)"
-        )
+            reason = f"the key had been stored for a graph with symbolic sizes, and no entry's guards held: {shown}"
+            evidence = "inferred", "the key had been stored, and a text log does not name a guard miss"
+        return Miss(row, "guard_failed", reason, *evidence, baseline=baseline, kind=row.cache_key or "")
 
     # A key that was never seen.
 
@@ -172,35 +130,91 @@ class _Judge:
             return self._without_details(at, row)
         baseline = self._baselines.find(at)
         if baseline is None:
-            return Miss(row, "first_lookup", "nothing earlier to compare with: the graph is new")
-        assert baseline.detail_set is not None
-        changes = self._changes.between(baseline.detail_set, row.detail_set)
+            return self._first_lookup(at, row)
+        changes = self._changes.between(baseline, row)
         if not changes.fields:
             reason = (
                 "the keys differ and every recorded field is equal: what torch pickles for the key differs "
                 "where its list of fields cannot show it"
             )
-            return Miss(row, "no_detail_differs", reason, baseline=baseline)
-        return Miss(row, "key_changed", self._what_changed(at, changes), baseline, changes.fields)
+            why = "torch recorded the hash details of both keys"
+            return Miss(row, "no_detail_differs", reason, "recorded", why, baseline=baseline)
+        nearer = self._baselines.nearer(at, baseline, changes.fields)
+        if nearer is None:
+            reason = self._what_changed(row, baseline, changes)
+            return Miss(row, "key_changed", reason, *self._how_known(baseline, row), baseline, changes.fields)
+        less = self._changes.between(nearer, row)
+        reason = self._what_changed(row, nearer, less)
+        if len(less.fields) < len(changes.fields):
+            reason += f" (compared with the run before it, {len(changes.fields)} fields differ)"
+        return Miss(row, "key_changed", reason, *self._how_known(nearer, row), nearer, less.fields)
 
-    def _what_changed(self, at: int, changes: _Changes) -> str:
+    def _first_lookup(self, at: int, row: LookupRow) -> Miss:
+        reason = "nothing earlier to compare with: the graph is new"
+        if self._baselines.may_be_stored(at):
+            why = "entries of the same graph lie in the cache directory, and nothing tells when they were stored"
+            return Miss(row, "first_lookup", reason, "not_known", why)
+        first = self._first_without_details.get((row.cache, row.direction or ""))
+        if first is not None and first[0] < at and first[1] != row.run:
+            why = "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
+            return Miss(row, "first_lookup", reason, "not_known", why)
+        return Miss(row, "first_lookup", reason, "inferred", "no earlier lookup or entry is of this graph")
+
+    def _what_changed(self, row: LookupRow, baseline: Candidate, changes: _Changes) -> str:
         changed = changes.fields
-        graph = "another graph in the same place" if "gm" in changed else "the same graph"
+        graph = "the same graph" if baseline.gm == row.gm else "another form of the graph"
+        if self._baselines.are_of_one_process(baseline, row):
+            graph = f"compiled again in one process, after compile {getattr(baseline, 'compile_id', '')}"
         if len(changed) > 1:
-            text = f"{graph}, and {len(changed)} fields of the key differ: {_fields(changed)}"
-            nearer = self._baselines.nearer(at, changed)
-            if nearer is not None:
-                text += f" (compared with run {nearer[0].run} only {_fields(nearer[1])})"
-            return text
+            return f"{graph}, and {len(changed)} fields of the key differ: {_fields(changed)}"
         return f"{graph}, and one field of the key differs: {changed[0]}, {self._changes.summary(changes)}"
 
+    def _how_known(self, baseline: Candidate, row: LookupRow) -> tuple[Evidence, str]:
+        """What it rests on that the key of a baseline has changed into this one."""
+        if self._baselines.are_of_one_process(baseline, row):
+            return "recorded", "torch's compile ids count the compiles of one function in one process"
+        if baseline.gm != row.gm:
+            return "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(baseline, row)}"
+        if self._baselines.are_concurrent(baseline, row):
+            return "inferred", "the processes ran at the same time, and their keys differ by their rank alone"
+        if isinstance(baseline, EntryRow):
+            return "inferred", "by its time of modification the entry had been stored before"
+        return "recorded", "torch recorded the hash details of both keys"
+
     def _without_details(self, at: int, row: LookupRow) -> Miss:
-        oldest = self._oldest_entry[row.cache]
-        older_entries = oldest is not None and row.time is not None and oldest < row.time
-        if not self._past.other_run_before(at) and not older_entries:
-            return Miss(row, "first_lookup", "nothing earlier to compare with: a cold start")
+        if row.details == "incomplete":
+            reason = (
+                "lines of its hash details are missing from the log, so nothing says what was in this key"
+            )
+            return Miss(row, "details_not_recorded", reason, "not_known", reason, kind=row.cache)
+        if not self._past.other_run_before(at) and row.cache not in self._is_stored_before:
+            why = "no earlier run and no entry that was there before was read"
+            return Miss(row, "first_lookup", "nothing earlier to compare with: a cold start", "inferred", why)
         reason = f"nothing says what was in this key; {HOW_TO_RECORD}"
-        return Miss(row, "details_not_recorded", reason, kind=row.cache)
+        why = "torch did not record the hash details of this key"
+        return Miss(row, "details_not_recorded", reason, "not_known", why, kind=row.cache)
+
+
+def _caches_filled_before(lookups: Sequence[LookupRow], entries: Sequence[EntryRow]) -> frozenset[str]:
+    """The caches with entries that no recorded miss wrote."""
+    first: dict[tuple[str, str | None], LookupRow] = {}
+    for row in lookups:
+        first.setdefault((row.cache, row.cache_key), row)
+    return frozenset(
+        entry.cache
+        for entry in entries
+        if (found := first.get((entry.cache, entry.cache_key))) is None or found.is_hit
+    )
+
+
+def _first_without_details(lookups: Sequence[LookupRow]) -> dict[tuple[str, str], tuple[int, int]]:
+    """By cache and direction, the place and run of the first miss of which nothing says what was in its key."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for at, row in enumerate(lookups):
+        if row.detail_set is None and row.outcome in ("full_miss", "guard_miss", "unknown"):
+            for direction in {row.direction or "", "", "forward", "inference", "backward"}:
+                found.setdefault((row.cache, direction), (at, row.run))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +234,9 @@ class _ChangesFound:
         self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._summaries: dict[tuple[int | None, int | None], str] = {}
 
-    def between(self, before: int, after: int) -> _Changes:
-        changes = self._details.changes(before, after)
+    def between(self, before: Candidate, after: LookupRow) -> _Changes:
+        assert before.detail_set is not None and after.detail_set is not None
+        changes = self._details.changes(before.detail_set, after.detail_set)
         codes = tuple(field for field, _, _ in changes)
         names = self._names.get(codes)
         if names is None:
@@ -238,20 +253,10 @@ class _ChangesFound:
         return self._summaries[pair]
 
 
-def _looked_up_twice(inner: list[LookupRow]) -> bool:
-    """The FX key of an AOTAutograd entry is looked up through the entry, and again after that failed."""
-    keys = [fx.cache_key for fx in inner]
-    return any(keys.count(key) > 1 for key in keys)
-
-
 def _bypass_kind(reason: str) -> str:
     """The reason without what differs from case to case: addresses, numbers, quoted names."""
     first = reason.strip().split("\n", 1)[0]
     return re.sub(r"0x[0-9a-fA-F]+|\d+", "…", first)
-
-
-def _last_line(text: str) -> str:
-    return text.strip().split("\n")[-1]
 
 
 def _fields(changed: tuple[str, ...]) -> str:

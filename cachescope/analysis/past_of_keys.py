@@ -15,7 +15,7 @@ from typing import Final
 
 from cachescope.analysis.grouped import NONE, numbered, paired
 from cachescope.analysis.history import LookupRow
-from cachescope.analysis.timeline import Timeline
+from cachescope.analysis.timeline import NotStored, Timeline
 
 _NOBODY: Final = -2
 _SEVERAL: Final = -3
@@ -43,9 +43,13 @@ class _Step:
     at: int
     compiled: int
     end: int
-    was_stored: bool
-    was_refused: bool
+    not_stored: NotStored | None
     directory: str | None
+
+    @property
+    def was_stored(self) -> bool:
+        """Whether its compile stored an entry, as far as can be known."""
+        return self.row.is_miss and self.not_stored is None
 
 
 class KeyPast:
@@ -54,8 +58,10 @@ class KeyPast:
     def __init__(self) -> None:
         self.guards: dict[str, None] = {}
         """The guards that earlier lookups show, each once."""
-        self.was_kept = False
-        """Whether torch did not refuse to store the result of all of them."""
+        self.latest_hit: int | None = None
+        """The place of the latest that found an entry."""
+        self._refused: _Step | None = None
+        self._of_this_compile: list[_Step] = []
         self._earlier = _Found()
         self._ended = _Found()
         self._ended_or_not = _Found()
@@ -65,8 +71,11 @@ class KeyPast:
 
     def move_to(self, now: _Step, steps: Sequence[_Step]) -> None:
         """Walk on to a lookup, past those of all lookups of the key that came before it."""
+        held, self._of_this_compile = self._of_this_compile, []
+        for step in held:
+            self._note_storing(step, now)
         while steps[self._walked].at < now.at:
-            self._pass(steps[self._walked])
+            self._pass(steps[self._walked], now)
             self._walked += 1
         self._now = now
         if now.row.time is not None:
@@ -100,15 +109,36 @@ class KeyPast:
             return None
         return self._going_on.elsewhere(self._now.row.run)
 
-    def _pass(self, step: _Step) -> None:
+    @property
+    def not_stored(self) -> NotStored | None:
+        """Why the latest miss stored nothing, of which it is known: since then nobody had stored the key."""
+        return None if self._refused is None else self._refused.not_stored
+
+    @property
+    def refused(self) -> int | None:
+        """The place of that miss."""
+        return None if self._refused is None else self._refused.at
+
+    def _note_storing(self, step: _Step, now: _Step) -> None:
+        # Two lookups of one key in one compile: what that one will store is not there yet.
+        if step.compiled == now.compiled and not step.row.is_hit:
+            self._of_this_compile.append(step)
+        elif step.row.is_hit:
+            self.latest_hit, self._refused = step.at, None
+        elif step.row.is_miss:
+            self._refused = step if step.not_stored is not None else None
+
+    def _pass(self, step: _Step, now: _Step) -> None:
         row = step.row
         if row.guards_expr is not None and (row.is_hit or row.outcome == "guard_miss"):
             self.guards[row.guards_expr] = None
-        self.was_kept |= row.is_hit or not step.was_refused
+        self._note_storing(step, now)
         self._earlier.add(step, step.compiled)
         if row.is_hit:
             self._ended.add(step, NONE)
             self._ended_or_not.add(step, NONE)
+            return
+        if not row.is_miss:
             return
         self._going_on.add(step)
         if step.was_stored:
@@ -183,17 +213,8 @@ class PastOfKeys:
 
 def _step(at: int, row: LookupRow, compiled: int, timeline: Timeline, directory: str | None) -> _Step:
     end = None if row.is_hit else timeline.end_of(row)
-    was_refused = timeline.why_not_stored(row) is not None
-    may_store = row.outcome in ("full_miss", "guard_miss")
-    return _Step(
-        row,
-        at,
-        compiled,
-        _LONG_AGO if end is None else end,
-        may_store and not was_refused,
-        was_refused,
-        directory,
-    )
+    not_stored = timeline.why_not_stored(row) if row.is_miss else None
+    return _Step(row, at, compiled, _LONG_AGO if end is None else end, not_stored, directory)
 
 
 class _Found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from cachescope.analysis.align import GraphAligner
 from cachescope.analysis.grouped import Grouped, Numbers, numbered, paired
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
+from cachescope.analysis.nearness import Nearness
 from cachescope.analysis.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
 
@@ -18,6 +19,8 @@ _RUNS_ALIGNED: Final = 16
 _ABOUT_AS_ALIKE: Final = 0.15
 # An entry has no place in a run: only the code can tell that it is an earlier form of the graph.
 _LIKE_ENOUGH: Final = 0.75
+# The graph of a function is another one where it is trained: torch/_functorch/_aot_autograd/graph_compile.py.
+_OTHER_DIRECTION: Final = {"forward": "inference", "inference": "forward"}
 
 _Kind = tuple[str, str | None]
 
@@ -32,10 +35,13 @@ class ReplacedGraphs:
         details: HashDetails,
         stored: StoredCandidates,
         only_run: int | None,
+        is_concurrent: Callable[[LookupRow, LookupRow], bool],
     ) -> None:
         self._rows = lookups
         self._stored = stored
         self._only_run = only_run
+        self._is_concurrent = is_concurrent
+        self._nearness = Nearness(details)
         ranks = {run.run: run.rank for run in runs}
         self._rank_of_place = numbered([ranks.get(row.run) for row in lookups])
         self._aligner = GraphAligner(details)
@@ -51,20 +57,33 @@ class ReplacedGraphs:
         row = self._rows[at]
         if row.gm is None:
             return None
-        runs = self._runs_to_align(row, at)
+        found = self._in_runs(self._runs_to_align(row, row.direction, at), row, at)
+        if found is None and row.direction in _OTHER_DIRECTION:
+            other = _OTHER_DIRECTION[row.direction]
+            found = self._in_runs(self._runs_to_align(row, other, at), row, at)
+        return self._like_entry(row, at) if found is None else found
+
+    def code_likeness(self, a: int, b: int) -> float:
+        """How alike the code of the graphs in two sets of hash details is."""
+        return self._aligner.code_likeness(a, b)
+
+    def _in_runs(self, runs: Sequence[int], row: LookupRow, at: int) -> LookupRow | None:
+        """The lookup of some runs in whose place it stands."""
         found: list[tuple[float, LookupRow]] = []
         own = int(self._lane[at])
         for lane in runs[:_RUNS_ALIGNED]:
             pairs = self._partners.get((lane, own))
             if pairs is None:
                 pairs = self._partners[lane, own] = self._align(lane, own, at)
-            if (partner := pairs.get(row.lookup)) is not None:
+            partner = pairs.get(row.lookup)
+            if partner is not None and not self._is_concurrent(partner, row):
                 found.append((self._aligner.score(partner, row), partner))
-        if found:
-            # Runs of another program may lie between: the latest that is about as alike as the most alike.
-            enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
-            return next(partner for score, partner in found if score >= enough)
-        return None if runs else self._like_entry(row, at)
+        if not found:
+            return None
+        # Runs of another program may lie between. Of those about as alike as the most alike the nearest, then the latest.
+        enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
+        alike = [partner for score, partner in found if score >= enough]
+        return min(alike, key=lambda partner: self._nearness.between(partner, row))
 
     def _first_places(self) -> dict[_Kind, tuple[Numbers, Numbers]]:
         """Per kind: its runs, the latest first, and the first place of each with hash details."""
@@ -75,11 +94,11 @@ class ReplacedGraphs:
         latest = {kind: np.array(sorted(runs.items(), reverse=True)) for kind, runs in first.items()}
         return {kind: (both[:, 0], both[:, 1]) for kind, both in latest.items()}
 
-    def _runs_to_align(self, row: LookupRow, at: int) -> list[int]:
-        """The lanes of earlier runs, the latest first; those of the same rank before the others."""
-        if (row.cache, row.direction) not in self._runs_of_kind:
+    def _runs_to_align(self, row: LookupRow, direction: str | None, at: int) -> list[int]:
+        """The lanes of earlier runs in a direction, the latest first; those of the same rank before the others."""
+        if (row.cache, direction) not in self._runs_of_kind:
             return []
-        runs, places = self._runs_of_kind[row.cache, row.direction]
+        runs, places = self._runs_of_kind[row.cache, direction]
         chosen = (places < at) & (runs != row.run)
         if self._only_run is not None:
             chosen &= runs == self._only_run

@@ -1,29 +1,70 @@
-"""When compiles ended and what of them was stored, as far as the lookups tell."""
+"""When compiles ended and what of them was stored, as far as the lookups and the ends of their processes tell."""
 
 from __future__ import annotations
 
 import re
+import signal
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
-from cachescope.analysis.history import EntryRow, LookupRow
-from cachescope.terms import AOTAUTOGRAD
+from cachescope.analysis.history import LookupRow, RunRow
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 # A text log does not say when a compile ended; a race is over by then.
 _UNKNOWN_COMPILE_NS: Final = 2_000_000_000
 # A size that is a symbol, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
 _SYMBOL: Final = re.compile(r"\b(?:Size\(\[[^]]*\b|\(')[su]\d+\b")
+NOT_KNOWN: Final = "not known"
+"""The kind of what no source tells."""
+# What the operating system says where a file cannot be written.
+_CANNOT_WRITE: Final = re.compile(
+    r"PermissionError|Permission denied|Read-only file system|No space left|Disk quota exceeded|\[Errno (?:13|28|30|122)\]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NotStored:
+    """Why nothing was stored after a miss.
+
+    Attributes
+    ----------
+    kind : str
+        ``failed compile``, ``process ended``, ``not saved``, ``never stored`` or ``not known``.
+    why : str
+        A clause that says it.
+    is_recorded : bool
+        Whether torch or the operating system said so; else it follows from what the log lacks.
+    """
+
+    kind: str
+    why: str
+    is_recorded: bool
 
 
 class Timeline:
-    """What was compiled and stored when."""
+    """What was compiled and stored when.
 
-    def __init__(self, lookups: Sequence[LookupRow]) -> None:
+    Parameters
+    ----------
+    lookups : sequence of LookupRow
+        In time order.
+    runs : sequence of RunRow, optional
+        How the processes ended.
+    """
+
+    def __init__(self, lookups: Sequence[LookupRow], runs: Sequence[RunRow] = ()) -> None:
         self._graphs: dict[int, list[LookupRow]] = defaultdict(list)
+        self._last: dict[int, LookupRow] = {}
+        self._is_text: dict[int, bool] = defaultdict(bool)
         for row in lookups:
             if row.aot_lookup is not None:
                 self._graphs[row.aot_lookup].append(row)
+            self._last[row.run] = row
+            self._is_text[row.run] |= row.entry_path is not None
+        self._runs = {run.run: run for run in runs}
 
     def graphs_of(self, aot: LookupRow) -> list[LookupRow]:
         """The FX lookups made under an AOTAutograd lookup."""
@@ -39,21 +80,73 @@ class Timeline:
         known = [end for end in [*inner, row.end_time] if end is not None]
         return max(known) if known and max(known) > row.time else row.time + _UNKNOWN_COMPILE_NS
 
-    def why_not_stored(self, row: LookupRow) -> str | None:
+    def has_ended(self, row: LookupRow) -> bool:
+        """Whether the compile after a miss is known to have come to its end, where torch stores its result.
+
+        A trace has the record of an FX miss only then (torch/_inductor/compile_fx.py, `_compile_fx_inner`). An
+        AOTAutograd entry is written behind the last of its graphs; only a text log says so.
+        """
+        graphs = self.graphs_of(row)
+        return self._is_written(row) or (
+            bool(graphs) and all(graph.is_hit or self._is_written(graph) for graph in graphs)
+        )
+
+    def _is_written(self, row: LookupRow) -> bool:
+        return row.entry_path is not None or (row.cache == FXGRAPH and row.time_taken_ns is not None)
+
+    def why_not_stored(self, row: LookupRow) -> NotStored | None:
         """Why nothing was stored after a miss; None where it was, as far as can be known."""
         if row.save_bypass is not None:
-            return row.save_bypass
-        directions = {graph.direction for graph in self.graphs_of(row)}
-        if row.cache == AOTAUTOGRAD and "forward" in directions and "backward" not in directions:
-            return "the entry of a training graph is written with its backward graph, which was not compiled"
+            return NotStored("never stored", f"torch would not store it: {row.save_bypass}", True)
+        if row.save_error is not None:
+            return NotStored("not saved", f"torch could not store it: {_last_line(row.save_error)}", True)
+        if row.compile_error is not None and not self._is_written(row):
+            what = f"its compile failed: {_last_line(row.compile_error)}"
+            kind = "not saved" if _CANNOT_WRITE.search(row.compile_error) else "failed compile"
+            return NotStored(kind, what, True)
+        if row.cache != AOTAUTOGRAD or row.entry_path is not None:
+            return None
+        graphs = self.graphs_of(row)
+        directions = {graph.direction for graph in graphs}
+        is_half = "forward" in directions and "backward" not in directions
+        is_compiled = bool(graphs) and all(graph.outcome != "unknown" for graph in graphs)
+        if (how := self._how_ended_within(row)) is not None:
+            # Where a text log names what is written, an entry that it does not name was not.
+            if not is_compiled or is_half or self._is_text[row.run]:
+                return NotStored("process ended", f"its process ended before that: {how}", True)
+        elif not is_compiled and self._is_in_last_compile(row):
+            why = (
+                "its log ends within that compile: the process ended there, or the rest of the log is missing"
+            )
+            return NotStored(NOT_KNOWN, why, False)
+        if is_half:
+            why = "the entry of a training graph is written with its backward graph, which was not compiled"
+            return NotStored("never stored", why, False)
         return None
 
+    def _is_in_last_compile(self, row: LookupRow) -> bool:
+        return self._last[row.run].compile_id == row.compile_id
 
-def is_older(entry: EntryRow, row: LookupRow) -> bool:
-    """Whether an entry was there when a lookup was made."""
-    return entry.modified_time is not None and row.time is not None and entry.modified_time < row.time
+    def _how_ended_within(self, row: LookupRow) -> str | None:
+        """How a process came to its end in the compile of a lookup; None where it went on, or nothing says."""
+        run = self._runs.get(row.run)
+        return None if run is None or not self._is_in_last_compile(row) else _abnormal_end(run)
 
 
 def shows_symbol(text: str) -> bool:
     """Whether the printed value of an input has a size that is a symbol, so that its entries may have guards."""
     return _SYMBOL.search(text) is not None
+
+
+def _abnormal_end(run: RunRow) -> str | None:
+    """How a process ended that did not come to its end; None where it did, or nothing says."""
+    if run.exit_status is not None and run.exit_status > 128:
+        with suppress(ValueError):
+            return f"signal {signal.Signals(run.exit_status - 128).name}"
+    if run.exit_status:
+        return f"exit status {run.exit_status}"
+    return "its log ends within a record" if run.is_cut else None
+
+
+def _last_line(text: str) -> str:
+    return text.strip().split("\n")[-1]

@@ -13,6 +13,8 @@ MISSES: Final = Frame(
     (
         Column("lookup", WHOLE, "an id into lookups"),
         Column("verdict", TEXT, "why it missed: " + ", ".join(VERDICTS)),
+        Column("kind", TEXT, "what tells causes of one verdict apart: of entry_unavailable why, of bypassed torch's "
+               "reason, of guard_failed the key; empty where the fields do"),
         Column(
             "baseline", TEXT, "what it is compared with, as ``lookup 3`` or ``entry 5``", missing="nothing"
         ),
@@ -22,6 +24,8 @@ MISSES: Final = Frame(
         Column("root", FLAG, "False where it only follows from another miss"),
         Column("cause", WHOLE, "an id into causes"),
         Column("reason", TEXT, "one sentence"),
+        Column("evidence", TEXT, "what the verdict rests on: recorded, inferred or not_known"),
+        Column("evidence_text", TEXT, "what exactly that is"),
     ),
 )  # fmt: skip
 

@@ -127,6 +127,7 @@ def _lookup_row(lookup: Lookup, known: dict[str, tuple[int, str]], details: Hash
         "is_backward": is_backward,
         "bypass_reason": lookup.bypass_reason,
         "save_bypass": lookup.save_bypass,
+        "save_error": lookup.save_error,
         "compile_error": lookup.compile_error,
         "load_error": lookup.load_error,
         "guards_expr": lookup.guards_expr,

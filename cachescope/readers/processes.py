@@ -30,6 +30,7 @@ _FILLED: Final = (
     "details",
     "entry_path",
     "save_bypass",
+    "save_error",
     "compile_error",
     "function",
     "file",

@@ -44,6 +44,8 @@ class Lookup:
     """Counts the compiles that began under one compile id, so that one reused after a reset is told apart."""
     save_bypass: str | None = None
     """Why torch did not store what it compiled after this miss; only text logs tell."""
+    save_error: str | None = None
+    """Why torch could not store it, although it wanted to; only text logs tell."""
     compile_error: str | None = None
     """Why the compile failed that this lookup was part of, as ``fail_type: fail_reason``; only traces tell."""
     function: str | None = None

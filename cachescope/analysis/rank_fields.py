@@ -1,0 +1,82 @@
+"""Fields that differ between two ranks because each holds its own number: a path, a device, an option.
+
+Ranks that start together on an empty cache all miss, and none of them is the cause of another's miss. But where
+their keys differ in such a field, no rank will ever find what another stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from cachescope.analysis.differences import field_change
+from cachescope.details import HashDetails, parse_component
+
+_NUMBER: Final = re.compile(r"\d+")
+_DEVICE: Final = re.compile(r"[a-z]+:\d+|device\(type='[a-z]+', index=\d+\)")
+# In a value that is a number and nothing else, only the name of the field tells what it counts.
+_COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)(?:$|[\]._])|device_index")
+
+
+class RankFields:
+    """Tells fields that hold a rank; equal questions are answered once."""
+
+    def __init__(self, details: HashDetails) -> None:
+        self._details = details
+        self._known: dict[tuple[int | None, int | None, int | None], bool] = {}
+
+    def all_hold_a_rank(
+        self, before: int, after: int, ranks: tuple[int | None, int | None], ignored: Sequence[str] = ()
+    ) -> bool:
+        """Whether two sets of hash details differ, and in nothing but fields that hold the rank.
+
+        Parameters
+        ----------
+        before, after : int
+            The sets.
+        ranks : tuple of int or None
+            The rank of each side, where it is known.
+        ignored : sequence of str
+            Fields that may differ besides.
+        """
+        changes = self._details.changes(before, after)
+        apart = None if None in ranks else (ranks[1] or 0) - (ranks[0] or 0)
+        return bool(changes) and all(
+            self._details.fields[field] in ignored or self._holds_a_rank(old, new, apart)
+            for field, old, new in changes
+        )
+
+    def _holds_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
+        asked = before, after, apart
+        if asked not in self._known:
+            self._known[asked] = self._looks_like_a_rank(before, after, apart)
+        return self._known[asked]
+
+    def _looks_like_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
+        if before is None or after is None:
+            return False
+        old, new = (parse_component(self._details.components[code]) for code in (before, after))
+        if old is None or new is None:
+            return False
+        change = field_change(old.field, old.value_text, new.value_text)
+        if change.kind == "tensor":
+            return all(
+                name == "device" and _DEVICE.search(a) is not None and _differ_in_numbers(a, b, None)
+                for name, a, b in change.parts
+            )
+        if change.kind != "value":
+            return False
+        is_number = old.value_text.isdecimal() and new.value_text.isdecimal()
+        if is_number and not _COUNTS_RANKS.search(old.field):
+            return False
+        return _differ_in_numbers(old.value_text, new.value_text, apart)
+
+
+def _differ_in_numbers(before: str, after: str, apart: int | None) -> bool:
+    """Whether two texts differ in numbers alone, and by as much as the ranks do where those are known."""
+    if _NUMBER.sub("#", before) != _NUMBER.sub("#", after):
+        return False
+    pairs = zip(_NUMBER.findall(before), _NUMBER.findall(after), strict=True)
+    steps = {int(b) - int(a) for a, b in pairs if a != b}
+    return bool(steps) and (apart is None or steps == {apart})

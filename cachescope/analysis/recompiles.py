@@ -1,0 +1,59 @@
+"""Earlier compiles of the same function in the same process: torch calls them 0/0, 0/1, 0/2, …"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from cachescope.analysis.history import LookupRow
+
+# torch/_guards.py, `CompileId.__str__`: frame / compile of that frame, and the attempt of `TraceId.__str__`.
+_COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d+)(?:_\d+)?")
+
+_Frame = tuple[int, str, str]
+
+
+class Recompiles:
+    """The lookups of each frame of each process; lookups are named by their place in the order of time."""
+
+    def __init__(self, lookups: Sequence[LookupRow]) -> None:
+        self._rows = lookups
+        self._of_frame: dict[_Frame, list[int]] = defaultdict(list)
+        for at, row in enumerate(lookups):
+            if row.detail_set is not None and (frame := _frame_of(row)) is not None:
+                self._of_frame[frame].append(at)
+
+    def before(self, at: int) -> LookupRow | None:
+        """The latest lookup of an earlier compile of the same function; None where this is its first."""
+        row = self._rows[at]
+        frame = _frame_of(row)
+        if frame is None or not _compile_of(row):
+            return None
+        places = self._of_frame[frame]
+        for place in reversed(places[: bisect_left(places, at)]):
+            other = self._rows[place]
+            if self.is_before(other, row) and _may_be_one(other, row):
+                return other
+        return None
+
+    def is_before(self, other: LookupRow, row: LookupRow) -> bool:
+        """Whether one is of an earlier compile of the same frame of one process."""
+        return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
+
+
+def _may_be_one(other: LookupRow, row: LookupRow) -> bool:
+    """Whether two graphs of one function may stand for each other: never a forward and a backward graph."""
+    return (other.direction == "backward") == (row.direction == "backward")
+
+
+def _frame_of(row: LookupRow) -> _Frame | None:
+    match = _COMPILE_ID.fullmatch(row.compile_id or "")
+    return None if match is None else (row.run, row.cache, match["frame"])
+
+
+def _compile_of(row: LookupRow) -> int:
+    match = _COMPILE_ID.fullmatch(row.compile_id or "")
+    return 0 if match is None else int(match["compile"])
