@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cachescope.analysis.change_kinds import UPGRADE
+
 Row = Mapping[str, Any]
 CauseName = tuple[str, tuple[str, ...], str]
 
@@ -27,12 +29,9 @@ class Bar:
 
 
 def cause_name(cause: Row) -> CauseName:
-    """What makes a cause the same one in another scope: its verdict and fields, whatever its number.
-
-    Bypasses have no fields; their reason stands in for them.
-    """
-    reason = cause["summary"] if cause["verdict"] == "bypassed" else ""
-    return cause["verdict"], tuple(sorted(cause["fields"])), reason
+    """What makes a cause the same one in another scope: its verdict, fields and kind, whatever its number."""
+    is_upgrade = cause["kind"].startswith(UPGRADE)
+    return cause["verdict"], () if is_upgrade else tuple(sorted(cause["fields"])), cause["kind"]
 
 
 def hit_rate_bar(least: float, rate: Row, causes: Sequence[Row]) -> Bar:

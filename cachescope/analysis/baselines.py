@@ -136,9 +136,9 @@ class Baselines:
         assert found.detail_set is not None and row.detail_set is not None
         share = self._replaced.code_likeness(found.detail_set, row.detail_set)
         text = f"{share * 100:.0f} % of their code is alike"
-        if isinstance(found, LookupRow) and row.function is not None:
-            if (found.function, found.file) == (row.function, row.file):
-                return f"both are of the function {row.function} of one file, and {text}"
+        if isinstance(found, LookupRow) and found.function is not None:
+            is_one = (found.function, found.file) == (row.function, row.file)
+            return f"both are of the function {row.function} of one file, and {text}" if is_one else text
         return text
 
     def are_of_one_process(self, found: Candidate, row: LookupRow) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cachescope.analysis.advice import cause_advice
+from cachescope.analysis.change_kinds import UPGRADE
 from cachescope.analysis.fields import is_from_the_graph
 from cachescope.analysis.misses import Miss
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
@@ -46,6 +47,8 @@ def _explains(aot: Miss, fx: Miss) -> bool:
         return False
     if aot.verdict == "key_changed":
         if fx.verdict == "key_changed":
+            if aot.kind.startswith(UPGRADE):
+                return fx.kind == aot.kind
             return all(is_from_the_graph(f) or f in aot.changed for f in fx.changed)
         return fx.verdict in ("first_lookup", "details_not_recorded")
     if fx.verdict == "details_not_recorded":
@@ -62,7 +65,9 @@ def _explains(aot: Miss, fx: Miss) -> bool:
 def _cause_key(miss: Miss) -> _CauseKey:
     # Guards of one graph are one cause, whichever cache they were met in.
     kind = "" if miss.verdict == "guard_failed" else miss.kind
-    return miss.verdict, tuple(sorted(miss.changed)), kind
+    # What follows from another torch differs from graph to graph.
+    fields = () if kind.startswith(UPGRADE) else tuple(sorted(miss.changed))
+    return miss.verdict, fields, kind
 
 
 def _root_of(miss: Miss) -> Miss:
@@ -76,7 +81,7 @@ def group_causes(misses: Sequence[Miss], ranks: dict[int, int | None]) -> list[d
     groups: dict[_CauseKey, list[Miss]] = {}
     for miss in misses:
         groups.setdefault(_cause_key(_root_of(miss)), []).append(miss)
-    ordered = sorted(groups.items(), key=lambda item: (-(_time_lost(item[1]) or 0), -len(item[1])))
+    ordered = sorted(groups.items(), key=lambda item: _rank(item[0], item[1]))
     rows = []
     for number, ((verdict, _, kind), members) in enumerate(ordered):
         root = _root_of(members[0])
@@ -87,6 +92,7 @@ def group_causes(misses: Sequence[Miss], ranks: dict[int, int | None]) -> list[d
             {
                 "cause": number,
                 "verdict": verdict,
+                "kind": kind,
                 "fields": root.changed,
                 "misses": len(members),
                 "roots": sum(m.root for m in members),
@@ -100,6 +106,11 @@ def group_causes(misses: Sequence[Miss], ranks: dict[int, int | None]) -> list[d
     return rows
 
 
+def _rank(key: _CauseKey, members: Sequence[Miss]) -> tuple[bool, int, int]:
+    """Another torch first, for everything else may follow from it; then by time lost and by misses."""
+    return not key[2].startswith(UPGRADE), -(_time_lost(members) or 0), -len(members)
+
+
 def _time_lost(members: Sequence[Miss]) -> int | None:
     times = [m.row.time_taken_ns for m in members if m.row.time_taken_ns is not None]
     return sum(times) if times else None
@@ -108,6 +119,8 @@ def _time_lost(members: Sequence[Miss]) -> int | None:
 def _summary(root: Miss, kind: str) -> str:
     match root.verdict:
         case "key_changed":
+            if kind.startswith(UPGRADE):
+                return f"{kind.removeprefix(UPGRADE)}; {len(root.changed) - 1} fields follow"
             return ", ".join(root.changed)
         case "first_lookup":
             return "first lookups (cold start)"

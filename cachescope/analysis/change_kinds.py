@@ -104,4 +104,5 @@ def _edit_of(before: str, after: str) -> str:
     edit = [_NUMBERING.sub("", line) for line in lines if line[:1] in ("+", "-")]
     if not edit:
         return ""
-    return f"edit {hashlib.sha256('\n'.join(edit).encode('utf-8', 'replace')).hexdigest()[:8]}"
+    digest = hashlib.sha256("\n".join(edit).encode("utf-8", "replace")).hexdigest()
+    return f"edit {digest[:8]}"

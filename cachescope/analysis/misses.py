@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cachescope.analysis.baselines import Baselines, Candidate, Choice
+from cachescope.analysis.change_kinds import UPGRADE, ChangeKinds
 from cachescope.analysis.differences import field_change
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
 from cachescope.analysis.past_of_keys import PastOfKeys, Racing
@@ -66,6 +67,7 @@ class _Judge:
         timeline = Timeline(lookups, runs)
         self._baselines = Baselines(lookups, runs, entries, details, choice, timeline)
         self._changes = _ChangesFound(details)
+        self._kinds = ChangeKinds(details, runs)
         self._past = PastOfKeys(lookups, timeline, {run.run: run.cache_dir for run in runs})
         self._unavailable = UnavailableEntries(lookups, entries, runs, timeline)
         self._guards_of_key: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -141,13 +143,26 @@ class _Judge:
             return Miss(row, "no_detail_differs", reason, "recorded", why, baseline=baseline)
         nearer = self._baselines.nearer(at, baseline, changes.fields)
         if nearer is None:
-            reason = self._what_changed(row, baseline, changes)
-            return Miss(row, "key_changed", reason, *self._how_known(baseline, row), baseline, changes.fields)
+            return self._key_changed(row, baseline, changes)
         less = self._changes.between(nearer, row)
-        reason = self._what_changed(row, nearer, less)
+        miss = self._key_changed(row, nearer, less)
         if len(less.fields) < len(changes.fields):
-            reason += f" (compared with the run before it, {len(changes.fields)} fields differ)"
-        return Miss(row, "key_changed", reason, *self._how_known(nearer, row), nearer, less.fields)
+            miss.reason += f" (compared with the run before it, {len(changes.fields)} fields differ)"
+        return miss
+
+    def _key_changed(self, row: LookupRow, baseline: Candidate, changes: _Changes) -> Miss:
+        assert baseline.detail_set is not None and row.detail_set is not None
+        sides = baseline.detail_set, row.detail_set
+        runs = (baseline.run if isinstance(baseline, LookupRow) else None), row.run
+        kind = self._kinds.kind(*sides, runs)
+        if kind.startswith(UPGRADE):
+            reason = f"{kind.removeprefix(UPGRADE)}; {len(changes.fields) - 1} other fields of the key follow"
+            if besides := self._kinds.changed_besides(*sides, runs):
+                reason += f"; changed besides: {_fields(besides)}"
+        else:
+            reason = self._what_changed(row, baseline, changes)
+        known = self._how_known(baseline, row)
+        return Miss(row, "key_changed", reason, *known, baseline, changes.fields, kind)
 
     def _first_lookup(self, at: int, row: LookupRow) -> Miss:
         reason = "nothing earlier to compare with: the graph is new"

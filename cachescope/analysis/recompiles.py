@@ -1,4 +1,4 @@
-"""Earlier compiles of the same function in the same process: torch calls them 0/0, 0/1, 0/2, …"""
+"""Earlier compiles of the same function in the same process: torch calls them 0/0, 0/1, 0/2 and so on."""
 
 from __future__ import annotations
 

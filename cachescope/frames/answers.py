@@ -14,7 +14,7 @@ MISSES: Final = Frame(
         Column("lookup", WHOLE, "an id into lookups"),
         Column("verdict", TEXT, "why it missed: " + ", ".join(VERDICTS)),
         Column("kind", TEXT, "what tells causes of one verdict apart: of entry_unavailable why, of bypassed torch's "
-               "reason, of guard_failed the key; empty where the fields do"),
+               "reason, of guard_failed the key, of key_changed how the graph or torch changed; empty where the fields do"),
         Column(
             "baseline", TEXT, "what it is compared with, as ``lookup 3`` or ``entry 5``", missing="nothing"
         ),
@@ -35,6 +35,8 @@ CAUSES: Final = Frame(
     (
         Column("cause", WHOLE, "number of the cause, by time lost, then by misses"),
         Column("verdict", TEXT, "verdict of its root misses"),
+        Column("kind", TEXT, "what tells causes of one verdict and equal fields apart: why an entry was unavailable, "
+               "how the code of a graph changed (a digest), from which torch to which"),
         Column("fields", TUPLE, "the changed fields of its root misses"),
         Column("misses", WHOLE, "misses that have this cause, consequences among them"),
         Column("roots", WHOLE, "misses that do not follow from another one"),
