@@ -20,9 +20,9 @@ Verdict = Literal[
     "no_detail_differs",
 ]
 
-# What a verdict rests on. Shown to people: `cachescope.describe("evidence")`.
+# What a verdict rests on. Shown to people: `cachescope.describe("evidence_kinds")`.
 Evidence = Literal["recorded", "inferred", "not_known"]
-EVIDENCE: Final[dict[str, str]] = {
+EVIDENCE_KINDS: Final[dict[str, str]] = {
     "recorded": "torch or the operating system wrote it down",
     "inferred": "it follows from what was written down; the sentence beside it says how",
     "not_known": "what was read cannot tell; the sentence beside it says what is missing",

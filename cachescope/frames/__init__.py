@@ -46,7 +46,7 @@ from cachescope.frames.replay import (
     WHAT_IF_RUNS,
     WHAT_IF_WARNINGS,
 )
-from cachescope.terms import ENTRY_KINDS, VERDICTS
+from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, VERDICTS
 
 FRAMES: Final = {
     frame.name: frame
@@ -102,7 +102,7 @@ def describe(name: str | None = None) -> pd.DataFrame:
     Parameters
     ----------
     name : str, optional
-        A frame, ``"verdicts"`` or ``"entry_kinds"``. Without it, the list of frames.
+        A frame, ``"verdicts"``, ``"evidence_kinds"`` or ``"entry_kinds"``. Without it, the list of frames.
 
     Returns
     -------
@@ -125,10 +125,13 @@ def describe(name: str | None = None) -> pd.DataFrame:
         return pd.DataFrame(rows)
     if name == "verdicts":
         return pd.DataFrame([{"verdict": v, "meaning": text} for v, text in VERDICTS.items()])
+    if name == "evidence_kinds":
+        return pd.DataFrame([{"evidence": kind, "meaning": text} for kind, text in EVIDENCE_KINDS.items()])
     if name == "entry_kinds":
         return pd.DataFrame([{"entry_kind": k, "meaning": text} for k, text in ENTRY_KINDS.items()])
     if name not in FRAMES:
-        raise NotFoundError(f"no frame {name!r}; there are {', '.join(FRAMES)}, verdicts and entry_kinds")
+        others = "verdicts, evidence_kinds and entry_kinds"
+        raise NotFoundError(f"no frame {name!r}; there are {', '.join(FRAMES)}, {others}")
     rename = {"name": "column"}
     rows = [
         {rename.get(f.name, f.name): getattr(column, f.name) for f in fields(Column)}

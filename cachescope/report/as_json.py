@@ -25,6 +25,9 @@ _NO_MISS: Final[Mapping[str, Any]] = {
     "root": None,
     "cause": None,
     "reason": None,
+    "kind": None,
+    "evidence": None,
+    "evidence_text": None,
 }
 
 
@@ -71,6 +74,8 @@ def explanation_object(explained: Explanation) -> dict[str, Any]:
         "verdict": explained.verdict,
         "title": explained.title,
         "reason": explained.reason,
+        "evidence": explained.evidence,
+        "evidence_text": explained.evidence_text,
         "baseline": explained.baseline,
         "root": explained.root,
         "changes": [

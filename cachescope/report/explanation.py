@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # A fleet misses the same by the hundred thousand.
 _SAME_CAUSE: Final = 100
+_NOT_SEEN: Final = "the log ends before it, or lines are missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,13 @@ class Explanation:
     lookup : int
         The lookup.
     verdict : str or None
-        One of ``describe("verdicts")``; None for a hit.
+        One of ``describe("verdicts")``; None for a hit, and where the end of the lookup was not seen.
     title, reason : str
         Which lookup it is, and the sentence that says why.
+    evidence : str
+        What the verdict rests on: one of ``describe("evidence_kinds")``.
+    evidence_text : str
+        What exactly that is.
     baseline : str or None
         What it was compared with.
     changes : tuple of FieldChange
@@ -48,6 +53,8 @@ class Explanation:
     verdict: str | None
     title: str
     reason: str
+    evidence: str
+    evidence_text: str
     baseline: str | None = None
     changes: tuple[FieldChange, ...] = ()
     same_cause: tuple[str, ...] = ()
@@ -80,7 +87,9 @@ def explanation(scope: Scope, lookup: int) -> Explanation:
         reason = (
             "an entry was found" if saved is None else f"an entry was found, which saved {duration(saved)}"
         )
-        return Explanation(lookup, None, title, reason)
+        return Explanation(lookup, None, title, reason, "recorded", "torch recorded the hit")
+    if row["outcome"] == "unknown":
+        return Explanation(lookup, None, title, "how it ended was not seen", "not_known", _NOT_SEEN)
     miss = facts.misses[lookup]
     of_cause = facts.misses_of(miss["cause"])
     first = (m["lookup"] for m in of_cause[: _SAME_CAUSE + 1] if m["lookup"] != lookup)
@@ -90,6 +99,8 @@ def explanation(scope: Scope, lookup: int) -> Explanation:
         miss["verdict"],
         title,
         miss["reason"],
+        miss["evidence"],
+        miss["evidence_text"],
         baseline=baseline_name(scope, miss),
         changes=scope.changes(lookup),
         same_cause=tuple(f"run {other['run']}: {lookup_name(other)}" for other in others),
@@ -99,10 +110,16 @@ def explanation(scope: Scope, lookup: int) -> Explanation:
     )
 
 
+def verdict_lines(explained: Explanation) -> tuple[str, str]:
+    """What happened, and what that rests on."""
+    verdict = explained.verdict or ("unknown" if explained.evidence == "not_known" else "hit")
+    known = explained.evidence.replace("_", " ")
+    return f"{verdict}: {explained.reason}", f"evidence: {known} ({explained.evidence_text})"
+
+
 def explanation_lines(explained: Explanation, most: int = 20) -> list[str]:
     """The explanation as lines of plain text, control characters made visible."""
-    verdict = explained.verdict or "hit"
-    lines = [harmless(explained.title), f"{verdict}: {harmless(explained.reason)}"]
+    lines = [harmless(explained.title), *(harmless(line) for line in verdict_lines(explained))]
     if explained.baseline is not None:
         lines.append(f"compared with {explained.baseline}")
     for change in explained.changes[:most]:

@@ -61,8 +61,11 @@ def _first_change(scope: Scope, cause: Row) -> str:
 
 def explanation_html(explained: Explanation) -> str:
     """The HTML repr of an explanation."""
+    from cachescope.report.explanation import verdict_lines
+
+    what, known = verdict_lines(explained)
     parts = [
-        f"<p>{safe(explained.title)}<br><b>{safe(explained.verdict or 'hit')}</b>: {safe(explained.reason)}</p>"
+        f"<p>{safe(explained.title)}<br><b>{safe(what)}</b></p><p style='{FAINT_STYLE}'>{safe(known)}</p>"
     ]
     if explained.baseline is not None:
         parts.append(f"<p style='{FAINT_STYLE}'>compared with {safe(explained.baseline)}</p>")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.analysis.differences import FieldChange, short
 from cachescope.analysis.rates import hit_rates
 from cachescope.columns import records
+from cachescope.report.explanation import verdict_lines
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
@@ -91,7 +92,7 @@ def explanation_lines(explained: Explanation) -> list[Line]:
     """One lookup, with every changed field and the whole diff of its graph."""
     lines = [
         Line(harmless(explained.title), style="bold"),
-        Line(f"{explained.verdict or 'hit'}: {harmless(explained.reason)}"),
+        *(Line(harmless(text)) for text in verdict_lines(explained)),
     ]
     if explained.baseline is not None:
         lines.append(Line(f"compared with {harmless(explained.baseline)}"))
@@ -186,6 +187,9 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -
     name = baseline_name(scope, roots[0])
     if name is not None:
         yield Line(f"compared with {name}{_sameness(cause)}", 3)
+    if roots[0]["evidence"] != "recorded":
+        known = roots[0]["evidence"].replace("_", " ")
+        yield Line(harmless(short(f"{known}: {roots[0]['evidence_text']}")), 3, "dim")
     # What to do about missing details is part of the reason.
     if cause["advice"] and cause["verdict"] != "details_not_recorded":
         yield Line(harmless(cause["advice"]), 3, "dim", rows=_ADVICE_ROWS)

@@ -16,7 +16,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.recorded import HASH_DETAILS
 from cachescope.report.comparison import Comparison
 from cachescope.report.difference import difference
-from cachescope.report.explanation import Explanation
+from cachescope.report.explanation import Explanation, verdict_lines
 from cachescope.report.html import safe
 from cachescope.report.sides import side_named
 from cachescope.report.text import in_compile, lookup_name, run_name
@@ -223,9 +223,11 @@ def _full_name(scope: Scope, lookup: int) -> str:
 
 
 def _verdict(explained: Explanation) -> str:
+    what, known = verdict_lines(explained)
     parts = [
         html.paragraph(explained.title, "faint"),
-        html.paragraph(f"{explained.verdict or 'hit'}: {explained.reason}", "strong"),
+        html.paragraph(what, "strong"),
+        html.paragraph(known, "faint"),
     ]
     if explained.baseline is not None:
         parts.append(html.paragraph(f"compared with {explained.baseline}", "faint"))

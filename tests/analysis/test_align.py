@@ -25,7 +25,7 @@ def graph(*operations: str) -> str:
     )
 
 
-def rows(store: HashDetails, graphs: Sequence[str], run: int) -> list[LookupRow]:
+def rows(store: HashDetails, graphs: Sequence[str], run: int, function: str | None = None) -> list[LookupRow]:
     made = []
     for n, code in enumerate(graphs):
         digest = "".join("abcdefghijklmnop"[int(c, 16)] for c in f"{hash(code) & (2**64 - 1):016x}").ljust(
@@ -55,6 +55,8 @@ def rows(store: HashDetails, graphs: Sequence[str], run: int) -> list[LookupRow]
                 time_taken_ns=None,
                 detail_set=details,
                 gm=store.hash_code(details, "gm"),
+                function=function,
+                file=None if function is None else "train.py",
             )
         )
     return made
@@ -68,9 +70,13 @@ C2 = graph("conv2d", "batch_norm", "silu", "mean")
 NEW = graph("fft", "angle", "cumsum", "diff", "roll")
 
 
-def partners(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
+def partners(
+    before: Sequence[str], after: Sequence[str], functions: tuple[str | None, str | None] = (None, None)
+) -> dict[int, int]:
     store = HashDetails()
-    pairs = GraphAligner(store).partners(rows(store, before, 0), rows(store, after, 1))
+    pairs = GraphAligner(store).partners(
+        rows(store, before, 0, functions[0]), rows(store, after, 1, functions[1])
+    )
     return {new - 100: old.lookup for new, old in pairs.items()}
 
 
@@ -129,13 +135,19 @@ def test_a_graph_does_not_differ_from_itself(code: str) -> None:
     assert graph_diff(code, code) == ""
 
 
-def test_the_only_operation_of_the_only_graph_exchanged_is_a_change() -> None:
-    assert partners([graph("relu")], [graph("tanh")]) == {0: 0}
+def test_the_only_operation_exchanged_is_a_change_where_the_function_is_the_same() -> None:
+    assert partners([graph("relu")], [graph("tanh")], ("forward", "forward")) == {0: 0}
+
+
+@pytest.mark.parametrize("functions", [(None, None), ("forward", "loss"), ("forward", None)])
+def test_equal_inputs_and_place_alone_make_no_likeness(functions: tuple[str | None, str | None]) -> None:
+    # Another program in the same folder looks just so.
+    assert partners([graph("relu")], [graph("tanh")], functions) == {}
 
 
 def test_a_long_stretch_of_changed_graphs_is_paired_in_order() -> None:
     store = HashDetails()
-    before = rows(store, [f"def forward(x_{n}): return relu(x_{n})" for n in range(110)], 0)
-    after = rows(store, [f"def forward(x_{n}): return tanh(x_{n})" for n in range(110)], 1)
+    before = rows(store, [f"def forward(x_{n}): return relu(x_{n} @ x_{n})" for n in range(110)], 0, "f")
+    after = rows(store, [f"def forward(x_{n}): return tanh(x_{n} @ x_{n})" for n in range(110)], 1, "f")
     pairs = GraphAligner(store).partners(before, after)
     assert {number: row.lookup for number, row in pairs.items()} == {100 + n: n for n in range(110)}

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.analysis.baselines import Baselines, Candidate, Choice
+from cachescope.analysis.entry_times import EntryTimes
 from cachescope.analysis.grouped import NONE, Grouped, paired
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
+from cachescope.analysis.timeline import Timeline
 from cachescope.details import HashDetails
 from tests.analysis.test_align import rows
 
@@ -50,7 +52,9 @@ class History:
                     template,
                     lookup=100 + at,
                     run=run,
-                    time=at,
+                    # Each compile has ended before the next lookup.
+                    time=10 * at,
+                    time_taken_ns=1,
                     cache_key="f" + "".join(values),
                     compile_id=compile_id,
                     detail_set=code if has_details else None,
@@ -69,7 +73,7 @@ class History:
                     key,
                     "r",
                     "p",
-                    modified,
+                    None if modified is None else 10 * modified,
                     "ok",
                     None,
                     None,
@@ -80,6 +84,16 @@ class History:
                     gm,
                 )
             )
+
+    def stored_before(self, row: LookupRow) -> list[EntryRow]:
+        """Entries that were there by their times and that no lookup stands for: every recorded miss wrote its own."""
+        times = EntryTimes(self.entries, self.lookups, Timeline(self.lookups))
+        known = {one.cache_key for one in self.lookups}
+        return [
+            entry
+            for entry in self.entries
+            if times.interval(entry)[1] <= (row.time or 0) and entry.cache_key not in known
+        ]
 
     def set_of(self, values: tuple[str, ...]) -> int:
         code, rejected = self.store.add(
@@ -101,16 +115,11 @@ def expected(history: History, at: int) -> Candidate | None:
     """As the design says it: the same graph, the same place in the run before, the fewest fields, the latest."""
     row = history.lookups[at]
     earlier = [one for one in history.lookups[:at] if one.detail_set is not None]
-    known = {one.cache_key for one in history.lookups[:at]}
+    stored = history.stored_before(row)
     same: list[Candidate] = [
         one for one in earlier if one.gm == row.gm and not is_another_call(history, one, row)
     ]
-    same += [
-        entry
-        for entry in history.entries
-        if entry.gm == row.gm and entry.modified_time is not None and entry.modified_time < (row.time or 0)
-        and entry.cache_key not in known
-    ]  # fmt: skip
+    same += [entry for entry in stored if entry.gm == row.gm]
     others = [one for one in same if isinstance(one, LookupRow) and one.run != row.run]
     rank = {run.run: run.rank for run in history.runs}
     of_rank = [one.run for one in others if rank[one.run] == rank[row.run]]
@@ -166,12 +175,7 @@ def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
         if row.detail_set is None:
             continue
         earlier: list[Candidate] = [one for one in history.lookups[:at] if one.detail_set is not None]
-        known = {one.cache_key for one in history.lookups[:at]}
-        earlier += [
-            entry
-            for entry in history.entries
-            if entry.modified_time is not None and entry.modified_time < at and entry.cache_key not in known
-        ]
+        earlier += history.stored_before(row)
         best = [None, *earlier][-1]
         for one in reversed(earlier):
             fewer = len(history.changed(one, row)) - len(history.changed(best, row))
@@ -194,10 +198,8 @@ def test_a_nearer_key_differs_in_some_of_the_fields_only(values: list[tuple], fi
     fewest = min((len(history.changed(one, last)) for one in within), default=0)
     wanted = next((one for one in within if len(history.changed(one, last)) == fewest), None)
     baselines = Baselines(history.lookups, history.runs, [], history.store, Choice())
-    found = baselines.nearer(len(earlier), fields)
-    assert (None if found is None else found[0]) == wanted
-    if found is not None:
-        assert set(found[1]) == history.changed(found[0], last)
+    found = baselines.nearer(len(earlier), last, fields)
+    assert found == wanted
 
 
 @settings(max_examples=20)

@@ -65,7 +65,13 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
         stored = [one for one in earlier if had_stored(one, row)]
         assert past.latest == (earlier[-1].lookup if earlier else None)
         assert past.latest_stored == (stored[-1].lookup if stored else None)
-        assert past.was_kept == any(one.is_hit or one.save_bypass is None for one in earlier)
+        others = [one for one in earlier if one.is_hit or not is_one_compile(one, row)]
+        told = [one for one in others if one.is_hit or one.is_miss]
+        refused = told[-1] if told and not told[-1].is_hit and told[-1].save_bypass else None
+        assert past.refused == (None if refused is None else refused.lookup)
+        assert (past.not_stored is None) == (refused is None)
+        hits = [one for one in others if one.is_hit]
+        assert past.latest_hit == (hits[-1].lookup if hits else None)
         shown = [one.guards_expr for one in earlier if one.outcome in ("hit", "guard_miss")]
         assert list(past.guards) == list(dict.fromkeys(text for text in shown if text))
         there = {DIRECTORIES[one.run] for one in stored or earlier} - {None}
@@ -81,14 +87,17 @@ def had_stored(one: LookupRow, row: LookupRow) -> bool:
     """Whether an entry was there because of an earlier lookup."""
     if one.is_hit:
         return True
-    is_one_compile = (one.run, one.compile_id) == (row.run, row.compile_id)
-    if one.outcome == "bypass" or one.save_bypass is not None or is_one_compile:
+    if one.outcome == "bypass" or one.save_bypass is not None or is_one_compile(one, row):
         return False
     return row.time is None or one.time is None or end(one) < row.time
 
 
+def is_one_compile(one: LookupRow, row: LookupRow) -> bool:
+    return (one.run, one.compile_id) == (row.run, row.compile_id)
+
+
 def was_compiling(one: LookupRow, row: LookupRow) -> bool:
-    if None in (one.time, row.time) or one.is_hit or one.run == row.run:
+    if None in (one.time, row.time) or not one.is_miss or one.run == row.run:
         return False
     return row.time is not None and end(one) >= row.time
 

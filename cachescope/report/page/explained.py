@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope import figures
-from cachescope.report.explanation import Explanation
+from cachescope.report.explanation import Explanation, verdict_lines
 from cachescope.report.page.cuts import bounded, diff_lines
 from cachescope.report.page.parts import Cell, Diff, Drawing, Group, Head, Items, Part, Text
 from cachescope.report.page.tables import table
@@ -66,8 +66,10 @@ def _ways(scope: Scope, cause: int) -> list[Explanation]:
 def _explained(scope: Scope, explained: Explanation, *, first: bool) -> list[Part]:
     baseline = "" if explained.baseline is None else f"; compared with {explained.baseline}"
     opening = "" if first else "In another way: "
+    _, known = verdict_lines(explained)
     parts: list[Part] = [
         Text(f"{opening}{explained.reason}", "strong"),
+        Text(f"{known}.", "faint"),
         Text(f"{explained.title}{baseline}.", "faint"),
     ]
     changes = explained.changes
