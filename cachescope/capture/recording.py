@@ -22,10 +22,10 @@ from typing import Any, Final
 
 from cachescope.capture.stderr_pump import StderrPump
 from cachescope.errors import CachescopeError
+from cachescope.readers.run_notes import MANIFEST
 from cachescope.terms import LOGGERS
 
 LOG_NAME: Final = "torch.log"
-MANIFEST: Final = "run.json"
 _STDERR: Final = 2
 _SECRET: Final = re.compile(r"(token|secret|passw|credential|api[-_]?key)", re.IGNORECASE)
 

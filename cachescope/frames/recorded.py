@@ -62,6 +62,8 @@ LOOKUPS: Final = Frame(
                missing="stored, or no text log was read"),
         Column("compile_error", TEXT, "why the compile failed that it was part of",
                missing="it did not fail, or only a text log was read", torch_name="fail_type, fail_reason"),
+        Column("compile_ended", FLAG, "False where the log ends before the compile of what was missed: the process ended, "
+               "or still runs", missing="the log cannot tell"),
         Column("load_error", TEXT, "why a stored entry could not be loaded", missing="none, or not in a text log"),
         Column("guards_expr", TEXT, "guards of the candidate (of a guard miss: of the last one)",
                missing="no guards, or not recorded", torch_name="cache_status_guard_expr"),

@@ -129,6 +129,7 @@ def _lookup_row(lookup: Lookup, known: dict[str, tuple[int, str]], details: Hash
         "save_bypass": lookup.save_bypass,
         "save_error": lookup.save_error,
         "compile_error": lookup.compile_error,
+        "compile_ended": lookup.compile_ended,
         "load_error": lookup.load_error,
         "guards_expr": lookup.guards_expr,
         "function": lookup.function,

@@ -12,6 +12,7 @@ from typing import Final
 
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process
+from cachescope.readers.trace_compiles import tell_of_compiles
 
 _SLACK_US: Final = 60_000_000
 _SAME_MOMENT_NS: Final = 250_000_000
@@ -32,6 +33,7 @@ _FILLED: Final = (
     "save_bypass",
     "save_error",
     "compile_error",
+    "compile_ended",
     "function",
     "file",
     "line",
@@ -190,6 +192,7 @@ def _join(run: Run, other: Process) -> None:
             _fill(same.popleft(), lookup)
         else:
             added.append(lookup)
+    tell_of_compiles(process, added)
     run.lookups = put_in_order(run.lookups + added) if added else run.lookups
     process.looked_up = process.looked_up or bool(other.lookups)
 

@@ -47,7 +47,9 @@ class Lookup:
     save_error: str | None = None
     """Why torch could not store it, although it wanted to; only text logs tell."""
     compile_error: str | None = None
-    """Why the compile failed that this lookup was part of, as ``fail_type: fail_reason``; only traces tell."""
+    """Why the compile of what this lookup missed failed, as ``fail_type: fail_reason``; only traces tell."""
+    compile_ended: bool | None = None
+    """Whether the log shows the end of that compile, whatever its end; None where the log cannot show it."""
     function: str | None = None
     """The user's function that was compiled, with its file and line."""
     file: str | None = None
@@ -78,6 +80,8 @@ class Process:
     """Of the command, as `cachescope record` notes it: 128 + n where signal n ended it."""
     is_cut: bool = False
     """Whether the log ends within a record: the process was killed, or the log was cut."""
+    compiles: str | None = None
+    """The compiles that a trace tells of, as `trace_compiles` writes them down."""
     looked_up: bool = True
     """False where the log shows that torch compiled with its caches switched off."""
     end_state: str | None = None

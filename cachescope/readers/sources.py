@@ -18,6 +18,7 @@ from cachescope.readers.mega_cache import looks_like_mega_cache
 from cachescope.readers.places import ROOT
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote import addresses, is_address
+from cachescope.readers.run_notes import tell_of_runs
 from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
 from cachescope.readers.text_log import looks_like_text_log, read_text_log
 from cachescope.readers.trace_log import looks_like_trace_log, read_trace_log
@@ -79,6 +80,7 @@ def read_sources(
                 next(logs)(reading)
             else:
                 read(path, reading)
+    tell_of_runs(reading.processes)
 
 
 def logs_in(paths: list[str]) -> list[tuple[ReadSource, str]]:

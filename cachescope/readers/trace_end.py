@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from cachescope.readers.log_prefix import LogClock
 from cachescope.readers.reading import Lookup, Process
@@ -23,7 +24,8 @@ class TraceEnd:
     offset_us: int | None
     """Those of the log's clock; None while no event has told them."""
     has_compiled: bool
-    segments: dict[str, int]
+    compiles: dict[str, Any]
+    """The compiles: `TraceCompiles.as_json`."""
     order: list[int]
     """For each lookup in the order of the records, its place in the process."""
     clocks_us: list[int]

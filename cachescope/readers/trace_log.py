@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-from collections import Counter
 from typing import IO, Any, Final
 
 import orjson
@@ -22,6 +21,7 @@ from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.readers.trace_artifacts import LOOKUP_ARTIFACTS, lookup_from_artifact, note_compile_event
+from cachescope.readers.trace_compiles import TraceCompiles
 from cachescope.readers.trace_end import TraceEnd
 from cachescope.readers.trace_records import Records, Span, Stray, read_records
 
@@ -29,6 +29,11 @@ _RANK: Final = re.compile(r"rank_(\d+)")
 # The metadata come first in the JSON object.
 _ARTIFACT_NAME: Final = re.compile(rb'\{"artifact": \{"name": "(\w+)"')
 _VERSION: Final = "torch_version"
+_PAYLOAD_HASH: Final = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
+_TORCH_VERSION: Final = re.compile(rb'"pytorch_version": "([^"\\]+)"')
+_PYTHON_VERSION: Final = re.compile(rb'"python_version": "([^" \\]+)')
+# torch/_inductor/compile_fx.py writes about a lookup when what it missed was compiled and stored; the others before.
+_AFTER_COMPILE: Final = b"torch/_inductor/compile_fx.py:"
 # The event that ends a compile follows the artifact of its lookup.
 _RECENT: Final = 64
 _STAMP: Final = re.compile(rb'"ts": ([0-9.]+)')
@@ -107,7 +112,7 @@ class _Trace:
         self._offset = 0
         self._block = bytearray()
         self._clock: LogClock | None = None
-        self._segments: Counter[str] = Counter()
+        self._compiles = TraceCompiles()
         self._lookups: list[tuple[Lookup, int]] = []
         self._compiled = False
         self._components = ComponentLists(reading.details, reading.known_json)
@@ -119,8 +124,8 @@ class _Trace:
         self.end = end.end
         self._clock = end.clock
         self._compiled = end.has_compiled
-        self._segments.update(end.segments)
         self._lookups = end.lookups(process)
+        self._compiles = TraceCompiles.from_json(end.compiles, process.lookups)
 
     def read(self, stream: IO[bytes]) -> None:
         """Read the records of a stream to its end; what stopped it before becomes a problem."""
@@ -129,7 +134,7 @@ class _Trace:
             self.read_block(offset, records)
         self._can_go_on &= pieces.is_plain
         if failure := pieces.failure():
-            self._can_go_on = False
+            self._can_go_on, self.process.is_cut = False, True
             self.reading.problem(self.source, f"byte {self.end}", *failure)
 
     def read_block(self, offset: int, records: Records) -> None:
@@ -142,10 +147,21 @@ class _Trace:
                 self._problem(span.start, "not_a_record", f"{text!r}")
             else:
                 self._read_span(span)
-        if records.is_cut and records.end == records.size:
+        self.process.is_cut = records.end == records.size and self._is_cut(records)
+        if self.process.is_cut and records.is_cut:
             at = self._block.rfind(b"\n", 0, records.size) + 1
             self._can_go_on = False
             self._problem(at, "truncated", "the last line is cut")
+
+    def _is_cut(self, records: Records) -> bool:
+        """Whether the last record is not whole: its last line, or its payload."""
+        start = int(records.starts[-1])
+        line_end = self._block.find(b"\n", start, records.size)
+        told = _PAYLOAD_HASH.search(self._block, start, line_end) if line_end >= 0 else None
+        if records.is_cut or told is None:
+            return records.is_cut
+        payload = bytes(memoryview(self._block)[line_end + 2 : records.size - 1]).replace(b"\n\t", b"\n")
+        return hashlib.md5(payload, usedforsecurity=False).hexdigest().encode() != told[1]
 
     def _read_span(self, span: Span) -> None:
         match span.kind:
@@ -155,8 +171,10 @@ class _Trace:
                 self._read_event(span)
             case "dynamo_start":
                 self._read_dynamo_start(span)
-            case "compilation_metrics":
+            case "compilation_metrics" | "bwd_compilation_metrics":
                 self._read_metrics(span)
+            case "str":
+                self._compiles.note_string(self._line(span))
             case "inductor_output_code":
                 self._note_cache_dir(span)
 
@@ -173,6 +191,8 @@ class _Trace:
                 lookup.time_ns = lookup.end_time_ns
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])
         process.looked_up = bool(process.lookups) or not self._compiled
+        self._compiles.finish()
+        process.compiles = self._compiles.of_process()
         process.end_state = self._end_state(told_ns) if self._can_go_on else None
 
     def _end_state(self, told_ns: list[int | None]) -> str:
@@ -182,7 +202,7 @@ class _Trace:
             year=None if self._clock is None else self._clock.year,
             offset_us=None if self._clock is None else self._clock.offset_us,
             has_compiled=self._compiled,
-            segments=dict(self._segments),
+            compiles=self._compiles.as_json(places),
             order=[places[id(lookup)] for lookup, _ in self._lookups],
             clocks_us=[at for _, at in self._lookups],
             told_ns=told_ns,
@@ -246,7 +266,8 @@ class _Trace:
     def _read_dynamo_start(self, span: Span) -> None:
         envelope = self._envelope(span)
         if envelope is not None and "dynamo_start" in envelope:
-            self._segments[_compile_id(envelope) or ""] += 1
+            at = self._clock_us(span.prefix)
+            self._compiles.begin(_compile_id(envelope) or "", at, envelope["dynamo_start"])
 
     def _read_artifact(self, span: Span) -> None:
         match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)
@@ -270,9 +291,8 @@ class _Trace:
         payload, details = read
         lookup = lookup_from_artifact(name, payload)
         lookup.compile_id = _compile_id(envelope) or lookup.compile_id
-        lookup.segment = self._segments[lookup.compile_id or ""]
         lookup.details = details
-        self._lookups.append((lookup, self._clock_us(span.prefix) or 0))
+        self._add(lookup, span, is_over=_AFTER_COMPILE in span.prefix["place"])
 
     def _add_details(self, at: int, payload: dict[str, Any]) -> int | None:
         components = payload.get("components") or []
@@ -292,21 +312,28 @@ class _Trace:
         if isinstance(event, dict):
             lookup = note_compile_event(event, [known for known, _ in self._lookups[-_RECENT:]])
             if lookup is not None:
-                lookup.segment = self._segments[lookup.compile_id or ""]
-                self._lookups.append((lookup, self._clock_us(span.prefix) or 0))
+                self._add(lookup, span, is_over=True)
 
     def _read_metrics(self, span: Span) -> None:
+        line = self._line(span)
+        if not line.startswith((b'{"compilation_metrics": {', b'{"bwd_compilation_metrics": {')):
+            return
+        # A compile that failed says nothing of whether the caches were on.
+        self._compiled |= self._compiles.end(line, self._clock_us(span.prefix))
         # Large, and each says the same.
-        if self._compiled and self.process.python_version is not None:
-            return
-        envelope = self._envelope(span)
-        if envelope is None or "compilation_metrics" not in envelope:
-            return
-        self._compiled = True
-        metrics = envelope["compilation_metrics"]
-        version = metrics.get("python_version") if isinstance(metrics, dict) else None
-        if isinstance(version, str) and self.process.python_version is None:
-            self.process.python_version = version.split()[0]
+        process = self.process
+        if process.python_version is None and (match := _PYTHON_VERSION.search(line)):
+            process.python_version = match[1].decode("utf-8", "replace")
+        if process.torch_version is None and (match := _TORCH_VERSION.search(line)):
+            process.torch_version = match[1].decode("utf-8", "replace")
+
+    def _add(self, lookup: Lookup, span: Span, *, is_over: bool) -> None:
+        self._compiles.note(lookup, is_over=is_over)
+        self._lookups.append((lookup, self._clock_us(span.prefix) or 0))
+
+    def _line(self, span: Span) -> bytes:
+        """The JSON object of a record as it stands."""
+        return bytes(memoryview(self._block)[span.prefix.end() : span.line_end])
 
     def _json_payload(
         self, at: int, name: str, payload: bytes, envelope: dict[str, Any]

@@ -28,6 +28,9 @@ _Places = npt.NDArray[np.int64]
 ARTIFACT: Final = "artifact"
 DYNAMO_START: Final = "dynamo_start"
 METRICS: Final = "compilation_metrics"
+BACKWARD_METRICS: Final = "bwd_compilation_metrics"
+STRING: Final = "str"
+"""A text that stacks refer to by its number."""
 COMPILE_EVENT: Final = "inductor_compile"
 """The `chromium_event` of this name."""
 OUTPUT_CODE: Final = "inductor_output_code"
@@ -39,7 +42,10 @@ _IS_STRAY: Final = ~_IS_LEVEL & ~np.isin(np.arange(256), [_TAB, _NEWLINE])
 _HEAD_BYTES: Final = 256
 _WORD_BYTES: Final = 8
 # The first eight letters after the brace and its quote tell the kinds apart.
-_KINDS: Final = {kind.encode()[:_WORD_BYTES]: kind for kind in (ARTIFACT, DYNAMO_START, METRICS, OUTPUT_CODE)}
+_KINDS: Final = {
+    kind.encode()[:_WORD_BYTES]: kind
+    for kind in (ARTIFACT, DYNAMO_START, METRICS, BACKWARD_METRICS, OUTPUT_CODE)
+} | {b'str": ["': STRING}
 _EVENT: Final = b"chromium"
 # Most records are events. The name comes first in their payload; its last eight letters tell this one.
 _EVENT_START: Final = b'\n\t{\n\t"name": "inductor_compile"'

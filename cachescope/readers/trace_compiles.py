@@ -1,0 +1,209 @@
+"""What a trace tells of the compiles that its lookups are part of: whose code, whether they ended, and how.
+
+torch/_dynamo/convert_frame.py writes ``dynamo_start`` when a compile begins; torch/_dynamo/utils.py,
+`record_compilation_metrics`, writes ``compilation_metrics`` when it ends, well or not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from cachescope.readers.reading import Lookup, Process
+from cachescope.terms import AOTAUTOGRAD
+
+# torch/_logging/structured.py, `intern_string`: texts that many stacks hold are written once.
+_STRING: Final = re.compile(rb'\{"str": \[("(?:[^"\\]|\\.)*"), (\d+)\]')
+_WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\/]module\.py$)")
+_ENDED_BADLY: Final = b'"fail_type": "'
+# The numbers of a compile follow the metrics, which are large.
+_NUMBERS: Final = re.compile(
+    rb'\}(?:, "rank": \d+)?(?:, "compiled_autograd_id": (\d+))?(?:, "frame_id": (\d+), "frame_compile_id": (\d+))?'
+    rb'(?:, "attempt": (\d+))?(?:, "subgraph_name": "[^"]*")?\}$'
+)
+_LONGEST_NUMBERS: Final = 300
+
+
+@dataclass(slots=True)
+class Compile:
+    """One compile, from its beginning to its end; a backward that is compiled later is part of it."""
+
+    compile_id: str
+    began_us: int | None
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+    ended_us: int | None = None
+    error: str | None = None
+
+    def tell(self, lookup: Lookup) -> None:
+        """Say of a lookup which code it was made for."""
+        lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
+
+
+class TraceCompiles:
+    """The compiles of one trace while its records go by."""
+
+    def __init__(self) -> None:
+        self.rows: list[Compile] = []
+        self.segments: Counter[str] = Counter()
+        self._strings: dict[str, str] = {}
+        self._current: dict[str, Compile] = {}
+        self._aot: dict[str, Lookup] = {}
+        self._open: dict[str, list[Lookup]] = {}
+        """Lookups whose compile was not seen to end."""
+        self._passed: set[str] = set()
+        """Of these, the compiles after which another one ended: where no end is written nothing can be said."""
+
+    def note_string(self, line: bytes) -> None:
+        """Keep a text that stacks refer to by its number."""
+        if match := _STRING.match(line):
+            self._strings[match[2].decode()] = _text(match[1])
+
+    def begin(self, compile_id: str, at_us: int | None, start: object) -> None:
+        """A compile begins; the last frame of the stack is the code that is compiled."""
+        self.segments[compile_id] += 1
+        one = Compile(compile_id, at_us)
+        stack = start.get("stack") if isinstance(start, dict) else None
+        frames = [frame for frame in stack if isinstance(frame, dict)] if isinstance(stack, list) else []
+        if frames:
+            # torch wraps its own modules, which it does not compile as they are: then the caller is the user's.
+            users = (frame for frame in reversed(frames) if not _WRAPPERS.search(self._file(frame) or ""))
+            frame = next(users, frames[-1])
+            name, line = frame.get("name"), frame.get("line")
+            one.file = self._file(frame)
+            one.function = name if isinstance(name, str) else None
+            one.line = line if type(line) is int else None
+        self._add(one)
+
+    def note(self, lookup: Lookup, *, is_over: bool) -> None:
+        """A lookup, and whether torch writes such a record only once it has compiled and stored what was missed."""
+        compile_id = lookup.compile_id or ""
+        lookup.segment = self.segments[compile_id]
+        if (one := self._current.get(compile_id)) is not None:
+            one.tell(lookup)
+        if lookup.cache == AOTAUTOGRAD:
+            self._aot[compile_id] = lookup
+        if is_over:
+            lookup.compile_ended = True
+        elif lookup.compile_id is not None:
+            self._open.setdefault(compile_id, []).append(lookup)
+
+    def end(self, line: bytes, at_us: int | None) -> bool:
+        """A compile ended; this is the line that says so. Tells whether it ended well."""
+        found = id_of_metrics(line)
+        error = _error(line) if _ENDED_BADLY in line else None
+        if found is None:
+            return error is None
+        one = self._current.get(found)
+        if one is None:
+            # It began before the log does.
+            one = Compile(found, None)
+            self._add(one)
+        one.ended_us, one.error = at_us, error
+        for lookup in self._open.pop(found, []):
+            lookup.compile_ended, lookup.compile_error = True, error
+        aot = self._aot.get(found)
+        is_same = aot is not None and aot.segment == self.segments[found] and aot.outcome != "hit"
+        if error is not None and aot is not None and is_same:
+            # Its entry is stored with the backward graph, which may be compiled long after.
+            aot.compile_error = error
+        self._passed.discard(found)
+        self._passed.update(self._open)
+        return error is None
+
+    def finish(self) -> None:
+        """The log ends: what was not seen to end by now did not end in it."""
+        for compile_id, lookups in self._open.items():
+            for lookup in lookups:
+                lookup.compile_ended = None if compile_id in self._passed else False
+
+    def of_process(self) -> str | None:
+        """The compiles, for lookups that another log tells of."""
+        return json.dumps([asdict(one) for one in self.rows]) if self.rows else None
+
+    def as_json(self, places: dict[int, int]) -> dict[str, Any]:
+        """What a later reading goes on from, with lookups by their place."""
+        return {
+            "rows": [asdict(one) for one in self.rows],
+            "segments": dict(self.segments),
+            "strings": self._strings,
+            "aot": {name: places[id(lookup)] for name, lookup in self._aot.items()},
+            "open": {name: [places[id(one)] for one in lookups] for name, lookups in self._open.items()},
+            "passed": sorted(self._passed),
+        }
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any], lookups: list[Lookup]) -> TraceCompiles:
+        """What `as_json` gave, with the lookups at these places."""
+        found = cls()
+        for row in told["rows"]:
+            found._add(Compile(**row))
+        found.segments.update(told["segments"])
+        found._strings = told["strings"]
+        found._aot = {name: lookups[place] for name, place in told["aot"].items()}
+        found._open = {name: [lookups[place] for place in places] for name, places in told["open"].items()}
+        found._passed = set(told["passed"])
+        return found
+
+    def _file(self, frame: dict[str, Any]) -> str | None:
+        file = frame.get("filename")
+        return file if isinstance(file, str) else self._strings.get(str(file))
+
+    def _add(self, one: Compile) -> None:
+        self.rows.append(one)
+        self._current[one.compile_id] = one
+
+
+def tell_of_compiles(process: Process, lookups: list[Lookup]) -> None:
+    """What the trace of a process tells of lookups that only its text log tells of: those of failed compiles, above all."""
+    first_us, first_ns = process.clock_first_us, process.start_time_ns
+    if process.compiles is None or first_us is None or first_ns is None:
+        return
+    rows = [Compile(**row) for row in json.loads(process.compiles)]
+    for lookup in lookups:
+        if lookup.time_ns is None or lookup.compile_id is None:
+            continue
+        at_us = first_us + (lookup.time_ns - first_ns) // 1000
+        own = [row for row in rows if row.compile_id == lookup.compile_id and (row.began_us or 0) <= at_us]
+        if not own:
+            continue
+        one = own[-1]
+        one.tell(lookup)
+        lookup.compile_error = one.error
+        if one.ended_us is not None:
+            lookup.compile_ended = True
+        elif not any((row.ended_us or 0) > at_us for row in rows):
+            lookup.compile_ended = False
+
+
+def id_of_metrics(line: bytes) -> str | None:
+    """The compile id of a line of metrics, as torch prints it, without reading the metrics."""
+    match = _NUMBERS.search(line, max(len(line) - _LONGEST_NUMBERS, 0))
+    if match is None:
+        return None
+    autograd, frame, number, attempt = (None if part is None else part.decode() for part in match.groups())
+    if frame is None:
+        return None if autograd is None else f"!{autograd}"
+    text = f"{frame}/{number}" if autograd is None else f"!{autograd}/{frame}/{number}"
+    return text if attempt in (None, "0") else f"{text}_{attempt}"
+
+
+def _error(line: bytes) -> str | None:
+    """As ``fail_type: fail_reason``."""
+    try:
+        (metrics, *_) = json.loads(line).values()
+        kind, reason = metrics["fail_type"], metrics.get("fail_reason")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return f"{kind}: {reason}" if reason else str(kind)
+
+
+def _text(literal: bytes) -> str:
+    try:
+        return str(json.loads(literal)).encode("utf-8", "replace").decode()
+    except ValueError:
+        return literal.decode("utf-8", "replace")
