@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, Final
 
 from cachescope.readers.reading import Lookup, Process
@@ -18,7 +19,8 @@ from cachescope.terms import AOTAUTOGRAD
 # torch/_logging/structured.py, `intern_string`: texts that many stacks hold are written once.
 _STRING: Final = re.compile(rb'\{"str": \[("(?:[^"\\]|\\.)*"), (\d+)\]')
 _WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\/]module\.py$)")
-_ENDED_BADLY: Final = b'"fail_type": "'
+# Near the beginning of the metrics, whether there is one or not.
+_FAIL_TYPE: Final = b'"fail_type": '
 # The numbers of a compile follow the metrics, which are large.
 _NUMBERS: Final = re.compile(
     rb'\}(?:, "rank": \d+)?(?:, "compiled_autograd_id": (\d+))?(?:, "frame_id": (\d+), "frame_compile_id": (\d+))?'
@@ -42,6 +44,9 @@ class Compile:
     def tell(self, lookup: Lookup) -> None:
         """Say of a lookup which code it was made for."""
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
+
+
+_values: Final = attrgetter(*(field.name for field in fields(Compile)))
 
 
 class TraceCompiles:
@@ -95,7 +100,8 @@ class TraceCompiles:
     def end(self, line: bytes, at_us: int | None) -> bool:
         """A compile ended; this is the line that says so. Tells whether it ended well."""
         found = id_of_metrics(line)
-        error = _error(line) if _ENDED_BADLY in line else None
+        at = line.find(_FAIL_TYPE)
+        error = _error(line) if line.startswith(b'"', at + len(_FAIL_TYPE)) else None
         if found is None:
             return error is None
         one = self._current.get(found)
@@ -123,12 +129,11 @@ class TraceCompiles:
 
     def of_process(self) -> str | None:
         """The compiles, for lookups that another log tells of."""
-        return json.dumps([asdict(one) for one in self.rows]) if self.rows else None
+        return json.dumps([_values(one) for one in self.rows]) if self.rows else None
 
     def as_json(self, places: dict[int, int]) -> dict[str, Any]:
-        """What a later reading goes on from, with lookups by their place."""
+        """What a later reading goes on from beside the compiles themselves, with lookups by their place."""
         return {
-            "rows": [asdict(one) for one in self.rows],
             "segments": dict(self.segments),
             "strings": self._strings,
             "aot": {name: places[id(lookup)] for name, lookup in self._aot.items()},
@@ -137,11 +142,11 @@ class TraceCompiles:
         }
 
     @classmethod
-    def from_json(cls, told: dict[str, Any], lookups: list[Lookup]) -> TraceCompiles:
-        """What `as_json` gave, with the lookups at these places."""
-        found = cls()
-        for row in told["rows"]:
-            found._add(Compile(**row))
+    def from_json(cls, told: dict[str, Any], process: Process) -> TraceCompiles:
+        """What `as_json` gave, with the compiles and the lookups of the finished process."""
+        found, lookups = cls(), process.lookups
+        for one in compiles_of(process):
+            found._add(one)
         found.segments.update(told["segments"])
         found._strings = told["strings"]
         found._aot = {name: lookups[place] for name, place in told["aot"].items()}
@@ -158,12 +163,17 @@ class TraceCompiles:
         self._current[one.compile_id] = one
 
 
+def compiles_of(process: Process) -> list[Compile]:
+    """The compiles that the trace of a process tells of."""
+    return [Compile(*values) for values in json.loads(process.compiles or "[]")]
+
+
 def tell_of_compiles(process: Process, lookups: list[Lookup]) -> None:
     """What the trace of a process tells of lookups that only its text log tells of: those of failed compiles, above all."""
     first_us, first_ns = process.clock_first_us, process.start_time_ns
-    if process.compiles is None or first_us is None or first_ns is None:
+    if not lookups or first_us is None or first_ns is None:
         return
-    rows = [Compile(**row) for row in json.loads(process.compiles)]
+    rows = compiles_of(process)
     for lookup in lookups:
         if lookup.time_ns is None or lookup.compile_id is None:
             continue

@@ -7,7 +7,7 @@ of their records, the clocks of these, and the times that the records themselves
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from cachescope.readers.log_prefix import LogClock
@@ -25,7 +25,7 @@ class TraceEnd:
     """Those of the log's clock; None while no event has told them."""
     has_compiled: bool
     compiles: dict[str, Any]
-    """The compiles: `TraceCompiles.as_json`."""
+    """What is known of compiles beside `Process.compiles`: `TraceCompiles.as_json`."""
     order: list[int]
     """For each lookup in the order of the records, its place in the process."""
     clocks_us: list[int]
@@ -46,7 +46,7 @@ class TraceEnd:
 
     def as_json(self) -> str:
         """The same as text."""
-        return json.dumps(asdict(self))
+        return json.dumps({field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def from_json(cls, text: str) -> TraceEnd:

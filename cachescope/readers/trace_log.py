@@ -125,7 +125,7 @@ class _Trace:
         self._clock = end.clock
         self._compiled = end.has_compiled
         self._lookups = end.lookups(process)
-        self._compiles = TraceCompiles.from_json(end.compiles, process.lookups)
+        self._compiles = TraceCompiles.from_json(end.compiles, process)
 
     def read(self, stream: IO[bytes]) -> None:
         """Read the records of a stream to its end; what stopped it before becomes a problem."""
