@@ -109,6 +109,6 @@ def torch_counted(counters: dict[str, dict[str, int]]) -> dict[str, int]:
 def test_scenarios_are_all_recorded() -> None:
     root = Path(__file__).parent / "data" / "recordings"
     recorded = {(p.parent.name, p.name.removesuffix(".tar.xz")) for p in root.glob("*/*.tar.xz")}
-    racing = {("2.13.0", "four_processes"), ("2.13.0", "four_ranks")}
-    assert recorded - racing == set(CASES)
+    # Those of tests/wild have expectations of their own.
+    assert recorded >= set(CASES)
     assert set(SCENARIOS) == {name for version, name in CASES if version == "2.13.0"}

@@ -20,12 +20,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from cachescope.capture.new_entries import CacheWatch, NewEntries
 from cachescope.capture.stderr_pump import StderrPump
 from cachescope.errors import CachescopeError
 from cachescope.readers.run_notes import MANIFEST
 from cachescope.terms import LOGGERS
 
 LOG_NAME: Final = "torch.log"
+# torch/_logging/_internal.py, `LazyTraceHandler`.
+TRACE_PREFIX: Final = "dedicated_log_torch_trace_"
 _STDERR: Final = 2
 _SECRET: Final = re.compile(r"(token|secret|passw|credential|api[-_]?key)", re.IGNORECASE)
 
@@ -55,10 +58,26 @@ class Recorded:
         Where its trace, its log and ``run.json`` are.
     exit_status : int
         That of the command; 128 + n where signal n ended it.
+    new_entries : tuple of NewEntries
+        What came into the cache directories meanwhile, whoever put it there.
     """
 
     folder: Path
     exit_status: int
+    new_entries: tuple[NewEntries, ...] = ()
+
+    @property
+    def has_torch_log(self) -> bool:
+        """Whether a process with our variables imported torch, which makes the log file at once, be it empty.
+
+        torch/_logging/_internal.py, `_init_logs`, 2.5 to 2.15.
+        """
+        return (self.folder / LOG_NAME).exists()
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether torch wrote a trace, which it does with the first record."""
+        return any(self.folder.glob(f"{TRACE_PREFIX}*"))
 
     @property
     def ended_by(self) -> str | None:
@@ -100,9 +119,10 @@ def record(command: Sequence[str], folder: str | os.PathLike[str]) -> Recorded:
         "start_time": datetime.now(UTC).isoformat(),
     }
     _write_manifest(run_folder, about)
+    watch = CacheWatch()
     status = _run(command, child_environment(os.environ, run_folder.absolute()))
     _write_manifest(run_folder, about | {"end_time": datetime.now(UTC).isoformat(), "exit_status": status})
-    return Recorded(run_folder, status)
+    return Recorded(run_folder, status, watch.new_entries())
 
 
 def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:

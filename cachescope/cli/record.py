@@ -59,27 +59,35 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> None:
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_scope, redaction_of
     from cachescope.errors import SourceError
+    from cachescope.readers.assemble import assemble
+    from cachescope.readers.reading import Reading
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
     from cachescope.report.terminal import answer_lines, run_lines
+    from cachescope.report.unrecorded import recorded_object, what_is_missing
+    from cachescope.scope import Scope
 
     try:
         scope = read_scope([args.output])
     except SourceError:
-        _say("nothing was recorded: the command ran no torch.compile")
-        return
+        scope = Scope(assemble(Reading()))
     runs = _runs_below(scope, str(recorded.folder))
     redaction = redaction_of(args, scope, [args.output])
     if args.json:
-        about = {"folder": str(recorded.folder), "runs": sorted(runs), "exit_status": recorded.exit_status}
-        write_json({**explain_object(scope), "recorded": about}, redaction)
+        write_json({**explain_object(scope), "recorded": recorded_object(scope, runs, recorded)}, redaction)
+        return
+    missing = what_is_missing(scope, runs, recorded)
+    if not runs:
+        for text in missing if redaction is None else redaction(missing):
+            _say(text)
         return
     further = (
         f"compared with what was recorded before: cachescope explain {args.output} shows all of it"
         if len(scope.runs) > len(runs)
         else "nothing was recorded before: run it again to have something to compare"
     )
-    lines = [*run_lines(scope, runs), *answer_lines(scope, runs), Line(further, style="dim")]
+    lines = [*run_lines(scope, runs), *answer_lines(scope, runs)]
+    lines += [Line(text) for text in missing] + [Line(further, style="dim")]
     write_lines(lines, redaction)
 
 

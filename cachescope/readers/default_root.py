@@ -15,8 +15,11 @@ def default_root() -> str:
     for making the directory and setting ``TORCHINDUCTOR_CACHE_DIR``.
     """
     given = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    if given is not None:
-        return os.path.abspath(given)
+    return unnamed_root() if given is None else os.path.abspath(given)
+
+
+def unnamed_root() -> str:
+    """The cache directory of a torch whose environment names none."""
     try:
         user = getpass.getuser()
     except (KeyError, ImportError, OSError):

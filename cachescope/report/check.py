@@ -23,7 +23,7 @@ from cachescope.columns import records
 from cachescope.frames.checks import CHECKS
 from cachescope.report.facts import Row
 from cachescope.report.layout import laid_out
-from cachescope.report.text import headline
+from cachescope.report.text import headline, lookups_of_cause
 from cachescope.wording import duration, harmless, plural
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ def _cause_line(scope: Scope, cause: Row) -> str:
     what = cause["summary"]
     if changes:
         what = _changes_text([f"{change.field} {change.summary}" for change in changes])
-    counts = f"{plural(cause['misses'], 'miss', 'misses')} in {plural(len(cause['runs']), 'run')}"
+    count = lookups_of_cause(cause["verdict"], cause["misses"])
+    counts = f"{count} in {plural(len(cause['runs']), 'run')}"
     lost = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])} lost"
     return f"{what}: {counts}{lost}"
 

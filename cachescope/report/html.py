@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from cachescope.report.facts import Row
-from cachescope.report.text import cause_rows, footer, headline, miss_lines
+from cachescope.report.text import cause_rows, footer, headline, lookups_of_cause, miss_lines
 from cachescope.wording import duration, harmless, plural
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def summary_html(scope: Scope) -> str:
     parts = [f"<p><b>{safe(headline(scope))}</b></p>"]
     causes = cause_rows(scope)
     for number, cause in enumerate(causes[:_CAUSES_SHOWN], 1):
-        misses = plural(cause["misses"], "miss", "misses")
+        misses = lookups_of_cause(cause["verdict"], cause["misses"])
         where = "".join(f"<li>{safe(line)}</li>" for line in miss_lines(scope, cause["cause"], 3))
         advice = (
             ""

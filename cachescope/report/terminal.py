@@ -19,6 +19,7 @@ from cachescope.report.text import (
     headline,
     in_compile,
     lookup_name,
+    lookups_of_cause,
     outcomes,
     run_name,
 )
@@ -53,8 +54,8 @@ def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 
     for number, (cause, misses) in enumerate(causes[:most], 1):
         lines += [Line(), *_cause_lines(scope, number, cause, misses)]
     if rest := causes[most:]:
-        misses_left = sum(len(misses) for _, misses in rest)
-        more = f"… and {plural(len(rest), 'more cause')} of {plural(misses_left, 'miss', 'misses')}"
+        left = sum(len(misses) for _, misses in rest)
+        more = f"… and {plural(len(rest), 'more cause')} of {plural(left, 'lookup')} that did not hit"
         lines += [Line(), Line(f"{more}: --causes {len(causes)} shows all", style="dim")]
     if not scope.facts.lookups and (past := past_lines(scope)):
         lines += [Line(), *past]
@@ -160,7 +161,7 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -
     roots = [miss for miss in misses if miss["root"]] or misses
     times = [facts.lookups[miss["lookup"]]["time_taken_ns"] for miss in misses]
     lost = sum(time for time in times if time is not None) if any(t is not None for t in times) else None
-    count = plural(len(misses), "miss", "misses")
+    count = lookups_of_cause(cause["verdict"], len(misses))
     right = f"{count:>8}  {duration(lost):>6}"
     changes = scope.changes(roots[0]["lookup"])
     title = (

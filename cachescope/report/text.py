@@ -69,12 +69,17 @@ def footer(scope: Scope) -> str:
     return "    ".join(parts)
 
 
+def lookups_of_cause(verdict: str, count: int) -> str:
+    """``3 misses``, ``2 bypassed``: a cause counts in the words of the headline, where a bypass is no miss."""
+    return f"{count} {verdict}" if verdict in ("bypassed", "disabled") else plural(count, "miss", "misses")
+
+
 def summary_text(scope: Scope) -> str:
     """The repr of a Scope: short, and the same for the same data."""
     facts = scope.facts
     lines = [f"cachescope.Scope: {headline(scope)}"]
     for number, cause in enumerate(cause_rows(scope)[:3], 1):
-        misses = plural(cause["misses"], "miss", "misses")
+        misses = lookups_of_cause(cause["verdict"], cause["misses"])
         lines.append(
             f"  {number}  {harmless(cause['summary'])}  [{cause['verdict']}]  {misses}  "
             f"{duration(cause['time_lost_ns'])}"

@@ -1,6 +1,6 @@
 """Record what real torch processes write about their caches; the results are the data that the tests read.
 
-    python record.py --python /path/to/venv/bin/python [--only NAME ...] [--jobs 2]
+    python record.py --python /path/to/venv/bin/python [--only NAME ...] [--jobs 2] [--earlier /path/to/other/bin/python ...]
 
 Each scenario of recording_scenarios.py runs in /tmp/cachescope-recording/<torch version>/<scenario>, so that no path of
 the machine gets into the data, and is packed as recordings/<torch version>/<scenario>.tar.xz. Plain standard library;
@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -97,8 +97,23 @@ def free_port() -> int:
         return port
 
 
+def put_script(step: Step, folder: Path) -> None:
+    """Copy the program of a step, edited as the step says: each begins with the file as it is here."""
+    text = (HERE / step.script).read_text()
+    for old, new in step.edits:
+        if text.count(old) != 1:
+            raise RuntimeError(f"{step.script}: {old!r} stands there {text.count(old)} times")
+        text = text.replace(old, new)
+    (folder / step.script).write_text(text)
+
+
 def run_group(
-    python: Path, folder: Path, scenario: Scenario, group: tuple[Step, ...], first: int, base: dict[str, str]
+    pythons: Mapping[str | None, Path],
+    folder: Path,
+    scenario: Scenario,
+    group: tuple[Step, ...],
+    first: int,
+    base: dict[str, str],
 ) -> list[dict[str, Any]]:
     """Start the processes of one group at once, wait for all, and describe each."""
     port = str(free_port())
@@ -110,7 +125,8 @@ def run_group(
         environment = recording_environment(folder, scenario, step)
         if "MASTER_ADDR" in environment:
             environment["MASTER_PORT"] = port
-        command = [str(python), PROGRAMS, *step.arguments, "--report", f"steps/{label}.json"]
+        put_script(step, folder)
+        command = [str(pythons[step.torch]), step.script, *step.arguments, "--report", f"steps/{label}.json"]
         log = Path("text") / (step.log or f"{label}.log")
         if "TORCH_LOGS_OUT" in environment:
             # torch logs to stderr as well: keep that apart, so that text/ holds the one file only.
@@ -126,6 +142,7 @@ def run_group(
                 "step": label,
                 "name": step.name,
                 "differs": step.differs,
+                "edits": step.edits,
                 "command": command[1:],
                 "environment": environment,
                 "damage": damage,
@@ -149,7 +166,9 @@ def trace_of(folder: Path, pid: int) -> list[str]:
     return names
 
 
-def record(python: Path, version: str, scenario: Scenario, version_folder: Path) -> Path:
+def record(
+    pythons: Mapping[str | None, Path], version: str, scenario: Scenario, version_folder: Path
+) -> Path:
     """Run one scenario in an empty folder and write its provenance beside what torch wrote."""
     folder = version_folder / scenario.name
     shutil.rmtree(folder, ignore_errors=True)
@@ -161,7 +180,7 @@ def record(python: Path, version: str, scenario: Scenario, version_folder: Path)
     base = base_environment(version_folder, version)
     steps: list[dict[str, Any]] = []
     for number, group in enumerate(scenario.groups):
-        described = run_group(python, folder, scenario, group, len(steps), base)
+        described = run_group(pythons, folder, scenario, group, len(steps), base)
         for description in described:
             steps.append({"group": number, **description, "trace": trace_of(folder, description["pid"])})
     provenance = {
@@ -173,7 +192,7 @@ def record(python: Path, version: str, scenario: Scenario, version_folder: Path)
         ],
         "platform": f"{platform.system()} {platform.machine()}",
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": f"python tests/data/record.py --python {python} --only {scenario.name}",
+        "command": f"python tests/data/record.py --python {pythons[None]} --only {scenario.name}",
         "environment": base,
         "steps": steps,
     }
@@ -223,6 +242,13 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--python", type=Path, required=True, help="an interpreter that has torch")
+    parser.add_argument(
+        "--earlier",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="interpreters for the steps of other torch versions",
+    )
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--jobs", type=int, default=2, help="scenarios at a time")
     arguments = parser.parse_args()
@@ -231,6 +257,9 @@ def main() -> int:
     release = version.partition("+")[0]
     if release not in SCENARIOS:
         raise SystemExit(f"no scenarios for torch {release}; known: {', '.join(SCENARIOS)}")
+    pythons = {None: arguments.python} | {
+        torch_version(other).partition("+")[0]: other for other in arguments.earlier
+    }
     version_folder = WORKSHOP / release
     for name in ("home", "tmp"):
         (version_folder / name).mkdir(parents=True, exist_ok=True)
@@ -238,9 +267,9 @@ def main() -> int:
     def record_and_pack(scenario: Scenario) -> str:
         archive = HERE / "recordings" / release / f"{scenario.name}.tar.xz"
         try:
-            pack(record(arguments.python, version, scenario, version_folder), archive)
-        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
-            return f"FAILED {scenario.name}: {error}"
+            pack(record(pythons, version, scenario, version_folder), archive)
+        except (RuntimeError, OSError, KeyError, subprocess.TimeoutExpired) as error:
+            return f"FAILED {scenario.name}: {error!r}"
         return f"{scenario.name}: {archive.stat().st_size} bytes"
 
     failures = 0

@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,10 +145,11 @@ def compile_function(name: str, arguments: argparse.Namespace) -> Callable[[Tens
 
 def make_inputs(arguments: argparse.Namespace) -> tuple[Tensor, Tensor]:
     dtype = getattr(torch, arguments.dtype)
+    batch = arguments.batch + (int(os.environ["RANK"]) if arguments.batch_of_rank else 0)
     if arguments.transposed:
-        x = torch.randn(16, arguments.batch, dtype=dtype).t()
+        x = torch.randn(16, batch, dtype=dtype).t()
     else:
-        x = torch.randn(arguments.batch, 16, dtype=dtype)
+        x = torch.randn(batch, 16, dtype=dtype)
     if arguments.mark_dynamic:
         torch._dynamo.mark_dynamic(x, 0)
     return x, torch.randn(16, 16, dtype=dtype)
@@ -180,17 +181,21 @@ def small_mlp() -> torch.nn.Module:
     return torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
 
 
+MODELS: dict[str, Callable[[], torch.nn.Module]] = {"mlp": small_mlp}
+
+
 def run_training(arguments: argparse.Namespace, calls: Calls) -> None:
     """One forward and backward of a small MLP."""
-    model = torch.compile(small_mlp(), dynamic=False, options=dict(arguments.option) or None)
+    model = torch.compile(MODELS[arguments.model](), dynamic=False, options=dict(arguments.option) or None)
     x, _ = make_inputs(arguments)
     loss = calls.add("forward", lambda: model(x).square().mean())
     calls.add("backward", loss.backward)
 
 
 def run_forward(arguments: argparse.Namespace, calls: Calls) -> None:
-    """The same MLP, forward only; its parameters require gradients."""
-    model = torch.compile(small_mlp(), dynamic=False, options=dict(arguments.option) or None)
+    """The same MLP, forward only; its parameters require gradients, unless they are frozen."""
+    mlp = MODELS[arguments.model]().requires_grad_(not arguments.frozen)
+    model = torch.compile(mlp, dynamic=False, options=dict(arguments.option) or None)
     x, _ = make_inputs(arguments)
     calls.add("forward", lambda: model(x))
 
@@ -202,6 +207,32 @@ def run_linear(arguments: argparse.Namespace, calls: Calls) -> None:
     )
     x, _ = make_inputs(arguments)
     calls.add("linear", lambda: model(x))
+
+
+def variants(arguments: argparse.Namespace) -> dict[str, Callable[[], tuple[Tensor, Tensor]]]:
+    """Inputs of one function that make Dynamo compile it anew in the same process."""
+    x, w = make_inputs(arguments)
+    return {
+        "base": lambda: (x, w),
+        "float64": lambda: (x.double(), w.double()),
+        "batch_12": lambda: (torch.randn(12, 16), w),
+        "transposed": lambda: (torch.randn(16, arguments.batch).t(), w),
+        "requires_grad": lambda: (x.clone().requires_grad_(), w),
+        "no_grad": lambda: (x, w),
+    }
+
+
+def run_recompiles(arguments: argparse.Namespace, calls: Calls) -> None:
+    """Call one compiled function with the inputs of --variants, in order: it is compiled anew for each."""
+    (name,) = arguments.functions
+    compiled = torch.compile(FUNCTIONS[name], dynamic=None if arguments.automatic_dynamic else False)
+    inputs = variants(arguments)
+    for variant in arguments.variants:
+        x, w = inputs[variant]()
+        with torch.no_grad() if variant == "no_grad" else contextlib.nullcontext():
+            result = calls.add(variant, lambda x=x, w=w: compiled(x, w))
+        if result.requires_grad:
+            calls.add(f"{variant} backward", result.sum().backward)
 
 
 def run_eager(arguments: argparse.Namespace, calls: Calls) -> None:
@@ -216,6 +247,7 @@ PROGRAMS = {
     "training": run_training,
     "forward": run_forward,
     "linear": run_linear,
+    "recompiles": run_recompiles,
     "eager": run_eager,
 }
 
@@ -297,11 +329,19 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("program", choices=sorted(PROGRAMS))
     parser.add_argument("--report", type=Path, required=True, help="where to write what torch counted")
     parser.add_argument("--functions", type=lambda text: text.split(","), default=["matmul_relu"])
+    parser.add_argument("--model", default="mlp")
     parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--batch-of-rank", action="store_true", help="add the rank to the batch")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--transposed", action="store_true")
     parser.add_argument("--mark-dynamic", action="store_true")
     parser.add_argument("--no-grad", action="store_true")
+    parser.add_argument("--inference-mode", action="store_true")
+    parser.add_argument("--frozen", action="store_true", help="parameters that require no gradients")
+    parser.add_argument("--variants", type=lambda text: text.split(","), default=["base"])
+    parser.add_argument(
+        "--automatic-dynamic", action="store_true", help="dynamic=None, torch's default, for recompiles"
+    )
     parser.add_argument(
         "--option", type=setting, action="append", default=[], help="torch.compile(options=…)"
     )
@@ -319,14 +359,26 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
+def gradients(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[Any]:
+    if arguments.inference_mode:
+        return torch.inference_mode()
+    return torch.no_grad() if arguments.no_grad else contextlib.nullcontext()
+
+
+def main(
+    functions: Mapping[str, Callable[[Tensor, Tensor], Tensor]] | None = None,
+    models: Mapping[str, Callable[[], torch.nn.Module]] | None = None,
+) -> None:
+    """Run the program that the command line names; `functions` and `models` are those of another file."""
+    FUNCTIONS.update(functions or {})
+    MODELS.update(models or {})
     arguments = parse_arguments()
     calls = Calls()
     with process_group(arguments.distributed):
         apply_settings(arguments)
         if arguments.barrier:
             wait_for_others(arguments.barrier, arguments.parties)
-        with torch.no_grad() if arguments.no_grad else contextlib.nullcontext():
+        with gradients(arguments):
             PROGRAMS[arguments.program](arguments, calls)
     if arguments.isolation_context:
         write_isolation_context(arguments.isolation_context)

@@ -32,6 +32,9 @@ class Step:
     damage: Damage | None = None
     cache: str = "cache"
     log: str | None = None  # a log file shared with other steps; by default each step has its own
+    script: str = "record_programs.py"  # the program, in this folder
+    edits: tuple[tuple[str, str], ...] = ()  # texts of it, each there once, and what they are replaced by
+    torch: str | None = None  # another torch than the recording's
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,3 +437,8 @@ SCENARIOS: dict[str, tuple[Scenario, ...]] = {
     "2.10.0": EVERY_VERSION,
     "2.15.0": EVERY_VERSION,
 }
+
+# Those of a module of their own are made of what is declared here.
+from likeness_scenarios import LIKENESS  # noqa: E402
+
+SCENARIOS = {version: (*found, *LIKENESS.get(version, ())) for version, found in SCENARIOS.items()}

@@ -11,7 +11,7 @@ from cachescope.report.explanation import Explanation, verdict_lines
 from cachescope.report.page.cuts import bounded, diff_lines
 from cachescope.report.page.parts import Cell, Diff, Drawing, Group, Head, Items, Part, Text
 from cachescope.report.page.tables import table
-from cachescope.report.text import miss_lines
+from cachescope.report.text import lookups_of_cause, miss_lines
 from cachescope.terms import VERDICTS
 from cachescope.wording import duration, plural
 
@@ -33,7 +33,7 @@ _EMPTY: Final = "(empty)"
 def cause_group(scope: Scope, number: int, cause: dict[str, Any]) -> Group:
     """The explanation of one cause."""
     lost = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])} lost"
-    told = f"{cause['verdict']}: {VERDICTS[cause['verdict']]}. {plural(cause['misses'], 'miss', 'misses')}{lost}."
+    told = f"{cause['verdict']}: {VERDICTS[cause['verdict']]}. {lookups_of_cause(cause['verdict'], cause['misses'])}{lost}."
     parts: list[Part] = [Text(told, "faint")]
     ways = _ways(scope, cause["cause"])
     for place, explained in enumerate(ways):

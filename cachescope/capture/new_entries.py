@@ -1,0 +1,80 @@
+"""What comes into the cache directories while a command runs: a witness where no log reaches us.
+
+Names are compared and never times. Whoever else uses the directories meanwhile is seen as well.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cachescope.readers.default_root import default_root, unnamed_root
+from cachescope.terms import CACHES
+
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntries:
+    """What came into one cache directory.
+
+    Attributes
+    ----------
+    root : str
+        The directory.
+    keys : tuple of str
+        The keys of the entries that came, one for each entry, sorted; of both caches.
+    is_listed : bool
+        Whether the directory could be listed: where not, nothing is known of it.
+    """
+
+    root: str
+    keys: tuple[str, ...]
+    is_listed: bool = True
+
+
+class CacheWatch:
+    """The entries that are there now, to be compared with those after the command.
+
+    Two directories are looked at: the one that the environment names, and torch's own, where a child stores
+    that lost the environment.
+    """
+
+    def __init__(self) -> None:
+        self._before = {root: _names(root) for root in {default_root(), unnamed_root()}}
+
+    def new_entries(self) -> tuple[NewEntries, ...]:
+        """What came since, directory by directory."""
+        return tuple(_new(root, before, _names(root)) for root, before in sorted(self._before.items()))
+
+
+def _new(root: str, before: set[Name] | None, after: set[Name] | None) -> NewEntries:
+    if before is None or after is None:
+        return NewEntries(root, (), is_listed=False)
+    return NewEntries(root, tuple(sorted(key for key, _ in after - before)))
+
+
+def _names(root: str) -> set[Name] | None:
+    """Key and file of every entry; None where a folder cannot be listed."""
+    try:
+        return {name for cache in CACHES for name in _entries(os.path.join(root, cache))}
+    except OSError:
+        return None
+
+
+def _entries(folder: str) -> Iterator[Name]:
+    """``aotautograd/<key>/<file>`` and ``fxgraph/<two letters>/<key>/<file>``; files under way begin with a dot."""
+    for found in _scan(folder):
+        if found.is_dir():
+            yield from _entries(found.path)
+        elif not found.name.startswith("."):
+            yield os.path.basename(folder), found.name
+
+
+def _scan(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except FileNotFoundError:  # never made, or cleaned meanwhile
+        return []

@@ -1,0 +1,209 @@
+"""Every count that is shown, over every recording: against torch's own counters, and against the frames."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from scenarios import UNTRACED_FX_MISSES
+
+import cachescope
+from cachescope.report.as_json import explain_object
+from cachescope.report.check_forms import check_object
+from cachescope.report.layout import Line
+from cachescope.report.terminal import answer_lines, run_lines
+from tests.conftest import RECORDINGS
+
+pytestmark = pytest.mark.slow  # reads every recording
+
+Recording = Callable[[str, str], Path]
+Counts = dict[str, int]
+RECORDED = sorted((p.parent.name, p.name.removesuffix(".tar.xz")) for p in RECORDINGS.glob("*/*.tar.xz"))
+TRACED = ("trace", "trace and directory", "all")
+MISSED = ("full_miss", "guard_miss")
+# What torch's counters and the outcomes of lookups are called.
+COUNTERS = {"fxgraph": ("inductor", "fxgraph_cache"), "aotautograd": ("aot_autograd", "autograd_cache")}
+OUTCOMES = {"hit": "hit", "full_miss": "miss", "guard_miss": "miss", "bypass": "bypass"}
+# 2.6 logs an AOTAutograd bypass only where it would save; 2.15 and the others say all.
+UNTOLD_BYPASSES = {("2.6.0", "bypass_custom_pass"): {"autograd_cache_bypass"}}
+
+
+def read_scopes(folder: Path) -> Iterator[tuple[str, cachescope.Scope]]:
+    """A recording read each way in which it is complete."""
+    caches = [folder / path.name for path in sorted(folder.glob("cache*"))]
+    steps = json.loads((folder / "scenario.json").read_text())["steps"]
+    yield "trace", cachescope.read(folder / "trace")
+    yield "trace and directory", cachescope.read(folder / "trace", *caches)
+    if all("TORCH_LOGS" in step["environment"] for step in steps):
+        yield "text", cachescope.read(folder / "text")
+        yield "text and directory", cachescope.read(folder / "text", *caches)
+        yield "all", cachescope.read(folder / "trace", folder / "text", *caches)
+
+
+def torch_counted(counters: dict[str, dict[str, int]]) -> Counts:
+    """What torch counted of one process."""
+    found = {
+        f"{name}_{state}": counters.get(group, {}).get(f"{name}_{state}", 0)
+        for group, name in COUNTERS.values()
+        for state in ("hit", "miss", "bypass")
+    }
+    return {name: count for name, count in found.items() if count}
+
+
+def counted(lookups: pd.DataFrame) -> Counts:
+    """The lookups of one process in torch's words; torch counts a result that it could not save as a bypass too."""
+    counts: Counter[str] = Counter()
+    for row in lookups.itertuples():
+        if row.outcome in OUTCOMES:
+            counts[f"{COUNTERS[row.cache][1]}_{OUTCOMES[row.outcome]}"] += 1
+        counts[f"{COUNTERS[row.cache][1]}_bypass"] += isinstance(row.save_bypass, str)
+    return {name: count for name, count in counts.items() if count}
+
+
+def counters_of_runs(folder: Path, scope: cachescope.Scope) -> Iterator[tuple[int, Counts]]:
+    """What torch counted of each run, which is told by its pid, or by its log where that has none."""
+    reports = {path.stem: json.loads(path.read_text()) for path in (folder / "steps").glob("*.json")}
+    of_pid = {report["pid"]: report for report in reports.values()}
+    for run in scope.runs.itertuples():
+        names = [Path(source).stem for source in run.sources]
+        report = of_pid[run.pid] if not pd.isna(run.pid) else next(reports[n] for n in names if n in reports)
+        yield run.run, torch_counted(report["counters"])
+
+
+@pytest.mark.parametrize(("version", "name"), RECORDED)
+def test_lookups_are_those_that_torch_counted(version: str, name: str, recording: Recording) -> None:
+    folder = recording(version, name)
+    for way, scope in read_scopes(folder):
+        lookups = scope.lookups
+        untold = UNTOLD_BYPASSES.get((version, name), set()) if way.startswith("text") else set()
+        untraced = UNTRACED_FX_MISSES.get((version, name), {}) if way.startswith("trace") else {}
+        seen: Counts = Counter()
+        for run, expected in counters_of_runs(folder, scope):
+            seen.update(expected)
+            expected = {counter: n for counter, n in expected.items() if counter not in untold}
+            if run in untraced:
+                expected["fxgraph_cache_miss"] -= untraced[run]
+            assert counted(lookups[lookups["run"] == run]) == expected, (way, run)
+        assert seen == _counted_by_all(folder), way
+
+
+def _counted_by_all(folder: Path) -> Counts:
+    """Of all processes together: none was left out, and none was read twice."""
+    reports = [json.loads(path.read_text()) for path in (folder / "steps").glob("*.json")]
+    total: Counter[str] = Counter()
+    for report in reports:
+        total.update(torch_counted(report["counters"]))
+    return dict(total)
+
+
+@pytest.mark.parametrize(("version", "name"), RECORDED)
+def test_every_count_that_is_shown_is_that_of_the_frames(
+    version: str, name: str, recording: Recording
+) -> None:
+    for _, scope in read_scopes(recording(version, name)):
+        outcomes = Counter(scope.lookups["outcome"])
+        hold_frames(scope, outcomes)
+        if outcomes:
+            hold_answer(scope, outcomes)
+            hold_objects(scope, outcomes)
+        for runs in ({run} for run in scope.runs["run"]):
+            hold_record(scope, runs)
+        hold_record(scope, set(scope.runs["run"]))
+
+
+def shown_of(outcomes: Counter[str]) -> tuple[int, int, int, int]:
+    """Lookups, hits, misses, and what was bypassed or disabled."""
+    missed = sum(outcomes[outcome] for outcome in MISSED)
+    return outcomes.total(), outcomes["hit"], missed, outcomes["bypass"] + outcomes["disabled"]
+
+
+def hold_frames(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
+    (rate,) = scope.hit_rates().to_dict("records")
+    shown = tuple(rate[name] for name in ("lookups", "hits", "misses", "bypasses"))
+    assert shown == shown_of(outcomes)
+    for by in ("run", "cache"):
+        groups = scope.hit_rates(by=[by])
+        assert groups[["lookups", "hits", "misses", "bypasses"]].sum().tolist() == list(shown_of(outcomes))
+    # A lookup whose end was not seen is not known to have missed.
+    not_hit = scope.lookups[~scope.lookups["outcome"].isin(["hit", "unknown"])]
+    assert scope.misses["lookup"].tolist() == not_hit["lookup"].tolist()
+    of_cause = Counter(scope.misses["cause"])
+    assert dict(zip(scope.causes["cause"], scope.causes["misses"], strict=True)) == dict(of_cause)
+    outcome_of = dict(zip(scope.lookups["lookup"], scope.lookups["outcome"], strict=True))
+    for miss in scope.misses.itertuples():
+        is_miss = outcome_of[miss.lookup] in MISSED
+        assert is_miss == (miss.verdict not in ("bypassed", "disabled"))
+
+
+def hold_answer(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
+    """The terminal's answer, all causes shown."""
+    lines = answer_lines(scope, most=len(scope.causes))
+    assert headline_counts(lines[0].text) == shown_of(outcomes)
+    assert counts_of_causes(lines) == shown_of(outcomes)[2:]
+    few = answer_lines(scope, most=1)
+    (rest,) = [int(m[1]) for line in few if (m := re.search(r"more causes? of (\d+) lookup", line.text))] or [
+        0
+    ]
+    assert sum(counts_of_causes(few)) + rest == sum(shown_of(outcomes)[2:])
+
+
+def hold_objects(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
+    """What --json prints of explain and check, and the text of check."""
+    told = explain_object(scope)
+    assert Counter(row["outcome"] for row in told["lookups"]) == outcomes
+    assert rate_of(told) == shown_of(outcomes)
+    assert sum(cause["misses"] for cause in told["causes"]) == sum(shown_of(outcomes)[2:])
+    checked = scope.check(min_hit_rate=1.0)
+    assert headline_counts(checked.headline) == shown_of(outcomes)
+    assert rate_of(check_object(checked, scope)) == shown_of(outcomes)
+    if checked.bars[0].found is not None and not checked.passed:
+        shown = [count for line in checked.causes.values() for count in re.findall(_OF_CAUSE, line)[-1:]]
+        assert added_up(shown) == shown_of(outcomes)[2:]
+
+
+def hold_record(scope: cachescope.Scope, runs: set[int]) -> None:
+    """What `cachescope record` prints of its own runs among others."""
+    mine = scope.lookups[scope.lookups["run"].isin(runs)]
+    outcomes = Counter(mine["outcome"])
+    first = run_lines(scope, runs)[0].text
+    if not outcomes:
+        assert "looked nothing up" in first
+        return
+    assert headline_counts(first) == shown_of(outcomes)
+    assert counts_of_causes(answer_lines(scope, runs, most=len(scope.causes))) == shown_of(outcomes)[2:]
+
+
+_HEADLINE = re.compile(
+    r"(\d+) lookups?.*?: (\d+) hit, (\d+) missed(?:, (\d+) bypassed or disabled)?(?:, \d+ unknown)?"
+)
+_OF_CAUSE = r"(\d+) (miss|misses|bypassed|disabled)\b"
+
+
+def headline_counts(text: str) -> tuple[int, ...]:
+    match = _HEADLINE.search(text)
+    assert match is not None, text
+    return tuple(int(count or 0) for count in match.groups())
+
+
+def counts_of_causes(lines: list[Line]) -> tuple[int, int]:
+    """Misses, and what was bypassed or disabled: at the right of each cause, and first lookups below them."""
+    shown = [found for line in lines if (found := re.search(_OF_CAUSE, line.right))]
+    shown += [found for line in lines if (found := re.search(rf"first lookups[^:]*: {_OF_CAUSE}", line.text))]
+    return added_up([(found[1], found[2]) for found in shown])
+
+
+def added_up(shown: list[tuple[str, str]]) -> tuple[int, int]:
+    total: Counter[str] = Counter()
+    for count, word in shown:
+        total[word] += int(count)
+    return total["miss"] + total["misses"], total["bypassed"] + total["disabled"]
+
+
+def rate_of(told: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(told["hit_rates"][name] for name in ("lookups", "hits", "misses", "bypasses"))

@@ -1,0 +1,71 @@
+"""What is the past of what: other programs, edited ones, training and inference, ranks, recompiles, upgrades."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_scenarios import lookups_of, read_way, with_sorted_fields
+
+from tests.conftest import RECORDINGS
+from tests.wild.likeness import COMPARED_WITH, RANKS, expectation
+
+pytestmark = pytest.mark.slow  # reads recordings three ways
+
+Recording = Callable[[str, str], Path]
+WAYS = ("trace", "text", "all")
+RECORDED = {(p.parent.name, p.name.removesuffix(".tar.xz")) for p in RECORDINGS.glob("*/*.tar.xz")}
+CASES = sorted(case for case in RECORDED if expectation(*case, "trace") is not None)
+RACES = sorted(case for case in RECORDED if case[1] in RANKS)
+
+
+def outcomes(runs: list[list[str]]) -> list[list[str]]:
+    """Without the reasons."""
+    return [[" ".join(line.split()[:2]) for line in run] for run in runs]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_every_lookup_is_found(version: str, name: str, way: str, recording: Recording) -> None:
+    expected = expectation(version, name, way)
+    assert expected is not None
+    assert outcomes(lookups_of(read_way(recording(version, name), way))) == outcomes(expected)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_every_lookup_is_explained(version: str, name: str, way: str, recording: Recording) -> None:
+    expected = expectation(version, name, way)
+    assert expected is not None
+    assert lookups_of(read_way(recording(version, name), way)) == with_sorted_fields(expected)
+
+
+@pytest.mark.parametrize("name", COMPARED_WITH)
+def test_each_program_is_compared_with_itself(name: str, recording: Recording) -> None:
+    scope = read_way(recording("2.13.0", name), "all")
+    run_of = dict(zip(scope.lookups["lookup"], scope.lookups["run"], strict=True))
+    compared = {
+        run_of[miss.lookup]: run_of[miss.baseline_lookup]
+        for miss in scope.misses[scope.misses["root"]].itertuples()
+        if miss.verdict == "key_changed"
+    }
+    assert compared == COMPARED_WITH[name]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("version", "name"), RACES)
+def test_ranks_that_start_cold_are_not_blamed_on_one_another(
+    version: str, name: str, way: str, recording: Recording
+) -> None:
+    folder = recording(version, name)
+    scope = read_way(folder, way)
+    steps = [json.loads(path.read_text()) for path in (folder / "steps").glob("*.json")]
+    together = {step["pid"] for step in steps if "cold" in Path(step["argv"][-1]).stem}
+    cold = set(scope.runs["run"][scope.runs["pid"].isin(together)])
+    misses = scope.misses.merge(scope.lookups[["lookup", "run"]], on="lookup")
+    assert set(misses["run"]) <= cold
+    # They wait for nobody: who comes first is chance, and so is what a later one still finds.
+    told = {(miss.verdict, miss.changed) for miss in misses.itertuples()}
+    assert told <= RANKS[name]
