@@ -82,7 +82,7 @@ class Baselines:
         self._replaced = ReplacedGraphs(
             lookups, runs, details, self._stored, choice.run, self._are_concurrent
         )
-        self._recompiles = Recompiles(lookups)
+        self._recompiles = Recompiles(lookups, self._nearness)
         self._sets: dict[tuple[object, ...], CandidateSets] = {}
 
     def find(self, at: int) -> Candidate | None:
@@ -130,6 +130,10 @@ class Baselines:
     def may_be_stored(self, at: int) -> bool:
         """Whether an entry of the same graph may have been there, and nothing tells whether it was."""
         return self._stored.may_be_of_graph(self._rows[at], at)
+
+    def may_replace(self, at: int) -> Candidate | None:
+        """A graph that a new one may be another form of, where nothing tells whether it is."""
+        return self._replaced.may_be(at)
 
     def are_alike_by(self, found: Candidate, row: LookupRow) -> str:
         """In a clause, why a graph is taken for another form of another one."""

@@ -20,6 +20,7 @@ def link_consequences(misses: Sequence[Miss]) -> None:
     """Mark the misses that follow from another one: sets `root` and `follows`."""
     of_lookup = {miss.row.lookup: miss for miss in misses}
     first: dict[tuple[int, str | None, int | None, _CauseKey], Miss] = {}
+    forward: dict[tuple[int, str | None], Miss] = {}
     for miss in misses:
         row = miss.row
         parent = of_lookup.get(row.aot_lookup) if row.aot_lookup is not None else None
@@ -31,10 +32,27 @@ def link_consequences(misses: Sequence[Miss]) -> None:
             miss.follows = parent.follows
         elif parent is not None and _explains(parent, miss):
             miss.follows = parent
+        elif (
+            parent is None
+            and row.direction == "backward"
+            and _is_of(forward.get((row.run, row.compile_id)), miss)
+        ):
+            miss.follows = forward[row.run, row.compile_id]
         elif row.compile_id is not None:
             same = first.setdefault((row.run, row.compile_id, row.aot_lookup, _cause_key(miss)), miss)
             miss.follows = same if same is not miss and same.row.cache == row.cache else None
         miss.root = miss.follows is None
+        if row.direction == "forward":
+            forward[row.run, row.compile_id] = miss
+
+
+def _is_of(forward: Miss | None, backward: Miss) -> bool:
+    """Whether a backward graph is new because its forward graph has changed; the AOTAutograd cache was off."""
+    return (
+        forward is not None
+        and forward.verdict == "key_changed"
+        and backward.verdict in ("first_lookup", "details_not_recorded")
+    )
 
 
 def _graph_entry_was_gone(aot: Miss) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -44,6 +46,7 @@ class LookupRow:
     details: str | None = None
     save_error: str | None = None
     compile_error: str | None = None
+    compile_ended: bool | None = None
     entry_path: str | None = None
     function: str | None = None
     file: str | None = None
@@ -92,6 +95,20 @@ class RunRow:
     is_cut: bool = False
     torch_version: str | None = None
     python_version: str | None = None
+
+    @property
+    def program(self) -> str | None:
+        """The script or module that was run, without its options; None where the command is not known."""
+        try:
+            words = shlex.split(self.command or "")
+        except ValueError:
+            return None
+        for word, after in pairwise([*words, ""]):
+            if word == "-m":
+                return after
+            if word.endswith(".py"):
+                return word
+        return words[0] if words else None
 
 
 def lookup_rows(lookups: pd.DataFrame, details: HashDetails) -> list[LookupRow]:

@@ -173,6 +173,13 @@ class _Judge:
         if first is not None and first[0] < at and first[1] != row.run:
             why = "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
             return Miss(row, "first_lookup", reason, "not_known", why)
+        if (like := self._baselines.may_replace(at)) is not None:
+            where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
+            why = (
+                f"{where} has a graph of which {self._baselines.are_alike_by(like, row)}; whether this is another form "
+                "of it is not known, for nothing names the functions (a trace does)"
+            )
+            return Miss(row, "first_lookup", reason, "not_known", why)
         return Miss(row, "first_lookup", reason, "inferred", "no earlier lookup or entry is of this graph")
 
     def _what_changed(self, row: LookupRow, baseline: Candidate, changes: _Changes) -> str:

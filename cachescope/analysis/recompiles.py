@@ -6,12 +6,17 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final
 
 from cachescope.analysis.history import LookupRow
+from cachescope.analysis.nearness import Nearness
 
 # torch/_guards.py, `CompileId.__str__`: frame / compile of that frame, and the attempt of `TraceId.__str__`.
 _COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d+)(?:_\d+)?")
+
+# torch recompiles one function 8 times by default: torch/_dynamo/config.py, `recompile_limit`.
+_MOST_TRIED: Final = 32
 
 _Frame = tuple[int, str, str]
 
@@ -19,25 +24,27 @@ _Frame = tuple[int, str, str]
 class Recompiles:
     """The lookups of each frame of each process; lookups are named by their place in the order of time."""
 
-    def __init__(self, lookups: Sequence[LookupRow]) -> None:
+    def __init__(self, lookups: Sequence[LookupRow], nearness: Nearness) -> None:
         self._rows = lookups
+        self._nearness = nearness
         self._of_frame: dict[_Frame, list[int]] = defaultdict(list)
         for at, row in enumerate(lookups):
             if row.detail_set is not None and (frame := _frame_of(row)) is not None:
                 self._of_frame[frame].append(at)
 
     def before(self, at: int) -> LookupRow | None:
-        """The latest lookup of an earlier compile of the same function; None where this is its first."""
+        """The nearest lookup of an earlier compile of the same function, of these the latest; None at its first."""
         row = self._rows[at]
         frame = _frame_of(row)
         if frame is None or not _compile_of(row):
             return None
         places = self._of_frame[frame]
-        for place in reversed(places[: bisect_left(places, at)]):
-            other = self._rows[place]
-            if self.is_before(other, row) and _may_be_one(other, row):
-                return other
-        return None
+        latest = places[: bisect_left(places, at)][: -_MOST_TRIED - 1 : -1]
+        others = [other for place in latest if _may_be_one(other := self._rows[place], row)]
+        # Compile ids begin again after torch._dynamo.reset(), as do the functions they stand for.
+        since = takewhile(lambda other: _compile_of(other) <= _compile_of(row), others)
+        before = (other for other in since if self.is_before(other, row))
+        return min(before, key=lambda other: self._nearness.between(other, row), default=None)
 
     def is_before(self, other: LookupRow, row: LookupRow) -> bool:
         """Whether one is of an earlier compile of the same frame of one process."""

@@ -7,15 +7,17 @@ from typing import Final
 
 import numpy as np
 
-from cachescope.analysis.align import GraphAligner
+from cachescope.analysis.align import GraphAligner, is_named
 from cachescope.analysis.grouped import Grouped, Numbers, numbered, paired
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
 from cachescope.analysis.nearness import Nearness
 from cachescope.analysis.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
+from cachescope.terms import AOTAUTOGRAD
 
 # Runs that are tried, from the latest back, for a graph that this one may have replaced.
 _RUNS_ALIGNED: Final = 16
+_GRAPHS_TRIED: Final = 64
 _ABOUT_AS_ALIKE: Final = 0.15
 # An entry has no place in a run: only the code can tell that it is an earlier form of the graph.
 _LIKE_ENOUGH: Final = 0.75
@@ -44,7 +46,10 @@ class ReplacedGraphs:
         self._nearness = Nearness(details)
         ranks = {run.run: run.rank for run in runs}
         self._rank_of_place = numbered([ranks.get(row.run) for row in lookups])
-        self._aligner = GraphAligner(details)
+        self._programs = {run.run: run.program for run in runs}
+        graphs = {row.lookup: row.gm for row in lookups if row.cache == AOTAUTOGRAD and row.gm is not None}
+        above = {row.lookup: graphs[row.aot_lookup] for row in lookups if row.aot_lookup in graphs}
+        self._aligner = GraphAligner(details, above)
         run = np.array([row.run for row in lookups], dtype=np.int64)
         caches = paired(run, numbered([row.cache for row in lookups]))
         self._lane = paired(caches, numbered([row.direction for row in lookups]))
@@ -61,7 +66,22 @@ class ReplacedGraphs:
         if found is None and row.direction in _OTHER_DIRECTION:
             other = _OTHER_DIRECTION[row.direction]
             found = self._in_runs(self._runs_to_align(row, other, at), row, at)
-        return self._like_entry(row, at) if found is None else found
+        return found
+
+    def may_be(self, at: int) -> LookupRow | EntryRow | None:
+        """A graph that it may be another form of, where nothing tells: the functions of one of them are not named."""
+        row = self._rows[at]
+        if row.gm is None:
+            return None
+        lanes = self._runs_to_align(row, row.direction, at)
+        if not lanes:
+            return self._like_entry(row, at)
+        for lane in [] if is_named(row) else lanes[:_RUNS_ALIGNED]:
+            for place in self._of_lane.before(lane, at)[-_GRAPHS_TRIED:].tolist():
+                other: LookupRow = self._rows[place]
+                if other.detail_set is not None and self._aligner.may_be_alike(other, row):
+                    return other
+        return None
 
     def code_likeness(self, a: int, b: int) -> float:
         """How alike the code of the graphs in two sets of hash details is."""
@@ -108,9 +128,12 @@ class ReplacedGraphs:
         return ordered
 
     def _align(self, lane: int, own: int, at: int) -> dict[int, LookupRow]:
-        before = (self._rows[place] for place in self._of_lane.before(lane, at).tolist())
+        places = self._of_lane.before(lane, at).tolist()
+        before = [row for place in places if (row := self._rows[place]).detail_set is not None]
         after = [self._rows[place] for place in self._of_lane.of(own).tolist()]
-        return self._aligner.partners([row for row in before if row.detail_set is not None], after)
+        programs = {self._programs.get(rows[0].run) if rows else None for rows in (before, after)}
+        is_one = len(programs) == 1 and None not in programs
+        return self._aligner.partners(before, after, is_one_program=is_one)
 
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
         assert row.detail_set is not None

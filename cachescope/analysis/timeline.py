@@ -58,11 +58,16 @@ class Timeline:
     def __init__(self, lookups: Sequence[LookupRow], runs: Sequence[RunRow] = ()) -> None:
         self._graphs: dict[int, list[LookupRow]] = defaultdict(list)
         self._last: dict[int, LookupRow] = {}
+        self._attempts: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
         self._is_text: dict[int, bool] = defaultdict(bool)
         for row in lookups:
             if row.aot_lookup is not None:
                 self._graphs[row.aot_lookup].append(row)
             self._last[row.run] = row
+            if row.cache == AOTAUTOGRAD and row.compile_id is not None:
+                name, attempt = _attempt_of(row.compile_id)
+                if attempt:
+                    self._attempts[row.run, name].append((row.lookup, attempt))
             self._is_text[row.run] |= row.entry_path is not None
         self._runs = {run.run: run for run in runs}
 
@@ -86,6 +91,8 @@ class Timeline:
         A trace has the record of an FX miss only then (torch/_inductor/compile_fx.py, `_compile_fx_inner`). An
         AOTAutograd entry is written behind the last of its graphs; only a text log says so.
         """
+        if row.compile_ended is not None:
+            return row.compile_ended and row.compile_error is None
         graphs = self.graphs_of(row)
         return self._is_written(row) or (
             bool(graphs) and all(graph.is_hit or self._is_written(graph) for graph in graphs)
@@ -110,6 +117,11 @@ class Timeline:
         directions = {graph.direction for graph in graphs}
         is_half = "forward" in directions and "backward" not in directions
         is_compiled = bool(graphs) and all(graph.outcome != "unknown" for graph in graphs)
+        if row.compile_ended is not None:
+            is_compiled = row.compile_ended
+        if self._was_restarted(row):
+            why = "torch began its compile anew, and what it did then has a key of its own"
+            return NotStored("never stored", why, True)
         if (how := self._how_ended_within(row)) is not None:
             # Where a text log names what is written, an entry that it does not name was not.
             if not is_compiled or is_half or self._is_text[row.run]:
@@ -124,6 +136,16 @@ class Timeline:
             return NotStored("never stored", why, False)
         return None
 
+    def _was_restarted(self, row: LookupRow) -> bool:
+        """Whether torch gave up a compile before it had looked a graph up, and began it anew: 0/0, then 0/0_1.
+
+        torch/_dynamo/convert_frame.py: an attempt whose analysis has to start over is followed by the next one.
+        """
+        if self.graphs_of(row) or row.compile_id is None:
+            return False
+        name, attempt = _attempt_of(row.compile_id)
+        return any(later > attempt and place > row.lookup for place, later in self._attempts[row.run, name])
+
     def _is_in_last_compile(self, row: LookupRow) -> bool:
         return self._last[row.run].compile_id == row.compile_id
 
@@ -136,6 +158,12 @@ class Timeline:
 def shows_symbol(text: str) -> bool:
     """Whether the printed value of an input has a size that is a symbol, so that its entries may have guards."""
     return _SYMBOL.search(text) is not None
+
+
+def _attempt_of(compile_id: str) -> tuple[str, int]:
+    """A compile without its attempt, and the attempt: torch/_guards.py, `TraceId.__str__`."""
+    name, _, attempt = compile_id.partition("_")
+    return name, int(attempt) if attempt.isdecimal() else 0
 
 
 def _abnormal_end(run: RunRow) -> str | None:
