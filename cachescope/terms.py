@@ -31,6 +31,7 @@ EVIDENCE_KINDS: Final[dict[str, str]] = {
 FXGRAPH: Final = "fxgraph"
 AOTAUTOGRAD: Final = "aotautograd"
 CACHES: Final = (AOTAUTOGRAD, FXGRAPH)
+MISSED: Final = ("full_miss", "guard_miss")
 
 # Meanings are shown to people: `cachescope.describe("verdicts")`.
 VERDICTS: Final[dict[str, str]] = {

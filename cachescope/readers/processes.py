@@ -202,7 +202,8 @@ def _fill(lookup: Lookup, other: Lookup) -> None:
     for name in _FILLED:
         if getattr(lookup, name) is None:
             setattr(lookup, name, getattr(other, name))
-    if lookup.outcome == "full_miss" and lookup.status_detailed is None and other.outcome != "unknown":
+    is_coarse = lookup.outcome == "full_miss" and lookup.status_detailed is None
+    if lookup.outcome == "unknown" or (is_coarse and other.outcome != "unknown"):
         lookup.outcome = other.outcome
     lookup.is_details_cut |= other.is_details_cut
     # A text log has the beginning of a lookup, a trace its end.

@@ -18,7 +18,7 @@ from cachescope.readers.log_prefix import LogClock
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.readers.text_end import Head, StreamEnd
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 
 _DETAILS: Final = re.compile(r"(?P<which>FX|Autograd) graph cache hash details for key (?P<key>\S+):")
 _OUTCOME: Final = re.compile(
@@ -161,6 +161,8 @@ class MessageReader:
         self._lookups = [self.process.lookups[place] for place in end.order]
         for lookup in self._lookups:
             lookup.time_ns = lookup.logged_ns = None
+        for at in end.unresolved:
+            self._lookups[at].outcome = "unknown"
         self._clocks = list(end.clocks_us)
         self._outcome_clocks = {id(self._lookups[at]): clock for at, clock in end.outcome_clocks_us}
         self._unresolved = [self._lookups[at] for at in end.unresolved]
@@ -169,12 +171,12 @@ class MessageReader:
         self._load_error = end.load_error
 
     def end(self, process: int | None, last: Head) -> StreamEnd | None:
-        """What `take_up` takes, of a finished reading; None where a lookup was given up for want of an outcome.
+        """What `take_up` takes, of a finished reading; None where a lookup waits for its outcome.
 
         None also behind hash details: where they go on, or those of another process come before the next
         message, reading anew would number the details in another order.
         """
-        if self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved):
+        if self._is_behind_details or any(lookup.outcome == "unknown" for lookup in self._unresolved):
             return None
         places = {id(lookup): place for place, lookup in enumerate(self.process.lookups)}
         numbers = {id(lookup): number for number, lookup in enumerate(self._lookups)}
@@ -199,13 +201,7 @@ class MessageReader:
     def finish(self, clock: LogClock | None) -> Process:
         """The process, its lookups in order and with times where the log has them."""
         for lookup in self._unresolved:
-            if lookup.cache == FXGRAPH:
-                where = f"key {lookup.cache_key}"
-                self._reading.problem(
-                    self.process.source, where, "truncated", "the log ends before the outcome"
-                )
-                at = next(i for i, other in enumerate(self._lookups) if other is lookup)
-                del self._lookups[at], self._clocks[at]
+            self._conclude(lookup, "the log ends before the outcome")
         if clock is not None:
             for lookup, began in zip(self._lookups, self._clocks, strict=True):
                 lookup.time_ns = None if began is None else clock.ns(began)
@@ -231,9 +227,14 @@ class MessageReader:
     def _read_details(self, match: re.Match[str], message: Message) -> None:
         # 2.4 wrote the details of AOTAutograd keys under the words of FX ones.
         cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
+        self._give_up(cache, message.compile_id)
+        # The outcome that these waited for is gone with its line.
+        self._guards.pop(match["key"], None)
+        self._load_error = None
         if cache == AOTAUTOGRAD:
             self._segments[message.compile_id] += 1
         lookup = self._add(cache, match["key"], message)
+        lookup.outcome = "unknown"
         self._is_behind_details = True
         lines = message.lines[1:]
         lookup.details = self._components.read(lines)
@@ -242,6 +243,45 @@ class MessageReader:
             where = f"line {message.line}"
             lookup.details = self._reading.add_details(texts, self.process.source, where)
         self._unresolved.append(lookup)
+
+    def _give_up(self, cache: str, compile_id: str | None) -> None:
+        """Stop waiting for outcomes that must have come before this compile looks up the next key.
+
+        Between the key of an FX graph and its outcome torch looks up nothing; an AOTAutograd lookup contains those
+        of its graphs.
+        """
+        over = (FXGRAPH,) if cache == FXGRAPH else (FXGRAPH, AOTAUTOGRAD)
+        waiting: list[Lookup] = []
+        for lookup in self._unresolved:
+            if lookup.compile_id == compile_id and lookup.cache in over:
+                self._conclude(lookup, "the line of its outcome is missing")
+            else:
+                waiting.append(lookup)
+        self._unresolved = waiting
+
+    def _conclude(self, lookup: Lookup, why_unknown: str) -> None:
+        """Say of a lookup without an outcome that it missed, where that is certain."""
+        if lookup.outcome == "unknown" and self._compiled_after(lookup):
+            lookup.outcome = "full_miss"
+        if lookup.outcome == "unknown":
+            where = f"key {lookup.cache_key}"
+            self._reading.problem(self.process.source, where, "truncated", why_unknown)
+
+    def _compiled_after(self, aot: Lookup) -> bool:
+        """Whether a graph of this AOTAutograd lookup missed: a hit contains nothing but hits.
+
+        autograd_cache.py, `AOTAutogradCache.load` (through 2.14): where the entry is there and a graph that it
+        points to is not, it misses without a word.
+        """
+        if aot.cache != AOTAUTOGRAD:
+            return False
+        for lookup in reversed(self._lookups):
+            if lookup is aot:
+                return False
+            is_inside = (lookup.compile_id, lookup.segment) == (aot.compile_id, aot.segment)
+            if is_inside and lookup.cache == FXGRAPH and lookup.outcome in MISSED:
+                return True
+        return False
 
     def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> Lookup | None:
         for at in range(len(self._unresolved) - 1, -1, -1):
@@ -268,6 +308,8 @@ class MessageReader:
             lookup.outcome = "hit"
         elif guards is not None:
             lookup.outcome, lookup.guards_expr = "guard_miss", guards
+        else:
+            lookup.outcome = "full_miss"
         # Damaged entries of both caches are told in the same words; the next outcome says whose it was.
         lookup.load_error, self._load_error = self._load_error, None
 
@@ -277,7 +319,9 @@ class MessageReader:
         reason = match["reason"].removesuffix("'") if is_fx else match["reason"]
         missed = self._missed_in_this_compile(cache, message.compile_id)
         if missed is not None:
-            missed.save_bypass = reason
+            # Of one whose outcome was not seen, it may be the lookup that was bypassed, or the saving.
+            if missed.outcome != "unknown":
+                missed.save_bypass = reason
             return
         lookup = self._add(cache, None, message)
         lookup.outcome = lookup.cache_state = "bypass"
@@ -287,9 +331,11 @@ class MessageReader:
         """The miss after which torch found that the result cannot be stored: no second lookup."""
         for lookup in reversed(self._lookups):
             if lookup.cache == cache and lookup.compile_id == compile_id:
+                if lookup.outcome == "unknown" and self._compiled_after(lookup):
+                    lookup.outcome = "full_miss"
                 stored = lookup.entry_path is not None or lookup.save_bypass is not None
-                missed = lookup.outcome in ("full_miss", "guard_miss")
-                return lookup if cache == AOTAUTOGRAD and missed and not stored else None
+                may_have_missed = lookup.outcome in (*MISSED, "unknown")
+                return lookup if cache == AOTAUTOGRAD and may_have_missed and not stored else None
         return None
 
     def _note_guards(self, match: re.Match[str]) -> None:
@@ -305,4 +351,7 @@ class MessageReader:
         for lookup, _ in zip(reversed(self._lookups), range(64), strict=False):
             if lookup.cache == AOTAUTOGRAD and lookup.compile_id == message.compile_id:
                 lookup.entry_path = path
+                # It is what was compiled after the miss.
+                if lookup.outcome == "unknown" and lookup.cache_key in path.split("/"):
+                    lookup.outcome = "full_miss"
                 return

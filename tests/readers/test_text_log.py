@@ -116,7 +116,7 @@ def test_a_log_cut_in_mid_record_keeps_what_came_before(cold: bytes, tmp_path: P
     cut = cold[: cold.index(b"FX graph cache hash details") + 40_000]
     reading = read(cut, tmp_path)
     (lookups,) = told(reading)
-    assert [row[0] for row in lookups] == ["aotautograd"]
+    assert [(row[0], row[2]) for row in lookups] == [("aotautograd", "full_miss"), ("fxgraph", "unknown")]
     assert [problem.kind for problem in reading.problems] == ["truncated"]
 
 
