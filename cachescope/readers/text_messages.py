@@ -176,7 +176,7 @@ class MessageReader:
         None also behind hash details: where they go on, or those of another process come before the next
         message, reading anew would number the details in another order.
         """
-        if self._is_behind_details or any(lookup.outcome == "unknown" for lookup in self._unresolved):
+        if self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved):
             return None
         places = {id(lookup): place for place, lookup in enumerate(self.process.lookups)}
         numbers = {id(lookup): number for number, lookup in enumerate(self._lookups)}
@@ -201,7 +201,8 @@ class MessageReader:
     def finish(self, clock: LogClock | None) -> Process:
         """The process, its lookups in order and with times where the log has them."""
         for lookup in self._unresolved:
-            self._conclude(lookup, "the log ends before the outcome")
+            # That of an AOTAutograd lookup may come much later, and is no problem until then.
+            self._conclude(lookup, "the log ends before the outcome" if lookup.cache == FXGRAPH else None)
         if clock is not None:
             for lookup, began in zip(self._lookups, self._clocks, strict=True):
                 lookup.time_ns = None if began is None else clock.ns(began)
@@ -259,13 +260,13 @@ class MessageReader:
                 waiting.append(lookup)
         self._unresolved = waiting
 
-    def _conclude(self, lookup: Lookup, why_unknown: str) -> None:
+    def _conclude(self, lookup: Lookup, problem: str | None) -> None:
         """Say of a lookup without an outcome that it missed, where that is certain."""
         if lookup.outcome == "unknown" and self._compiled_after(lookup):
             lookup.outcome = "full_miss"
-        if lookup.outcome == "unknown":
+        if lookup.outcome == "unknown" and problem is not None:
             where = f"key {lookup.cache_key}"
-            self._reading.problem(self.process.source, where, "truncated", why_unknown)
+            self._reading.problem(self.process.source, where, "truncated", problem)
 
     def _compiled_after(self, aot: Lookup) -> bool:
         """Whether a graph of this AOTAutograd lookup missed: a hit contains nothing but hits.
