@@ -17,6 +17,7 @@ from cachescope.readers.kernels import Kernel, kernels_of
 from cachescope.readers.processes import Run, join_processes
 from cachescope.readers.reading import FILE_FACTS, Entries, Entry, Lookup, Reading
 from cachescope.readers.snapshot import context_row
+from cachescope.readers.whole_details import mark_cut_details
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _ATTRIBUTES: Final = {"modified_time": "modified_time_ns", "detail_set": "details"}
@@ -39,6 +40,7 @@ class Tables:
 
 def assemble(reading: Reading) -> Tables:
     """Join the processes, take missing hash details from where the same key has them, and build the frames."""
+    mark_cut_details(reading)
     runs = join_processes(reading.processes)
     known = _details_of_keys(reading, runs)
     lookup_rows = list(_lookup_rows(runs, known, reading.details))

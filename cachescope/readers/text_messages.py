@@ -239,6 +239,7 @@ class MessageReader:
         self._is_behind_details = True
         lines = message.lines[1:]
         lookup.details = self._components.read(lines)
+        lookup.is_details_cut = not lines
         if lookup.details is None:
             texts = join_components(line.decode("utf-8", "replace") for line in lines)
             where = f"line {message.line}"
