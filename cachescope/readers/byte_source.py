@@ -1,4 +1,4 @@
-"""Log files as bytes: plain, gzip or zstandard, told apart by their first bytes.
+"""Log files as bytes: plain, compressed (gzip, zstandard, xz, bzip2) or packed otherwise, told by their first bytes.
 
 Nothing here decodes text, and nothing maps a file into memory: a log may shrink while it is read, and reading
 it is as fast.
@@ -6,23 +6,26 @@ it is as fast.
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import time
 import zlib
+from collections.abc import Callable
 from typing import IO, Final
 
 from cachescope.errors import SourceError
+from cachescope.readers.log_packings import Unpacked, unpacking
 from cachescope.readers.remote import address_modified_s, is_address, open_address
 
-_GZIP: Final = b"\x1f\x8b"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_HEAD_BYTES: Final = 4096
 # Damaged compression loses the piece in which it shows.
 _PIECE_BYTES: Final = 1 << 17
 # A request to a store takes as long as some megabytes do.
 _AHEAD_BYTES: Final = 8 << 20
-_FAILURES: Final = (OSError, EOFError, zlib.error)
+_FAILURES: Final = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
@@ -34,23 +37,57 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
         If the file is not there or may not be read.
     """
     try:
-        raw = open_address(path, ahead_bytes) if is_address(path) else open(path, "rb")  # noqa: SIM115 (the caller closes it)
-        magic = raw.read(4)
+        raw = _open(path, ahead_bytes)
+        head = raw.read(_HEAD_BYTES)
         raw.seek(0)
     except FileNotFoundError as error:
         raise SourceError(path, "there is no such file or directory") from error
     except OSError as error:
         raise SourceError(path, f"cannot be read: {error.strerror}") from error
-    if magic.startswith(_GZIP):
-        return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]
-    if magic == _ZSTD:
-        import pyarrow as pa
-
-        if is_address(path):
-            return pa.input_stream(raw, compression="zstd")  # type: ignore[no-any-return]
+    decompress = next((opened for magic, opened in _COMPRESSED.items() if head.startswith(magic)), None)
+    stream = raw
+    if decompress is not None:
+        head = _head_of(decompress(raw, path))
         raw.close()
-        return pa.input_stream(path, compression="zstd")  # type: ignore[no-any-return]
-    return raw
+        stream = decompress(_open(path, ahead_bytes), path)
+    while (unpack := unpacking(head)) is not None:
+        unpacked = io.BufferedReader(Unpacked(stream, unpack))
+        stream, head = unpacked, _peek(unpacked)
+    return stream
+
+
+def _open(path: str, ahead_bytes: int) -> IO[bytes]:
+    return open_address(path, ahead_bytes) if is_address(path) else open(path, "rb")  # noqa: SIM115 (the caller closes it)
+
+
+def _from_zstandard(raw: IO[bytes], path: str) -> IO[bytes]:
+    import pyarrow as pa
+
+    return pa.input_stream(raw if is_address(path) else path, compression="zstd")  # type: ignore[no-any-return]
+
+
+_COMPRESSED: Final[dict[bytes, Callable[[IO[bytes], str], IO[bytes]]]] = {
+    b"\x1f\x8b": lambda raw, _: gzip.GzipFile(fileobj=raw),  # type: ignore[dict-item, return-value]
+    b"\x28\xb5\x2f\xfd": _from_zstandard,
+    b"\xfd7zXZ\x00": lambda raw, _: lzma.LZMAFile(raw),  # type: ignore[dict-item, return-value]
+    b"BZh": lambda raw, _: bz2.BZ2File(raw),  # type: ignore[dict-item, return-value]
+}
+"""What opens a compressed file, by its first bytes."""
+
+
+def _head_of(stream: IO[bytes]) -> bytes:
+    try:
+        with stream:
+            return stream.read(_HEAD_BYTES)
+    except _FAILURES:
+        return b""
+
+
+def _peek(stream: io.BufferedReader) -> bytes:
+    try:
+        return stream.peek(_HEAD_BYTES)
+    except _FAILURES:
+        return b""
 
 
 def read_head(path: str, size: int = 1 << 16) -> bytes:
@@ -77,7 +114,7 @@ class Pieces:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self.is_plain = isinstance(stream, io.BufferedReader)
+        self.is_plain = isinstance(stream, io.BufferedReader) and not isinstance(stream.raw, Unpacked)
         self._failure: Exception | None = None
 
     def failure(self) -> tuple[str, str] | None:
