@@ -69,8 +69,8 @@ def _from_zstandard(raw: IO[bytes], path: str) -> IO[bytes]:
 _COMPRESSED: Final[dict[bytes, Callable[[IO[bytes], str], IO[bytes]]]] = {
     b"\x1f\x8b": lambda raw, _: gzip.GzipFile(fileobj=raw),  # type: ignore[dict-item, return-value]
     b"\x28\xb5\x2f\xfd": _from_zstandard,
-    b"\xfd7zXZ\x00": lambda raw, _: lzma.LZMAFile(raw),  # type: ignore[dict-item, return-value]
-    b"BZh": lambda raw, _: bz2.BZ2File(raw),  # type: ignore[dict-item, return-value]
+    b"\xfd7zXZ\x00": lambda raw, _: lzma.LZMAFile(raw),
+    b"BZh": lambda raw, _: bz2.BZ2File(raw),
 }
 """What opens a compressed file, by its first bytes."""
 
@@ -83,7 +83,7 @@ def _head_of(stream: IO[bytes]) -> bytes:
         return b""
 
 
-def _peek(stream: io.BufferedReader) -> bytes:
+def _peek(stream: io.BufferedReader[Unpacked]) -> bytes:
     try:
         return stream.peek(_HEAD_BYTES)
     except _FAILURES:

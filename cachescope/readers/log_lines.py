@@ -34,6 +34,12 @@ class Lines:
         self._data = b""
         self._at = 0
 
+    def head(self, size: int) -> bytes:
+        """The first bytes of what is to come."""
+        if len(self._data) - self._at < size:
+            self._read()
+        return self._data[self._at : self._at + size]
+
     def take(self) -> bytes | None:
         """The next line without its end, None after the last."""
         while (end := self._data.find(b"\n", self._at)) < 0:

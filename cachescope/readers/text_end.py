@@ -18,6 +18,8 @@ Head = tuple[str, str | None, str, int | None]
 class StreamEnd:
     """What is known of one process at the end of a log, beside its finished `Process`."""
 
+    name: str
+    """What is before torch's prefix, where that names a stream."""
     pid: int | None
     rank: int | None
     first_line: int
@@ -47,6 +49,8 @@ class TextEnd:
     end: int
     """The byte behind the line."""
     lines: int
+    is_named: bool
+    """Whether whatever is before torch's prefix names a stream."""
     streams: list[StreamEnd]
 
     def as_json(self) -> str:
@@ -61,4 +65,4 @@ class TextEnd:
             StreamEnd(**{**stream, "last_message": tuple(stream["last_message"])})
             for stream in told["streams"]
         ]
-        return cls(told["end"], told["lines"], streams)
+        return cls(told["end"], told["lines"], told["is_named"], streams)

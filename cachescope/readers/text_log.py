@@ -14,36 +14,30 @@ from typing import IO, Final
 from cachescope.errors import SourceError
 from cachescope.readers.byte_source import Pieces, modified_s, open_bytes
 from cachescope.readers.component_lines import ComponentLines, begins_component
+from cachescope.readers.line_leads import Leads, without_tail
 from cachescope.readers.log_lines import Lines
-from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us
+from cachescope.readers.log_prefix import LogClock, clock_us
 from cachescope.readers.reading import Process, Reading
 from cachescope.readers.text_end import Head, StreamEnd, TextEnd
-from cachescope.readers.text_messages import Message, MessageReader, begins_message
+from cachescope.readers.text_messages import Message, MessageReader, Stream, begins_message
 
-# What launchers put before a line: colours, `[rank0]:`, torchrun's `[default0]:`, container runtimes' stamps.
-_LEAD: Final = re.compile(
-    rb"(?:\x1b\[[0-9;]*m|\[[A-Za-z_-]*\d*\]:? ?|\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] )*"
-)
-# Colours end behind the text: such a line is more than prefix and text.
-_COLOUR: Final = b"\x1b"
-# A progress bar leaves its line open, and the record follows it.
-_LATE: Final = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ torch/")
-_RANK: Final = re.compile(rb"\[rank(\d+)\]:")
 _SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
 
-# (pid, rank): the same pid in two containers writes under two ranks.
-_Stream = tuple[int | None, int | None]
+_HEAD_BYTES: Final = 1 << 16
+_SHORT_STREAM: Final[Stream] = (b"", None, None)
+_ESCAPE: Final = b"\x1b"
 
 
 def looks_like_text_log(head: bytes) -> bool:
     """Whether a line of the first bytes of a file begins with torch's log prefix."""
-    return any(_prefix_of(line) or _SHORT.match(line) for line in head.split(b"\n"))
+    leads = Leads(head)
+    return any(leads.prefix_of(line) or _SHORT.match(line) for line in head.split(b"\n"))
 
 
 def read_text_log(path: str, reading: Reading, source: str | None = None) -> None:
-    """Read one text log (plain, gzip or zstandard) into `reading`.
+    """Read one text log (plain, packed or compressed) into `reading`.
 
-    Adds one `Process` for each pid that wrote about a cache. Lines that are not torch's are passed over: a
+    Adds one `Process` for each stream of lines, as `Leads` tells them, and pid that wrote about a cache. Lines that are not torch's are passed over: a
     log is often mixed with what the program prints.
 
     Raises
@@ -97,12 +91,13 @@ class _TextLog:
     """What is known of one text log while its lines go by."""
 
     def __init__(self, source: str, path: str, reading: Reading) -> None:
-        self.streams: dict[_Stream, MessageReader] = {}
+        self.streams: dict[Stream, MessageReader] = {}
         self._source = source
         self._path = path
         self._reading = reading
         self._components = ComponentLines(reading.details, reading.known_lines)
-        self._last: dict[_Stream, Head] = {}
+        self._last: dict[Stream, Head] = {}
+        self._leads: Leads | None = None
         self._end = self._lines = 0
         self._can_go_on = False
 
@@ -110,18 +105,21 @@ class _TextLog:
         """Be what another one was at its end; the reading has no processes from then until `finish`."""
         processes, self._reading.processes = self._reading.processes, []
         self._end, self._lines = end.end, end.lines
+        self._leads = Leads(is_named=end.is_named)
         for told in end.streams:
             process = None if told.process is None else processes[told.process]
-            self._reader(told.pid, told.rank, told.first_line).take_up(told, process)
-            self._last[told.pid, told.rank] = told.last_message
+            stream = (told.name.encode("latin-1"), told.pid, told.rank)
+            self._reader(stream, told.first_line).take_up(told, process)
+            self._last[stream] = told.last_message
 
     def read(self, stream: IO[bytes]) -> None:
         """Read the lines of a stream to its end; what stopped it before becomes a problem."""
         pieces = Pieces(stream)
         lines = Lines(pieces, self._lines)
-        for message in _messages(lines, self._components, self._last):
-            self._reader(message.pid, message.rank, message.line).read(message)
-            self._last[message.pid, message.rank] = message.head
+        self._leads = self._leads or Leads(lines.head(_HEAD_BYTES))
+        for message in _messages(lines, self._leads, self._components, self._last):
+            self._reader(message.stream, message.line).read(message)
+            self._last[message.stream] = message.head
         self._end += lines.bytes
         self._lines = lines.number
         failure = pieces.failure()
@@ -145,36 +143,29 @@ class _TextLog:
         self._reading.processes += found
         told = [end for end in ends if end is not None]
         # A line of TORCH_LOGS_FORMAT=short, which has no pid, may always be followed by more of its message.
-        if found and self._can_go_on and len(told) == len(ends) and (None, None) not in self.streams:
-            found[0].end_state = TextEnd(self._end, self._lines, told).as_json()
+        has_all = self._can_go_on and len(told) == len(ends) and _SHORT_STREAM not in self.streams
+        if found and has_all and self._leads is not None:
+            found[0].end_state = TextEnd(self._end, self._lines, self._leads.is_named, told).as_json()
 
-    def _reader(self, pid: int | None, rank: int | None, first_line: int) -> MessageReader:
-        reader = self.streams.get((pid, rank))
+    def _reader(self, stream: Stream, first_line: int) -> MessageReader:
+        reader = self.streams.get(stream)
         if reader is None:
-            reader = MessageReader(self._source, self._reading, self._components, pid, rank, first_line)
-            self.streams[pid, rank] = reader
+            reader = MessageReader(self._source, self._reading, self._components, stream, first_line)
+            self.streams[stream] = reader
         return reader
 
 
-def _prefix_of(line: bytes) -> re.Match[bytes] | None:
-    if match := PREFIX.match(line):
-        return match
-    lead = _LEAD.match(line)
-    if lead and lead.end() and (match := PREFIX.match(line, lead.end())):
-        return match
-    late = _LATE.search(line)
-    return PREFIX.match(line, late.start()) if late else None
-
-
-def _messages(lines: Lines, components: ComponentLines, last: Mapping[_Stream, Head]) -> Iterator[Message]:
+def _messages(
+    lines: Lines, leads: Leads, components: ComponentLines, last: Mapping[Stream, Head]
+) -> Iterator[Message]:
     """Join physical lines into messages, each process apart from the others; `last` are those before the lines."""
-    open_messages: dict[_Stream, Message] = {}
+    open_messages: dict[Stream, Message] = {}
     short: Message | None = None
     while (line := lines.take()) is not None:
         if b"] " not in line and b":" not in line and short is None:
             continue
         number = lines.number
-        prefix = _prefix_of(line)
+        prefix = leads.prefix_of(line)
         if prefix is None:
             if match := _SHORT.match(line):
                 if short is not None:
@@ -184,10 +175,10 @@ def _messages(lines: Lines, components: ComponentLines, last: Mapping[_Stream, H
             elif short is not None:
                 short.lines.append(line)
             continue
-        message = _message(number, line, prefix)
+        message = _message(number, line, prefix, leads)
         if message is None:
             continue
-        stream = (message.pid, message.rank)
+        stream = message.stream
         before = open_messages.get(stream)
         goes_on = message.head == (last.get(stream) if before is None else before.head)
         if goes_on and not begins_message(message.lines[0]):
@@ -199,7 +190,7 @@ def _messages(lines: Lines, components: ComponentLines, last: Mapping[_Stream, H
                 yield before
             before = open_messages[stream] = message
         # The other lines of a message nearly always follow at once, each behind the same bytes.
-        if _COLOUR not in line[: prefix.start()] and prefix[0].endswith(b" "):
+        if _ESCAPE not in line and prefix[0].endswith(b" "):
             before.lines += lines.take_continued(line[: prefix.end()], components.known, _continues)
     if short is not None:
         yield short
@@ -211,12 +202,8 @@ def _continues(text: bytes) -> bool:
     return begins_component(text) if text.startswith(b"[") else not begins_message(text)
 
 
-def _message(number: int, line: bytes, prefix: re.Match[bytes]) -> Message | None:
-    lead = line[: prefix.start()]
-    rank = _RANK.search(lead)
-    text = line[prefix.end() :]
-    if b"\x1b" in lead and text.endswith(b"\x1b[0m"):
-        text = text[:-4]
+def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: Leads) -> Message | None:
+    name, rank = leads.name(line[: prefix.start()])
     compile_id = prefix["compile_id"]
     try:
         clock = clock_us(prefix["month"], prefix["day"], prefix["time"])
@@ -226,9 +213,8 @@ def _message(number: int, line: bytes, prefix: re.Match[bytes]) -> Message | Non
         number,
         prefix["level"].decode(),
         prefix["place"].decode("utf-8", "replace"),
-        [text],
-        pid=int(prefix["pid"]),
-        rank=int(rank[1]) if rank else None,
+        [without_tail(line[prefix.end() :])],
+        stream=(name, int(prefix["pid"]), rank),
         clock_us=clock,
         compile_id=compile_id.decode() if compile_id and compile_id != b"-" else None,
     )

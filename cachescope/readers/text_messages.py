@@ -71,6 +71,10 @@ def begins_message(line: bytes) -> bool:
     return any(pattern.match(text) for pattern in _MESSAGES)
 
 
+Stream = tuple[bytes, int | None, int | None]
+"""What tells the processes of one log apart: what stands before torch's prefix, pid, and rank."""
+
+
 @dataclass(slots=True)
 class Message:
     """One message: the lines that one call of a logger wrote."""
@@ -79,8 +83,7 @@ class Message:
     level: str
     place: str
     lines: list[bytes]
-    pid: int | None = None
-    rank: int | None = None
+    stream: Stream = (b"", None, None)
     clock_us: int | None = None
     compile_id: str | None = None
 
@@ -106,10 +109,10 @@ class MessageReader:
         source: str,
         reading: Reading,
         components: ComponentLines,
-        pid: int | None,
-        rank: int | None,
+        stream: Stream,
         first_line: int,
     ) -> None:
+        self._name, pid, rank = stream
         self.process = Process(source, "text", pid, rank)
         self.first_line = first_line
         self._reading = reading
@@ -181,6 +184,7 @@ class MessageReader:
         places = {id(lookup): place for place, lookup in enumerate(self.process.lookups)}
         numbers = {id(lookup): number for number, lookup in enumerate(self._lookups)}
         return StreamEnd(
+            name=self._name.decode("latin-1"),
             pid=self.process.pid,
             rank=self.process.rank,
             first_line=self.first_line,

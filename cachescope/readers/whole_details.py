@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from cachescope.readers.detail_shapes import SETTINGS, Group, Shapes
-from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _Known = tuple[str, int]
 """A cache, and the code of a set of details."""
@@ -25,15 +26,16 @@ def mark_cut_details(reading: Reading) -> None:
     Traces and entries hold the details of a key as one value: theirs are whole, and show what is missing elsewhere.
     """
     texts = [process for process in reading.processes if process.kind == "text"]
-    of_texts = {(lookup.cache, lookup.details) for lookup in _with_details(texts)}
+    of_texts = set(_details_of(texts))
     if of_texts:
         cut = _Peers(reading).cut_among(of_texts, texts)
         for process in texts:
             _take_cut(process, cut, reading)
 
 
-def _with_details(processes: Iterable[Process]) -> Iterator[Lookup]:
-    return (lookup for process in processes for lookup in process.lookups if lookup.details is not None)
+def _details_of(processes: Iterable[Process]) -> Iterator[_Known]:
+    for process in processes:
+        yield from ((x.cache, x.details) for x in process.lookups if x.details is not None)
 
 
 def _take_cut(process: Process, cut: set[_Known], reading: Reading) -> None:
@@ -111,12 +113,9 @@ class _Peers:
         for cache, code in rest | cut | self._whole:
             optional[cache, self._shapes.build(code)] |= self._shapes.optional(code)
         return {
-            (lookup.cache, code)
-            for process in thinned
-            for lookup in process.lookups
-            if (code := lookup.details) is not None
-            and (lookup.cache, code) in rest
-            and not optional[lookup.cache, self._shapes.build(code)] <= self._shapes.optional(code)
+            (cache, code)
+            for cache, code in rest.intersection(_details_of(thinned))
+            if not optional[cache, self._shapes.build(code)] <= self._shapes.optional(code)
         }
 
 
@@ -134,11 +133,9 @@ def _required(found: dict[frozenset[int], int]) -> frozenset[int]:
 
 
 def _whole_sets(reading: Reading) -> Iterator[_Known]:
-    for process in reading.processes:
-        if process.kind != "text":
-            yield from ((x.cache, x.details) for x in process.lookups if x.details is not None)
+    yield from _details_of(process for process in reading.processes if process.kind != "text")
     for key, code in _stored(reading):
-        yield "aotautograd" if key.startswith("a") else "fxgraph", code
+        yield AOTAUTOGRAD if key.startswith("a") else FXGRAPH, code
 
 
 def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
