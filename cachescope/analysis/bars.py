@@ -36,16 +36,21 @@ def cause_name(cause: Row) -> CauseName:
 
 def hit_rate_bar(least: float, rate: Row, causes: Sequence[Row]) -> Bar:
     """Whether enough lookups hit, by count."""
-    found = rate["hit_rate"]
+    found = rate["hits"] / rate["lookups"]
     passed = found >= least
     reason = f"{rate['hits']} of {rate['lookups']} lookups hit"
+    if rate["unknown"]:
+        reason += f"; {_unseen(rate)}, which counts as none"
     return Bar("min_hit_rate", least, found, "share", passed, reason, () if passed else _ids(causes))
 
 
 def time_lost_bar(most: int, rate: Row, causes: Sequence[Row]) -> Bar:
     """Whether the compile time lost to misses is small enough."""
-    missed = rate["lookups"] - rate["hits"]
+    missed = rate["lookups"] - rate["hits"] - rate["unknown"]
     lost = rate["time_lost_ns"]
+    if rate["unknown"] and (lost or 0) <= most:
+        reason = f"{_unseen(rate)}, and what that took is not known"
+        return Bar("max_time_lost", most, None, "ns", False, reason, _ids(causes))
     if lost is None and missed:
         reason = f"{missed} of {rate['lookups']} lookups did not hit, and only traces (TORCH_TRACE) tell what that took"
         return Bar("max_time_lost", most, None, "ns", False, reason, _ids(causes))
@@ -55,7 +60,9 @@ def time_lost_bar(most: int, rate: Row, causes: Sequence[Row]) -> Bar:
     return Bar("max_time_lost", most, lost or 0, "ns", passed, reason, () if passed else _ids(costly))
 
 
-def new_cause_bar(causes: Sequence[Row], known: Collection[CauseName], hidden: Iterable[int] = ()) -> Bar:
+def new_cause_bar(
+    causes: Sequence[Row], known: Collection[CauseName], rate: Row, hidden: Iterable[int] = ()
+) -> Bar:
     """Whether every cause was there before.
 
     Parameters
@@ -64,13 +71,24 @@ def new_cause_bar(causes: Sequence[Row], known: Collection[CauseName], hidden: I
         The rows of the frame causes.
     known : collection of CauseName
         The causes of the baseline.
+    rate : dict
+        The row of the frame hit_rates of all lookups.
     hidden : iterable of int
         Causes that are new although the baseline has one of that name.
     """
     hidden = set(hidden)
     new = [cause for cause in causes if cause_name(cause) not in known or cause["cause"] in hidden]
     reason = f"{len(new)} of {len(causes)} causes are new against the baseline"
+    if rate["unknown"] and not new:
+        reason = f"{_unseen(rate)}, and so may have a new cause"
+        return Bar("no_new_cause", 0, None, "causes", False, reason, ())
     return Bar("no_new_cause", 0, len(new), "causes", not new, reason, _ids(new))
+
+
+def _unseen(rate: Row) -> str:
+    """An outcome that was not seen never helps to meet a bar."""
+    lookups = "1 lookup" if rate["unknown"] == 1 else f"{rate['unknown']} lookups"
+    return f"the outcome of {lookups} was not seen"
 
 
 def unchecked(bars: Iterable[tuple[str, float, str]], reason: str) -> list[Bar]:

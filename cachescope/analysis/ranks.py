@@ -92,7 +92,7 @@ def _places(lookups: pd.DataFrame, runs: pd.DataFrame) -> Iterable[list[_Lookup]
         rank = ranks[row["run"]]
         place = (row["cache"], row["compile_id"], row["direction"])
         times[rank, *place] += 1
-        lookup = _Lookup(rank, row["detail_set"], row["outcome"] != "hit")
+        lookup = _Lookup(rank, row["detail_set"], row["outcome"] not in ("hit", "unknown"))
         places[*place, times[rank, *place]].append(lookup)
     return [place for place in places.values() if len(place) > 1]
 

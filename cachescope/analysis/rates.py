@@ -10,13 +10,15 @@ import pandas as pd
 
 from cachescope.errors import NotFoundError
 from cachescope.frames.answers import HIT_RATES
-from cachescope.terms import FXGRAPH
+from cachescope.terms import FXGRAPH, MISSED
 
 Groups = npt.NDArray[np.int64]
 
 
 def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     """Hit rates of groups of lookups.
+
+    Lookups whose outcome was not seen are counted apart, and no rate is of them.
 
     Compile time is that of the FX graphs (an AOTAutograd hit contains the FX hits of its graphs, and their
     times would count twice), so ``time_hit_rate`` is missing where a group has no FX lookup with a time.
@@ -60,20 +62,22 @@ def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[dict[st
     chosen = {
         "lookups": np.ones(len(lookups), dtype=bool),
         "hits": is_hit,
-        "misses": outcome.isin(["full_miss", "guard_miss"]).to_numpy(dtype=bool),
+        "misses": outcome.isin(MISSED).to_numpy(dtype=bool),
         "bypasses": outcome.isin(["bypass", "disabled"]).to_numpy(dtype=bool),
+        "unknown": (outcome == "unknown").to_numpy(dtype=bool),
     }
     counts = {name: np.bincount(group[mask], minlength=count).tolist() for name, mask in chosen.items()}
     saved = _totals(lookups["time_saved_ns"], group, is_fx & is_hit, count)
     lost = _totals(lookups["time_taken_ns"], group, is_fx & ~is_hit, count)
     for at in range(count):
         row = {name: numbers[at] for name, numbers in counts.items()}
-        known = (saved[at] or 0) + (lost[at] or 0)
+        time = (saved[at] or 0) + (lost[at] or 0)
+        seen = row["lookups"] - row["unknown"]
         yield row | {
-            "hit_rate": row["hits"] / row["lookups"] if row["lookups"] else None,
+            "hit_rate": row["hits"] / seen if seen else None,
             "time_saved_ns": saved[at],
             "time_lost_ns": lost[at],
-            "time_hit_rate": (saved[at] or 0) / known if known else None,
+            "time_hit_rate": (saved[at] or 0) / time if time else None,
         }
 
 

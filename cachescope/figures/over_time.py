@@ -83,7 +83,7 @@ def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]
     start = start.where(start <= begun, begun)
     at_once = len(start) > 1 and start.max() < ended.min()
     origin = timed["run"].map(start) if not at_once else start.min()
-    missed = timed["outcome"] != "hit"
+    missed = ~timed["outcome"].isin(("hit", "unknown"))
     span = (timed["end_time"] - timed["time"]).dt.total_seconds()
     taken = timed["time_taken_ns"].astype("Float64").astype(float) / 1e9
     marks = pd.DataFrame(

@@ -19,6 +19,7 @@ OUTCOME_COLOURS: Final = {
     "hit": GREEN,
     "disabled": GREY,
     "bypass": PURPLE,
+    "unknown": SKY,
     "guard_miss": ORANGE,
     "full_miss": VERMILLION,
 }

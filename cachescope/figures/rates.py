@@ -21,7 +21,7 @@ from cachescope.figures.canvas import (
     value_axis,
 )
 from cachescope.figures.folding import Folded, folded_runs
-from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, VERMILLION, YELLOW, text_on
+from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW, text_on
 from cachescope.figures.texts import hover, run_labels, shown
 from cachescope.terms import CACHES
 from cachescope.wording import duration, plural
@@ -181,12 +181,13 @@ def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> go.Figure:
 
 
 def _count_parts(rows: list[dict[str, Any]]) -> list[tuple[str, str, list[int]]]:
-    unknown = [row["unknown"] or 0 for row in rows]
+    undecided = [row["undecided"] or 0 for row in rows]
     parts = [
         ("hit", GREEN, [row["hits"] for row in rows]),
-        ("missed", VERMILLION, [row["misses"] - u for row, u in zip(rows, unknown, strict=True)]),
-        ("missed, for all that is known", YELLOW, unknown),
+        ("missed", VERMILLION, [row["misses"] - u for row, u in zip(rows, undecided, strict=True)]),
+        ("missed, for all that is known", YELLOW, undecided),
         ("bypassed or disabled", GREY, [row["bypasses"] for row in rows]),
+        ("outcome not seen", SKY, [row["unknown"] or 0 for row in rows]),
     ]
     return [part for part in parts if any(part[2])]
 

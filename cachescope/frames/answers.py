@@ -68,7 +68,12 @@ HIT_RATES: Final = Frame(
         Column("hits", WHOLE, "lookups that hit"),
         Column("misses", WHOLE, "full misses and guard misses"),
         Column("bypasses", WHOLE, "lookups that torch bypassed or had switched off"),
-        Column("hit_rate", REAL, "hits / lookups", missing="no lookups"),
+        Column(
+            "unknown",
+            WHOLE,
+            "lookups whose outcome was not seen: the log ends before it, or has lost its line",
+        ),
+        Column("hit_rate", REAL, "hits / lookups whose outcome is known", missing="there are none"),
         Column("time_saved_ns", WHOLE, "compile time saved by the hits", "ns", "not recorded"),
         Column("time_lost_ns", WHOLE, "compile time taken after the misses", "ns", "not recorded"),
         Column("time_hit_rate", REAL, "saved / (saved + lost)", missing="no times recorded"),

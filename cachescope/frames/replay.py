@@ -19,7 +19,8 @@ WHAT_IF: Final = Frame(
                missing="there is no key"),
         Column("outcome", TEXT, "as recorded"),
         Column("outcome_after", TEXT, "what it would have been", missing="cannot be known: no details, or guards"),
-        Column("changed_side", FLAG, "whether a miss would have hit", missing="cannot be known"),
+        Column("changed_side", FLAG, "whether a miss would have hit",
+               missing="cannot be known, as where its outcome was not seen"),
         Column("time_won_ns", WHOLE, "compile time that the hit would have spared", "ns",
                "did not change sides, or not recorded (AOTAutograd: counted at its FX graphs)"),
         Column("note", TEXT, "what else is to be said of it", missing="nothing"),
@@ -32,7 +33,11 @@ WHAT_IF_RATES: Final = Frame(
     (
         Column("when", TEXT, "before (as recorded) or after"),
         *HIT_RATES.columns,
-        Column("unknown", WHOLE, "lookups that missed and whose outcome cannot be known; counted as misses"),
+        Column(
+            "undecided",
+            WHOLE,
+            "misses of which it cannot be known whether they would have hit; counted as misses",
+        ),
     ),
 )
 
@@ -45,7 +50,7 @@ WHAT_IF_CAUSES: Final = Frame(
         Column("summary", TEXT, "what it is, in a few words"),
         Column("misses", WHOLE, "misses that have this cause"),
         Column("hits_after", WHOLE, "of them, those that would have hit"),
-        Column("unknown", WHOLE, "of them, those whose outcome cannot be known"),
+        Column("unknown", WHOLE, "of them, those of which that cannot be known"),
         Column("time_won_ns", WHOLE, "compile time spared", "ns", "none, or not recorded"),
     ),
 )
@@ -58,9 +63,14 @@ WHAT_IF_RUNS: Final = Frame(
         Column("lookups", WHOLE, "its lookups"),
         Column("hits", WHOLE, "lookups that hit"),
         Column("hits_after", WHOLE, "lookups that would have hit"),
-        Column("unknown", WHOLE, "lookups whose outcome cannot be known"),
-        Column("hit_rate", REAL, "hits / lookups"),
-        Column("hit_rate_after", REAL, "hits_after / lookups; what cannot be known counts as missed"),
+        Column("unknown", WHOLE, "misses of which it cannot be known whether they would have hit"),
+        Column("hit_rate", REAL, "hits / lookups whose outcome was seen", missing="there are none"),
+        Column(
+            "hit_rate_after",
+            REAL,
+            "the same of hits_after; what cannot be known counts as missed",
+            missing="there are none",
+        ),
         Column("time_won_ns", WHOLE, "compile time spared", "ns", "none, or not recorded"),
     ),
 )

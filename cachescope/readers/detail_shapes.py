@@ -25,7 +25,12 @@ SETTINGS: Final = "settings"
 """The kind of fields that other keys of the process lack as well, where it is not for a lost line."""
 
 _FIELD: Final = re.compile(r"(?P<attr>\w+)(?:\[(?P<key>.*)\])?", re.DOTALL)
-_LISTS: Final = {"example_inputs", "inputs_to_check", "user_defined_triton_source", "triton_kernel_source_codes"}
+_LISTS: Final = {
+    "example_inputs",
+    "inputs_to_check",
+    "user_defined_triton_source",
+    "triton_kernel_source_codes",
+}
 _CONFIGS: Final = ("inductor_config", "inductor_config_comms")
 _SOMETIMES: Final = {
     "default_cuda_device_index",
@@ -70,7 +75,9 @@ class Shapes:
             kind, index = _kind(name)
             self._kinds.append(kind)
             self._index.append(index)
-        self._is_element: npt.NDArray[np.bool_] = np.array([kind in _LISTS for kind in self._kinds], dtype=bool)
+        self._is_element: npt.NDArray[np.bool_] = np.array(
+            [kind in _LISTS for kind in self._kinds], dtype=bool
+        )
         self._of_names: dict[bytes, _Named] = {}
         self._fields: dict[bytes, frozenset[int]] = {}
         self._groups: dict[tuple[str, int], list[tuple[Group, frozenset[int]]]] = {}
@@ -87,7 +94,10 @@ class Shapes:
         build = self._hash(named, codes, "torch_version")
         yield ("config", build), named.of_kind["config"]
         yield ("always", build, cache), named.of_kind["always"]
-        yield ("system_info", build, self._hash(named, codes, "system_info[hash]")), named.of_kind["system_info"]
+        yield (
+            ("system_info", build, self._hash(named, codes, "system_info[hash]")),
+            named.of_kind["system_info"],
+        )
         yield (SETTINGS, build), named.of_kind[SETTINGS]
         if self._store.field_code(_THREADS) is not None:
             threads = [self._hash(named, codes, name) for name in _DECIDING[2:]]
@@ -196,11 +206,11 @@ class Shapes:
 
 
 def parameters_of(graph: str) -> int:
-    """How many inputs the printed code of a graph takes; 0 where it does not say.
+    r"""How many inputs the printed code of a graph takes; 0 where it does not say.
 
     Examples
     --------
-    >>> parameters_of("gm: <lambda>()\\n\\n\\n\\ndef forward(self, p_0 : torch.Tensor, s : tuple[int, int]):")
+    >>> parameters_of("gm: <lambda>()\n\n\n\ndef forward(self, p_0 : torch.Tensor, s : tuple[int, int]):")
     2
     """
     match = _PARAMETERS.search(graph)

@@ -66,7 +66,9 @@ class Leads:
         if match := PREFIX.match(line):
             return match
         found = _TORCH.search(line)
-        if found is None or not (self.is_named or found["place"] or _LAUNCHERS.fullmatch(line, 0, found.start())):
+        if found is None or not (
+            self.is_named or found["place"] or _LAUNCHERS.fullmatch(line, 0, found.start())
+        ):
             return None
         return PREFIX.match(line, found.start())
 
@@ -91,7 +93,9 @@ def _name(lead: bytes) -> bytes:
 
 
 def _are_named(head: bytes) -> bool:
-    leads = [head[head.rfind(b"\n", 0, at) + 1 : at] for at in (found.start() for found in _TORCH.finditer(head))]
+    leads = [
+        head[head.rfind(b"\n", 0, at) + 1 : at] for at in (found.start() for found in _TORCH.finditer(head))
+    ]
     named = [name for lead in leads if (name := _name(lead))]
     # What is different in every line names none of them.
     return 2 * len(named) > len(leads) and 2 * len(set(named)) <= len(named) + 1

@@ -1,6 +1,6 @@
-"""Forms in which a log reaches a file other than as the bytes that the process wrote, and the bytes again.
+r"""Forms in which a log reaches a file other than as the bytes that the process wrote, and the bytes again.
 
-Windows and terminals end lines by ``\\r\\n``, PowerShell writes UTF-16, docker's json-file driver one object a line, and
+Windows and terminals end lines by ``\r\n``, PowerShell writes UTF-16, docker's json-file driver one object a line, and
 container runtimes (CRI) a stamp before each line; the last two split lines of 16 kB. All are told by their first bytes.
 """
 
@@ -43,9 +43,11 @@ class Unpacked(io.RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
+        """Always."""
         return True
 
     def readinto(self, space: memoryview) -> int:  # type: ignore[override]
+        """Fill this space as far as one piece does; 0 behind the last."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:
@@ -57,6 +59,7 @@ class Unpacked(io.RawIOBase):
         return size
 
     def close(self) -> None:
+        """Close what it is read from, too."""
         self._stream.close()
         super().close()
 

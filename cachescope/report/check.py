@@ -104,7 +104,7 @@ def check(
     if baseline is not None:
         known = {cause_name(cause) for cause in baseline.facts.causes}
         changed = _new_changes(scope, baseline, known)
-        bars.append(new_cause_bar(facts.causes, known, (since.cause for since in changed)))
+        bars.append(new_cause_bar(facts.causes, known, rate, (since.cause for since in changed)))
         for since in changed:
             lines[since.cause] += f"; against the baseline {_since_text(since)}"
     against = {cause for bar in bars for cause in bar.causes}

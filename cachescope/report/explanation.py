@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # A fleet misses the same by the hundred thousand.
 _SAME_CAUSE: Final = 100
-_NOT_SEEN: Final = "the log ends before it, or lines are missing"
+_NOT_SEEN: Final = "the log ends before its outcome, or has lost the line of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Explanation:
     lookup : int
         The lookup.
     verdict : str or None
-        One of ``describe("verdicts")``; None for a hit, and where the end of the lookup was not seen.
+        One of ``describe("verdicts")``; None where it did not miss, or that is not known.
     title, reason : str
         Which lookup it is, and the sentence that says why.
     evidence : str
@@ -47,6 +47,8 @@ class Explanation:
         How many more there are.
     advice : str or None
         What can be done.
+    outcome : str
+        The outcome of the lookup.
     """
 
     lookup: int
@@ -61,6 +63,12 @@ class Explanation:
     more_of_same_cause: int = 0
     advice: str | None = None
     root: bool = True
+    outcome: str = "full_miss"
+
+    @property
+    def word(self) -> str:
+        """The verdict, or the outcome of what has none."""
+        return self.verdict or self.outcome
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -87,9 +95,10 @@ def explanation(scope: Scope, lookup: int) -> Explanation:
         reason = (
             "an entry was found" if saved is None else f"an entry was found, which saved {duration(saved)}"
         )
-        return Explanation(lookup, None, title, reason, "recorded", "torch recorded the hit")
+        return Explanation(lookup, None, title, reason, "recorded", "torch recorded the hit", outcome="hit")
     if row["outcome"] == "unknown":
-        return Explanation(lookup, None, title, "how it ended was not seen", "not_known", _NOT_SEEN)
+        reason = "whether it hit or missed is not known"
+        return Explanation(lookup, None, title, reason, "not_known", _NOT_SEEN, outcome="unknown")
     miss = facts.misses[lookup]
     of_cause = facts.misses_of(miss["cause"])
     first = (m["lookup"] for m in of_cause[: _SAME_CAUSE + 1] if m["lookup"] != lookup)
@@ -107,14 +116,14 @@ def explanation(scope: Scope, lookup: int) -> Explanation:
         more_of_same_cause=len(of_cause) - 1 - len(others),
         advice=facts.causes[miss["cause"]]["advice"],
         root=miss["root"],
+        outcome=row["outcome"],
     )
 
 
 def verdict_lines(explained: Explanation) -> tuple[str, str]:
     """What happened, and what that rests on."""
-    verdict = explained.verdict or ("unknown" if explained.evidence == "not_known" else "hit")
     known = explained.evidence.replace("_", " ")
-    return f"{verdict}: {explained.reason}", f"evidence: {known} ({explained.evidence_text})"
+    return f"{explained.word}: {explained.reason}", f"evidence: {known} ({explained.evidence_text})"
 
 
 def explanation_lines(explained: Explanation, most: int = 20) -> list[str]:

@@ -19,7 +19,7 @@ def headline(scope: Scope) -> str:
     if not facts.lookups:
         return _nothing_looked_up(facts)
     (rate,) = records(scope.hit_rates())
-    rates = f"{100 * rate['hit_rate']:.0f} % by count"
+    rates = "no hit rate" if rate["hit_rate"] is None else f"{100 * rate['hit_rate']:.0f} % by count"
     if rate["time_hit_rate"] is not None:
         rates += f", {100 * rate['time_hit_rate']:.0f} % by compile time"
     lost = "" if rate["time_lost_ns"] is None else f"; {duration(rate['time_lost_ns'])} lost"
@@ -32,7 +32,14 @@ def headline(scope: Scope) -> str:
 def outcomes(rate: Row) -> str:
     """How many lookups of a row of hit rates went which way."""
     bypassed = f", {rate['bypasses']} bypassed or disabled" if rate["bypasses"] else ""
-    return f"{rate['hits']} hit, {rate['misses']} missed{bypassed}"
+    unknown = f", {rate['unknown']} of unknown outcome" if rate["unknown"] else ""
+    return f"{rate['hits']} hit, {rate['misses']} missed{bypassed}{unknown}"
+
+
+def seen_text(rate: Row) -> str:
+    """Of how many lookups a hit rate is, and how many it leaves out."""
+    unknown = f"; {rate['unknown']:,} of unknown outcome" if rate["unknown"] else ""
+    return f"{plural(rate['lookups'] - rate['unknown'], 'lookup')}{unknown}"
 
 
 def _nothing_looked_up(facts: Facts) -> str:

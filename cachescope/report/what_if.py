@@ -239,10 +239,13 @@ def _turned(row: dict[str, Any], misses: int) -> str:
 
 
 def _caveats(found: WhatIf) -> Iterator[Line]:
-    unknown = records(found.rates)[1]["unknown"]
-    if unknown:
+    before, after = records(found.rates)
+    if before["unknown"]:
+        text = f"the outcome of {plural(before['unknown'], 'lookup')} was not seen, and stays unknown"
+        yield Line(text, style="dim")
+    if after["undecided"]:
         yield Line(
-            f"{plural(unknown, 'lookup')} cannot be known (no details of the key, or guards that no log tells); "
+            f"{plural(after['undecided'], 'lookup')} cannot be known (no details of the key, or guards that no log tells); "
             "counted as missed",
             style="dim",
         )

@@ -9,13 +9,13 @@ import pandas as pd
 from cachescope import figures
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
-from cachescope.report.text import headline
+from cachescope.report.text import headline, seen_text
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, markup
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import duration, harmless, plural
+from cachescope.wording import duration, harmless
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -32,6 +32,7 @@ _RATES = (
     Head("cache", "Cache"),
     Head("lookups", "Lookups", number=True),
     Head("hits", "Hits", number=True),
+    Head("unknown", "Unknown", number=True),
     Head("rate", "Hit rate", number=True),
     Head("time_rate", "By time", number=True),
 )
@@ -45,6 +46,7 @@ _FALSE_HITS = (
     Head("kind", "Kind"),
     Head("cache_key", "Key"),
     Head("hits", "Hits", number=True),
+    Head("unknown", "Unknown", number=True),
     Head("evidence", "What was seen", wide=True),
 )
 
@@ -145,7 +147,8 @@ class Overview(Pane):
 
     def _rate_row(self, rate: dict[str, Any]) -> list[Any]:
         shares = [rate["hit_rate"], rate["time_hit_rate"]]
-        return [self._labels[rate["run"]], rate["cache"], rate["lookups"], rate["hits"], *map(_share, shares)]
+        counts = [rate[name] for name in ("lookups", "hits", "unknown")]
+        return [self._labels[rate["run"]], rate["cache"], *counts, *map(_share, shares)]
 
     def _wrong(self) -> list[Any]:
         """Problems and false hits, or that there are none."""
@@ -211,7 +214,7 @@ def _rates(scope: Scope) -> str:
             (
                 "Hit rate by count",
                 percent(rate["hit_rate"]),
-                f"{rate['hits']} of {plural(rate['lookups'], 'lookup')}",
+                f"{rate['hits']} of {seen_text(rate)}",
             ),
             ("By compile time", percent(rate["time_hit_rate"]), f"{saved} saved, {lost} lost"),
             ("By run", f"{all_hit} of {len(runs)}", "runs in which every lookup hit"),

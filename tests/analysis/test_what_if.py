@@ -176,7 +176,7 @@ def test_without_details_an_outcome_is_unknown_once_anything_is_toggled(recordin
         *("full_miss", "full_miss", "hit", "hit"),
         *("unknown", "hit"),
     ]
-    assert found.rates["unknown"].tolist() == [0, 1]
+    assert found.rates["undecided"].tolist() == [0, 1]
     assert "1 lookup cannot be known" in repr(found)
 
 

@@ -40,7 +40,7 @@ def _arguments(text: str) -> dict[str, tuple[Any, ...]]:
         "timeline": (_lookups(text), runs_of(1)),
         "runs_by_graph": (_lookups(text), runs_of(1)),
         "what_if_rates": (frame("what_if_rates", [
-            {"when": text, "lookups": 1, "hits": 1, "misses": 0, "bypasses": 0, "hit_rate": 1.0, "unknown": 0,
+            {"when": text, "lookups": 1, "hits": 1, "misses": 0, "bypasses": 0, "unknown": 0, "hit_rate": 1.0, "undecided": 0,
              "time_saved_ns": 10**9, "time_hit_rate": 1.0}]),),
         "sensitivity": (frame("sensitivity", [{"fields": (text,), "misses_alone": 1, "time_alone_ns": 10**9,
                                                "affects": text, "advice": text}]),),

@@ -88,15 +88,15 @@ def rates_frame(ground: Ground, after: Outcomes) -> pd.DataFrame:
     then: dict[str, Any] = dict(before) | {
         "hits": before["hits"] + turned,
         "misses": before["misses"] - turned,
-        "hit_rate": (before["hits"] + turned) / before["lookups"] if before["lookups"] else None,
+        "hit_rate": _share(before["hits"] + turned, before["lookups"] - before["unknown"]),
         "time_saved_ns": None if saved is None and not won else (saved or 0) + won,
         "time_lost_ns": None if lost is None else lost - won,
     }
     known = (then["time_saved_ns"] or 0) + (then["time_lost_ns"] or 0)
     then["time_hit_rate"] = (then["time_saved_ns"] or 0) / known if known else None
-    unknown = int((times.miss & (after == UNKNOWN)).sum())
+    undecided = int((times.miss & (after == UNKNOWN)).sum())
     return WHAT_IF_RATES.build(
-        [{"when": "before", "unknown": 0, **before}, {"when": "after", "unknown": unknown, **then}]
+        [{"when": "before", "undecided": 0, **before}, {"when": "after", "undecided": undecided, **then}]
     )
 
 
@@ -116,7 +116,7 @@ def lookups_frame(ground: Ground, lookups: pd.DataFrame, after: Outcomes, lanes:
     data["outcome"] = lookups["outcome"]
     data["outcome_after"] = out
     data["changed_side"] = pd.array(turned, dtype="boolean")
-    data["changed_side"][then == UNKNOWN] = pd.NA
+    data["changed_side"][(then == UNKNOWN) | (lookups["outcome"] == "unknown").to_numpy(dtype=bool)] = pd.NA
     data["time_won_ns"] = pd.arrays.IntegerArray(times.taken[order].copy(), ~won)
     data["note"] = [notes.get(at) for at in order.tolist()]
     frame = pd.DataFrame({column.name: data[column.name] for column in WHAT_IF.columns})
@@ -149,11 +149,16 @@ def runs_frame(ground: Ground, after: Outcomes) -> pd.DataFrame:
     rows = []
     for run, mine in sorted(places.items()):
         counts = _counts(ground.times, after, mine)
-        hits = sum(ground.replay.recorded.rows[one].is_hit for one in mine)
+        outcomes = [ground.replay.recorded.rows[one].outcome for one in mine]
+        hits, seen = outcomes.count("hit"), len(mine) - outcomes.count("unknown")
         then = hits + int(counts["hits_after"] or 0)
-        rates = {"hit_rate": hits / len(mine), "hit_rate_after": then / len(mine)}
+        rates = {"hit_rate": _share(hits, seen), "hit_rate_after": _share(then, seen)}
         rows.append({"run": run, "lookups": len(mine), "hits": hits, **counts, **rates, "hits_after": then})
     return WHAT_IF_RUNS.build(rows)
+
+
+def _share(hits: int, seen: int) -> float | None:
+    return hits / seen if seen else None
 
 
 def _counts(times: Times, after: Outcomes, at: list[int]) -> dict[str, int | None]:

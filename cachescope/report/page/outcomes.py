@@ -9,8 +9,9 @@ from cachescope.columns import records
 from cachescope.figures.texts import run_labels
 from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
 from cachescope.report.page.tables import table
+from cachescope.report.text import seen_text
 from cachescope.terms import HOW_TO_RECORD
-from cachescope.wording import duration, plural
+from cachescope.wording import duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,7 @@ _RATES: Final = (
     Head("Cache", "word"),
     Head("Lookups", "number"),
     Head("Hits", "number"),
+    Head("Unknown", "number"),
     Head("Hit rate", "number"),
     Head("By compile time", "number"),
     Head("Time lost", "number"),
@@ -95,7 +97,7 @@ def _numbers(scope: Scope) -> list[tuple[str, str, str]]:
         (
             "Hit rate by count",
             _share(rate["hit_rate"]),
-            f"{rate['hits']:,} of {plural(rate['lookups'], 'lookup')}",
+            f"{rate['hits']:,} of {seen_text(rate)}",
         ),
         ("By compile time", _share(rate["time_hit_rate"]), by_time),
         ("Runs that hit throughout", f"{all_hit} of {len(runs)}", "every lookup of the run hit"),
@@ -103,7 +105,7 @@ def _numbers(scope: Scope) -> list[tuple[str, str, str]]:
             (
                 f"Hit rate of {row['cache']}",
                 _share(row["hit_rate"]),
-                f"{row['hits']:,} of {row['lookups']:,}",
+                f"{row['hits']:,} of {row['lookups'] - row['unknown']:,}",
             )
             for row in caches[:2]
         ),
@@ -131,6 +133,7 @@ def _rate_row(row: dict[str, Any], labels: dict[int, str]) -> tuple[Any, ...]:
         row["cache"],
         row["lookups"],
         row["hits"],
+        row["unknown"],
         percent(row["hit_rate"]),
         percent(row["time_hit_rate"]),
         timed(row["time_lost_ns"]),
