@@ -57,7 +57,7 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
 
 
 def _open(path: str, ahead_bytes: int) -> IO[bytes]:
-    return open_address(path, ahead_bytes) if is_address(path) else open(path, "rb")  # noqa: SIM115 (the caller closes it)
+    return open_address(path, ahead_bytes) if is_address(path) else open(path, "rb")
 
 
 def _from_zstandard(raw: IO[bytes], path: str) -> IO[bytes]:
@@ -69,7 +69,7 @@ def _from_zstandard(raw: IO[bytes], path: str) -> IO[bytes]:
 _COMPRESSED: Final[dict[bytes, Callable[[IO[bytes], str], IO[bytes]]]] = {
     b"\x1f\x8b": lambda raw, _: gzip.GzipFile(fileobj=raw),  # type: ignore[dict-item, return-value]
     b"\x28\xb5\x2f\xfd": _from_zstandard,
-    b"\xfd7zXZ\x00": lambda raw, _: lzma.LZMAFile(raw),
+    b"\xfd7zXZ\x00": lambda raw, _: lzma.LZMAFile(raw),  # noqa: SIM115 (the same)
     b"BZh": lambda raw, _: bz2.BZ2File(raw),
 }
 """What opens a compressed file, by its first bytes."""

@@ -16,7 +16,7 @@ from cachescope.readers.byte_source import Pieces, modified_s, open_bytes
 from cachescope.readers.component_lines import ComponentLines, begins_component
 from cachescope.readers.line_leads import Leads, without_tail
 from cachescope.readers.log_lines import Lines
-from cachescope.readers.log_prefix import LogClock, clock_us
+from cachescope.readers.log_prefix import clock_us
 from cachescope.readers.reading import Process, Reading
 from cachescope.readers.text_end import Head, StreamEnd, TextEnd
 from cachescope.readers.text_messages import Message, MessageReader, Stream, begins_message
@@ -134,12 +134,11 @@ class _TextLog:
         ends: list[StreamEnd | None] = []
         # Not in the order in which their first messages ended.
         for stream, reader in sorted(self.streams.items(), key=lambda one: one[1].first_line):
-            first = reader.process.clock_first_us
-            process = reader.finish(None if first is None else LogClock.from_file_time(first, modified))
-            process.end_state = None
-            if process.lookups:
-                found.append(process)
-            ends.append(reader.end(len(found) - 1 if process.lookups else None, self._last[stream]))
+            processes = reader.finish(modified)
+            for process in processes:
+                process.end_state = None
+            found += [process for process in processes if process.lookups]
+            ends.append(reader.end(len(found) - 1 if processes[0].lookups else None, self._last[stream]))
         self._reading.processes += found
         told = [end for end in ends if end is not None]
         # A line of TORCH_LOGS_FORMAT=short, which has no pid, may always be followed by more of its message.

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from cachescope.details import join_components
@@ -17,6 +18,7 @@ from cachescope.readers.component_lines import ComponentLines
 from cachescope.readers.log_prefix import LogClock
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.restarts import run_starts
 from cachescope.readers.text_end import Head, StreamEnd
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 
@@ -124,6 +126,7 @@ class MessageReader:
         self._guards: dict[str, str] = {}
         self._load_error: str | None = None
         self._is_behind_details = False
+        self._is_one = True
         self._components = components
 
     def read(self, message: Message) -> None:
@@ -174,12 +177,13 @@ class MessageReader:
         self._load_error = end.load_error
 
     def end(self, process: int | None, last: Head) -> StreamEnd | None:
-        """What `take_up` takes, of a finished reading; None where a lookup waits for its outcome.
+        """What `take_up` takes, of a finished reading; None where a lookup waits for its outcome, or for several processes.
 
         None also behind hash details: where they go on, or those of another process come before the next
         message, reading anew would number the details in another order.
         """
-        if self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved):
+        waits = self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved)
+        if waits or not self._is_one:
             return None
         places = {id(lookup): place for place, lookup in enumerate(self.process.lookups)}
         numbers = {id(lookup): number for number, lookup in enumerate(self._lookups)}
@@ -202,20 +206,43 @@ class MessageReader:
             last_message=last,
         )
 
-    def finish(self, clock: LogClock | None) -> Process:
-        """The process, its lookups in order and with times where the log has them."""
+    def finish(self, modified_s: float) -> list[Process]:
+        """The process, its lookups in order and with times where the log has them; several where another began.
+
+        The year comes from when the log was written last, in seconds since the epoch.
+        """
         for lookup in self._unresolved:
             # That of an AOTAutograd lookup may come much later, and is no problem until then.
             self._conclude(lookup, "the log ends before the outcome" if lookup.cache == FXGRAPH else None)
-        if clock is not None:
+        first = self.process.clock_first_us
+        if first is not None:
+            clock = LogClock.from_file_time(first, modified_s)
             for lookup, began in zip(self._lookups, self._clocks, strict=True):
                 lookup.time_ns = None if began is None else clock.ns(began)
                 logged = self._outcome_clocks.get(id(lookup), began)
                 lookup.logged_ns = None if logged is None else clock.ns(logged)
-            first = self.process.clock_first_us
-            self.process.start_time_ns = None if first is None else clock.ns(first)
-        self.process.lookups = put_in_order(self._lookups)
-        return self.process
+            self.process.start_time_ns = clock.ns(first)
+        starts = run_starts(self._lookups, self._clocks, self._reading.details)
+        self._is_one = len(starts) == 1
+        if self._is_one:
+            self.process.lookups = put_in_order(self._lookups)
+            return [self.process]
+        return [self._part(start, end) for start, end in pairwise([*starts, len(self._lookups)])]
+
+    def _part(self, start: int, end: int) -> Process:
+        """One of several processes: some of the lookups."""
+        lookups = self._lookups[start:end]
+        clocks = [clock for clock in self._clocks[start:end] if clock is not None]
+        last = self._outcome_clocks.get(id(lookups[-1])) or clocks[-1]
+        directories = (_cache_dir_of(lookup.entry_path) for lookup in lookups if lookup.entry_path)
+        return replace(
+            self.process,
+            clock_first_us=clocks[0] if start else self.process.clock_first_us,
+            clock_last_us=max(last, clocks[-1]) if end < len(self._lookups) else self.process.clock_last_us,
+            start_time_ns=lookups[0].time_ns if start else self.process.start_time_ns,
+            cache_dir=next(directories, None),
+            lookups=put_in_order(lookups),
+        )
 
     def _add(self, cache: str, key: str | None, message: Message) -> Lookup:
         lookup = Lookup(
@@ -352,8 +379,7 @@ class MessageReader:
 
     def _note_entry(self, path: str, message: Message) -> None:
         if self.process.cache_dir is None:
-            # <cache directory>/aotautograd/<key>/<entry>
-            self.process.cache_dir = os.path.dirname(os.path.dirname(os.path.dirname(path)))
+            self.process.cache_dir = _cache_dir_of(path)
         for lookup, _ in zip(reversed(self._lookups), range(64), strict=False):
             if lookup.cache == AOTAUTOGRAD and lookup.compile_id == message.compile_id:
                 lookup.entry_path = path
@@ -361,3 +387,8 @@ class MessageReader:
                 if lookup.outcome == "unknown" and lookup.cache_key in path.split("/"):
                     lookup.outcome = "full_miss"
                 return
+
+
+def _cache_dir_of(entry_path: str) -> str:
+    """The cache directory of ``<cache directory>/aotautograd/<key>/<entry>``."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(entry_path)))
