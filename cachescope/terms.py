@@ -116,6 +116,12 @@ CACHE_SWITCHES: Final = (FORCE_DISABLE, FX_SWITCH, AOT_SWITCH, BUNDLED_SWITCH, P
 # How a snapshot says that torch would not even make a key.
 WOULD_BYPASS: Final = "torch would bypass its cache"
 
+# The status of what may be sound, but may not be opened, or was not read wholly.
+UNREADABLE: Final = "unreadable"
+
+# How the damage of an entry begins that torch cannot load, whichever version: its bytes are no whole pickle.
+REFUSED: Final = ("empty file", "truncated", "not a pickle", "UnpicklingError", "UnicodeDecodeError", "EOFError")
+
 # The damage of an entry that torch loads all the same: it does not compare.
 OTHER_NAME: Final = "content hash differs from the name"
 

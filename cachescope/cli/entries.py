@@ -5,7 +5,8 @@
                                    misses and its source. Without DIR in the directory torch would use here
 
 What exists as a path is a DIR. DIRs are opened read-only; entries are parsed, never unpickled. Nothing is removed:
---prune-list only prints paths.
+--prune-list only prints paths: of what was wholly read and proven to be of no use to any lookup. What may not be
+read, and whatever it may need, is never among them.
 """
 
 from __future__ import annotations

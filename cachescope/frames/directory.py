@@ -8,7 +8,7 @@ from cachescope.columns import FLAG, REAL, TEXT, TIME, TUPLE, WHOLE, Column, Fra
 
 ENTRIES: Final = Frame(
     "entries",
-    "one file in a cache directory",
+    "one file in a cache directory, or one folder in it that may not be listed",
     (
         Column("entry", WHOLE, "number of the entry"),
         Column("cache", TEXT, 'what the file is: ``describe("entry_kinds")``'),
@@ -16,11 +16,12 @@ ENTRIES: Final = Frame(
                missing="the name holds none"),
         Column("path", TEXT, "path, as reached from the source given"),
         Column("root", TEXT, "the cache directory"),
-        Column("size_bytes", WHOLE, "size of the file; of a link, its own", "bytes"),
+        Column("size_bytes", WHOLE, "size of the file; of a link that is not followed, its own", "bytes",
+               "a folder"),
         Column("modified_time", TIME, "last written", "UTC"),
-        Column("status", TEXT, "ok, damaged, temporary (being written, or left behind) or foreign (not known to be "
-               "torch's, or no file)"),
-        Column("damage", TEXT, "what is wrong with it", missing="nothing"),
+        Column("status", TEXT, "ok, damaged, unreadable (it may not be opened, or was not read wholly; nothing is known "
+               "to be wrong), temporary (being written, or left behind) or foreign (not known to be torch's, or no file)"),
+        Column("damage", TEXT, "what is wrong with it, or why it was not read", missing="nothing"),
         Column("guards_expr", TEXT, "guards that must hold for it", missing="none", torch_name="guards_expr"),
         Column("time_taken_ns", WHOLE, "compile time it stands for", "ns", "not stored", "_time_taken_ns"),
         Column("code_key", TEXT, "key of generated code it needs: of an FX entry its wrapper, of C++ code the header it "
@@ -38,6 +39,9 @@ ENTRIES: Final = Frame(
                missing="not stored (before 2.8, AOTAutograd)", torch_name="_fx_graph_cache_debug_lines"),
         Column("name", TEXT, "what it is of: a kernel, a memoized function, a device", missing="its key says all"),
         Column("detail", TEXT, "what the file says, in a few words", missing="nothing beyond the other columns"),
+        Column("changed_time", TIME, "last written, renamed, copied here or given other rights, by the clock of the file "
+               "system: other than the time of writing, no program can set it", "UTC", "the system does not tell"),
+        Column("link", TEXT, "where the link leads through which it was reached", missing="no link leads to it"),
     ),
 )  # fmt: skip
 
@@ -103,7 +107,8 @@ LINKS: Final = Frame(
     (
         Column("parent", WHOLE, "the file that refers, an id into entries"),
         Column("parent_kind", TEXT, "its kind"),
-        Column("child", WHOLE, "the file it refers to, an id into entries", missing="it is gone"),
+        Column("child", WHOLE, "the file it refers to, an id into entries",
+               missing="it was not found: it is gone, or lies where nothing was read"),
         Column("child_kind", TEXT, "its kind"),
         Column("child_key", TEXT, "the key by which it is known"),
         Column("known_by", TEXT, "where the reference was read"),
@@ -122,7 +127,7 @@ ORPHANS: Final = Frame(
 
 REMOVABLE: Final = Frame(
     "removable",
-    "one file that can go without a later process noticing",
+    "one file that can go: without it every entry that torch finds is still found, and has what it needs",
     (
         Column("entry", WHOLE, "the file, an id into entries"),
         Column("cache", TEXT, "its kind"),

@@ -1,7 +1,8 @@
 """Walk a cache directory: every file in it becomes one row of ``entries``, with its kind and its size.
 
-Read only, and links are not followed. What vanishes meanwhile is passed over: torch may be running. What
-lies where is in `places`.
+Read only. Links are followed where torch follows them to what is its own (`links`), and nowhere else. What vanishes
+meanwhile is passed over: torch may be running. What may not be read is a row as well: it is not known to be
+empty. What lies where is in `places`.
 """
 
 from __future__ import annotations
@@ -9,18 +10,18 @@ from __future__ import annotations
 import gc
 import os
 import re
-from contextlib import suppress
 from operator import attrgetter, itemgetter
-from stat import S_ISLNK, S_ISREG
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
 
-from cachescope.readers.checked_file import ReadFile
+from cachescope.readers.checked_file import ReadFile, mark_unreadable
+from cachescope.readers.links import FollowedLinks, shown_target
 from cachescope.readers.mega_cache import HEAD_BYTES, looks_like_mega_cache, read_mega_cache
 from cachescope.readers.place_of import place_of, place_of_file
-from cachescope.readers.places import ROOT, UNKNOWN, Place
+from cachescope.readers.places import ROOT, UNKNOWN, FolderRule, Place
 from cachescope.readers.reading import Entry, FileFacts, Reading
 from cachescope.readers.steady_file import read_steady
-from cachescope.terms import MEGA_CACHE, OTHER
+from cachescope.terms import CODE, MEGA_CACHE, OTHER, UNREADABLE
 
 Told = tuple[str, str, ReadFile | None, str | None]
 """Kind, status and reader of a file, and its key where that is in its name."""
@@ -33,8 +34,8 @@ _RANK: Final = itemgetter(0)
 _SHORT: Final = 40  # a key alone is longer
 
 
-_Folder = tuple[str, Place, str, str | None, bool]
-"""Path, place, cache root, key, and whether all in it is temporary."""
+_Folder = tuple[str, Place, str, str | None, bool, str | None]
+"""Path, place, cache root, key, whether all in it is temporary, and where the link leads that led to it."""
 
 
 def looks_like_cache_dir(path: str) -> bool:
@@ -59,7 +60,7 @@ def read_mega_cache_file(path: str, reading: Reading) -> None:
     """Read a mega-cache file that lies anywhere."""
     found = os.stat(path)
     root = _shown(os.path.dirname(path) or ".")
-    facts = (MEGA_CACHE, _shown(path), root, found.st_size, found.st_mtime_ns, None, "ok")
+    facts = (MEGA_CACHE, _shown(path), root, found.st_size, found.st_mtime_ns, None, "ok", found.st_ctime_ns)
     reading.entries.add([facts], {0: _opened(facts, read_mega_cache, path, reading)})
 
 
@@ -80,6 +81,8 @@ class CacheWalk:
         self.files: list[FileFacts] = []
         self.readers: list[ReadFile | None] = []
         self._real_paths: dict[int, str] = {}
+        self._targets: dict[int, str] = {}
+        self._followed = FollowedLinks(path)
         self._names = _NamesByPlace()
 
     def scan(self) -> None:
@@ -93,7 +96,7 @@ class CacheWalk:
         is_collecting = gc.isenabled()
         gc.disable()
         try:
-            self._walk((self.path, place, _shown(self.path), key, False))
+            self._walk((self.path, place, _shown(self.path), key, False, None))
         finally:
             if is_collecting:
                 gc.enable()
@@ -102,7 +105,11 @@ class CacheWalk:
         """Read a file that has a reader; None where it is gone."""
         facts, read = self.files[number], self.readers[number]
         assert read is not None
-        return _opened(facts, read, self._real_paths.get(number, facts[1]), self.reading)
+        target = self._targets.get(number)
+        entry = _opened(facts, read, self._real_paths.get(number, facts[1]), self.reading)
+        if entry is not None and target is not None:
+            entry.link = _shown(target)
+        return entry
 
     def _single_file(self) -> None:
         told = place_of_file(self.path)
@@ -113,7 +120,7 @@ class CacheWalk:
         if told is not None:
             parent = os.path.dirname(os.path.abspath(self.path))
             key = _key_of(told[0], os.path.basename(parent))
-            folder = (parent, told[0], _shown(os.path.dirname(self.path) or "."), key, False)
+            folder = (parent, told[0], _shown(os.path.dirname(self.path) or "."), key, False, None)
             self._any_file(folder, self.path, os.path.basename(self.path), found)
 
     def _walk(self, outermost: _Folder) -> None:
@@ -122,37 +129,42 @@ class CacheWalk:
         add_file, add_reader = self.files.append, self.readers.append
         while waiting:
             folder = waiting.pop()
-            folder_path, place, root, folder_key, is_temporary = folder
+            folder_path, place, root, folder_key, is_temporary, link = folder
             try:
                 items = list(os.scandir(folder_path))
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                self.reading.problem(_shown(folder_path), "", "unreadable", str(error.strerror))
+                self._unread(folder_path, root, place.kind, folder_key, str(error.strerror))
                 continue
             if len(items) > 1:
                 items.sort(key=_NAME)
             names = self._names[place]
-            is_plain = folder_path.isascii() and not is_temporary
+            is_plain = folder_path.isascii() and not is_temporary and link is None
             inner: list[tuple[int, _Folder]] = []
             for item in items:
                 name = item.name
                 try:
                     is_file = item.is_file(follow_symlinks=False)
-                    if not is_file and item.is_dir(follow_symlinks=False):
-                        inner.append(self._inner(folder, item.path, name))
-                        continue
+                    if not is_file:
+                        if item.is_dir(follow_symlinks=False):
+                            inner += self._inner(folder, item.path, name)
+                            continue
+                        if item.is_symlink():
+                            inner += self._link(folder, item)
+                            continue
                     found = item.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
                 except OSError as error:
-                    self.reading.problem(_shown(item.path), "", "unreadable", str(error.strerror))
+                    kind, _, _, key = names.tell(name)
+                    self._unread(item.path, root, kind, key or folder_key, str(error.strerror))
                     continue
                 if is_plain and is_file and name.isascii() and ".tmp" not in name:
                     # What `_any_file` does, without a call for each of a hundred thousand files.
                     kind, status, read, key = names.get(name) or names.tell(name)
-                    size, time_ns = found.st_size, found.st_mtime_ns
-                    add_file((kind, item.path, root, size, time_ns, key or folder_key, status))
+                    size, time_ns, changed_ns = found.st_size, found.st_mtime_ns, found.st_ctime_ns
+                    add_file((kind, item.path, root, size, time_ns, key or folder_key, status, changed_ns))
                     add_reader(read)
                 else:
                     self._any_file(folder, item.path, name, found)
@@ -160,40 +172,94 @@ class CacheWalk:
                 inner.sort(key=_RANK)  # by name they are already
                 waiting += [each for _, each in reversed(inner)]
 
-    def _any_file(self, folder: _Folder, path: str, name: str, found: os.stat_result) -> None:
-        """Take any file: a link, a temporary one, one whose name is not ASCII."""
-        _, place, root, folder_key, is_temporary = folder
+    def _any_file(
+        self, folder: _Folder, path: str, name: str, found: os.stat_result, target: str | None = None
+    ) -> None:
+        """Take any file: a link, a temporary one, one whose name is not ASCII, one behind a link."""
+        _, place, root, folder_key, is_temporary, link = folder
         kind, status, read, key = self._names[place].tell(name)
         key = key or folder_key
+        if link is not None and key is None and kind in (CODE, OTHER):
+            return  # whatever else lies where a link leads is not torch's
         if not S_ISREG(found.st_mode):
-            # Never opened, for a pipe would wait for ever, and a link may lead anywhere.
+            # Never opened, for a pipe would wait for ever.
             is_link = S_ISLNK(found.st_mode)
             if not is_link or read is not None:
                 kind, status = OTHER, "foreign"
             key, read = None, _read_link if is_link else None
-        elif is_temporary or _TEMPORARY.fullmatch(name):
+        elif not place.loads_all and (is_temporary or _TEMPORARY.fullmatch(name)):
             kind, key, status, read = place.kind, folder_key, "temporary", None
         shown = _shown(path)
+        number = len(self.files)
         if shown != path:
-            self._real_paths[len(self.files)] = path
+            self._real_paths[number] = path
             key = key and _shown(key)
-        self.files.append((kind, shown, root, found.st_size, found.st_mtime_ns, key, status))
+        if target is not None or link is not None:
+            self._targets[number] = target or link or ""
+            read = _through(target, read)
+        times = found.st_mtime_ns, found.st_ctime_ns
+        self.files.append((kind, shown, root, found.st_size, times[0], key, status, times[1]))
         self.readers.append(read)
 
-    def _inner(self, folder: _Folder, path: str, name: str) -> tuple[int, _Folder]:
+    def _unread(self, path: str, root: str, kind: str, key: str | None, why: str) -> None:
+        """Take what may not be looked at: a folder, or a file in a folder that may only be listed."""
+        self.files.append((kind, _shown(path), root, None, None, key and _shown(key), UNREADABLE, None))
+        self.readers.append(_unread_because(why))
+
+    def _link(self, folder: _Folder, item: os.DirEntry[str]) -> list[tuple[int, _Folder]]:
+        """Take a link to a file, or give the folder that it leads to; what is not followed is counted."""
+        _, place, root, folder_key, is_temporary, _ = folder
+        kind, _, read, key = self._names[place].tell(item.name)
+        is_entry = read is not None and kind != OTHER
+        rank, rule = self._names[place].folder(item.name)
+        try:
+            found = os.stat(item.path)
+        except OSError as error:
+            own = item.stat(follow_symlinks=False)
+            if is_entry or (rule is not None and rule.is_named):
+                # Where a disk is not mounted, all of it may be behind it.
+                kind = kind if rule is None else rule.place.kind
+                why = f"{shown_target(item.path)}: {error.strerror}"
+                self._unread(item.path, root, kind, key or folder_key, why)
+            else:
+                self._any_file(folder, item.path, item.name, own)
+            return []
+        if S_ISREG(found.st_mode) and is_entry:
+            self._any_file(folder, item.path, item.name, found, os.path.realpath(item.path))
+            return []
+        is_inside = place.is_deep or folder[5] is not None
+        if S_ISDIR(found.st_mode) and self._followed.leads_to_place(item.path, found, rule, is_inside):
+            target = os.path.realpath(item.path)
+            if rule is None:
+                return [(rank, (item.path, ROOT, _shown(item.path), None, False, target))]
+            key = self._key_in(rule.place, item.name, folder_key)
+            return [(rank, (item.path, rule.place, root, key, is_temporary, target))]
+        if S_ISDIR(found.st_mode) and rule is not None and rule.is_named:
+            why = f"{shown_target(item.path)}, as too many do: not followed"
+            self._unread(item.path, root, rule.place.kind, key or folder_key, why)
+            return []
+        self._any_file(folder, item.path, item.name, item.stat(follow_symlinks=False))
+        return []
+
+    def _inner(self, folder: _Folder, path: str, name: str) -> list[tuple[int, _Folder]]:
         """What a folder in a folder is, and its rank: that of its rule in the table."""
-        _, around, root, outer_key, is_temporary = folder
-        rank = 0
-        for fits, place, key_of in self._names[around].folders:
-            if fits(name):
-                key = outer_key if key_of is None else key_of(_shown(name))
-                return rank, (path, place, root, key, is_temporary or place.is_temporary)
-            rank += 1
+        _, around, root, outer_key, is_temporary, link = folder
+        rank, rule = self._names[around].folder(name)
+        if rule is not None:
+            key = self._key_in(rule.place, name, outer_key)
+            return [(rank, (path, rule.place, root, key, is_temporary or rule.place.is_temporary, link))]
+        if link is not None:
+            return []
         if around.is_deep:
-            return rank, (path, around, root, outer_key, is_temporary)
+            return [(rank, (path, around, root, outer_key, is_temporary, None))]
         # A cache in a cache: `fresh_cache` and force-disabled runs leave whole ones behind.
         place = place_of(path) or UNKNOWN
-        return rank, (path, place, _shown(path) if place is ROOT else root, _key_of(place, name), False)
+        own_root = _shown(path) if place is ROOT else root
+        return [(rank, (path, place, own_root, _key_of(place, name), False, None))]
+
+    @staticmethod
+    def _key_in(place: Place, name: str, outer_key: str | None) -> str | None:
+        return outer_key if place.key_of is None else place.key_of(_shown(name))
 
 
 class _Names(dict[str, Told]):
@@ -204,10 +270,10 @@ class _Names(dict[str, Told]):
         self._rules: dict[int | None, tuple[str, str, ReadFile | None, int]] = {
             None: (OTHER, "foreign", _read_unknown, 0)
         }
-        self.folders = [(rule.pattern.fullmatch, rule.place, rule.place.key_of) for rule in place.folders]
+        self._folders = [(rank, rule, rule.pattern.fullmatch) for rank, rule in enumerate(place.folders)]
         groups = 1
         for rule in place.files:
-            self._rules[groups] = rule.kind, "ok", rule.read, groups + 1 if rule.pattern.groups else 0
+            self._rules[groups] = rule.kind, rule.status, rule.read, groups + 1 if rule.pattern.groups else 0
             groups += 1 + rule.pattern.groups
         pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
         self._fullmatch = re.compile(pattern, re.DOTALL).fullmatch
@@ -220,6 +286,14 @@ class _Names(dict[str, Told]):
         if len(name) < _SHORT:
             self[name] = told
         return told
+
+
+    def folder(self, name: str) -> tuple[int, FolderRule | None]:
+        """The rule of a folder of a name, and its rank in the table."""
+        for rank, rule, fits in self._folders:
+            if fits(name):
+                return rank, rule
+        return len(self._folders), None
 
 
 class _NamesByPlace(dict[Place, _Names]):
@@ -249,10 +323,25 @@ def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
 
 def _read_link(entry: Entry, path: str, name: str, reading: Reading) -> bool:
     """Say where a link leads; it is not followed."""
-    entry.detail = "a link"
-    with suppress(OSError):
-        entry.detail = f"a link to {_shown(os.readlink(path))}"
+    entry.detail = _shown(shown_target(path))
     return True
+
+
+def _through(target: str | None, read: ReadFile | None) -> ReadFile:
+    """A reader of what lies behind a link: of the file itself where that is the link."""
+
+    def read_behind(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+        return read is None or read(entry, target or path, name, reading)
+
+    return read_behind
+
+
+def _unread_because(why: str) -> ReadFile:
+    def read(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+        mark_unreadable(entry, why, None, reading)
+        return True
+
+    return read
 
 
 def _opened(facts: FileFacts, read: ReadFile, path: str, reading: Reading) -> Entry | None:

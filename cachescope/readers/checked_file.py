@@ -1,13 +1,14 @@
-"""One file of a cache: read, handed to what knows its kind, and marked where that finds it damaged."""
+"""One file of a cache: read, handed to what knows its kind, and marked where it is damaged or was not read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from cachescope.errors import CachescopeError
-from cachescope.readers.inert_pickle import Limits, UnreadablePickle
+from cachescope.readers.inert_pickle import Limits, NotRead, UnreadablePickle
 from cachescope.readers.reading import Entry, Reading
 from cachescope.readers.steady_file import read_steady
+from cachescope.terms import UNREADABLE
 
 ReadFile = Callable[[Entry, str, str, Reading], bool]
 """Fills the row of the file of a path and a name; False where the file is gone meanwhile."""
@@ -39,13 +40,15 @@ def content_reader(fill: Fill) -> ReadFile:
     def read(entry: Entry, path: str, name: str, reading: Reading) -> bool:
         data = read_bytes(entry, path, reading)
         if data is None:
-            return entry.status == "damaged"
+            return entry.status == UNREADABLE
         try:
             if not data:
                 raise DamagedContent("empty file")
             if len(data) > Limits().size_bytes:
-                raise DamagedContent(f"more than {Limits().size_bytes} bytes: not read")
+                raise NotRead(f"more than {Limits().size_bytes} bytes: not read")
             fill(entry, name, data, reading)
+        except NotRead as error:
+            mark_unreadable(entry, error.what, error.offset, reading)
         except (DamagedContent, UnreadablePickle) as error:
             mark_damaged(entry, error.what, error.offset, reading)
         return True
@@ -56,25 +59,35 @@ def content_reader(fill: Fill) -> ReadFile:
 def read_bytes(entry: Entry, path: str, reading: Reading) -> bytes | None:
     """The bytes of a file, one more than the limit at most; None where it is gone or cannot be read.
 
-    The row takes the size and the time of the moment of reading. What cannot be read is marked damaged.
+    The row takes the size and the times of the moment of reading. What cannot be read is marked so: whoever
+    runs torch may be allowed to.
     """
     try:
         data, found = read_steady(path, Limits().size_bytes + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
-        mark_damaged(entry, f"unreadable: {error.strerror}", None, reading)
+        mark_unreadable(entry, error.strerror or str(error), None, reading)
         return None
     entry.size_bytes, entry.modified_time_ns = found.st_size, found.st_mtime_ns
+    entry.changed_time_ns = found.st_ctime_ns
     return data
 
 
 def mark_damaged(entry: Entry, damage: str, offset: int | None, reading: Reading) -> None:
     """Say in the row and in the problems what is wrong."""
-    entry.status = "damaged"
-    entry.damage = well_formed(damage)
-    where = "" if offset is None else f"byte {offset}"
-    reading.problem(entry.path, where, "damaged_entry", entry.damage)
+    _mark(entry, "damaged", "damaged_entry", damage, offset, reading)
+
+
+def mark_unreadable(entry: Entry, why: str, offset: int | None, reading: Reading) -> None:
+    """Say in the row and in the problems why it was not read, or not wholly; nothing is known to be wrong."""
+    _mark(entry, UNREADABLE, UNREADABLE, why, offset, reading)
+
+
+def _mark(entry: Entry, status: str, kind: str, what: str, offset: int | None, reading: Reading) -> None:
+    entry.status = status
+    entry.damage = well_formed(what)
+    reading.problem(entry.path, "" if offset is None else f"byte {offset}", kind, entry.damage)
 
 
 def well_formed(text: str) -> str:

@@ -1,7 +1,7 @@
 """One entry file: its bytes, whether they are whole, and the inert object in them.
 
-A damaged entry keeps its row, says why in `damage`, and is a row in ``problems``. Nothing here decides
-that an entry is safe for torch to load.
+A damaged entry keeps its row, says why in `damage`, and is a row in ``problems``; so does one that was not
+read wholly. Nothing here decides that an entry is safe for torch to load.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ import sys
 from collections.abc import Callable
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.checked_file import mark_damaged, read_bytes
+from cachescope.readers.checked_file import ReadFile, mark_damaged, mark_unreadable, read_bytes
 from cachescope.readers.hostile import loads_harmless
-from cachescope.readers.inert_pickle import Limits, Stub, UnreadablePickle, global_name
+from cachescope.readers.inert_pickle import Limits, NotRead, Stub, UnreadablePickle, global_name
 from cachescope.readers.reading import Entry, Reading
-from cachescope.terms import OTHER_NAME
+from cachescope.terms import OTHER_NAME, UNREADABLE
 
 Fill = Callable[[Entry, Stub, Reading], str | None]
 """Takes what the top object says into the row; gives what is wrong with it, if anything."""
 
 _CONTENT_NAME_LENGTH = 51
+WHOLE = "a whole entry, which torch before 2.13 loads"
 
 
 def read_entry_file(
@@ -32,8 +33,8 @@ def read_entry_file(
     entry : Entry
         The row, with what the directory says about the file.
     path, name : str
-        The file. Its name is the hash of its content (``GuardedCache._write_to_local_cache`` and its like);
-        before torch 2.8 that of an AOTAutograd entry is ``entry``.
+        The file. torch names it by the hash of its content (``_write_to_local_cache`` of both caches; before
+        2.8 an AOTAutograd entry is called ``entry``), and loads a file of any other name all the same.
     top : frozenset of str
         The classes of torch that this kind of entry is an object of.
     fill : callable
@@ -41,8 +42,12 @@ def read_entry_file(
     """
     data = read_bytes(entry, path, reading)
     if data is None:
-        return entry.status == "damaged"
-    damage, offset = check_entry(entry, data, reading, top, fill)
+        return entry.status == UNREADABLE
+    try:
+        damage, offset = check_entry(entry, data, reading, top, fill)
+    except NotRead as error:
+        mark_unreadable(entry, error.what, error.offset, reading)
+        return True
     if len(name) == _CONTENT_NAME_LENGTH and entry_name(data) != name:
         differs = OTHER_NAME
         damage = differs if damage is None else f"{damage}; {differs}"
@@ -51,25 +56,55 @@ def read_entry_file(
     return True
 
 
+def reader_of_hidden(read: ReadFile) -> ReadFile:
+    """A reader of files of a key whose name begins with a dot, as a temporary file's does.
+
+    torch 2.13 and later skip them (``GuardedCache.iterate_over_candidates``, torch/_inductor/codecache.py); earlier
+    ones load them where they are whole. So what they refer to is taken, and the row says if one is whole. One
+    that is not is nothing to report, unless it is hostile.
+    """
+
+    def read_hidden(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+        status = entry.status
+        aside = Reading(details=reading.details)
+        if not read(entry, path, name, aside):
+            return False
+        if entry.status == "damaged" and not str(entry.damage).startswith("hostile"):
+            entry.status = status
+        elif entry.status == status:
+            entry.detail = WHOLE
+        for problem in aside.problems if entry.status != status else ():
+            reading.problem(problem.source, problem.where, problem.kind, problem.message)
+        return True
+
+    return read_hidden
+
+
 def check_entry(
     entry: Entry, data: bytes, reading: Reading, top: frozenset[str], fill: Fill
 ) -> tuple[str | None, int | None]:
-    """Fill the row of one entry from its bytes; what is wrong with them and at which byte, if anything."""
+    """Fill the row of one entry from its bytes; what is wrong with them and at which byte, if anything.
+
+    Raises
+    ------
+    NotRead
+        If it asks for more than the limits, or is of a class of torch that is not known: a later torch may
+        have made it.
+    """
     if not data:
         return "empty file", None
     try:
         value = loads_harmless(data, Limits())
+    except NotRead:
+        raise
     except UnreadablePickle as error:
         return error.what, error.offset
     made_of = global_name(value)
-    if not isinstance(value, Stub) or made_of is None or not _is_torch(made_of, top):
+    if not isinstance(value, Stub) or made_of is None or not made_of.startswith("torch."):
         return f"not an entry of {entry.cache}: holds {made_of or type(value).__name__}", None
+    if made_of.rpartition(".")[2] not in top:
+        raise NotRead(f"not known to be an entry of {entry.cache}: holds {made_of[:200]}")
     return fill(entry, value, reading), None
-
-
-def _is_torch(made_of: str, top: frozenset[str]) -> bool:
-    module, _, name = made_of.rpartition(".")
-    return module.startswith("torch.") and name in top
 
 
 def text(value: object) -> str | None:

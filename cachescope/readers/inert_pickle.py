@@ -15,12 +15,13 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Never, Self, cast
 
 from cachescope.readers.pickle_check import check_program
-from cachescope.readers.pickle_limits import Limits, UnreadablePickle
+from cachescope.readers.pickle_limits import Limits, NotRead, UnreadablePickle
 from cachescope.readers.plain_pickle import is_plain
 
 __all__ = [
     "InertUnpickler",
     "Limits",
+    "NotRead",
     "Stub",
     "UnreadablePickle",
     "global_name",
@@ -78,7 +79,7 @@ class Stub(metaclass=_Sealed):
         """Keep the arguments; nothing else is called."""
         # The call has copied the dict, and the memo can give the same one again and again.
         if keywords and len(keywords) > _MAX_KEYWORDS:
-            raise UnreadablePickle(f"more than {_MAX_KEYWORDS} keyword arguments")
+            raise NotRead(f"more than {_MAX_KEYWORDS} keyword arguments")
         self = object.__new__(cls)
         self.args = args
         # Most objects have none of these, and empty lists and dicts are work for the garbage collector.
@@ -148,7 +149,7 @@ def stand_in(module: str, name: str) -> type[Stub]:
     """The class that stands for a global."""
     _LEFT.stand_ins -= 1
     if _LEFT.stand_ins < 0:
-        raise UnreadablePickle("too many globals")
+        raise NotRead("too many globals")
     return cast(type[Stub], _Sealed("StandIn", (Stub,), {"__slots__": (), "module": module, "name": name}))
 
 
@@ -190,7 +191,7 @@ def loads_inert(
     """
     limits = limits or _LIMITS
     if len(data) > limits.size_bytes:
-        raise UnreadablePickle(f"{len(data)} bytes, more than {limits.size_bytes}")
+        raise NotRead(f"{len(data)} bytes, more than {limits.size_bytes}")
     frames = [] if is_plain(data, limits) else check_program(data, limits)
     _LEFT.stand_ins = limits.stand_ins
     try:

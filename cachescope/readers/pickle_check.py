@@ -116,7 +116,7 @@ class Program(State):
         finally:
             self.pos = pos
             self.left -= step
-        raise self.refuse(f"more than {self.limits.opcodes} opcodes")
+        raise self.beyond(f"more than {self.limits.opcodes} opcodes")
 
     def argument(self, op: int, pos: int) -> int:
         """An opcode with an argument behind it; gives where the next one begins."""
@@ -141,7 +141,7 @@ class Program(State):
             start = pos + (1 if op == 0x8A else 4)
             length = self.number(pos, start)
             if length > self.limits.int_bytes:
-                raise self.refuse(f"an int of {length} bytes")
+                raise self.beyond(f"an int of {length} bytes")
             push(length // 8)
             return start + length
         if op == 0x95:  # FRAME
@@ -168,7 +168,7 @@ class Program(State):
         if op == 0x56:  # UNICODE
             self.stack.append(length >> _KIB)
         elif length > self.limits.line_bytes:
-            raise self.refuse(f"a line of {length} bytes")
+            raise self.beyond(f"a line of {length} bytes")
         elif op in b"gp":  # GET, PUT
             digits = self.data[pos:end]
             if not digits.isdigit() or length > 10:
@@ -182,7 +182,7 @@ class Program(State):
         else:
             second = self.end_of_line(end + 1)
             if second - end > self.limits.line_bytes:
-                raise self.refuse(f"a line of {second - end} bytes")
+                raise self.beyond(f"a line of {second - end} bytes")
             self.stack.append(0) if op == 0x63 else inst(self)
             end = second
         return end + 1

@@ -27,6 +27,13 @@ class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers 
         self.is_truncated = is_truncated
 
 
+class NotRead(UnreadablePickle):
+    """A pickle that may be sound: it asks for more than `Limits` gives, or holds what is not known here.
+
+    Nothing about the bytes is wrong, so torch may well load them.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much a pickle may ask for.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cachescope.readers.pickle_limits import Limits, UnreadablePickle
+from cachescope.readers.pickle_limits import Limits, NotRead, UnreadablePickle
 
 # What stands for an object: its depth in units of LEVEL, plus how many parts its hash visits. Strings and
 # numbers are 0, lists and dicts, which have no hash, only their depth.
@@ -36,11 +36,15 @@ class State:
         """An error about the opcode at hand."""
         return UnreadablePickle(what, self.pos)
 
+    def beyond(self, what: str) -> NotRead:
+        """An error about what the opcode at hand asks for, which an unpickler without limits may give it."""
+        return NotRead(what, self.pos)
+
     def put(self, index: int) -> None:
         """Remember the top of the stack under an index."""
         # The unpickler's memo is an array as long as the largest index. Every pickler counts up.
         if index > len(self.memo):
-            raise self.refuse(f"memo index {index} where {len(self.memo)} are in use")
+            raise self.beyond(f"memo index {index} where {len(self.memo)} are in use")
         self.memo[index : index + 1] = [self.stack[-1]]
 
     def take(self) -> list[int]:
@@ -54,7 +58,7 @@ class State:
         """Take from `Limits.work`."""
         self.work += amount
         if self.work > self.limits.work:
-            raise self.refuse("hashes or copies too much")
+            raise self.beyond("hashes or copies too much")
 
     def hash_keys(self, keys: list[int]) -> None:
         """Spend what it may cost to hash keys and to compare them."""
@@ -67,7 +71,7 @@ class State:
         """The depth of a container of these parts."""
         deepest = max(parts) // LEVEL + 1 if parts else 1
         if deepest > self.limits.depth:
-            raise self.refuse(f"nested deeper than {self.limits.depth} levels")
+            raise self.beyond(f"nested deeper than {self.limits.depth} levels")
         return deepest * LEVEL
 
     def fill(self, parts: list[int]) -> None:

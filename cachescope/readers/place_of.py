@@ -65,8 +65,9 @@ _TELLING_PLACES: Final = (
     (re.compile("dynamo"), (DYNAMO,), ROOT),
     (re.compile("locks"), (LOCKS,), ROOT),
     (re.compile("precompiled_headers"), (CODE_FOLDER, LOCKS), ROOT),
-    (re.compile(".+", re.DOTALL), (MEMOIZED,), SYSTEM_CACHE),
+    (re.compile(".+", re.DOTALL), (MEMOIZED,), SYSTEM_CACHE),  # the last, which a link is not followed for
 )
+_NAMED: Final = {FXGRAPH: (FX_GRAPHS,), AOTAUTOGRAD: (AOT_GRAPHS,)}
 
 
 def place_of(path: str, levels: int = _LEVELS) -> Place | None:
@@ -113,10 +114,32 @@ def _ruled(place: Place, name: str) -> tuple[Place, FileRule] | None:
     return next(((place, rule) for rule in place.files if rule.pattern.fullmatch(name)), None)
 
 
-def _told(path: str, levels: int) -> Iterator[Place]:
+def is_linked_root(path: str) -> bool:
+    """Whether a link leads to a cache root; only the folders of graphs are looked into, for it may lead anywhere."""
+    return any(
+        next(_told(os.path.join(path, name), 2, is_linked=True), None) is place
+        for name, place in ((FXGRAPH, FX_GRAPHS), (AOTAUTOGRAD, AOT_GRAPHS))
+    )
+
+
+def holds_file_of(path: str, place: Place) -> bool:
+    """Whether a folder holds a file that is read in such a place."""
+    read = [rule.pattern for rule in place.files if rule.read is not None]
+    try:
+        with os.scandir(path) as found:
+            return any(pattern.fullmatch(item.name) for item in islice(found, _LOOK_AT) for pattern in read)
+    except OSError:
+        return False
+
+
+def _told(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
     try:
         with os.scandir(path) as found:
             items = list(islice(found, _LOOK_AT))
+    except PermissionError:
+        # Not empty, but not to be looked into: there only the name tells.
+        yield from _NAMED.get(os.path.basename(path), ())
+        return
     except OSError:
         return
     folders = []
@@ -130,15 +153,23 @@ def _told(path: str, levels: int) -> Iterator[Place]:
     if levels <= 1:
         return
     for item in folders:
-        asked = [told for told in _TELLING_PLACES if told[0].fullmatch(item.name)]
-        inner = next(_told(item.path, levels - 1), None)
+        beyond = is_linked or item.is_symlink()
+        telling = _TELLING_PLACES[:-1] if beyond else _TELLING_PLACES
+        asked = [told for told in telling if told[0].fullmatch(item.name)]
+        if beyond and not asked:
+            continue
+        inner = next(_told(item.path, levels - 1, beyond), None)
         for _, places, around in asked:
             if inner in places and (item.name != "cache" or _is_root_but_for_cache(items)):
                 yield around
 
 
 def _is_folder(item: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or a link to one by the name of a place of torch's."""
     try:
+        if item.is_symlink():
+            named = any(told[0].fullmatch(item.name) for told in (*_TELLING_FOLDERS, *_TELLING_PLACES[:-1]))
+            return named and item.is_dir()
         return item.is_dir(follow_symlinks=False)
     except OSError:
         return False

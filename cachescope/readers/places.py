@@ -18,6 +18,7 @@ from cachescope.readers.caching_package import read_imc
 from cachescope.readers.checked_file import ReadFile
 from cachescope.readers.code import read_cpp_code, read_python_code
 from cachescope.readers.cutlass_configs import read_cutlass_configs
+from cachescope.readers.entry_file import reader_of_hidden
 from cachescope.readers.fxgraph import read_fxgraph_entry
 from cachescope.readers.memoizer import read_memoized, read_memoizer_dump
 from cachescope.readers.on_disk_cache import read_on_disk
@@ -60,6 +61,7 @@ class FileRule:
     kind: str
     read: ReadFile | None = None
     """None: the file is never opened."""
+    status: str = "ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class FolderRule:
 
     pattern: re.Pattern[str]
     place: Place
+    is_named: bool = True
+    """Whether the name alone tells, so that a link of that name is followed whatever it leads to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,16 +86,18 @@ class Place:
     """Makes the key of the files in it from the folder's name."""
     is_deep: bool = False
     """Whether folders without a rule are the same place; otherwise they are told by what is in them."""
+    loads_all: bool = False
+    """Whether torch loads every file in it, whatever it is called."""
     is_temporary: bool = False
     """Whether everything in it is a leftover of a process that died, or is still writing."""
 
 
-def _file(pattern: str, kind: str, read: ReadFile | None = None) -> FileRule:
-    return FileRule(re.compile(pattern, re.DOTALL), kind, read)
+def _file(pattern: str, kind: str, read: ReadFile | None = None, status: str = "ok") -> FileRule:
+    return FileRule(re.compile(pattern, re.DOTALL), kind, read, status)
 
 
-def _folder(pattern: str, place: Place) -> FolderRule:
-    return FolderRule(re.compile(pattern, re.DOTALL), place)
+def _folder(pattern: str, place: Place, is_named: bool = True) -> FolderRule:
+    return FolderRule(re.compile(pattern, re.DOTALL), place, is_named)
 
 
 def _all_of(kind: str) -> Place:
@@ -103,15 +109,25 @@ _ANY_LOCK = _file(r"(.+)\.lock", LOCK)
 
 LOCKS: Final = Place(LOCK, (_ANY_LOCK,))
 
-FX_KEY_FOLDER: Final = Place(FXGRAPH, (_file(HASH, FXGRAPH, read_fxgraph_entry),), key_of=str)
+
+def _key_folder(kind: str, read: ReadFile) -> Place:
+    """A folder whose every file torch loads: `iterate_over_candidates`, and `_lookup_graph` in 2.6."""
+    hidden = reader_of_hidden(read)
+    files = (
+        _file(r"\..*\.tmp", kind, hidden, "temporary"),
+        _file(r"\..*", kind, hidden, "foreign"),
+        _file(r".*", kind, read),
+    )
+    return Place(kind, files, key_of=str, loads_all=True)
+
+
+FX_KEY_FOLDER: Final = _key_folder(FXGRAPH, read_fxgraph_entry)
 FX_PREFIX: Final = Place(FXGRAPH, folders=(_folder(f"f{HASH}", FX_KEY_FOLDER),))
 FX_GRAPHS: Final = Place(
     FXGRAPH, folders=(_folder("[a-z2-7]{2}", FX_PREFIX), _folder(f"f{HASH}", FX_KEY_FOLDER))
 )
 
-AOT_KEY_FOLDER: Final = Place(
-    AOTAUTOGRAD, (_file(f"{HASH}|entry", AOTAUTOGRAD, read_aotautograd_entry),), key_of=str
-)
+AOT_KEY_FOLDER: Final = _key_folder(AOTAUTOGRAD, read_aotautograd_entry)
 # Where precompile mode can make no key: `str(random.random())` in 2.10, `uuid4().hex` in 2.15.
 AOT_GRAPHS: Final = Place(
     AOTAUTOGRAD, folders=(_folder(rf"a{HASH}|0\.\d+(?:e-\d+)?|{_HEX32}", AOT_KEY_FOLDER),)
@@ -138,7 +154,7 @@ CODE_FOLDER: Final = Place(
         # `package_cpp_only` calls them after their kernel.
         _file(r".+\.(?:py|cpp|h|so|o|a|cu|cubin|ptx|hsaco|spv|amdgcn|zebin|json|txt|pt2)", CODE),
     ),
-    (_folder("__pycache__", Place(CODE, (_file(rf"(c{HASH})\..*\.pyc", CODE), _file(r".*\.pyc.*", CODE)))),),
+    (_folder("__pycache__", Place(CODE, (_file(rf"(c{HASH})\..*\.pyc", CODE), _file(r".*\.pyc.*", CODE))), False),),
 )
 
 _TRITON_FILES: Final = (
@@ -185,7 +201,7 @@ SYSTEM_CACHE: Final = Place(
             ),
         ),
         _folder("locks", LOCKS),
-        _folder(".+", MEMOIZED),
+        _folder(".+", MEMOIZED, False),
     ),
 )
 
@@ -202,7 +218,7 @@ PGO_FOLDER: Final = Place(
 DYNAMO: Final = Place(
     PGO,
     (_file(r"code_state_(.*)\.pkl", PGO, read_code_state), _ANY_LOCK),
-    (_folder("code_state_.*", PGO_FOLDER), _folder(".+", PRECOMPILE_FOLDER)),
+    (_folder("code_state_.*", PGO_FOLDER), _folder(".+", PRECOMPILE_FOLDER, False)),
 )
 
 # Known to torch, and nothing that a key leads to.
@@ -227,8 +243,8 @@ ROOT: Final = Place(
         _folder("cache", SYSTEM_CACHE),
         _folder("triton", TRITON_DEVICES),
         _folder("dynamo", DYNAMO),
-        _folder("precompiled_headers", _all_of(PRECOMPILED_HEADER)),
+        _folder("precompiled_headers", _all_of(PRECOMPILED_HEADER), False),
         _folder("locks", LOCKS),
-        _folder(_OTHERS, _all_of(OTHER)),
+        _folder(_OTHERS, _all_of(OTHER), False),
     ),
 )

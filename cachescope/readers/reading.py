@@ -89,9 +89,18 @@ class Process:
     process of a log holds for all. None where it cannot."""
 
 
-FileFacts = tuple[str, str, str, int | None, int | None, str | None, str]
-"""What the name, the size and the time of a file say: what an `Entry` is made of, in that order."""
-FILE_FACTS: Final = ("cache", "path", "root", "size_bytes", "modified_time_ns", "cache_key", "status")
+FileFacts = tuple[str, str, str, int | None, int | None, str | None, str, int | None]
+"""What the name, the size and the times of a file say: what an `Entry` is made of, in that order."""
+FILE_FACTS: Final = (
+    "cache",
+    "path",
+    "root",
+    "size_bytes",
+    "modified_time_ns",
+    "cache_key",
+    "status",
+    "changed_time_ns",
+)
 
 
 class Entry:
@@ -118,6 +127,8 @@ class Entry:
     """What the thing is called, where that is not its key: a kernel, a function, a device."""
     detail: str | None = None
     """What the file says, in a few words."""
+    link: str | None = None
+    """Where the link leads through which it was reached."""
 
     def __init__(
         self,
@@ -128,6 +139,7 @@ class Entry:
         modified_time_ns: int | None = None,
         cache_key: str | None = None,
         status: str = "ok",
+        changed_time_ns: int | None = None,
     ) -> None:
         self.cache = cache
         self.path = path
@@ -136,6 +148,7 @@ class Entry:
         self.modified_time_ns = modified_time_ns
         self.cache_key = cache_key
         self.status = status
+        self.changed_time_ns = changed_time_ns
 
 
 class Entries:

@@ -11,7 +11,16 @@ from cachescope.readers.aotautograd import read_aotautograd_entry
 from cachescope.readers.fxgraph import read_fxgraph_entry
 from cachescope.readers.reading import Entry, Reading
 from cachescope.readers.steady_file import read_steady
-from cachescope.terms import AOTAUTOGRAD, BEST_CONFIG, CODE, CUTLASS_CONFIGS, FXGRAPH, MEMOIZER_DUMP, TRITON
+from cachescope.terms import (
+    AOTAUTOGRAD,
+    BEST_CONFIG,
+    CODE,
+    CUTLASS_CONFIGS,
+    FXGRAPH,
+    MEMOIZER_DUMP,
+    TRITON,
+    UNREADABLE,
+)
 
 _GRAPHS: Final = {FXGRAPH: read_fxgraph_entry, AOTAUTOGRAD: read_aotautograd_entry}
 _TEXTS: Final = {CODE, TRITON, BEST_CONFIG, CUTLASS_CONFIGS, MEMOIZER_DUMP}
@@ -79,6 +88,8 @@ def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:
         return SourceCode(again.source_code, "python")
     if again.status == "damaged":
         return SourceCode(None, why_not=f"damaged: {again.damage}")
+    if again.status == UNREADABLE:
+        return SourceCode(None, why_not=f"unreadable: {again.damage}")
     if cache == AOTAUTOGRAD:
         return SourceCode(None, why_not="the source is in the FX entries it points to")
     return SourceCode(None, why_not="the entry holds none")

@@ -1,4 +1,4 @@
-"""What stands out in a cache directory, as lines: damage, shared keys, duplicates, what is alone and what can go."""
+"""What stands out in a cache directory, as lines: damage, what may not be read, shared keys, duplicates, what is alone and what can go."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cachescope.analysis.differences import short
 from cachescope.columns import records
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
-from cachescope.terms import HASH
+from cachescope.terms import HASH, UNREADABLE
 from cachescope.wording import file_size, harmless, plural
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def section_lines(scope: Scope, locks: pd.DataFrame | None = None) -> list[Line]
     """The sections that have something to say, each after an empty line."""
     sections = (
         _damaged(scope),
+        _unreadable(scope),
         _shared(scope),
         _duplicates(scope),
         _alone(scope),
@@ -57,6 +58,17 @@ def _damaged(scope: Scope) -> Iterator[Line]:
         yield Line(harmless(row["path"]), 3, whole=True)
         yield Line(harmless(short(row["damage"] or "not said")), 5)
     yield from _more(damaged)
+
+
+def _unreadable(scope: Scope) -> Iterator[Line]:
+    unread = [row for row in scope.facts.entries.values() if row["status"] == UNREADABLE]
+    if unread:
+        title = f"{len(unread)} unreadable: what they hold is not known, nor what they need"
+        yield Line(f"{title}:", style="bold")
+    for row in unread[:_SHOWN]:
+        yield Line(harmless(row["path"]), 3, whole=True)
+        yield Line(harmless(short(row["damage"] or "not said")), 5)
+    yield from _more(unread)
 
 
 def _shared(scope: Scope) -> Iterator[Line]:

@@ -11,7 +11,7 @@ from cachescope.report.entry_sections import section_lines
 from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
-from cachescope.terms import CACHES
+from cachescope.terms import CACHES, UNREADABLE
 from cachescope.wording import duration, file_size, file_time, harmless, plural
 
 if TYPE_CHECKING:
@@ -49,13 +49,16 @@ def entry_lines(scope: Scope, most: int = 20, locks: pd.DataFrame | None = None)
     lines += section_lines(scope, locks)
     graphs = [row for row in entries if row["cache"] in CACHES]
     lines += [Line(), *_table(graphs, most)] if graphs else []
-    others = [p for p in scope.facts.problems if p["kind"] != "damaged_entry"]
+    listed = {row["path"] for row in entries if row["status"] == UNREADABLE}
+    others = [
+        p for p in scope.facts.problems if p["kind"] != "damaged_entry" and p["source"] not in listed
+    ]
     return lines + ([Line(), *problem_lines(scope)] if others else [])
 
 
 def _totals(entries: list[Row]) -> Iterator[Line]:
     yield Line(
-        f"{'kind':<18} {'status':<9} {'count':>6} {'size':>8}  {'oldest':<16}  {'newest':<16}",
+        f"{'kind':<18} {'status':<10} {'count':>6} {'size':>8} {'oldest':<16}  {'newest':<16}",
         0,
         "dim",
         verbatim=True,
@@ -69,7 +72,7 @@ def _totals(entries: list[Row]) -> Iterator[Line]:
         size = file_size(_total(rows))
         oldest, newest = (file_time(min(times)), file_time(max(times))) if times else ("-", "-")
         yield Line(
-            f"{cache:<18} {status:<9} {len(rows):>6} {size:>8}  {oldest:<16}  {newest:<16}", verbatim=True
+            f"{cache:<18} {status:<10} {len(rows):>6} {size:>8} {oldest:<16}  {newest:<16}", verbatim=True
         )
 
 

@@ -116,7 +116,7 @@ def _link_lines(one: OneEntry) -> Iterator[Line]:
         if link["parent"] not in mine:
             texts[f"used by {one.names[link['parent']]}"] = None
         elif link["child"] is None:
-            texts[f"uses {link['child_kind']} {link['child_key']}, which is gone"] = None
+            texts[f"uses {link['child_kind']} {link['child_key']}, which was not found"] = None
         else:
             texts[f"uses {one.names[link['child']]}: {link['known_by']}"] = None
     for text in list(texts)[:_SHOWN]:

@@ -92,7 +92,7 @@ def test_a_bundled_entry_gives_the_graph_inside(tmp_path: Path, name: str) -> No
     ("result", "damage"),
     [
         (Object(f"{NEW}.AOTAutogradResult"), "an object without a state"),
-        (Object("torch._inductor.output_code.CompiledFxGraph", {"a": 1}), "not an entry of aotautograd"),
+        (Object("users.output_code.Result", {"a": 1}), "not an entry of aotautograd"),
         (
             Object(
                 f"{NEW}.AOTAutogradResult",

@@ -81,14 +81,18 @@ def test_the_class_of_torch_2_5_is_known(tmp_path: Path) -> None:
     assert (entry.status, entry.code_key) == ("ok", "x")
 
 
+def test_a_graph_of_a_class_that_a_later_torch_may_have_is_not_damaged(tmp_path: Path) -> None:
+    graph = Object("torch._inductor.output_code.Other", {"guards_expr": None})
+    entry, reading = read_graph(tmp_path, graph)
+    assert entry.status == "unreadable"
+    assert entry.damage == "not known to be an entry of fxgraph: holds torch._inductor.output_code.Other"
+    assert [problem.kind for problem in reading.problems] == ["unreadable"]
+
+
 @pytest.mark.parametrize(
     ("graph", "damage"),
     [
         (Object("torch._inductor.output_code.CompiledFxGraph"), "an object without a state"),
-        (
-            Object("torch._inductor.output_code.Other", {"cache_key": "x"}),
-            "holds torch._inductor.output_code.Other",
-        ),
         (Object("mine.CompiledFxGraph", {"cache_key": "x"}), "holds mine.CompiledFxGraph"),
         ({"cache_key": "x"}, "not an entry of fxgraph: holds dict"),
         (

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
-from cachescope.terms import BEST_CONFIG, CODE, LOCK, TRITON
+from cachescope.terms import BEST_CONFIG, CODE, LOCK, TRITON, UNREADABLE
 
 Row = dict[str, Any]
 """A row of the frame entries."""
+
+_THERE: Final = ("ok", "damaged", UNREADABLE)
 
 
 class Files:
@@ -28,7 +30,7 @@ class Files:
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self.rows = [row for row in rows if row["status"] in ("ok", "damaged") and row["cache"] != LOCK]
+        self.rows = [row for row in rows if row["status"] in _THERE and row["cache"] != LOCK]
         self._of_key: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
         self._of_kernel: dict[tuple[str, str], list[Row]] = defaultdict(list)
         self._of_hash: dict[str, list[Row]] = defaultdict(list)

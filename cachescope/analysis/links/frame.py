@@ -70,8 +70,7 @@ def all_links(rows: list[_Row], timings: list[_Row], parts: NameParts) -> Iterat
 
 def _entry_links(rows: list[_Row], files: Files) -> Iterator[Link]:
     for row in rows:
-        if row["status"] != "ok":
-            continue
+        # What is called damaged or temporary may be loaded all the same; what nothing was read of names nothing.
         root, code_key = row["root"], row["code_key"]
         match row["cache"]:
             case "aotautograd" if code_key is not None:

@@ -1,4 +1,4 @@
-"""What can go from a cache directory without a later process noticing, and why. Nothing here removes anything."""
+"""What can go from a cache directory: what was wholly read and proven. Nothing here removes anything."""
 
 from __future__ import annotations
 
@@ -8,28 +8,44 @@ from typing import Any, Final
 
 import pandas as pd
 
+from cachescope.analysis.links.unread import is_refused
 from cachescope.columns import records
 from cachescope.frames.directory import REMOVABLE
-from cachescope.terms import AOTAUTOGRAD, CACHES, CODE, OTHER_NAME
+from cachescope.terms import CACHES, CODE
 
-# A temporary file is renamed within seconds, an entry follows its code within minutes.
-_LEFT_BEHIND_NS: Final = 3_600_000_000_000
+_HOUR_NS: Final = 3_600_000_000_000
+# A file is copied, or renamed when it is whole, within seconds. An entry follows its code when the graph is
+# compiled, which with max-autotune takes hours.
+_WRITTEN_NS: Final = _HOUR_NS
+_COMPILED_NS: Final = 24 * _HOUR_NS
+
+AGAIN: Final = "; a graph that torch does not cache would have it compiled again"
 
 
 def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | None = None) -> pd.DataFrame:
     """The frame removable, from the frames entries and orphans.
 
-    Damaged entries are read and refused at every lookup (but one that was only renamed is found), temporaries of dead processes are never looked at,
-    an AOTAutograd entry whose FX entry is gone misses every time, and code that no entry names is written
-    again when it is needed. Temporaries and code have to be an hour old. Locks stay: another process may be
-    waiting on one. So do best configurations, which a mega-cache brings before their kernels, and Triton
-    directories: a kernel with one configuration has nothing that refers to its own.
+    Without these files every entry that torch finds today is still found, and loads what it needs:
+
+    - entries that torch itself refuses at every lookup, as their bytes are no whole pickle. Not those whose damage
+      it does not see (a name or a key that differs), that are hostile (it runs them), or that were not read wholly;
+    - temporaries of dead processes. Not whole ones under a key, which torch before 2.13 loads;
+    - code that no entry names, in a directory that was read wholly.
+
+    What lies behind a link may be another directory's too, so of that only refused entries can go.
+    An AOTAutograd entry whose FX entry is gone stays: a remote cache may hold that, or another compile make it again.
+    Locks stay: another process may be waiting on one. So do best configurations, which a mega-cache brings before
+    their kernels, and Triton directories: a kernel with one configuration has nothing that refers to its own.
+
+    What may still be written stays: refused entries and temporaries have to be an hour old, code a day. A time that is
+    missing, 0 or in the future proves no age, and of temporaries and code neither does the time of writing alone,
+    which any program can set.
 
     Parameters
     ----------
     entries, orphans : DataFrame
     now_ns : int, optional
-        The time to count the age of temporaries from, nanoseconds since the epoch; now by default.
+        The time to count ages from, nanoseconds since the epoch; now by default.
     """
     now = time.time_ns() if now_ns is None else now_ns
     rows = records(entries)
@@ -39,34 +55,47 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
         reason = _reason(row, alone.get(row["entry"]), now)
         if reason is not None:
             found.append(_removable(row, reason))
-    return REMOVABLE.build([*found, *_compiled_from(rows, found)])
+    return REMOVABLE.build([*found, *_compiled_from(rows, found, now)])
 
 
 def _reason(row: dict[str, Any], orphan: dict[str, Any] | None, now: int) -> str | None:
-    if row["status"] == "damaged" and row["cache"] in CACHES:
-        if row["damage"] == OTHER_NAME:
-            return None
-        return f"damaged: {row['damage']}"
-    is_old = now - (row["modified_time"] or now) > _LEFT_BEHIND_NS
-    if row["status"] == "temporary":
-        return "left behind by a process that died" if is_old else None
-    # Code is written before its entry: while a compile goes on, nothing names it yet.
-    if orphan is None:
+    if row["status"] == "damaged":
+        # What is being copied here is written under its own name.
+        is_proven = row["cache"] in CACHES and is_refused(row)
+        is_old = _is_past(row["modified_time"], now - _WRITTEN_NS)
+        return f"damaged: {row['damage']}" if is_proven and is_old else None
+    if row["link"] is not None:
         return None
-    # An entry that holds its graphs itself writes their code again.
-    misses_always = row["cache"] == AOTAUTOGRAD and row["code_key"] is None
-    return str(orphan["reason"]) if misses_always or (row["cache"] == CODE and is_old) else None
+    if row["status"] == "temporary":
+        is_loaded = row["cache"] in CACHES and not is_refused(row)
+        is_old = _is_older(row, now - _WRITTEN_NS)
+        return "left behind by a process that died" if is_old and not is_loaded else None
+    # Code is written before its entry: while a compile goes on, nothing names it yet.
+    if orphan is None or row["cache"] != CODE or not _is_older(row, now - _COMPILED_NS):
+        return None
+    return str(orphan["reason"]) + AGAIN
 
 
-def _compiled_from(rows: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _is_older(row: dict[str, Any], limit: int) -> bool:
+    return _is_past(row["modified_time"], limit) and _is_past(row["changed_time"], limit)
+
+
+def _is_past(moment: int | None, limit: int) -> bool:
+    return moment is not None and 0 < moment < limit
+
+
+def _compiled_from(
+    rows: list[dict[str, Any]], found: list[dict[str, Any]], now: int
+) -> Iterator[dict[str, Any]]:
     """Other files under the key of code that can go."""
     chosen = {row["entry"] for row in found}
     keys = {
         (row["root"], row["cache_key"]) for row in rows if row["entry"] in chosen and row["cache"] == CODE
-    }
+    } - {(row["root"], None) for row in rows}
     for row in rows:
-        if row["cache"] == CODE and row["entry"] not in chosen and (row["root"], row["cache_key"]) in keys:
-            yield _removable(row, "belongs to code that no FX entry uses")
+        is_other = row["cache"] == CODE and row["entry"] not in chosen and row["link"] is None
+        if is_other and (row["root"], row["cache_key"]) in keys and _is_older(row, now - _COMPILED_NS):
+            yield _removable(row, "belongs to code that no FX entry uses" + AGAIN)
 
 
 def _removable(row: dict[str, Any], reason: str) -> dict[str, Any]:

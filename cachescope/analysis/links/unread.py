@@ -1,0 +1,89 @@
+"""What may lie unseen in a cache directory: where something was not read, nothing is said to be gone or unused."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Final
+
+from cachescope.terms import (
+    AOTAUTOGRAD,
+    AUTOTUNE,
+    CACHES,
+    CODE,
+    FXGRAPH,
+    LOCK,
+    OTHER,
+    PRECOMPILE,
+    REFUSED,
+    UNREADABLE,
+)
+
+_Row = dict[str, Any]
+
+# What names code, so that all of it has to be read before code is called unused.
+_NAMING: Final = (*CACHES, CODE, AUTOTUNE, PRECOMPILE)
+# What has no part in what torch looks up.
+_APART: Final = (LOCK, OTHER)
+
+
+def is_refused(row: _Row) -> bool:
+    """Whether torch itself cannot load an entry: its bytes are no whole pickle.
+
+    Everything else that is called damage may be loaded all the same: torch compares neither names nor keys,
+    and has no limits.
+    """
+    return row["damage"] is not None and row["damage"].startswith(REFUSED)
+
+
+class Unread:
+    """What is not known of cache directories.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+        The rows of the frame entries.
+    """
+
+    def __init__(self, rows: Iterable[_Row]) -> None:
+        self._kinds: dict[str, set[str]] = defaultdict(set)
+        self._whole: set[str] = set()
+        self._doubtful: set[str] = set()
+        for row in rows:
+            root = row["root"]
+            if row["status"] == UNREADABLE:
+                self._kinds[root].add(row["cache"])
+            if row["cache"] in CACHES and row["path"].startswith(os.path.join(root, row["cache"], "")):
+                self._whole.add(root)
+            if _is_doubtful(row):
+                self._doubtful.add(root)
+
+    def may_hold(self, root: str, kind: str) -> bool:
+        """Whether a file of a kind may lie in a directory though it was not seen.
+
+        So where only a part was read, as the folder of one cache, and where any folder or file of that kind, or the
+        whole, could not be.
+        """
+        kinds = self._kinds.get(root, ())
+        return root not in self._whole or kind in kinds or (OTHER in kinds and kind != LOCK)
+
+    def has_unread(self, root: str) -> bool:
+        """Whether anything at all could not be read."""
+        return bool(self._kinds.get(root))
+
+    def tells_what_code_is_used(self, root: str) -> bool:
+        """Whether everything that could name code in a directory was read wholly."""
+        is_read = all(kind in _APART for kind in self._kinds.get(root, ()))
+        return is_read and root in self._whole and root not in self._doubtful
+
+
+def _is_doubtful(row: _Row) -> bool:
+    """Whether a file may name code that its row does not."""
+    if row["cache"] == PRECOMPILE:
+        return True  # its graphs lie in it, and are not looked into
+    if row["cache"] == AOTAUTOGRAD and row["code_key"] is not None:
+        return True  # the graphs lie in it, and only the code of the forward one is noted
+    if row["status"] == "ok" or row["cache"] not in _NAMING or is_refused(row):
+        return False
+    return not (row["cache"] == FXGRAPH and row["code_key"] is not None)
