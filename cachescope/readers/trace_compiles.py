@@ -101,7 +101,7 @@ class TraceCompiles:
         """A compile ended; this is the line that says so. Tells whether it ended well."""
         found = id_of_metrics(line)
         at = line.find(_FAIL_TYPE)
-        error = _error(line) if line.startswith(b'"', at + len(_FAIL_TYPE)) else None
+        error = _error(line) if at >= 0 and line.startswith(b'"', at + len(_FAIL_TYPE)) else None
         if found is None:
             return error is None
         one = self._current.get(found)

@@ -24,11 +24,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from recording_conditions import CONDITIONS, OTHER_USER
 from recording_scenarios import DEBUG_LOGGERS, SCENARIOS, Damage, Scenario, Step
 
 HERE = Path(__file__).resolve().parent
 WORKSHOP = Path("/tmp/cachescope-recording")
-PROGRAMS = "record_programs.py"
+PROGRAMS = ("record_programs.py", "failing_programs.py")
 STEP_TIMEOUT_S = 600
 # Generated code above this size is left out: no question that the tests ask needs it.
 MAX_CODE_BYTES = 100_000
@@ -122,6 +123,8 @@ def run_group(
     for number, step in enumerate(group, start=first):
         label = f"{number:02d}_{step.name}"
         damage = do_damage(step.damage, folder / step.cache) if step.damage else []
+        if step.before:
+            CONDITIONS[step.before](folder / step.cache)
         environment = recording_environment(folder, scenario, step)
         if "MASTER_ADDR" in environment:
             environment["MASTER_PORT"] = port
@@ -134,7 +137,12 @@ def run_group(
         # Appending lets several processes share a file, as the ranks of one job do.
         with (folder / log).open("ab") as stderr:
             process = subprocess.Popen(
-                command, cwd=folder, env=base | environment, stdout=subprocess.DEVNULL, stderr=stderr
+                command,
+                cwd=folder,
+                env=base | environment,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                **({"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []} if step.is_other_user else {}),
             )
         started.append(process)
         described.append(
@@ -146,6 +154,9 @@ def run_group(
                 "command": command[1:],
                 "environment": environment,
                 "damage": damage,
+                "before": step.before,
+                "is_other_user": step.is_other_user,
+                "expected_return_code": step.returns,
                 "cache": step.cache,
                 "log": str(log),
             }
@@ -176,7 +187,12 @@ def record(
         ("stderr",) if "TORCH_LOGS_OUT" in scenario.environment else ()
     ):
         (folder / name).mkdir(parents=True)
-    shutil.copy(HERE / PROGRAMS, folder)
+        # Other users write here as well.
+        (folder / name).chmod(0o777)
+    for program in PROGRAMS:
+        shutil.copy(HERE / program, folder)
+    if any("PATH" in step.environment for group in scenario.groups for step in group):
+        write_failing_compiler(folder / "bin" / "g++")
     base = base_environment(version_folder, version)
     steps: list[dict[str, Any]] = []
     for number, group in enumerate(scenario.groups):
@@ -197,10 +213,17 @@ def record(
         "steps": steps,
     }
     (folder / "scenario.json").write_text(json.dumps(provenance, indent=1) + "\n")
-    failed = [one["step"] for one in steps if one["return_code"] != 0]
+    failed = [one["step"] for one in steps if one["return_code"] != one["expected_return_code"]]
     if failed:
         raise RuntimeError(f"{scenario.name}: {', '.join(failed)} failed; see {folder}/text")
     return folder
+
+
+def write_failing_compiler(path: Path) -> None:
+    """A compiler that ends as one does whose process is killed for its memory."""
+    path.parent.mkdir()
+    path.write_text('#!/bin/sh\necho "g++: fatal error: Killed signal terminated program cc1plus" >&2\nexit 1\n')
+    path.chmod(0o755)
 
 
 def packed_files(folder: Path) -> Iterator[Path]:

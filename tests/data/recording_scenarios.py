@@ -35,6 +35,9 @@ class Step:
     script: str = "record_programs.py"  # the program, in this folder
     edits: tuple[tuple[str, str], ...] = ()  # texts of it, each there once, and what they are replaced by
     torch: str | None = None  # another torch than the recording's
+    returns: int = 0  # the expected return code; -n where signal n ends it
+    is_other_user: bool = False  # run by nobody instead of root
+    before: str | None = None  # what is done to the cache directory: a function of recording_conditions.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,12 +433,15 @@ MAIN_VERSION: tuple[Scenario, ...] = (
     without_aot(CAPTURED),
 )
 
+# Below, since it is made of the functions above.
+from unsaved_scenarios import UNSAVED, UNSAVED_EVERYWHERE  # noqa: E402
+
 # The version the tests know best comes with every scenario, the others with those that show how the formats differ.
 SCENARIOS: dict[str, tuple[Scenario, ...]] = {
-    "2.13.0": MAIN_VERSION,
-    "2.6.0": EVERY_VERSION,
-    "2.10.0": EVERY_VERSION,
-    "2.15.0": EVERY_VERSION,
+    "2.13.0": (*MAIN_VERSION, *UNSAVED),
+    "2.6.0": (*EVERY_VERSION, *UNSAVED_EVERYWHERE),
+    "2.10.0": (*EVERY_VERSION, *UNSAVED_EVERYWHERE),
+    "2.15.0": (*EVERY_VERSION, *UNSAVED_EVERYWHERE),
 }
 
 # Those of a module of their own are made of what is declared here.

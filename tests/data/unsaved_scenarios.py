@@ -1,0 +1,128 @@
+"""Scenarios of compiles that were never stored: they failed, their process ended, or nothing could be written.
+
+Each is followed by the same program again, which compiles anew, and once more, which hits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recording_scenarios import Scenario, Step, scenario, step
+
+FAILING = "failing_programs.py"
+
+
+def harmed(
+    name: str, differs: str, what: str, where: str, returns: int, program: str = "functions", **more: str
+) -> Step:
+    """A step of failing_programs.py."""
+    return Step(name, differs, (what, where, program), more, script=FAILING, returns=returns)
+
+
+def then_twice(name: str, summary: str, first: Step, program: str = "functions") -> Scenario:
+    """A step that comes to harm, and the same program twice without it."""
+    return scenario(
+        name,
+        summary,
+        first,
+        step("again", "no harm comes to it", program=program),
+        step("warm", "nothing", program=program),
+    )
+
+
+def other_user(one: Step, returns: int = 0, before: str | None = None) -> Step:
+    return replace(one, is_other_user=True, returns=returns, before=before)
+
+
+# A command that fails as the compiler does whose process was killed for its memory.
+NO_COMPILER = "bin:/usr/local/bin:/usr/bin:/bin"
+CODEGEN = then_twice(
+    "failed_codegen",
+    "Inductor raises while it generates code",
+    harmed("failing", "empty cache directory; GraphLowering.codegen raises ValueError", "raise", "forward", 1),
+)
+BACKWARD = then_twice(
+    "failed_backward",
+    "Inductor raises while it generates the code of the backward graph",
+    harmed("failing", "empty cache directory; its code generation raises", "raise", "backward", 1, "training"),
+    "training",
+)
+KILLED = then_twice(
+    "killed_compiling",
+    "SIGKILL while code is generated",
+    harmed("killed", "empty cache directory; SIGKILL in GraphLowering.codegen", "kill", "forward", -9),
+)
+OTHER_OWNER = scenario(
+    "other_owner",
+    "a cache of root's, used by another user, then given to all",
+    step("root", "empty cache directory"),
+    other_user(step("nobody", "another user, who may read all and write nothing"), returns=1),
+    other_user(step("writable", "the same user, who may write now"), before="writable"),
+)
+ENTRIES_NOT_WRITABLE = scenario(
+    "entries_not_writable",
+    "another user may write code and no entries: twice; then entries too: twice",
+    other_user(step("first", "empty folders fxgraph and aotautograd of root's"), before="entries_not_writable"),
+    other_user(step("second", "nothing")),
+    other_user(step("writable", "the user may write everywhere"), before="writable"),
+    other_user(step("warm", "nothing")),
+)
+
+UNSAVED_EVERYWHERE: tuple[Scenario, ...] = (CODEGEN, BACKWARD, KILLED, OTHER_OWNER, ENTRIES_NOT_WRITABLE)
+
+UNSAVED: tuple[Scenario, ...] = (
+    *UNSAVED_EVERYWHERE,
+    then_twice(
+        "failed_compiler",
+        "the C++ compiler fails",
+        harmed("failing", "empty cache directory; g++ fails", "raise", "nowhere", 1, PATH=NO_COMPILER),
+    ),
+    then_twice(
+        "failed_suppressed",
+        "Inductor raises, and Dynamo goes on without compiling",
+        harmed("failing", "empty cache directory; suppress_errors=True, codegen raises", "suppress", "forward", 0),
+    ),
+    then_twice(
+        "interrupted",
+        "SIGINT while code is generated",
+        harmed("interrupted", "empty cache directory; SIGINT in GraphLowering.codegen", "interrupt", "forward", -2),
+    ),
+    then_twice(
+        "exited_compiling",
+        "os._exit while code is generated",
+        harmed("exited", "empty cache directory; os._exit(3) in GraphLowering.codegen", "exit", "forward", 3),
+    ),
+    then_twice(
+        "killed_before_save",
+        "SIGKILL when the AOTAutograd entry would be stored: the FX entry is",
+        harmed("killed", "empty cache directory; SIGKILL in AOTAutogradCache.save", "kill", "save", -9),
+    ),
+    then_twice(
+        "killed_after_forward",
+        "training, SIGKILL before the backward is compiled",
+        harmed("killed", "empty cache directory; SIGKILL after the forward", "kill", "call", -9, "training"),
+        "training",
+    ),
+    scenario(
+        "read_only_directory",
+        "a directory that may not be written to, then one that may: twice",
+        other_user(step("read_only", "empty cache directory of root's"), returns=1, before="not_writable"),
+        other_user(step("writable", "the user may write"), before="writable"),
+        other_user(step("warm", "nothing")),
+    ),
+    scenario(
+        "disk_full",
+        "no space is left; then there is: twice",
+        replace(step("full", "empty cache directory on a full disk"), returns=1, before="disk_full"),
+        replace(step("room", "space was made"), before="disk_with_room"),
+        step("warm", "nothing"),
+    ),
+    scenario(
+        "fxgraph_full",
+        "no space is left for FX entries only: twice; then there is: twice",
+        replace(step("full", "empty cache directory, fxgraph on a full disk"), before="fxgraph_full"),
+        step("full_again", "nothing"),
+        replace(step("room", "space was made"), before="fxgraph_with_room"),
+        step("warm", "nothing"),
+    ),
+)
