@@ -14,12 +14,19 @@ class SourceError(CachescopeError):
     ----------
     source : str
         The path as it was given.
+    kind : str
+        ``missing``, ``unreadable``, ``empty`` or ``unknown_source``: as in the frame ``problems``, where one of
+        several sources is such.
+    message : str
+        What is wrong with it.
     """
 
-    def __init__(self, source: str, message: str) -> None:
+    def __init__(self, source: str, message: str, kind: str = "unreadable") -> None:
         super().__init__(f"{source}: {message}")
         self.source = source
-        self._given = (source, message)
+        self.kind = kind
+        self.message = message
+        self._given = (source, message, kind)
 
     def __reduce__(self) -> tuple[type[SourceError], tuple[str, ...]]:
         # A worker process may raise it.

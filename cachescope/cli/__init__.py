@@ -56,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         args = parser.parse_args(arguments)
         status: int = args.run(args)
+        if getattr(args, "unread", None):
+            # What could be read is answered for; that there was more must not pass unseen.
+            status = 1
         sys.stdout.flush()
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 2
@@ -73,10 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: CachescopeError, status: int) -> int:
-    from cachescope.wording import harmless
+    from cachescope.cli.sources import say
 
-    # One line, whatever the message quotes.
-    print(harmless(f"cachescope: {' '.join(str(error).split())}"), file=sys.stderr)
+    say(error)
     return status
 
 

@@ -38,6 +38,9 @@ def run(args: argparse.Namespace) -> int:
 
     paths = args.paths or [args.before, args.after]
     scope = read_given(args, paths)
+    if not args.paths and not {args.before, args.after}.isdisjoint(args.unread):
+        # There is nothing to compare with.
+        return 1
     side = side_named if args.paths else side_below
     found = compare_sides(scope, side(scope, args.before), side(scope, args.after))
     redaction = redaction_of(args, scope, paths)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cachescope.errors import SchemaError, SourceError
+from cachescope.errors import CachescopeError, SchemaError, SourceError
+from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.report.identities import identities
 from cachescope.report.redact import Identities, redact
 from cachescope.scope import Scope, read
@@ -108,8 +109,22 @@ def read_scope(
 
 
 def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto") -> Scope:
-    """Read the sources as the options of `add_reading_arguments` say."""
-    return read_scope(paths, strict=args.strict, baseline=baseline, jobs=args.jobs, index=not args.no_index)
+    """Read the sources as the options of `add_reading_arguments` say.
+
+    Of each that could not be read one line goes to standard error, and the command ends with status 1.
+    """
+    scope = read_scope(paths, strict=args.strict, baseline=baseline, jobs=args.jobs, index=not args.no_index)
+    problems = scope.problems
+    unread = problems[problems["where"] == WHOLE_SOURCE]
+    for source, message in zip(unread["source"], unread["message"], strict=True):
+        say(SourceError(source, message))
+    args.unread = [*getattr(args, "unread", []), *unread["source"]]
+    return scope
+
+
+def say(error: CachescopeError) -> None:
+    """One line on standard error, whatever the message quotes."""
+    print(harmless(f"cachescope: {' '.join(str(error).split())}"), file=sys.stderr)
 
 
 def redaction_of(args: argparse.Namespace, scope: Scope, paths: list[str]) -> Redaction | None:

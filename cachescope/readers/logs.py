@@ -12,8 +12,8 @@ from itertools import islice
 from tempfile import TemporaryDirectory, mkstemp
 from typing import TYPE_CHECKING, Any, Final
 
-from cachescope.errors import CachescopeError
-from cachescope.readers.reading import Reading
+from cachescope.errors import CachescopeError, SourceError
+from cachescope.readers.reading import Reading, read_or_note
 from cachescope.readers.text_log import read_on_text_log
 from cachescope.readers.trace_log import read_on_trace_log
 
@@ -87,7 +87,7 @@ class _Asked:
         told = None if self.task is None else self.task.take()
         met = None if told is None or self.task is None else self.task.met
         if told is None and self.kept is None:
-            self.read(self.path, reading)
+            read_or_note(self.read, self.path, reading)
             return
         if told is None:
             told = self._read_on() or read_alone(self.read, self.path, reading.strict)
@@ -106,7 +106,10 @@ class _Asked:
             return None
         reading = Reading()
         before.merge_into(reading)
-        is_read = _READ_ON[reading.processes[0].kind](self.path, reading)
+        try:
+            is_read = _READ_ON[reading.processes[0].kind](self.path, reading)
+        except SourceError:
+            return None
         # Nothing was put in its place meanwhile.
         return _told(self.path, reading) if is_read and self.kept.is_same_file() else None
 
@@ -198,7 +201,7 @@ def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
     for read, path in logs:
         reading = reading.beside()
         components, sets = len(reading.details.components), len(reading.details.sets)
-        read(path, reading)
+        read_or_note(read, path, reading)
         found.append(LogTables.behind(path, reading, components, sets))
     table = to_arrow(found)
     return found if table is None else table
@@ -230,7 +233,7 @@ def _out_of_file(path: str) -> Any:
 def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
     """Read one log into columns: a table of `log_tables.SCHEMA`, or `LogTables` where it does not fit into one."""
     reading = Reading(strict=strict)
-    read(path, reading)
+    read_or_note(read, path, reading)
     return _told(path, reading)
 
 

@@ -6,12 +6,12 @@ be read go to `problems`, or are raised at once under ``strict=True``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from cachescope.details import HashDetails, join_components
-from cachescope.errors import RecordError
+from cachescope.errors import RecordError, SourceError
 
 
 @dataclass(slots=True)
@@ -209,6 +209,10 @@ class Problem:
     message: str
 
 
+WHOLE_SOURCE: Final = "the whole source"
+"""Where a problem is that is a `SourceError`, of whichever kind."""
+
+
 @dataclass(slots=True)
 class Reading:
     """Everything read so far. Readers append to it; nothing is removed."""
@@ -246,3 +250,18 @@ class Reading:
         for text in rejected:
             self.problem(source, where, "hash_detail", f"not a hash detail: {text[:80]!r}")
         return set_code
+
+
+def note_source(error: SourceError, reading: Reading) -> None:
+    """Make a source that cannot be read a problem, or raise it under ``strict=True``."""
+    if reading.strict:
+        raise error
+    reading.problems.append(Problem(error.source, WHOLE_SOURCE, error.kind, error.message))
+
+
+def read_or_note(read: Callable[[str, Reading], None], path: str, reading: Reading) -> None:
+    """Read a source, which becomes a problem where it cannot be read."""
+    try:
+        read(path, reading)
+    except SourceError as error:
+        note_source(error, reading)

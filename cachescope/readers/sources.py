@@ -16,7 +16,7 @@ from cachescope.readers.log_folder import is_log_file, read_log_file
 from cachescope.readers.logs import read_logs
 from cachescope.readers.mega_cache import looks_like_mega_cache
 from cachescope.readers.places import ROOT
-from cachescope.readers.reading import Reading
+from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote import addresses, is_address
 from cachescope.readers.run_notes import tell_of_runs
 from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
@@ -66,9 +66,10 @@ def read_sources(
     Raises
     ------
     SourceError
-        If a path is not there, may not be read, or holds nothing cachescope knows.
+        If nothing could be read: a path is not there, may not be read, or holds nothing cachescope knows. Where
+        others could be read it is a row in ``problems``, and under ``strict=True`` it raises.
     """
-    work = list(_distinct(paths))
+    work = list(_distinct(paths, reading))
     logs = read_logs(
         [(read, path) for read, path in work if read in _LOGS], executor, index, strict=reading.strict
     )
@@ -79,7 +80,11 @@ def read_sources(
             if read in _LOGS:
                 next(logs)(reading)
             else:
-                read(path, reading)
+                read_or_note(read, path, reading)
+    unread = [problem for problem in reading.problems if problem.where == WHOLE_SOURCE]
+    if len({problem.source for problem in unread} & {path for _, path in work}) == len(work) and unread:
+        first = unread[0]
+        raise SourceError(first.source, first.message, first.kind)
     tell_of_runs(reading.processes)
 
 
@@ -91,34 +96,42 @@ def logs_in(paths: list[str]) -> list[tuple[ReadSource, str]]:
     SourceError
         If a path is not there or may not be read, or no log is among them.
     """
-    logs: list[tuple[ReadSource, str]] = [(read, path) for read, path in _distinct(paths) if read in _LOGS]
+    reading = Reading(strict=True)
+    found = _distinct(paths, reading)
+    logs: list[tuple[ReadSource, str]] = [(read, path) for read, path in found if read in _LOGS]
     if not logs:
         raise SourceError(", ".join(paths), "there is no log among these")
     return logs
 
 
-def _distinct(paths: list[str]) -> Iterator[tuple[ReadSource, str]]:
-    """Every source once, however often and under whatever names it is given."""
+def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[ReadSource, str]]:
+    """Every source once, however often and under whatever names it is given; what is none becomes a problem."""
     seen: set[str] = set()
     for path in paths:
-        found = [item for one in _expand(path) for item in _find(one)]
-        if not found:
-            raise SourceError(path, _nothing_in(path))
+        noted = len(reading.problems)
+        try:
+            found = [item for one in _expand(path) for item in _find(one, reading)]
+            if not found and len(reading.problems) == noted:
+                raise _nothing_in(path)
+        except SourceError as error:
+            note_source(error, reading)
+            continue
         for read, one in found:
             if (real := os.path.realpath(one)) not in seen:
                 seen.add(real)
                 yield read, one
 
 
-def _nothing_in(path: str) -> str:
+def _nothing_in(path: str) -> SourceError:
     what = "directory" if os.path.isdir(path) else "file"
     with contextlib.suppress(OSError):
         if not (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path)):
-            return f"this {what} is empty"
-    return (
+            return SourceError(path, f"this {what} is empty", "empty")
+    message = (
         f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile "
         "(a log that says nothing of a cache is from a run whose caching was off, or that compiled nothing)"
     )
+    return SourceError(path, message, "unknown_source")
 
 
 def _expand(path: str) -> list[str]:
@@ -126,30 +139,42 @@ def _expand(path: str) -> list[str]:
         return [path]
     matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []
     if not matches:
-        raise SourceError(path, "there is no such file or directory")
+        raise SourceError(path, "there is no such file or directory", "missing")
     return matches
 
 
-def _find(path: str) -> Iterator[tuple[ReadSource, str]]:
+def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
+    """What is at a path and below it; what may not be read becomes a problem."""
     if is_address(path):
         yield from _find_remote(path)
     elif looks_like_cache_dir(path):
         yield read_cache_dir, path
         if os.path.isdir(path):
-            yield from _logs_in_cache(path)
+            yield from _logs_in_cache(path, reading)
     elif os.path.isdir(path):
         try:
             names = sorted(os.listdir(path))
         except OSError as error:
-            raise SourceError(path, f"cannot be read: {error.strerror}") from error
+            note_source(SourceError(path, f"cannot be read: {error.strerror}"), reading)
+            return
         for name in names:
             child = os.path.join(path, name)
             # A link out of the directory may lead back into it.
             if os.path.islink(child) and os.path.isdir(child):
                 continue
             if os.path.isdir(child) or os.path.isfile(child):
-                yield from _find(child)
-    elif (read := _reader_of_file(path)) is not None:
+                yield from _find(child, reading)
+    else:
+        yield from _find_file(path, reading)
+
+
+def _find_file(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
+    try:
+        read = _reader_of_file(path)
+    except SourceError as error:
+        note_source(error, reading)
+        return
+    if read is not None:
         yield read, path
 
 
@@ -162,7 +187,7 @@ def _find_remote(address: str) -> Iterator[tuple[ReadSource, str]]:
                 yield read, one
 
 
-def _logs_in_cache(path: str) -> Iterator[tuple[ReadSource, str]]:
+def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
     """Logs that were written into a cache directory, or into a folder of it that is not torch's."""
     with contextlib.suppress(OSError), os.scandir(path) as items:
         strange = [item for item in items if not _is_of_cache(item)]
@@ -173,8 +198,8 @@ def _logs_in_cache(path: str) -> Iterator[tuple[ReadSource, str]]:
                 else sorted(glob.glob(os.path.join(glob.escape(item.path), "*")))
             )
             for name in names:
-                if os.path.isfile(name) and (read := _reader_of_file(name)) is not None:
-                    yield read, name
+                if os.path.isfile(name):
+                    yield from _find_file(name, reading)
 
 
 def _is_of_cache(item: os.DirEntry[str]) -> bool:
@@ -184,6 +209,8 @@ def _is_of_cache(item: os.DirEntry[str]) -> bool:
 
 
 def _reader_of_file(path: str) -> ReadSource | None:
+    if not os.path.exists(path):
+        raise SourceError(path, "this link leads nowhere", "missing")
     if not os.access(path, os.R_OK):
         raise SourceError(path, "cannot be read: permission denied")
     if is_log_file(path):
@@ -201,10 +228,13 @@ def _reader_of_address(address: str) -> ReadSource | None:
 
 
 def _reader_of_log(path: str, head: bytes) -> ReadSource | None:
-    if looks_like_trace_log(head):
-        return read_trace_log
-    if looks_like_text_log(head) or looks_like_text_log(read_head(path, _HEAD_BYTES)):
-        return read_text_log
+    for more in (head, b""):
+        # What a log begins with may be foreign, or the rest of a record that is larger than the probe.
+        begins = more or read_head(path, _HEAD_BYTES)
+        if looks_like_trace_log(begins):
+            return read_trace_log
+        if looks_like_text_log(begins):
+            return read_text_log
     return None
 
 

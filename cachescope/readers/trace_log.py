@@ -25,6 +25,7 @@ from cachescope.readers.trace_compiles import TraceCompiles
 from cachescope.readers.trace_end import TraceEnd
 from cachescope.readers.trace_records import Records, Span, Stray, read_records
 
+_FIRST_LINE: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?" + PREFIX.pattern)
 _RANK: Final = re.compile(r"rank_(\d+)")
 # The metadata come first in the JSON object.
 _ARTIFACT_NAME: Final = re.compile(rb'\{"artifact": \{"name": "(\w+)"')
@@ -44,8 +45,11 @@ _UNCACHED: Final = re.compile(rb'\n\t"cache_state": "(?:disabled|bypass)"')
 
 
 def looks_like_trace_log(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of a TORCH_TRACE file."""
-    match = PREFIX.match(head)
+    """Whether the first line of torch's in these bytes is a record of a trace, whatever stands before it.
+
+    A file may have lost its beginning, or got another one: a rotated log begins within a record.
+    """
+    match = _FIRST_LINE.search(head)
     return match is not None and head[match.end() : match.end() + 2] == b'{"'
 
 
@@ -65,7 +69,7 @@ def read_trace_log(path: str, reading: Reading, source: str | None = None) -> No
     with open_bytes(path) as stream:
         trace.read(stream)
     if trace.process.pid is None:
-        raise SourceError(source, "holds no record of torch's trace log")
+        raise SourceError(source, "holds no record of torch's trace log", "unknown_source")
     trace.finish()
     reading.processes.append(trace.process)
 
@@ -141,10 +145,12 @@ class _Trace:
         self.end = offset + records.end
         self._offset, self._block = offset, records.buffer
         self._note_prefixes(records)
+        if offset == 0:
+            self._note_beginning(records)
         for span in records.spans():
             if isinstance(span, Stray):
-                text = self._block[span.start : span.end][:80].decode("utf-8", "replace")
-                self._problem(span.start, "not_a_record", f"{text!r}")
+                if offset or span.start:
+                    self._problem(span.start, "not_a_record", self._quoted(span.start, span.end))
             else:
                 self._read_span(span)
         self.process.is_cut = records.end == records.size and self._is_cut(records)
@@ -152,6 +158,18 @@ class _Trace:
             at = self._block.rfind(b"\n", 0, records.size) + 1
             self._can_go_on = False
             self._problem(at, "truncated", "the last line is cut")
+
+    def _note_beginning(self, records: Records) -> None:
+        if records.has_mark:
+            self._problem(0, "not_a_record", "the log begins with a byte order mark")
+        elif self._block.startswith(b"\t"):
+            self._problem(0, "truncated", "the log begins within a record")
+        elif records.prefix(0) is None:
+            end = self._block.find(b"\n", 0, records.size)
+            self._problem(0, "not_a_record", self._quoted(0, records.size if end < 0 else end))
+
+    def _quoted(self, start: int, end: int) -> str:
+        return repr(self._block[start:end][:80].decode("utf-8", "replace"))
 
     def _is_cut(self, records: Records) -> bool:
         """Whether the last record is not whole: its last line, or its payload."""
@@ -211,9 +229,13 @@ class _Trace:
     def _note_prefixes(self, records: Records) -> None:
         """The pid, and the first and last time of the log."""
         process = self.process
-        if process.pid is None and (match := records.prefix(0)):
-            process.pid = int(match["pid"])
-            process.clock_first_us = process.clock_last_us = self._clock_us(match)
+        if process.pid is None:
+            # The beginning of a log may be lost, or foreign.
+            for start in records.starts.tolist():
+                if match := records.prefix(start):
+                    process.pid = int(match["pid"])
+                    process.clock_first_us = process.clock_last_us = self._clock_us(match)
+                    break
         for start in records.starts[::-1].tolist():
             if match := records.prefix(start):
                 process.clock_last_us = self._clock_us(match)

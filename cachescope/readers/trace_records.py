@@ -7,6 +7,7 @@ nearly all of them say nothing about caches.
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 from collections.abc import Iterator
@@ -97,7 +98,11 @@ def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records
         have += read
         at_end = not read
         if have:
+            has_mark = offset == 0 and buffer.startswith(codecs.BOM_UTF8)
+            if has_mark:
+                buffer[: len(codecs.BOM_UTF8)] = b"\n" * len(codecs.BOM_UTF8)
             records = Records(buffer, have, marks, is_last=at_end or have > _MOST_BYTES_OF_A_RECORD)
+            records.has_mark = has_mark
             yield offset, records
             offset += records.end
             memoryview(buffer)[: have - records.end] = memoryview(buffer)[records.end : have]
@@ -139,6 +144,8 @@ class Records:
         np.equal(self._bytes[1:], _TAB, out=is_tab)
         np.greater(is_start, is_tab, out=is_start)
         starts = _places(marks[0], size - 1) + 1
+        self.has_mark = False
+        """Whether the block began with a byte order mark, which is blank lines now."""
         self.is_cut = bool(self._bytes[-1] != _NEWLINE)
         """Whether the block ends within a line."""
         ends = np.append(starts - 1, size if self.is_cut else size - 1)
@@ -160,12 +167,14 @@ class Records:
             start, end = int(self.starts[at]), int(self._ends[at])
             line_end = self.buffer.find(b"\n", start, end)
             line_end = end if line_end < 0 else line_end
-            if _IS_STRAY[firsts[at]]:
+            prefix = None if _IS_STRAY[firsts[at]] else self.prefix(start, line_end)
+            # Without a prefix it is a record all the same where it says what it is: its prefix is damaged.
+            brace = self.buffer.find(b'] {"', start, line_end) + 2 if prefix is None else prefix.end()
+            kind = None if brace < start else self._kind(brace, line_end)
+            if prefix is None and (kind is not None or _IS_STRAY[firsts[at]]):
                 yield Stray(start, line_end)
-            elif (prefix := self.prefix(start, line_end)) is not None:
-                kind = self._kind(prefix.end(), line_end)
-                if kind is not None:
-                    yield Span(kind, prefix, line_end, end)
+            elif prefix is not None and kind is not None:
+                yield Span(kind, prefix, line_end, end)
 
     def _may_tell(self, is_record: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """The records that are of a known kind, or whose line is too long to tell so quickly."""

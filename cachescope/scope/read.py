@@ -30,7 +30,8 @@ def read(
         file is, is told by looking inside. Logs may be at any address that fsspec knows as well:
         ``s3://bucket/rank_*.log.zst``.
     strict : bool, default False
-        Raise `RecordError` at the first damaged record instead of noting it in ``problems``.
+        Raise at the first damaged record (`RecordError`) or source that cannot be read (`SourceError`) instead of
+        noting it in ``problems``.
     baseline : {"auto", "nearest"}, run number or key
         What missed lookups are compared with; see `Scope.with_baseline`.
     progress : callable, optional
@@ -50,7 +51,8 @@ def read(
     Raises
     ------
     SourceError
-        If a source is not there, may not be read, or is nothing cachescope knows.
+        If no source could be read: each is not there, may not be read, or is nothing cachescope knows. Where others
+        could be read it is a row in ``problems``, and under `strict` it raises.
 
     Notes
     -----

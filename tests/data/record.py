@@ -142,7 +142,11 @@ def run_group(
                 env=base | environment,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                **({"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []} if step.is_other_user else {}),
+                **(
+                    {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []}
+                    if step.is_other_user
+                    else {}
+                ),
             )
         started.append(process)
         described.append(
@@ -222,7 +226,9 @@ def record(
 def write_failing_compiler(path: Path) -> None:
     """A compiler that ends as one does whose process is killed for its memory."""
     path.parent.mkdir()
-    path.write_text('#!/bin/sh\necho "g++: fatal error: Killed signal terminated program cc1plus" >&2\nexit 1\n')
+    path.write_text(
+        '#!/bin/sh\necho "g++: fatal error: Killed signal terminated program cc1plus" >&2\nexit 1\n'
+    )
     path.chmod(0o755)
 
 

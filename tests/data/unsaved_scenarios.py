@@ -39,12 +39,16 @@ NO_COMPILER = "bin:/usr/local/bin:/usr/bin:/bin"
 CODEGEN = then_twice(
     "failed_codegen",
     "Inductor raises while it generates code",
-    harmed("failing", "empty cache directory; GraphLowering.codegen raises ValueError", "raise", "forward", 1),
+    harmed(
+        "failing", "empty cache directory; GraphLowering.codegen raises ValueError", "raise", "forward", 1
+    ),
 )
 BACKWARD = then_twice(
     "failed_backward",
     "Inductor raises while it generates the code of the backward graph",
-    harmed("failing", "empty cache directory; its code generation raises", "raise", "backward", 1, "training"),
+    harmed(
+        "failing", "empty cache directory; its code generation raises", "raise", "backward", 1, "training"
+    ),
     "training",
 )
 KILLED = then_twice(
@@ -56,13 +60,17 @@ OTHER_OWNER = scenario(
     "other_owner",
     "a cache of root's, used by another user, then given to all",
     step("root", "empty cache directory"),
-    other_user(step("nobody", "another user, who may read all and write nothing"), returns=1),
+    other_user(
+        harmed("nobody", "another user, who may read all and write nothing", "raise", "nowhere", 1), returns=1
+    ),
     other_user(step("writable", "the same user, who may write now"), before="writable"),
 )
 ENTRIES_NOT_WRITABLE = scenario(
     "entries_not_writable",
     "another user may write code and no entries: twice; then entries too: twice",
-    other_user(step("first", "empty folders fxgraph and aotautograd of root's"), before="entries_not_writable"),
+    other_user(
+        step("first", "empty folders fxgraph and aotautograd of root's"), before="entries_not_writable"
+    ),
     other_user(step("second", "nothing")),
     other_user(step("writable", "the user may write everywhere"), before="writable"),
     other_user(step("warm", "nothing")),
@@ -80,12 +88,20 @@ UNSAVED: tuple[Scenario, ...] = (
     then_twice(
         "failed_suppressed",
         "Inductor raises, and Dynamo goes on without compiling",
-        harmed("failing", "empty cache directory; suppress_errors=True, codegen raises", "suppress", "forward", 0),
+        harmed(
+            "failing", "empty cache directory; suppress_errors=True, codegen raises", "suppress", "forward", 0
+        ),
     ),
     then_twice(
         "interrupted",
         "SIGINT while code is generated",
-        harmed("interrupted", "empty cache directory; SIGINT in GraphLowering.codegen", "interrupt", "forward", -2),
+        harmed(
+            "interrupted",
+            "empty cache directory; SIGINT in GraphLowering.codegen",
+            "interrupt",
+            "forward",
+            -2,
+        ),
     ),
     then_twice(
         "exited_compiling",
@@ -106,14 +122,20 @@ UNSAVED: tuple[Scenario, ...] = (
     scenario(
         "read_only_directory",
         "a directory that may not be written to, then one that may: twice",
-        other_user(step("read_only", "empty cache directory of root's"), returns=1, before="not_writable"),
+        other_user(
+            harmed("read_only", "empty cache directory of root's", "raise", "nowhere", 1),
+            returns=1,
+            before="not_writable",
+        ),
         other_user(step("writable", "the user may write"), before="writable"),
         other_user(step("warm", "nothing")),
     ),
     scenario(
         "disk_full",
         "no space is left; then there is: twice",
-        replace(step("full", "empty cache directory on a full disk"), returns=1, before="disk_full"),
+        replace(
+            harmed("full", "empty cache directory on a full disk", "raise", "nowhere", 1), before="disk_full"
+        ),
         replace(step("room", "space was made"), before="disk_with_room"),
         step("warm", "nothing"),
     ),

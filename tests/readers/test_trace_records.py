@@ -28,7 +28,9 @@ _LINES = st.sampled_from(
         _PREFIX + b'{"dynamo_output_graph": {}}',
         _PREFIX + b'{"compilation_metrics": {}}',
         _PREFIX + b'{"inductor_output_code": {"filename": "x"}}',
+        _PREFIX + b'{"bwd_compilation_metrics": {}}',
         _PREFIX + b'x {"artifact": 1}',
+        b"V1120 15:24:1" + _PREFIX[9:20] + b'] {"compilation_metrics": {}}',
         b"\t" + _PREFIX + _ARTIFACT,
         b"\t" + b"payload " * 40,
         b"\t",
@@ -43,7 +45,13 @@ _LOGS = st.builds(
     st.lists(_LINES | st.binary(max_size=12), max_size=12),
     st.sampled_from([b"", b"\n"]),
 )
-_KINDS = (b"artifact", b"dynamo_start", b"compilation_metrics", b"inductor_output_code")
+_KINDS = (
+    b"artifact",
+    b"dynamo_start",
+    b"compilation_metrics",
+    b"bwd_compilation_metrics",
+    b"inductor_output_code",
+)
 
 Told = list[tuple[str, int, int, bytes]]
 
@@ -75,7 +83,11 @@ def told_by_lines(data: bytes) -> Told:
         prefix = PREFIX.match(line)
         rest = line[prefix.end() :] if prefix else b""
         text = b"".join(b"\n" + more for more in payload)
-        if line and line[:1] not in b"\tVIWEC":
+        # Without a prefix, a line that says of what kind it is is a damaged record.
+        named = line[brace + 4 :] if prefix is None and (brace := line.find(b'] {"')) >= 0 else b""
+        is_event = named[:8] == b"chromium" and text.startswith(b'\n\t{\n\t"name": "inductor_compile"')
+        is_damaged = line[:1] != b"\t" and (is_event or named[:8] in [kind[:8] for kind in _KINDS])
+        if line and (line[:1] not in b"\tVIWEC" or is_damaged):
             found.append(("stray", start, end, b""))
         for kind in _KINDS:
             # Eight letters after the brace and the quote are what a record is told by.
