@@ -14,25 +14,23 @@ if TYPE_CHECKING:
     from cachescope.scope import Scope
 
 _NO_TORCH: Final = (
-    "nothing was recorded: no process that had the variables of this recording (TORCH_LOGS_OUT and others) "
-    "imported torch. A process that was started with an environment of its own is not seen."
+    "nothing was recorded: no process that had the variables of this recording imported torch. One that was started "
+    "with an environment of its own is not seen."
 )
 _SILENT: Final = (
     "nothing was recorded: torch was imported, and not a word of its caches reached the log or the trace. It compiled "
-    "nothing, or its loggers were disabled: logging.config.dictConfig and fileConfig disable them unless "
-    "disable_existing_loggers is False, and logging.disable does."
+    "nothing, or its loggers were disabled: logging.config.dictConfig and fileConfig do that to every logger that is "
+    "there, unless disable_existing_loggers is False."
 )
 _NO_TEXT: Final = (
-    "no line of the cache loggers reached the log: the program sets its own TORCH_LOGS, or changes its loggers. "
+    "no line of the cache loggers reached the log: the program sets TORCH_LOGS itself, or calls logging.disable. "
     "What stands here is from the trace."
 )
 _NO_TRACE: Final = (
-    "no trace was written: the program changes TORCH_TRACE, or disables its logger. What stands here is from the "
+    "no trace was written: the program sets TORCH_TRACE itself, or disables its logger. What stands here is from the "
     "text log, which has no compile times."
 )
-_KEEP_VARIABLES: Final = (
-    "Processes that the command starts have to keep TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT."
-)
+_CHILDREN: Final = "A process that the command starts needs TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT"
 
 
 def what_is_missing(scope: Scope, runs: Collection[int], recorded: Recorded) -> list[str]:
@@ -52,9 +50,12 @@ def what_is_missing(scope: Scope, runs: Collection[int], recorded: Recorded) -> 
     if not runs:
         notes = [_SILENT if recorded.has_torch_log else _NO_TORCH]
     else:
-        notes = list(_missing_logs(scope, set(mine["run"]))) if len(mine) else []
-    nothing = not len(mine)
-    return notes + [text for one in recorded.new_entries for text in _entry_note(one, keys, nothing)]
+        # Where the caches are off, the loggers have nothing to say.
+        notes = list(_missing_logs(scope, set(mine["run"][mine["outcome"] != "disabled"])))
+    came = [text for one in recorded.new_entries if (text := _came(one, keys))]
+    if not came and not len(mine):
+        came = [_nothing_came(one) for one in recorded.new_entries if os.path.isdir(one.root)]
+    return notes + came
 
 
 def recorded_object(scope: Scope, runs: Collection[int], recorded: Recorded) -> dict[str, Any]:
@@ -71,20 +72,26 @@ def _missing_logs(scope: Scope, runs: Collection[int]) -> Iterator[str]:
     from cachescope.capture.recording import LOG_NAME
 
     logs = [[os.path.basename(source) for source in scope.facts.runs[run]["sources"]] for run in runs]
-    if all(LOG_NAME not in names for names in logs):
+    if logs and all(LOG_NAME not in names for names in logs):
         yield _NO_TEXT
-    if all(names == [LOG_NAME] for names in logs):
+    if logs and all(names == [LOG_NAME] for names in logs):
         yield _NO_TRACE
 
 
-def _entry_note(new: NewEntries, keys: Collection[str], nothing: bool) -> Iterator[str]:
-    """Entries that no recorded lookup made; with nothing recorded, also that there are none."""
+def _came(new: NewEntries, keys: Collection[str]) -> str | None:
+    """Entries that no recorded lookup made."""
+    others = [key for key in new.keys if key not in keys]
+    if not others:
+        return None
+    return (
+        f"{plural(len(others), 'entry', 'entries')} came into {new.root} meanwhile that no recorded lookup made: lookups "
+        f"missed whose logs did not reach us, in the command or in another program. {_CHILDREN}."
+    )
+
+
+def _nothing_came(new: NewEntries) -> str:
     if not new.is_listed:
-        yield f"{new.root} cannot be listed: whether entries came into it is not known."
-    elif others := [key for key in new.keys if key not in keys]:
-        yield (
-            f"{plural(len(others), 'entry', 'entries')} came into {new.root} meanwhile that no recorded lookup made: lookups "
-            f"missed whose logs did not reach us, in the command or in another process. {_KEEP_VARIABLES}"
-        )
-    elif nothing and os.path.isdir(new.root):
-        yield f"No entry came into {new.root} meanwhile, so no lookup missed that stores there; hits leave nothing."
+        return f"{new.root} cannot be listed: whether entries came into it is not known."
+    return (
+        f"No entry came into {new.root} meanwhile: nothing was compiled and stored there. Hits leave nothing."
+    )

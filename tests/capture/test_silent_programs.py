@@ -1,0 +1,112 @@
+"""Commands whose lookups do not reach the recording, or not all of them: it says what it cannot know."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import command, environment
+
+pytestmark = pytest.mark.slow  # each starts processes
+PROGRAM = Path(__file__).parent / "silent_program.py"
+
+
+def recorded(folder: Path, *program: object, **variables: str) -> dict[str, Any]:
+    env = environment(TORCHINDUCTOR_CACHE_DIR=str(folder / "cache"), TMPDIR=str(folder), **variables)
+    arguments = command("record", "--json", "-o", folder / "runs", "--", sys.executable, *program)
+    done = subprocess.run(arguments, capture_output=True, text=True, env=env, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def outcomes(told: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(lookup["cache"], lookup["outcome"]) for lookup in told["lookups"]]
+
+
+MISSES = [("aotautograd", "full_miss"), ("fxgraph", "full_miss")]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["dictConfig", "child"])
+def test_lookups_that_no_log_tells_of_are_seen_by_their_entries(tmp_path: Path, kind: str) -> None:
+    told = recorded(tmp_path, PROGRAM, kind)
+    assert told["lookups"] == []
+    first, entries = told["recorded"]["not_recorded"]
+    assert ("dictConfig" in first) == (kind == "dictConfig")
+    assert ("environment of its own" in first) == (kind == "child")
+    assert entries.startswith("2 entries came into ")
+    # Now they hit, which leaves nothing behind.
+    again = recorded(tmp_path, PROGRAM, kind)
+    assert "Hits leave nothing" in again["recorded"]["not_recorded"][-1]
+
+
+@pytest.mark.torch
+def test_misses_of_a_child_are_not_taken_for_none_because_the_parent_is_recorded(tmp_path: Path) -> None:
+    told = recorded(tmp_path, PROGRAM, "compiles too")
+    assert outcomes(told) == MISSES
+    (entries,) = told["recorded"]["not_recorded"]
+    assert entries.startswith("2 entries came into ")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("kind", "missing"),
+    [("own TORCH_LOGS", "TORCH_LOGS"), ("disable", "logging.disable"), ("own TORCH_TRACE", "no trace")],
+)
+def test_one_of_the_two_logs_is_enough_and_the_other_is_named(
+    tmp_path: Path, kind: str, missing: str
+) -> None:
+    told = recorded(tmp_path, PROGRAM, kind)
+    assert outcomes(told) == MISSES
+    (note,) = told["recorded"]["not_recorded"]
+    assert missing in note
+
+
+@pytest.mark.torch
+def test_nothing_compiled(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    notes = recorded(tmp_path, PROGRAM, "nothing compiled")["recorded"]["not_recorded"]
+    assert "It compiled nothing" in notes[0]
+    assert notes[1].startswith("No entry came into ")
+
+
+@pytest.mark.torch
+def test_caches_off_are_no_silence(tmp_path: Path) -> None:
+    told = recorded(tmp_path, PROGRAM, "plain", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
+    assert outcomes(told) == [("fxgraph", "disabled")]
+    assert told["recorded"]["not_recorded"] == []
+
+
+def test_no_torch_at_all(tmp_path: Path) -> None:
+    notes = recorded(tmp_path, "-c", "pass")["recorded"]["not_recorded"]
+    assert len(notes) == 1
+    assert "imported torch" in notes[0]
+
+
+def test_entries_that_were_there_before_are_no_witness(tmp_path: Path) -> None:
+    entry = tmp_path / "cache" / "aotautograd" / f"a{'b' * 51}" / "entry"
+    entry.parent.mkdir(parents=True)
+    entry.write_bytes(b"")
+    notes = recorded(tmp_path, "-c", "pass")["recorded"]["not_recorded"]
+    assert notes[1].startswith("No entry came into ")
+
+
+def test_runs_before_are_not_taken_for_this_one(tmp_path: Path) -> None:
+    """An empty run beside an older one that looked something up."""
+    older = tmp_path / "runs" / "older"
+    older.mkdir(parents=True)
+    (older / "torch.log").write_bytes(
+        b"I1120 15:31:59.512000 5049 torch/_inductor/codecache.py:854] [0/0] fx graph cache miss for key "
+        + b"f" * 52
+        + b"\n"
+    )
+    told = recorded(tmp_path, "-c", "pass")
+    assert len(told["lookups"]) == 1
+    assert told["recorded"]["runs"] == []
+    assert told["recorded"]["not_recorded"]
