@@ -77,20 +77,33 @@ def counters_of_runs(folder: Path, scope: cachescope.Scope) -> Iterator[tuple[in
 
 
 @pytest.mark.parametrize(("version", "name"), RECORDED)
-def test_lookups_are_those_that_torch_counted(version: str, name: str, recording: Recording) -> None:
+def test_every_count_is_torchs_and_is_shown_alike(version: str, name: str, recording: Recording) -> None:
     folder = recording(version, name)
     for way, scope in read_scopes(folder):
-        lookups = scope.lookups
-        untold = UNTOLD_BYPASSES.get((version, name), set()) if way.startswith("text") else set()
-        untraced = UNTRACED_FX_MISSES.get((version, name), {}) if way.startswith("trace") else {}
-        seen: Counts = Counter()
-        for run, expected in counters_of_runs(folder, scope):
-            seen.update(expected)
-            expected = {counter: n for counter, n in expected.items() if counter not in untold}
-            if run in untraced:
-                expected["fxgraph_cache_miss"] -= untraced[run]
-            assert counted(lookups[lookups["run"] == run]) == expected, (way, run)
-        assert seen == _counted_by_all(folder), way
+        hold_torchs_counters(folder, scope, (version, name), way)
+        outcomes = Counter(scope.lookups["outcome"])
+        hold_frames(scope, outcomes)
+        if outcomes:
+            hold_answer(scope, outcomes)
+            hold_objects(scope, outcomes)
+        for runs in ({run} for run in scope.runs["run"]):
+            hold_record(scope, runs)
+        hold_record(scope, set(scope.runs["run"]))
+
+
+def hold_torchs_counters(folder: Path, scope: cachescope.Scope, case: tuple[str, str], way: str) -> None:
+    """The lookups of each run, and of all of them, by cache and outcome."""
+    lookups = scope.lookups
+    untold = UNTOLD_BYPASSES.get(case, set()) if way.startswith("text") else set()
+    untraced = UNTRACED_FX_MISSES.get(case, {}) if way.startswith("trace") else {}
+    seen: Counts = Counter()
+    for run, expected in counters_of_runs(folder, scope):
+        seen.update(expected)
+        expected = {counter: count for counter, count in expected.items() if counter not in untold}
+        if run in untraced:
+            expected["fxgraph_cache_miss"] -= untraced[run]
+        assert counted(lookups[lookups["run"] == run]) == expected, (way, run)
+    assert seen == _counted_by_all(folder), way
 
 
 def _counted_by_all(folder: Path) -> Counts:
@@ -100,21 +113,6 @@ def _counted_by_all(folder: Path) -> Counts:
     for report in reports:
         total.update(torch_counted(report["counters"]))
     return dict(total)
-
-
-@pytest.mark.parametrize(("version", "name"), RECORDED)
-def test_every_count_that_is_shown_is_that_of_the_frames(
-    version: str, name: str, recording: Recording
-) -> None:
-    for _, scope in read_scopes(recording(version, name)):
-        outcomes = Counter(scope.lookups["outcome"])
-        hold_frames(scope, outcomes)
-        if outcomes:
-            hold_answer(scope, outcomes)
-            hold_objects(scope, outcomes)
-        for runs in ({run} for run in scope.runs["run"]):
-            hold_record(scope, runs)
-        hold_record(scope, set(scope.runs["run"]))
 
 
 def shown_of(outcomes: Counter[str]) -> tuple[int, int, int, int]:

@@ -1,16 +1,14 @@
-"""Every lookup of every recording, read three ways, against what was changed and against torch's own counters."""
+"""Every lookup of every recording, read three ways, against what was changed; test_counts.py counts them."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
-from scenarios import SCENARIOS, UNTRACED_FX_MISSES, VERSIONS, Run, expectation
+from scenarios import SCENARIOS, VERSIONS, Run, expectation
 
 import cachescope
 
@@ -66,44 +64,6 @@ def test_every_lookup_is_explained(version: str, name: str, way: str, recording:
         return
     scope = read_way(folder, way)
     assert lookups_of(scope) == with_sorted_fields(expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["trace", "all"])
-@pytest.mark.parametrize(("version", "name"), CASES)
-def test_counts_equal_torchs_own_counters(version: str, name: str, way: str, recording: Recording) -> None:
-    folder = recording(version, name)
-    scope = read_way(folder, way)
-    steps = [json.loads(path.read_text()) for path in sorted((folder / "steps").glob("*.json"))]
-    # A process that compiled nothing writes no trace.
-    of_pid = {step["pid"]: step["counters"] for step in steps if step["counters"]}
-    assert sorted(scope.runs["pid"]) == sorted(of_pid)
-    untraced = UNTRACED_FX_MISSES.get((version, name), {})
-    for run in scope.runs.itertuples():
-        mine = scope.lookups[scope.lookups["run"] == run.run]
-        expected = torch_counted(of_pid[run.pid])
-        if way == "trace" and run.run in untraced:
-            expected["fxgraph_cache_miss"] -= untraced[run.run]
-        assert counted(mine) == expected, f"run {run.run}"
-
-
-def counted(lookups: pd.DataFrame) -> dict[str, int]:
-    names = {"fxgraph": "fxgraph_cache", "aotautograd": "autograd_cache"}
-    outcomes = {"hit": "hit", "full_miss": "miss", "guard_miss": "miss", "bypass": "bypass"}
-    counts = Counter(
-        f"{names[row.cache]}_{outcomes[row.outcome]}"
-        for row in lookups.itertuples()
-        if row.outcome in outcomes
-    )
-    return dict(counts)
-
-
-def torch_counted(counters: dict[str, dict[str, int]]) -> dict[str, int]:
-    wanted = [f"fxgraph_cache_{s}" for s in ("hit", "miss", "bypass")]
-    fx = {name: counters.get("inductor", {}).get(name, 0) for name in wanted}
-    wanted = [f"autograd_cache_{s}" for s in ("hit", "miss", "bypass")]
-    aot = {name: counters.get("aot_autograd", {}).get(name, 0) for name in wanted}
-    return {name: count for name, count in (fx | aot).items() if count}
 
 
 def test_scenarios_are_all_recorded() -> None:
