@@ -102,7 +102,17 @@ def hold_torchs_counters(folder: Path, scope: cachescope.Scope, case: tuple[str,
         expected = {counter: count for counter, count in expected.items() if counter not in untold}
         if run in untraced:
             expected["fxgraph_cache_miss"] -= untraced[run]
-        assert counted(lookups[lookups["run"] == run]) == expected, (way, run)
+        mine = lookups[lookups["run"] == run]
+        told = counted(mine)
+        if set(mine["outcome"]) >= {"unknown"}:
+            # One whose end was not seen stands for one that torch counted, or for none where an exception ended it.
+            unseen = Counter(COUNTERS[cache][1] for cache in mine["cache"][mine["outcome"] == "unknown"])
+            more = Counter(expected) - Counter(told)
+            assert not Counter(told) - Counter(expected), (way, run)
+            for _, name in COUNTERS.values():
+                assert sum(n for counter, n in more.items() if counter.startswith(name)) <= unseen[name]
+        else:
+            assert told == expected, (way, run)
     assert seen == _counted_by_all(folder), way
 
 

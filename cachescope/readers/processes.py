@@ -13,6 +13,7 @@ from typing import Final
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process
 from cachescope.readers.trace_compiles import tell_of_compiles
+from cachescope.terms import AOTAUTOGRAD
 
 _SLACK_US: Final = 60_000_000
 _SAME_MOMENT_NS: Final = 250_000_000
@@ -190,11 +191,28 @@ def _join(run: Run, other: Process) -> None:
         same = known[lookup.cache, lookup.cache_key]
         if same:
             _fill(same.popleft(), lookup)
+        elif (bypass := _bypass_of(lookup, known[lookup.cache, None])) is not None:
+            _fill(bypass, lookup)
         else:
             added.append(lookup)
     tell_of_compiles(process, added)
     run.lookups = put_in_order(run.lookups + added) if added else run.lookups
     process.looked_up = process.looked_up or bool(other.lookups)
+
+
+def _bypass_of(lookup: Lookup, bypasses: deque[Lookup]) -> Lookup | None:
+    """The bypass as which a trace tells of a lookup whose end its text log does not tell; taken out of them.
+
+    Where an exception ends an AOTAutograd lookup, torch forgets the key and calls it a bypass, and the text log
+    has the key: autograd_cache.py, `AOTAutogradCache.try_load`, 2.10 to 2.15.
+    """
+    if lookup.cache != AOTAUTOGRAD or lookup.outcome != "unknown":
+        return None
+    for at, bypass in enumerate(bypasses):
+        if (bypass.outcome, bypass.compile_id) == ("bypass", lookup.compile_id):
+            del bypasses[at]
+            return bypass
+    return None
 
 
 def _fill(lookup: Lookup, other: Lookup) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from recording_scenarios import EPILOGUE_OFF, Scenario, Step, functions, scenario, without_aot
+from recording_scenarios import EPILOGUE_OFF, Damage, Scenario, Step, functions, scenario, without_aot
 
 FUSION_OFF_TEXT = "options epilogue_fusion=False"
 
@@ -252,6 +252,24 @@ RECOMPILES_DYNAMIC = scenario(
     ),
 )
 
+# --- a lookup that an exception ends ---
+
+COMPILER_GONE = scenario(
+    "compiler_gone",
+    "entries copied to where no compiler is: both are found, and loading them fails",
+    SERVE,
+    replace(
+        step(
+            "no_compiler",
+            "only the entries are there, and no compiler on the path",
+            *BLOCK,
+            "--may-fail",
+            environment={"PATH": "/nothing-here"},
+        ),
+        damage=Damage("bare", "fxgraph"),
+    ),
+)
+
 # --- the nearest of several runs ---
 
 OPTIONS_OFF = tuple(
@@ -361,7 +379,7 @@ MAIN: tuple[Scenario, ...] = (
 )
 
 LIKENESS: dict[str, tuple[Scenario, ...]] = {
-    "2.13.0": (*MAIN, upgrade("2.10.0"), NEAREST_INPUTS, NEAREST_GRAPH, UNDONE),
+    "2.13.0": (*MAIN, upgrade("2.10.0"), NEAREST_INPUTS, NEAREST_GRAPH, UNDONE, COMPILER_GONE),
     "2.6.0": EVERYWHERE,
     "2.10.0": EVERYWHERE,
     "2.15.0": (*EVERYWHERE, upgrade("2.13.0")),

@@ -79,6 +79,11 @@ def stored_files(cache_folder: Path, cache: str) -> Iterator[tuple[str, Path]]:
 def do_damage(damage: Damage, cache_folder: Path) -> list[dict[str, str]]:
     """Delete, halve or overwrite every entry of one cache, and say which."""
     done = []
+    if damage.action == "bare":
+        for folder in cache_folder.iterdir():
+            if folder.name not in ("fxgraph", "aotautograd"):
+                shutil.rmtree(folder)
+        return [{"action": damage.action}]
     for key, file in stored_files(cache_folder, damage.cache):
         content = file.read_bytes()
         if damage.action == "delete":

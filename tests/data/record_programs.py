@@ -119,12 +119,18 @@ def counters() -> dict[str, dict[str, int]]:
 class Calls:
     """Counters before and after each call of a compiled function."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_fail: bool = False) -> None:
+        self.may_fail = may_fail
         self.rows: list[dict[str, Any]] = []
 
     def add(self, label: str, call: Callable[[], Any]) -> Any:
         before, started = counters(), time.time()
-        result = call()
+        try:
+            result = call()
+        except Exception:
+            if not self.may_fail:
+                raise
+            result = None
         self.rows.append(
             {"call": label, "started": started, "ended": time.time(), "before": before, "after": counters()}
         )
@@ -353,6 +359,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--isolation-context", type=Path, help="where to write torch's isolation context (2.10+)"
     )
+    parser.add_argument("--may-fail", action="store_true", help="go on behind a compile that fails")
     parser.add_argument("--barrier", type=Path)
     parser.add_argument("--parties", type=int, default=1)
     parser.add_argument("--distributed", action="store_true")
@@ -373,7 +380,7 @@ def main(
     FUNCTIONS.update(functions or {})
     MODELS.update(models or {})
     arguments = parse_arguments()
-    calls = Calls()
+    calls = Calls(arguments.may_fail)
     with process_group(arguments.distributed):
         apply_settings(arguments)
         if arguments.barrier:

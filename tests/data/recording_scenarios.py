@@ -17,8 +17,8 @@ EPILOGUE_OFF = ("--option", "epilogue_fusion=false")
 class Damage:
     """What is done to every stored file of one cache just before a step."""
 
-    action: str  # "delete", "truncate" (to half) or "garbage" (same size)
-    cache: str  # "fxgraph" or "aotautograd"
+    action: str  # "delete", "truncate" (to half), "garbage" (same size) or "bare" (all but entries deleted)
+    cache: str  # "fxgraph" or "aotautograd"; of no account for "bare"
 
 
 @dataclass(frozen=True, slots=True)
