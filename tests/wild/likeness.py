@@ -45,6 +45,15 @@ EXPECTED: dict[str, list[Run]] = {
     "edited_program": [COLD, GRAPH, GRAPH, HIT],
     "two_programs_edited": [COLD, COLD, GRAPH, GRAPH],
     "same_graph_other_program": [COLD, HIT, changed(FUSION)],
+    # What explains least is one step away.
+    "nearest_graph": [COLD, changed(FUSION), GRAPH],
+    "nearest_inputs": [COLD, changed(X), changed(X, W), changed(X)],
+    "options_undone": [
+        COLD,
+        changed("inductor_config[reorder_for_locality]"),
+        changed("inductor_config[split_reductions]"),
+        changed("inductor_config[shape_padding]"),
+    ],
     "infer_then_train": [COLD, NOW_TRAINED, HIT, HIT_TRAINING],
     "train_then_infer": [COLD_TRAINING, NOW_INFERRED, HIT_TRAINING, HIT],
     # Of one process, each compared with the call that differs least. Without gradients the last call is the
@@ -98,6 +107,9 @@ RANKS: dict[str, set[tuple[str, tuple[str, ...]]]] = {
 
 # Which run the misses of a run must be compared with, where another one is near as well.
 COMPARED_WITH: dict[str, dict[int, int]] = {
+    "nearest_graph": {1: 0, 2: 1},
+    "nearest_inputs": {1: 0, 2: 0, 3: 2},
+    "options_undone": {1: 0, 2: 1, 3: 2},
     "two_programs_edited": {2: 0, 3: 1},
     "same_graph_other_program": {2: 1},
 }

@@ -18,6 +18,18 @@ Recording = Callable[[str, str], Path]
 WAYS = ("trace", "text", "all")
 RECORDED = {(p.parent.name, p.name.removesuffix(".tar.xz")) for p in RECORDINGS.glob("*/*.tar.xz")}
 CASES = sorted(case for case in RECORDED if expectation(*case, "trace") is not None)
+# Whose verdicts are not yet those that must be told.
+NOT_YET = {
+    "infer_then_train",
+    "infer_then_train_fx",
+    "recompiles",
+    "same_file_other_function",
+    "same_name_other_file",
+    "train_then_infer",
+    "train_then_infer_fx",
+    "two_programs_edited",
+    "two_sequentials",
+}
 RACES = sorted(case for case in RECORDED if case[1] in RANKS)
 
 
@@ -36,14 +48,34 @@ def test_every_lookup_is_found(version: str, name: str, way: str, recording: Rec
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), CASES)
-def test_every_lookup_is_explained(version: str, name: str, way: str, recording: Recording) -> None:
+def test_every_lookup_is_explained(
+    version: str, name: str, way: str, recording: Recording, request: pytest.FixtureRequest
+) -> None:
+    if name in NOT_YET:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="told otherwise"))
     expected = expectation(version, name, way)
     assert expected is not None
     assert lookups_of(read_way(recording(version, name), way)) == with_sorted_fields(expected)
 
 
-@pytest.mark.parametrize("name", COMPARED_WITH)
-def test_each_program_is_compared_with_itself(name: str, recording: Recording) -> None:
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("version", sorted(version for version, name in RECORDED if name == "upgrade"))
+@pytest.mark.xfail(strict=True, reason="told as hundreds of fields")
+def test_another_torch_is_one_cause_and_stands_first(version: str, way: str, recording: Recording) -> None:
+    scope = read_way(recording(version, "upgrade"), way)
+    misses = scope.misses.merge(scope.lookups[["lookup", "run"]], on="lookup")
+    after = misses[(misses["run"] == 1) & misses["root"]]
+    assert set(after["verdict"]) == {"key_changed"}
+    assert len(set(after["cause"])) == 1
+    assert {changed[0] for changed in after["changed"]} == {"torch_version"}
+
+
+@pytest.mark.parametrize("name", sorted(COMPARED_WITH.keys() & {name for _, name in RECORDED}))
+def test_each_miss_is_compared_with_the_run_that_explains_least(
+    name: str, recording: Recording, request: pytest.FixtureRequest
+) -> None:
+    if name in NOT_YET:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="told otherwise"))
     scope = read_way(recording("2.13.0", name), "all")
     run_of = dict(zip(scope.lookups["lookup"], scope.lookups["run"], strict=True))
     compared = {
