@@ -120,7 +120,14 @@ WOULD_BYPASS: Final = "torch would bypass its cache"
 UNREADABLE: Final = "unreadable"
 
 # How the damage of an entry begins that torch cannot load, whichever version: its bytes are no whole pickle.
-REFUSED: Final = ("empty file", "truncated", "not a pickle", "UnpicklingError", "UnicodeDecodeError", "EOFError")
+REFUSED: Final = (
+    "empty file",
+    "truncated",
+    "not a pickle",
+    "UnpicklingError",
+    "UnicodeDecodeError",
+    "EOFError",
+)
 
 # The damage of an entry that torch loads all the same: it does not compare.
 OTHER_NAME: Final = "content hash differs from the name"

@@ -6,12 +6,17 @@ An AOTAutograd miss is followed by FX lookups of the same compile; one changed c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from cachescope.analysis.advice import cause_advice
 from cachescope.analysis.change_kinds import UPGRADE
 from cachescope.analysis.fields import is_from_the_graph
 from cachescope.analysis.misses import Miss
+from cachescope.analysis.timeline import NOT_KNOWN
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+
+# What was not stored is compiled again, its graphs with it, of which the trace of a killed process has no record.
+_COMPILED_AGAIN: Final = frozenset({"failed compile", "process ended", NOT_KNOWN})
 
 _CauseKey = tuple[str, tuple[str, ...], str]
 
@@ -69,6 +74,8 @@ def _explains(aot: Miss, fx: Miss) -> bool:
                 return fx.kind == aot.kind
             return all(is_from_the_graph(f) or f in aot.changed for f in fx.changed)
         return fx.verdict in ("first_lookup", "details_not_recorded")
+    if aot.verdict == "entry_unavailable" and aot.kind in _COMPILED_AGAIN:
+        return fx.verdict in ("first_lookup", "details_not_recorded") or fx.kind == aot.kind
     if fx.verdict == "details_not_recorded":
         return aot.verdict in ("first_lookup", "guard_failed", "details_not_recorded")
     if fx.verdict in ("bypassed", "entry_unavailable"):

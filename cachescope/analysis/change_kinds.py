@@ -18,7 +18,7 @@ from cachescope.details import HashDetails, parse_component
 
 UPGRADE: Final = "upgrade: "
 """How the kind of a key begins that another torch made."""
-_TORCH: Final = "torch_version"
+TORCH_VERSION: Final = "torch_version"
 # Numbers that dynamo gives to the variables of a graph: the same edit in two graphs has others.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")
 
@@ -44,7 +44,7 @@ class ChangeKinds:
         graph = None
         for field, old, new in self._details.changes(before, after):
             name = self._details.fields[field]
-            if name == _TORCH:
+            if name == TORCH_VERSION:
                 return UPGRADE + self._versions(*runs)
             if name == "gm":
                 graph = old, new

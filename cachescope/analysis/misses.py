@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cachescope.analysis.baselines import Baselines, Candidate, Choice
-from cachescope.analysis.change_kinds import UPGRADE, ChangeKinds
+from cachescope.analysis.change_kinds import TORCH_VERSION, UPGRADE, ChangeKinds
 from cachescope.analysis.differences import field_change
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
 from cachescope.analysis.past_of_keys import PastOfKeys, Racing
@@ -155,14 +155,17 @@ class _Judge:
         sides = baseline.detail_set, row.detail_set
         runs = (baseline.run if isinstance(baseline, LookupRow) else None), row.run
         kind = self._kinds.kind(*sides, runs)
+        fields = changes.fields
         if kind.startswith(UPGRADE):
+            # The others follow from it.
+            fields = tuple(sorted(fields, key=lambda field: field != TORCH_VERSION))
             reason = f"{kind.removeprefix(UPGRADE)}; {len(changes.fields) - 1} other fields of the key follow"
             if besides := self._kinds.changed_besides(*sides, runs):
                 reason += f"; changed besides: {_fields(besides)}"
         else:
             reason = self._what_changed(row, baseline, changes)
         known = self._how_known(baseline, row)
-        return Miss(row, "key_changed", reason, *known, baseline, changes.fields, kind)
+        return Miss(row, "key_changed", reason, *known, baseline, fields, kind)
 
     def _first_lookup(self, at: int, row: LookupRow) -> Miss:
         reason = "nothing earlier to compare with: the graph is new"

@@ -44,6 +44,15 @@ class NotStored:
     is_recorded: bool
 
 
+_CUT_SHORT: Final = NotStored(
+    NOT_KNOWN, "its log ends within that compile: the process ended there, or the rest is missing", False
+)
+
+
+def _ended(how: str) -> NotStored:
+    return NotStored("process ended", f"its process ended before that: {how}", True)
+
+
 class Timeline:
     """What was compiled and stored when.
 
@@ -57,6 +66,7 @@ class Timeline:
 
     def __init__(self, lookups: Sequence[LookupRow], runs: Sequence[RunRow] = ()) -> None:
         self._graphs: dict[int, list[LookupRow]] = defaultdict(list)
+        self._aot = {row.lookup: row for row in lookups if row.cache == AOTAUTOGRAD}
         self._last: dict[int, LookupRow] = {}
         self._attempts: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
         self._is_text: dict[int, bool] = defaultdict(bool)
@@ -107,33 +117,45 @@ class Timeline:
             return NotStored("never stored", f"torch would not store it: {row.save_bypass}", True)
         if row.save_error is not None:
             return NotStored("not saved", f"torch could not store it: {_last_line(row.save_error)}", True)
-        if row.compile_error is not None and not self._is_written(row):
+        if self._is_written(row):
+            return None
+        if row.compile_error is not None:
             what = f"its compile failed: {_last_line(row.compile_error)}"
             kind = "not saved" if _CANNOT_WRITE.search(row.compile_error) else "failed compile"
             return NotStored(kind, what, True)
-        if row.cache != AOTAUTOGRAD or row.entry_path is not None:
-            return None
+        return self._autograd_not_stored(row) if row.cache == AOTAUTOGRAD else self._graph_not_stored(row)
+
+    def _autograd_not_stored(self, row: LookupRow) -> NotStored | None:
+        if self._was_restarted(row):
+            why = "torch began its compile anew, and what it did then has a key of its own"
+            return NotStored("never stored", why, True)
         graphs = self.graphs_of(row)
         directions = {graph.direction for graph in graphs}
         is_half = "forward" in directions and "backward" not in directions
         is_compiled = bool(graphs) and all(graph.outcome != "unknown" for graph in graphs)
         if row.compile_ended is not None:
             is_compiled = row.compile_ended
-        if self._was_restarted(row):
-            why = "torch began its compile anew, and what it did then has a key of its own"
-            return NotStored("never stored", why, True)
         if (how := self._how_ended_within(row)) is not None:
             # Where a text log names what is written, an entry that it does not name was not.
             if not is_compiled or is_half or self._is_text[row.run]:
-                return NotStored("process ended", f"its process ended before that: {how}", True)
+                return _ended(how)
         elif not is_compiled and self._is_in_last_compile(row):
-            why = (
-                "its log ends within that compile: the process ended there, or the rest of the log is missing"
-            )
-            return NotStored(NOT_KNOWN, why, False)
+            return _CUT_SHORT
         if is_half:
             why = "the entry of a training graph is written with its backward graph, which was not compiled"
             return NotStored("never stored", why, False)
+        return None
+
+    def _graph_not_stored(self, row: LookupRow) -> NotStored | None:
+        """What an FX graph shares with the AOTAutograd lookup that it was made under: the end of their process."""
+        aot = None if row.aot_lookup is None else self._aot.get(row.aot_lookup)
+        if aot is not None and aot.is_miss:
+            found = self.why_not_stored(aot)
+            if found is not None and found.kind in ("process ended", NOT_KNOWN):
+                return found
+        if row.compile_ended is False:
+            how = self._how_ended_within(row)
+            return _CUT_SHORT if how is None else _ended(how)
         return None
 
     def _was_restarted(self, row: LookupRow) -> bool:

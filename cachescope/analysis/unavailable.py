@@ -82,7 +82,7 @@ class UnavailableEntries:
             evidence: Evidence = "recorded" if why.is_recorded else "inferred"
             text = "torch or the operating system wrote it down" if why.is_recorded else why.why
             if why.kind == NOT_KNOWN:
-                reason, evidence = f"run {run} had looked up the same key, and {why.why}", "not_known"
+                return _not_known(run, why.why, past.refused)
             return Unavailable(why.kind, reason, evidence, text, past.refused)
         return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)
 
@@ -124,22 +124,19 @@ class UnavailableEntries:
         place = _known_place(past)
         assert place is not None
         before = self._rows[place]
-        if None in (self._cache_dir.get(row.run), self._cache_dir.get(before.run)) and before.run != row.run:
-            why = "which cache directories they used is not recorded"
-        elif past.latest_hit is not None:
+        if past.latest_hit is None and not self._timeline.has_ended(before):
+            why = f"whether run {before.run} stored it is not recorded (a trace tells when a compile ended)"
+            return _not_known(before.run, why, place)
+        if before.run != row.run and None in (self._cache_dir.get(row.run), self._cache_dir.get(before.run)):
+            why = "whether both used one cache directory is not recorded"
+            return _not_known(before.run, why, place)
+        if past.latest_hit is not None:
             found = self._rows[past.latest_hit].run
             return self._deleted(
                 "recorded", f"run {found} had found it in the same directory", past.latest_hit
             )
-        elif self._timeline.has_ended(before):
-            why = (
-                f"run {before.run} compiled it to the end, where torch stores it, and no failure is recorded"
-            )
-            return self._deleted("inferred", why, place)
-        else:
-            why = f"whether run {before.run} stored it is not recorded (a trace tells when a compile ended)"
-        reason = f"run {before.run} had looked up the same key, and its entry was not found: {why}"
-        return Unavailable(NOT_KNOWN, reason, "not_known", why, place)
+        why = f"run {before.run} compiled it to the end, where torch stores it, and no failure is recorded"
+        return self._deleted("inferred", why, place)
 
     def _deleted(self, evidence: Evidence, why: str, place: int) -> Unavailable:
         reason = "the same key had been stored, but it was not there any more: deleted, moved or cleared"
@@ -148,6 +145,11 @@ class UnavailableEntries:
     def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
         entries = self._entries.get((row.cache, row.cache_key or ""), ())
         return [entry for entry in entries if entry.status == "damaged"]
+
+
+def _not_known(run: int, why: str, place: int | None) -> Unavailable:
+    reason = f"run {run} had looked up the same key, and what became of its entry is not known: {why}"
+    return Unavailable(NOT_KNOWN, reason, "not_known", why, place)
 
 
 def _known_place(past: KeyPast) -> int | None:

@@ -20,7 +20,11 @@ from cachescope.readers.snapshot import context_row
 from cachescope.readers.whole_details import mark_cut_details
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
-_ATTRIBUTES: Final = {"modified_time": "modified_time_ns", "changed_time": "changed_time_ns", "detail_set": "details"}
+_ATTRIBUTES: Final = {
+    "modified_time": "modified_time_ns",
+    "changed_time": "changed_time_ns",
+    "detail_set": "details",
+}
 """Of an `Entry`, for the columns that are called otherwise."""
 
 

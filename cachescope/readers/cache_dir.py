@@ -287,7 +287,6 @@ class _Names(dict[str, Told]):
             self[name] = told
         return told
 
-
     def folder(self, name: str) -> tuple[int, FolderRule | None]:
         """The rule of a folder of a name, and its rank in the table."""
         for rank, rule, fits in self._folders:

@@ -154,7 +154,13 @@ CODE_FOLDER: Final = Place(
         # `package_cpp_only` calls them after their kernel.
         _file(r".+\.(?:py|cpp|h|so|o|a|cu|cubin|ptx|hsaco|spv|amdgcn|zebin|json|txt|pt2)", CODE),
     ),
-    (_folder("__pycache__", Place(CODE, (_file(rf"(c{HASH})\..*\.pyc", CODE), _file(r".*\.pyc.*", CODE))), False),),
+    (
+        _folder(
+            "__pycache__",
+            Place(CODE, (_file(rf"(c{HASH})\..*\.pyc", CODE), _file(r".*\.pyc.*", CODE))),
+            False,
+        ),
+    ),
 )
 
 _TRITON_FILES: Final = (

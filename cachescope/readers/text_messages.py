@@ -38,6 +38,10 @@ _POST_LOAD_GUARDS: Final = re.compile(
     r"fx graph cache key (?P<key>\S+) post-load guards: (?P<guards>.*)", re.DOTALL
 )
 _UNABLE: Final = re.compile(r".*? unable to load compiled graph(?:: (?P<error>.*))?", re.DOTALL)
+_NOT_SAVED: Final = re.compile(
+    r"(?P<which>fx graph|AOTAutograd)(?: cache)? unable to (?:write to cache|serialize compiled graph)(?:: (?P<error>.*))?",
+    re.DOTALL,
+)
 _WRITING: Final = re.compile(r"Writing AOTAutograd cache entry to (?P<path>.+)", re.DOTALL)
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
 _MESSAGES: Final = (
@@ -47,6 +51,7 @@ _MESSAGES: Final = (
     _GUARDS,
     _POST_LOAD_GUARDS,
     _UNABLE,
+    _NOT_SAVED,
     _WRITING,
     _ENTRY_WITHOUT_GRAPH,
 )
@@ -57,6 +62,7 @@ _BEGINNINGS: Final = (
     b"FX graph cache ",
     b"Autograd graph cache ",
     b"fx graph cache ",
+    b"fx graph unable to ",
     b"AOTAutograd cache ",
     b"Bypassing ",
     b"Writing AOTAutograd cache ",
@@ -154,6 +160,8 @@ class MessageReader:
             self._note_guards(match)
         elif match := _UNABLE.match(text):
             self._load_error = match["error"] or message.lines[-1].decode("utf-8", "replace")
+        elif match := _NOT_SAVED.match(text):
+            self._note_save_error(match, message)
         elif match := _WRITING.match(text):
             self._note_entry(match["path"], message)
 
@@ -375,6 +383,14 @@ class MessageReader:
         for lookup in reversed(self._lookups):
             if lookup.cache_key == match["key"]:
                 lookup.guards_expr = match["guards"]
+                return
+
+    def _note_save_error(self, match: re.Match[str], message: Message) -> None:
+        """Why a result could not be stored; the error of an FX graph is the last line of its traceback."""
+        cache = AOTAUTOGRAD if match["which"] == "AOTAutograd" else FXGRAPH
+        for lookup in reversed(self._lookups):
+            if (lookup.cache, lookup.compile_id) == (cache, message.compile_id):
+                lookup.save_error = match["error"] or message.lines[-1].decode("utf-8", "replace")
                 return
 
     def _note_entry(self, path: str, message: Message) -> None:

@@ -50,9 +50,7 @@ def entry_lines(scope: Scope, most: int = 20, locks: pd.DataFrame | None = None)
     graphs = [row for row in entries if row["cache"] in CACHES]
     lines += [Line(), *_table(graphs, most)] if graphs else []
     listed = {row["path"] for row in entries if row["status"] == UNREADABLE}
-    others = [
-        p for p in scope.facts.problems if p["kind"] != "damaged_entry" and p["source"] not in listed
-    ]
+    others = [p for p in scope.facts.problems if p["kind"] != "damaged_entry" and p["source"] not in listed]
     return lines + ([Line(), *problem_lines(scope)] if others else [])
 
 

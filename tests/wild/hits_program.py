@@ -53,7 +53,9 @@ def counted(call: Callable[[], object]) -> dict[str, int]:
     counters.clear()
     try:
         call()
-    except Exception as error:  # an entry of another graph was loaded, say; what was looked up counts all the same
+    except (
+        Exception
+    ) as error:  # an entry of another graph was loaded, say; what was looked up counts all the same
         print(error, file=sys.stderr)
     return {name: counters[kind][name] for kind, names in COUNTED.items() for name in names}
 

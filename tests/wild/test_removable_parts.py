@@ -67,9 +67,7 @@ def move(path: Path, elsewhere: Path) -> None:
     path.symlink_to(there)
 
 
-def test_less_that_is_read_is_never_more_that_can_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_less_that_is_read_is_never_more_that_can_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(20_263)
     counted = {"directories": 0, "changes": 0, "can go": 0, "can go of the changed": 0}
     for number, archive in enumerate(ARCHIVES):
@@ -107,7 +105,9 @@ def add_what_can_go(cache: Path) -> None:
             os.utime(path, (old, old))
 
 
-def change_of(cache: Path, elsewhere: Path, chance: random.Random, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def change_of(
+    cache: Path, elsewhere: Path, chance: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> set[str]:
     """What can go when some of it may not be read, or is behind links."""
     paths = [path for path in sorted(cache.rglob("*")) if path.exists() and not path.is_symlink()]
     folders = [path for path in paths if path.is_dir()]
