@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import tarfile
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         with_torch = item.get_closest_marker("torch") or item.get_closest_marker("gpu")
         if with_torch or "cache_root" in getattr(item, "fixturenames", ()) or "benchmarks" in item.path.parts:
             item.add_marker("slow")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests counted, as ``record_property("counted: <what>", {row: {column: count}})``, in one table each."""
+    tables: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, rows in report.user_properties:
+                if name.startswith("counted: "):
+                    for row, counts in rows.items():
+                        tables[name][row].update(counts)
+    for name, rows in sorted(tables.items()):
+        terminalreporter.section(name)
+        total = sum(rows.values(), Counter())
+        for row, counts in [*sorted(rows.items()), ("together", total)]:
+            words = ", ".join(f"{count} {column}" for column, count in sorted(counts.items()) if count)
+            terminalreporter.write_line(f"{row:<36}{words}")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,0 +1,213 @@
+"""What becomes of logs on their way: cut, thinned, prefixed, interleaved, coloured, packed. One function each.
+
+Each takes the folder of an unpacked recording and a generator of random numbers, and changes the files in place.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+Harm = Callable[[Path, Random], None]
+Line = bytes
+
+# torch/_logging/_internal.py, `TorchLogsFormatter.format`: level and date, time, process.
+_PID = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} (\d+) ")
+_TELLING = re.compile(
+    rb"cache (?:hit|miss) for key|hash details for key|Bypassing |Writing AOTAutograd|unable to load"
+)
+_DOCKER_BYTES = 16 * 1024
+
+
+def logs(folder: Path, kind: str) -> list[Path]:
+    """The trace files or the text logs of a recording that hold anything."""
+    return [path for path in sorted((folder / kind).iterdir()) if path.is_file() and path.stat().st_size]
+
+
+def rewritten(path: Path, data: bytes) -> None:
+    """Other content under the same time of modification, as the log would have that was always so."""
+    times = path.stat()
+    path.write_bytes(data)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def lines_of(data: bytes) -> list[Line]:
+    """Lines with their ends; torch's messages hold every other character that might end one."""
+    lines = data.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def each_log(kind: str, change: Callable[[bytes, Random], bytes]) -> Harm:
+    """Change every log of a kind."""
+
+    def harm(folder: Path, rng: Random) -> None:
+        for path in logs(folder, kind):
+            rewritten(path, change(path.read_bytes(), rng))
+
+    return harm
+
+
+def one_log(kind: str, change: Callable[[bytes, Random], bytes]) -> Harm:
+    """Change one log of a kind; the others stay whole."""
+
+    def harm(folder: Path, rng: Random) -> None:
+        path = rng.choice(logs(folder, kind))
+        rewritten(path, change(path.read_bytes(), rng))
+
+    return harm
+
+
+# Bytes are gone.
+
+
+def without_tail(data: bytes, rng: Random) -> bytes:
+    """The process was killed, the disk was full, or the log is still being written."""
+    return data[: rng.randrange(len(data))]
+
+
+def without_head(data: bytes, rng: Random) -> bytes:
+    """The log was rotated."""
+    return data[rng.randrange(len(data)) :]
+
+
+def without_lines(count: int) -> Callable[[bytes, Random], bytes]:
+    """So many single lines are lost."""
+
+    def change(data: bytes, rng: Random) -> bytes:
+        lines = lines_of(data)
+        lost = set(rng.sample(range(len(lines)), min(count, len(lines))))
+        return b"".join(line for at, line in enumerate(lines) if at not in lost)
+
+    return change
+
+
+def without_stretches(data: bytes, rng: Random) -> bytes:
+    """What a limit on messages per second does: stretches are lost."""
+    lines = lines_of(data)
+    for _ in range(rng.randrange(1, 4)):
+        first = rng.randrange(len(lines) + 1)
+        del lines[first : first + rng.choice((3, 20, 100, 400))]
+    return b"".join(lines)
+
+
+def without_a_share(share: float) -> Callable[[bytes, Random], bytes]:
+    """Every line may be lost."""
+
+    def change(data: bytes, rng: Random) -> bytes:
+        return b"".join(line for line in lines_of(data) if rng.random() >= share)
+
+    return change
+
+
+def without_telling_lines(data: bytes, rng: Random) -> bytes:
+    """Half of the lines that are no hash detail are lost: of hundreds, those that matter most."""
+    return b"".join(line for line in lines_of(data) if not (_TELLING.search(line) and rng.random() < 0.5))
+
+
+# The same lines in another dress.
+
+PREFIXES: dict[str, Callable[[int, bytes], bytes]] = {
+    "compose": lambda number, _: b"trainer-%d  | " % number,
+    "kubectl": lambda number, _: b"[pod/trainer-%d/main] " % number,
+    "journald": lambda number, pid: b"Nov 20 15:39:18 host%d python[%b]: " % (number, pid),
+    "srun": lambda number, _: b"%d: " % number,
+    "mpirun": lambda number, _: b"[1,%d]<stderr>:" % number,
+    "torchrun": lambda number, _: b"[default%d]:" % number,
+    "ray": lambda number, pid: b"(train pid=%b, ip=10.0.0.%d) " % (pid, number),
+}
+
+
+def prefixed(launcher: str) -> Harm:
+    """Each process behind the prefix that a launcher gives it."""
+
+    def harm(folder: Path, rng: Random) -> None:
+        numbers: dict[bytes, int] = {}
+        for path in logs(folder, "text"):
+            name = path.name.encode()
+            lines = []
+            for line in lines_of(path.read_bytes()):
+                if match := _PID.search(line):
+                    name = match[1]
+                number = numbers.setdefault(name, len(numbers))
+                lines.append(PREFIXES[launcher](number, name if match else b"1") + line)
+            rewritten(path, b"".join(lines))
+
+    return harm
+
+
+def interleaved(launcher: str) -> Harm:
+    """Every log beside a copy of itself, in one stream under two prefixes: the same pids in two containers."""
+    prefix = PREFIXES[launcher]
+
+    def change(data: bytes, rng: Random) -> bytes:
+        lines = lines_of(data)
+        places = [0, 0]
+        merged: list[bytes] = []
+        while rest := [copy for copy in (0, 1) if places[copy] < len(lines)]:
+            copy = rng.choice(rest)
+            until = places[copy] + rng.randrange(1, 40)
+            merged += [prefix(copy, b"1") + line for line in lines[places[copy] : until]]
+            places[copy] = until
+        return b"".join(merged)
+
+    return each_log("text", change)
+
+
+def coloured(data: bytes, rng: Random) -> bytes:
+    """A colour before each line and its end behind it."""
+    return b"".join(
+        b"\x1b[32m" + line.removesuffix(b"\n") + b"\x1b[0m" + (b"\n" if line.endswith(b"\n") else b"")
+        for line in lines_of(data)
+    )
+
+
+def reset_at_ends(data: bytes, rng: Random) -> bytes:
+    """Only the end of a colour, behind each line."""
+    return data.replace(b"\n", b"\x1b[0m\n")
+
+
+def with_crlf(data: bytes, rng: Random) -> bytes:
+    """Line ends of Windows."""
+    return data.replace(b"\n", b"\r\n")
+
+
+def docker_json(data: bytes, rng: Random) -> bytes:
+    """Docker's json-file driver, which splits long lines."""
+    records = []
+    for line in lines_of(data):
+        for at in range(0, len(line), _DOCKER_BYTES):
+            text = line[at : at + _DOCKER_BYTES].decode("utf-8", "replace")
+            records.append({"log": text, "stream": "stderr", "time": "2026-11-20T15:39:18.308000000Z"})
+    return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
+
+
+def in_utf16(data: bytes, rng: Random) -> bytes:
+    """What PowerShell's redirection writes."""
+    return data.decode("utf-8", "replace").encode("utf-16")
+
+
+def behind(head: bytes) -> Callable[[bytes, Random], bytes]:
+    """Something else stands before the first line."""
+    return lambda data, rng: head + data
+
+
+def packed(kind: str, suffix: str) -> Harm:
+    """Every log compressed, as rotation and archives leave it."""
+    compress = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[suffix]
+
+    def harm(folder: Path, rng: Random) -> None:
+        for path in logs(folder, kind):
+            times = path.stat()
+            new = path.with_name(path.name + suffix)
+            new.write_bytes(compress(path.read_bytes()))
+            os.utime(new, ns=(times.st_atime_ns, times.st_mtime_ns))
+            path.unlink()
+
+    return harm

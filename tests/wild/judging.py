@@ -1,0 +1,327 @@
+"""Whether what a damaged recording says is still true: every lookup beside the same one in the whole recording."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tests.wild.damages import Damage
+from tests.wild.told import Answer, Cause, Told
+
+# Of lookups that are compared, for the counts.
+SAME, NOT_KNOWN, GONE, NOT_COMPARABLE = "same", "not known", "gone", "said of less"
+
+_Matches = dict[int, Answer]
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of every lookup of a recording, and what is wrong."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[tuple[str, str]] = field(default_factory=list)
+    """Class, and what is said beside what is true."""
+
+
+def judge(whole: Told, damaged: Told, damage: Damage, floor: Told | None, left: Counter[str]) -> Report:
+    """Compare two readings.
+
+    Parameters
+    ----------
+    whole, damaged : Told
+        The recording read as it is, and as it is after the damage.
+    damage : Damage
+    floor : Told, optional
+        What the sources that the damage does not spoil say by themselves.
+    left : Counter of str
+        How often the logs still say, in a line or record that is whole, what became of a key.
+    """
+    return _Judge(whole, damaged, damage, floor, left).report()
+
+
+class _Judge:
+    def __init__(
+        self, whole: Told, damaged: Told, damage: Damage, floor: Told | None, left: Counter[str]
+    ) -> None:
+        self._whole = whole
+        self._damaged = damaged
+        self._damage = damage
+        self._floor = floor
+        self._left = left
+        self._report = Report()
+
+    def report(self) -> Report:
+        """Everything that is wrong, and counts of what is not."""
+        self._judge_runs()
+        for run in self._damaged.of_run:
+            process = self._damaged.processes[run]
+            for said in self._damaged.of_run[run]:
+                true = self._matches.get(said.number)
+                if true is not None:
+                    self._judge_answer(said, true)
+                else:
+                    self._wrong("a lookup too many", said, None, f"process {process}")
+            self._judge_order(run)
+        self._judge_lost()
+        return self._report
+
+    def _wrong(self, what: str, said: Answer | None, true: Answer | None, more: str = "") -> None:
+        text = f"{said} | {said.reason}" if said is not None else "nothing"
+        whole = "" if true is None else f"; the whole recording: {true} | {true.reason}"
+        self._report.wrong.append((what, f"says {text}{whole}" + (f" ({more})" if more else "")))
+
+    # Which lookup is which.
+
+    @cached_property
+    def _matches(self) -> _Matches:
+        """Of the number of each lookup of the damaged reading, the same lookup of the whole one."""
+        return _matches(self._damaged, self._whole)
+
+    @cached_property
+    def _found(self) -> dict[int, Answer]:
+        """Of the number of each lookup of the whole reading, the same lookup of the damaged one."""
+        by_number = {answer.number: answer for answer in self._damaged.answers}
+        return {true.number: by_number[number] for number, true in self._matches.items()}
+
+    # Runs, order, and lookups that are not there.
+
+    def _judge_runs(self) -> None:
+        counted = Counter(self._damaged.processes[run] for run in self._damaged.of_run)
+        for process, runs in counted.items():
+            expected = len(self._whole.runs_of(process)) * self._damage.copies
+            if runs > expected:
+                self._wrong("a run too many", None, None, f"{runs} runs of process {process}, not {expected}")
+        # A trace, which has no copy here, is one of the two with one of the copies.
+        if self._damage.copies > 1 and not self._has_trace:
+            for process in set(self._whole.processes.values()):
+                if counted[process] < self._damage.copies * len(self._whole.runs_of(process)):
+                    self._wrong("two processes taken for one", None, None, f"process {process}")
+
+    @property
+    def _has_trace(self) -> bool:
+        sources = [path for paths in self._whole.scope.runs["sources"] for path in paths]
+        return any(Path(path).parent.name == "trace" for path in sources)
+
+    def _judge_order(self, run: int) -> None:
+        if self._damage.loses_lines:
+            return
+        true = [self._matches.get(said.number) for said in self._damaged.of_run[run]]
+        numbers = [answer.number for answer in true if answer is not None]
+        if numbers != sorted(numbers):
+            self._wrong("another order", None, None, f"run {run}: {numbers}")
+
+    def _judge_lost(self) -> None:
+        times_found = Counter(true.number for true in self._matches.values())
+        for true in self._whole.answers:
+            if times_found[true.number]:
+                continue
+            if not self._damage.loses_lines or self._in_floor(true) is not None:
+                self._wrong("a lookup lost", None, true)
+            else:
+                self._report.counts[GONE] += 1
+        if self._damage.loses_lines:
+            known = Counter(a.key for a in self._damaged.answers if a.key and a.outcome != "unknown")
+            for key, count in self._left.items():
+                if known[key] < count:
+                    more = f"{key[:9]}: {count} outcomes are still in the logs, {known[key]} are known"
+                    self._wrong("less than the lines say", None, None, more)
+
+    def _in_floor(self, true: Answer) -> Answer | None:
+        """The same lookup where only what the damage does not spoil is read."""
+        if self._floor is None:
+            return None
+        return self._floor_matches.get(true.number)
+
+    @cached_property
+    def _floor_matches(self) -> _Matches:
+        """Of the number of each lookup of the whole reading, the same lookup of the floor."""
+        assert self._floor is not None
+        by_number = {answer.number: answer for answer in self._floor.answers}
+        return {true.number: by_number[at] for at, true in _matches(self._floor, self._whole).items()}
+
+    # One lookup.
+
+    def _judge_answer(self, said: Answer, true: Answer) -> None:
+        if said.outcome != true.outcome and not self._may_be_outcome(said, true):
+            self._wrong(f"outcome {true.outcome} told as {said.outcome}", said, true)
+        elif said.outcome == "unknown" != true.outcome:
+            self._judge_floor(said, true)
+        elif said.verdict is None or self._is_same(said, true):
+            self._report.counts[SAME] += 1
+        elif said.is_not_known:
+            self._judge_floor(said, true)
+        elif self._is_true_of_less(said, true) or self._is_race_of_copies(said, true):
+            self._report.counts[NOT_COMPARABLE] += 1
+        else:
+            self._wrong(self._class_of(said, true), said, true)
+
+    def _may_be_outcome(self, said: Answer, true: Answer) -> bool:
+        if said.outcome == "unknown":
+            return bool(self._damage.spoils)
+        # Text logs call both a miss; which it was is inferred from hash details and entries.
+        is_guard = (true.outcome, said.outcome) == ("guard_miss", "full_miss")
+        return is_guard and (said.is_not_known or self._is_true_of_less(said, true))
+
+    def _judge_floor(self, said: Answer, true: Answer) -> None:
+        """What is not known any more must be something that only the spoiled sources said."""
+        by_itself = self._in_floor(true)
+        is_said = by_itself is not None and by_itself.outcome == true.outcome
+        if said.outcome != "unknown" and by_itself is not None:
+            is_same = (by_itself.verdict, by_itself.changed) == (true.verdict, true.changed)
+            is_said &= is_same and not by_itself.is_not_known and not self._damage.casts_doubt
+        if is_said:
+            self._wrong("not known, though other sources say it", said, true)
+        else:
+            self._report.counts[NOT_KNOWN] += 1
+
+    def _is_same(self, said: Answer, true: Answer) -> bool:
+        if (said.verdict, said.changed) != (true.verdict, true.changed):
+            return False
+        if (
+            said.kind != true.kind
+            and said.kind is not None
+            and true.kind is not None
+            and not said.is_not_known
+        ):
+            return False
+        return self._is_cause_same(said, true)
+
+    def _is_cause_same(self, said: Answer, true: Answer) -> bool:
+        """It is put down to what it was put down to, or to itself where nothing is blamed that it followed from."""
+        if said.cause == true.cause:
+            return True
+        if said.root == true.root:
+            # What it follows from is judged by itself.
+            return said.cause in self._causes_of_compile(said)
+        parents = [one for one in self._whole.compile_of(true) if one.root]
+        told = [self._found.get(one.number) for one in parents]
+        return bool(said.root) and not any(
+            one.verdict is not None and not one.is_not_known for one in told if one is not None
+        )
+
+    def _causes_of_compile(self, said: Answer) -> list[Cause | None]:
+        return [one.cause for one in self._damaged.compile_of(said)]
+
+    # What is true of the part that is left.
+
+    def _is_true_of_less(self, said: Answer, true: Answer) -> bool:
+        """Whether the earlier lookup that the whole recording goes by is not there any more, and what is said is true.
+
+        ``first_lookup`` where every earlier lookup of this key and of this graph is gone; ``key_changed`` where the
+        fields are those in which this key differs from the one it is compared with, and the graph is the same unless
+        the whole recording says that it changed.
+        """
+        if not self._damage.loses_lines and not self._damage.spoils:
+            return False
+        if true.verdict in (None, "first_lookup", "bypassed", "disabled"):
+            return False
+        earlier = self._evidence_for(true)
+        if said.verdict == "first_lookup":
+            return not any(one.number in self._found for one in earlier)
+        if said.verdict != "key_changed" or said.baseline is None:
+            return False
+        if true.verdict == "key_changed" and self._has_details(true.baseline):
+            return False
+        if true.verdict != "key_changed" and any(
+            one.key == true.key and one.number in self._found for one in earlier
+        ):
+            return False
+        baseline = self._matches.get(said.baseline)
+        same_graph = "gm" not in said.changed or "gm" in true.changed
+        return (
+            baseline is not None
+            and same_graph
+            and self._whole.difference(baseline.key, true.key) == said.changed
+        )
+
+    def _has_details(self, whole_number: int | None) -> bool:
+        found = None if whole_number is None else self._found.get(whole_number)
+        return found is not None and found.details not in ("not_recorded", "incomplete")
+
+    def _evidence_for(self, true: Answer) -> list[Answer]:
+        """The earlier lookups of the same cache that looked for the same key, the same graph, or are its baseline."""
+        graph = self._whole.graph_of(true.key)
+        return [
+            one
+            for one in self._whole.answers
+            if one.cache == true.cache
+            and one.number != true.number
+            and _is_earlier(one, true)
+            and (
+                one.number == true.baseline
+                or (one.key is not None and one.key == true.key)
+                or (graph is not None and self._whole.graph_of(one.key) == graph)
+            )
+        ]
+
+    def _is_race_of_copies(self, said: Answer, true: Answer) -> bool:
+        """A copy of a process looks for the same keys at the same moments: two that race."""
+        return (
+            self._damage.copies > 1
+            and said.verdict == "compiled_concurrently"
+            and true.verdict in ("first_lookup", "key_changed")
+        )
+
+    def _class_of(self, said: Answer, true: Answer) -> str:
+        if said.verdict != true.verdict:
+            return f"{true.verdict} told as {said.verdict}"
+        if said.changed != true.changed:
+            return "other fields blamed"
+        if not self._is_cause_same(said, true):
+            return "another cause"
+        return f"{said.verdict}: {true.kind} told as {said.kind}"
+
+
+def _is_earlier(one: Answer, other: Answer) -> bool:
+    if one.number < other.number:
+        return True
+    return one.time is not None and other.time is not None and one.time <= other.time
+
+
+def _matches(said: Told, true: Told) -> _Matches:
+    """Of the number of each lookup of one reading, the same lookup of another: of the same process, cache and key."""
+    found: _Matches = {}
+    for run, answers in said.of_run.items():
+        in_other = [
+            answer for one in true.runs_of(said.processes[run]) for answer in true.of_run.get(one, ())
+        ]
+        for here, there in _grouped(answers, in_other):
+            found.update({one.number: other for one, other in _aligned(here, there)})
+    return found
+
+
+def _grouped(said: Iterable[Answer], true: Iterable[Answer]) -> list[tuple[list[Answer], list[Answer]]]:
+    """Lookups of equal cache and key, those of either reading."""
+    groups: dict[tuple[str, str | None], tuple[list[Answer], list[Answer]]] = defaultdict(lambda: ([], []))
+    for which, answers in enumerate((said, true)):
+        for answer in answers:
+            groups[answer.cache, answer.key][which].append(answer)
+    return list(groups.values())
+
+
+def _aligned(said: list[Answer], true: list[Answer]) -> list[tuple[Answer, Answer]]:
+    """The pairs of one order in both that agree best; compile ids must, where both are known."""
+    best: list[list[tuple[int, list[tuple[Answer, Answer]]]]] = [
+        [(0, []) for _ in range(len(true) + 1)] for _ in range(len(said) + 1)
+    ]
+    for i in range(len(said) - 1, -1, -1):
+        for j in range(len(true) - 1, -1, -1):
+            choices = [best[i + 1][j], best[i][j + 1]]
+            if said[i].compile_id in (None, true[j].compile_id) or true[j].compile_id is None:
+                score, pairs = best[i + 1][j + 1]
+                choices.append((score + _likeness(said[i], true[j]), [(said[i], true[j]), *pairs]))
+            best[i][j] = max(choices, key=lambda choice: choice[0])
+    return best[0][0][1]
+
+
+def _likeness(one: Answer, other: Answer) -> int:
+    """Being a pair at all weighs more than any agreement."""
+    return (
+        10
+        + 4 * (one.outcome == other.outcome)
+        + 2 * (one.verdict == other.verdict)
+        + (one.changed == other.changed)
+    )

@@ -1,0 +1,245 @@
+"""Recordings damaged as the world damages them say what they said before, or that it is not known.
+
+Every recording is read whole and damaged, from its traces, its text logs, all of it, and either kind of log with the
+cache directories; every lookup of the damaged reading is held against the same lookup of the whole one. The same lookup
+is the one of the same process (pid, or the file where a log has none), cache, key and compile id; of several, those that
+agree best in their order. What a whole recording must say is written by hand in `scenarios.py`, not here.
+
+What may be said of a lookup
+----------------------------
+- The same: outcome, verdict, changed fields, kind, and the cause that it is put down to.
+- That it is not known: the outcome ``unknown`` or, of a miss, ``details_not_recorded``, the evidence ``not_known``, or
+  ``entry_unavailable`` of the kind ``not known``, each without a changed field. A guard miss may be called a full miss
+  with one of these: torch's text logs call both a miss, and which it was follows from hash details or entries that may
+  be gone.
+- Nothing, where bytes of logs are gone. What became of a key is still said in every line or record that is whole, so
+  there are at least as many lookups of the key of a known outcome.
+- Something that is true of what is left, where the earlier lookup that the whole recording goes by is gone:
+  ``first_lookup``, if none of the earlier lookups of the same key or the same graph is left, with details or without, for
+  what nothing tells of nobody can know; ``key_changed`` against another lookup, if its fields are those in which the two
+  keys really differ, and ``gm`` is not among them unless the whole recording has it. Nothing of the kind where the whole
+  recording says ``first_lookup``: less evidence never makes a stranger a relative.
+- Of two copies of a log in one stream ``compiled_concurrently``, for that is what the log tells of: two processes that
+  look for the same keys at the same moments. They are two runs. Where a trace is read as well, one of them is its run.
+
+What is never said: another verdict, field, kind or cause; a lookup, a run or a hit too many; anything by an exception, but
+that there is no source, if no whole line or record is left that tells of a lookup.
+
+What may not become unknown
+---------------------------
+What the sources say that the damage leaves alone. Damage that takes nothing away (prefixes, colours, line ends, packing,
+another first line, links) changes nothing at all. Times of modification and the files of a cache add to what logs say: what the
+logs say without them stays. What a trace says stays when the text log beside it is thinned, and the other way round. Only where
+entries are there and cannot be read whole, they may cast doubt on what the logs say.
+A file that was cut after the run, or is gone since, explains no miss: it was whole when torch looked for it, or nobody knows.
+No file of a damaged directory can go that had to stay in the whole one, but for those that the damage made unloadable.
+
+`CACHESCOPE_DAMAGES` says how many cases are tried of each recording, or ``all``; the counts stand in the summary of pytest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import cachescope
+from tests.wild.damages import CACHES, DAMAGES, TEXT, TRACE, Damage, in_zone
+from tests.wild.damaged_files import caches
+from tests.wild.damaged_logs import logs
+from tests.wild.judging import GONE, Report, judge
+from tests.wild.told import Told, tell
+from tests.wild.what_is_left import outcomes_left
+
+Recording = Callable[[str, str], Path]
+
+RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
+NAMES = sorted(
+    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
+)
+WAYS: dict[str, tuple[str, ...]] = {
+    "trace": (TRACE,),
+    "text": (TEXT,),
+    "all": (TRACE, TEXT, CACHES),
+    "trace and caches": (TRACE, CACHES),
+    "text and caches": (TEXT, CACHES),
+}
+_OFTEN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way of reading a recording that is damaged in one way."""
+
+    version: str
+    name: str
+    way: str
+    damage: Damage
+
+    @property
+    def seed(self) -> str:
+        return f"{self.version} {self.name} {self.way} {self.damage.name}"
+
+
+class Whole:
+    """A recording as it is, read as often as needed and no oftener."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._told: dict[frozenset[str], Told] = {}
+        self.kinds = frozenset(kind for kind in (TRACE, TEXT, CACHES) if self._has(kind))
+
+    def _has(self, kind: str) -> bool:
+        if kind == CACHES:
+            return bool(caches(self.folder))
+        if not (self.folder / kind).is_dir() or not logs(self.folder, kind):
+            return False
+        try:
+            return bool(self.read(frozenset({kind})).answers)
+        except cachescope.SourceError:
+            # Warnings and tracebacks only.
+            return False
+
+    def read(self, kinds: frozenset[str]) -> Told:
+        if kinds not in self._told:
+            with in_zone("UTC"):
+                self._told[kinds] = tell(*sources(self.folder, kinds))
+        return self._told[kinds]
+
+    def floor(self, kinds: frozenset[str], damage: Damage) -> Told | None:
+        """What the sources say by themselves that the damage does not spoil; a directory alone tells of no lookup."""
+        rest = kinds - damage.spoils
+        return self.read(rest) if rest & {TRACE, TEXT} else None
+
+
+def sources(folder: Path, kinds: frozenset[str]) -> list[Path]:
+    found = [folder / kind for kind in (TRACE, TEXT) if kind in kinds]
+    return found + (caches(folder) if CACHES in kinds else [])
+
+
+@contextlib.contextmanager
+def damaged(whole: Whole, case: Case) -> Iterator[Path]:
+    """A copy of a recording, damaged."""
+    with tempfile.TemporaryDirectory() as room:
+        # Whoever reads it may be somebody else.
+        Path(room).chmod(0o755)
+        folder = Path(room) / "recording"
+        folder.mkdir()
+        for source in sources(whole.folder, whole.kinds):
+            shutil.copytree(source, folder / source.name, symlinks=True)
+        case.damage.harm(folder, Random(case.seed))
+        yield folder
+
+
+def tried(whole: Whole, case: Case) -> Report:
+    """Damage a recording, read it, and hold it against the whole one."""
+    damage = case.damage
+    kinds = frozenset(WAYS[case.way]) & whole.kinds
+    true, floor = whole.read(kinds), whole.floor(kinds, damage)
+    left: Counter[str] = Counter()
+    with damaged(whole, case) as folder, in_zone("UTC"), damage.reading():
+        if damage.loses_lines:
+            left = outcomes_left(folder, [kind for kind in (TRACE, TEXT) if kind in kinds])
+        try:
+            told = tell(*sources(folder, kinds), whole=true)
+            can_go = _wrongly_removable(told, true, damage)
+        except cachescope.SourceError as error:
+            wrong = [("refused", f"{error}; of {len(left)} keys the logs still tell")]
+            is_right = not left and floor is None and damage.loses_lines
+            return Report(Counter({GONE: len(true.answers)}), [] if is_right else wrong)
+        except Exception as error:  # whatever it is, it is wrong
+            return Report(Counter(), [("exception", f"{type(error).__name__}: {error}")])
+    report = judge(true, told, damage, floor, left)
+    report.wrong += [("a sound file can go", path) for path in can_go]
+    return report
+
+
+def _wrongly_removable(told: Told, true: Told, damage: Damage) -> list[str]:
+    """Files that can go after the damage and could not before: none, where every entry is as sound as it was."""
+    if not damage.keeps_entries:
+        return []
+    could, can = ({Path(path).parts[-2:] for path in one.scope.removable["path"]} for one in (true, told))
+    return ["/".join(parts) for parts in sorted(can - could)]
+
+
+def cases(version: str, name: str, kinds: frozenset[str]) -> list[Case]:
+    """Every way that has a log, with every damage that touches what it reads."""
+    ways = {way: of_way for way, of_way in WAYS.items() if kinds.issuperset(of_way)}
+    every = [
+        Case(version, name, way, damage)
+        for way, of_way in ways.items()
+        for damage in DAMAGES
+        if damage.touches & set(of_way)
+    ]
+    Random(f"{version} {name}").shuffle(every)
+    often = os.environ.get("CACHESCOPE_DAMAGES", str(_OFTEN))
+    return every if often == "all" else every[: int(often)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "name"), NAMES)
+def test_verdicts_stay_or_become_not_known(
+    version: str, name: str, recording: Recording, record_property: Callable[[str, object], None]
+) -> None:
+    whole = Whole(recording(version, name))
+    counted: dict[str, Counter[str]] = {}
+    wrong = []
+    for case in cases(version, name, whole.kinds):
+        report = tried(whole, case)
+        of_class = counted.setdefault(case.damage.name, Counter())
+        of_class.update(report.counts + Counter(wrong=len(report.wrong), cases=1))
+        wrong += [f"{what} | {case.way} | {case.damage.name} | {text}" for what, text in report.wrong]
+    record_property("counted: damaged recordings", {name: dict(counts) for name, counts in counted.items()})
+    assert not wrong, "\n".join([f"{len(wrong)} wrong", *sorted(wrong)[:40]])
+
+
+def test_every_damage_is_tried() -> None:
+    """The sample of one run has each damage, each way."""
+    kinds = frozenset({TRACE, TEXT, CACHES})
+    tried_now = {
+        (case.way, case.damage.name) for version, name in NAMES for case in cases(version, name, kinds)
+    }
+    possible = {
+        (way, damage.name)
+        for way, of_way in WAYS.items()
+        for damage in DAMAGES
+        if damage.touches & set(of_way)
+    }
+    assert {name for _, name in tried_now} == {damage.name for damage in DAMAGES}
+    assert len(tried_now) > 0.9 * len(possible)
+
+
+def test_damage_is_done(recording: Recording) -> None:
+    """Each changes what it says it touches, but for those whose reader is what differs."""
+    whole = Whole(recording("2.13.0", "config_flip"))
+    for damage in DAMAGES:
+        if damage.name.startswith("read in "):
+            continue
+        with damaged(whole, Case("2.13.0", "config_flip", "all", damage)) as folder:
+            assert _look(folder) != _look(whole.folder), damage.name
+
+
+def _look(folder: Path) -> dict[str, tuple[object, ...]]:
+    """What there is of everything in a recording that is a source: content, time, permission."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in sorted(
+        path for kind in (TRACE, TEXT, "cache") for path in [folder / kind, *(folder / kind).rglob("*")]
+    ):
+        status = path.lstat()
+        content = path.read_bytes() if path.is_file() and os.access(path, os.R_OK) else b""
+        name = str(path.relative_to(folder))
+        found[name] = (
+            status.st_mode,
+            path.is_symlink(),
+            status.st_mtime_ns if path.is_file() else 0,
+            content,
+        )
+    return found
