@@ -52,9 +52,9 @@ from random import Random
 import pytest
 
 import cachescope
-from tests.wild.damages import CACHES, DAMAGES, TEXT, TRACE, Damage, in_zone
 from tests.wild.damaged_files import caches
 from tests.wild.damaged_logs import logs
+from tests.wild.damages import CACHES, DAMAGES, TEXT, TRACE, Damage, in_zone
 from tests.wild.judging import GONE, Report, judge
 from tests.wild.told import Told, tell
 from tests.wild.what_is_left import outcomes_left
