@@ -28,7 +28,8 @@ _DOCKER_BYTES = 16 * 1024
 
 def logs(folder: Path, kind: str) -> list[Path]:
     """The trace files or the text logs of a recording that hold anything."""
-    return [path for path in sorted((folder / kind).iterdir()) if path.is_file() and path.stat().st_size]
+    found = sorted((folder / kind).iterdir()) if (folder / kind).is_dir() else []
+    return [path for path in found if path.is_file() and path.stat().st_size]
 
 
 def rewritten(path: Path, data: bytes) -> None:

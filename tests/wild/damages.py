@@ -107,6 +107,8 @@ def _lost_lines() -> Iterator[Damage]:
         for name, change in (("tail", logs.without_tail), ("head", logs.without_head)):
             yield Damage(f"{kind}: {name} of one cut", logs.one_log(kind, change), what, what)
             yield Damage(f"{kind}: {name} of each cut", logs.each_log(kind, change), what, what)
+    both = [logs.each_log(kind, logs.without_tail) for kind in (TEXT, TRACE)]
+    yield Damage("logs: tail of each cut", _one_after_the_other(both), _TEXT | _TRACE, _TEXT | _TRACE)
     thinned = {
         "a line lost": logs.without_lines(1),
         "five lines lost": logs.without_lines(5),
@@ -118,6 +120,14 @@ def _lost_lines() -> Iterator[Damage]:
     }
     for name, change in thinned.items():
         yield Damage(f"text: {name}", logs.each_log(TEXT, change), _TEXT, _TEXT)
+
+
+def _one_after_the_other(harms: list[logs.Harm]) -> logs.Harm:
+    def harm(folder: Path, rng: Random) -> None:
+        for one in harms:
+            one(folder, rng)
+
+    return harm
 
 
 def _dresses() -> Iterator[Damage]:

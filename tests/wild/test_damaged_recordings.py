@@ -100,7 +100,7 @@ class Whole:
     def _has(self, kind: str) -> bool:
         if kind == CACHES:
             return bool(caches(self.folder))
-        if not (self.folder / kind).is_dir() or not logs(self.folder, kind):
+        if not logs(self.folder, kind):
             return False
         try:
             return bool(self.read(frozenset({kind})).answers)
