@@ -262,7 +262,7 @@ class _Judge:
         return (
             self._damage.copies > 1
             and said.verdict == "compiled_concurrently"
-            and true.verdict in ("first_lookup", "key_changed")
+            and true.verdict in ("first_lookup", "key_changed", "details_not_recorded")
         )
 
     def _class_of(self, said: Answer, true: Answer) -> str:
