@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from tests.wild.damages import Damage
+from tests.wild.pairing import matches
 from tests.wild.told import Answer, Cause, Told
 
 # Of lookups that are compared, for the counts.
 SAME, NOT_KNOWN, GONE, NOT_COMPARABLE = "same", "not known", "gone", "said of less"
-
-_Matches = dict[int, Answer]
 
 
 @dataclass(slots=True)
@@ -76,9 +74,9 @@ class _Judge:
     # Which lookup is which.
 
     @cached_property
-    def _matches(self) -> _Matches:
+    def _matches(self) -> dict[int, Answer]:
         """Of the number of each lookup of the damaged reading, the same lookup of the whole one."""
-        return _matches(self._damaged, self._whole)
+        return matches(self._damaged, self._whole, self._damage.copies)
 
     @cached_property
     def _found(self) -> dict[int, Answer]:
@@ -136,11 +134,11 @@ class _Judge:
         return self._floor_matches.get(true.number)
 
     @cached_property
-    def _floor_matches(self) -> _Matches:
+    def _floor_matches(self) -> dict[int, Answer]:
         """Of the number of each lookup of the whole reading, the same lookup of the floor."""
         assert self._floor is not None
         by_number = {answer.number: answer for answer in self._floor.answers}
-        return {true.number: by_number[at] for at, true in _matches(self._floor, self._whole).items()}
+        return {true.number: by_number[at] for at, true in matches(self._floor, self._whole).items()}
 
     # One lookup.
 
@@ -279,49 +277,3 @@ def _is_earlier(one: Answer, other: Answer) -> bool:
     if one.number < other.number:
         return True
     return one.time is not None and other.time is not None and one.time <= other.time
-
-
-def _matches(said: Told, true: Told) -> _Matches:
-    """Of the number of each lookup of one reading, the same lookup of another: of the same process, cache and key."""
-    found: _Matches = {}
-    for run, answers in said.of_run.items():
-        in_other = [
-            answer for one in true.runs_of(said.processes[run]) for answer in true.of_run.get(one, ())
-        ]
-        for here, there in _grouped(answers, in_other):
-            found.update({one.number: other for one, other in _aligned(here, there)})
-    return found
-
-
-def _grouped(said: Iterable[Answer], true: Iterable[Answer]) -> list[tuple[list[Answer], list[Answer]]]:
-    """Lookups of equal cache and key, those of either reading."""
-    groups: dict[tuple[str, str | None], tuple[list[Answer], list[Answer]]] = defaultdict(lambda: ([], []))
-    for which, answers in enumerate((said, true)):
-        for answer in answers:
-            groups[answer.cache, answer.key][which].append(answer)
-    return list(groups.values())
-
-
-def _aligned(said: list[Answer], true: list[Answer]) -> list[tuple[Answer, Answer]]:
-    """The pairs of one order in both that agree best; compile ids must, where both are known."""
-    best: list[list[tuple[int, list[tuple[Answer, Answer]]]]] = [
-        [(0, []) for _ in range(len(true) + 1)] for _ in range(len(said) + 1)
-    ]
-    for i in range(len(said) - 1, -1, -1):
-        for j in range(len(true) - 1, -1, -1):
-            choices = [best[i + 1][j], best[i][j + 1]]
-            if said[i].compile_id in (None, true[j].compile_id) or true[j].compile_id is None:
-                score, pairs = best[i + 1][j + 1]
-                choices.append((score + _likeness(said[i], true[j]), [(said[i], true[j]), *pairs]))
-            best[i][j] = max(choices, key=lambda choice: choice[0])
-    return best[0][0][1]
-
-
-def _likeness(one: Answer, other: Answer) -> int:
-    """Being a pair at all weighs more than any agreement."""
-    return (
-        10
-        + 4 * (one.outcome == other.outcome)
-        + 2 * (one.verdict == other.verdict)
-        + (one.changed == other.changed)
-    )

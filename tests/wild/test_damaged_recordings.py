@@ -34,7 +34,8 @@ entries are there and cannot be read whole, they may cast doubt on what the logs
 A file that was cut after the run, or is gone since, explains no miss: it was whole when torch looked for it, or nobody knows.
 No file of a damaged directory can go that had to stay in the whole one, but for those that the damage made unloadable.
 
-`CACHESCOPE_DAMAGES` says how many cases are tried of each recording, or ``all``; the counts stand in the summary of pytest.
+`CACHESCOPE_DAMAGES` says how many cases are tried of each recording, or ``all`` (an hour of two cores). The counts of
+each damage stand in the summary of pytest.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ WAYS: dict[str, tuple[str, ...]] = {
     "trace and caches": (TRACE, CACHES),
     "text and caches": (TEXT, CACHES),
 }
-_OFTEN = 8
+# Some minute of two cores, however many recordings there are.
+_OFTEN = max(900 // len(NAMES), 4)
 
 
 @dataclass(frozen=True, slots=True)

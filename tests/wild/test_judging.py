@@ -146,5 +146,11 @@ def test_copies_are_runs_of_their_own_that_may_race() -> None:
     assert {what for what, _ in judged([*WHOLE, *copy], DRESSED).wrong} >= {"a run too many"}
 
 
+def test_a_lookup_told_twice_is_one_too_many() -> None:
+    again = replace(FIRST, number=9, run=9)
+    assert [what for what, _ in judged([*WHOLE, again]).wrong] == ["a run too many", "a lookup too many"]
+    assert [what for what, _ in judged([*WHOLE, replace(again, run=0)]).wrong] == ["a lookup too many"]
+
+
 def test_a_log_without_a_pid_is_known_by_its_name() -> None:
     assert told(WHOLE).process_of_log == {"0": "pid0", "1": "pid1", "2": "pid2", "3": "pid3"}
