@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cachescope.readers.lookup_order import put_in_order
+from cachescope.readers.process_parts import parts_by_trace
 from cachescope.readers.reading import Lookup, Process
 from cachescope.readers.trace_compiles import tell_of_compiles
 from cachescope.terms import AOTAUTOGRAD
@@ -69,7 +70,15 @@ def join_processes(processes: list[Process]) -> list[Run]:
     Traces come first, for they know the year; the lookups of a process are counted once.
     """
     known = _Known()
-    for process in sorted(processes, key=lambda p: p.kind != "trace"):
+    traces = [process for process in processes if process.kind == "trace"]
+    of_pid: dict[int | None, list[Process]] = defaultdict(list)
+    for trace in traces:
+        of_pid[trace.pid].append(trace)
+    others = (process for process in processes if process.kind != "trace")
+    for process in [
+        *traces,
+        *(part for other in others for part in parts_by_trace(other, of_pid[other.pid])),
+    ]:
         runs = known.runs_like(process)
         distances = [(d, at) for at, run in enumerate(runs) if (d := _distance_ns(run, process)) is not None]
         if not distances:
@@ -157,8 +166,7 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
         ]
     shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
     if not shared:
-        alone = not run.lookups or not other.lookups or run.process.kind == "trace"
-        return _SAME_MOMENT_NS if alone else None
+        return _SAME_MOMENT_NS if _may_tell_of_other_moments(run, other, shift) else None
     apart = [
         abs(at + shift - t)
         for lookup in shared
@@ -168,6 +176,19 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
     ]
     nearest = min(apart, default=_SAME_MOMENT_NS)
     return nearest if nearest <= _SAME_MOMENT_NS else None
+
+
+def _may_tell_of_other_moments(run: Run, other: Process, shift: int) -> bool:
+    """Whether a log that shares no lookup with a run may yet be of it: a trace tells all lookups of its time."""
+    if not run.lookups or not other.lookups:
+        return True
+    start, end = run.start_time_ns, run.end_time_ns
+    if run.process.kind != "trace" or start is None or end is None:
+        return False
+    return not any(
+        lookup.cache_key is not None and lookup.time_ns is not None and start <= lookup.time_ns + shift <= end
+        for lookup in other.lookups
+    )
 
 
 def _join(run: Run, other: Process) -> None:
@@ -189,6 +210,9 @@ def _join(run: Run, other: Process) -> None:
         if lookup.time_ns is not None:
             lookup.time_ns += shift
         same = known[lookup.cache, lookup.cache_key]
+        # Of those that the other log tells nothing of, its lines may be lost.
+        while len(same) > 1 and _apart_ns(same[1], lookup) < _apart_ns(same[0], lookup):
+            same.popleft()
         if same:
             _fill(same.popleft(), lookup)
         elif (bypass := _bypass_of(lookup, known[lookup.cache, None])) is not None:
@@ -213,6 +237,13 @@ def _bypass_of(lookup: Lookup, bypasses: deque[Lookup]) -> Lookup | None:
             del bypasses[at]
             return bypass
     return None
+
+
+def _apart_ns(one: Lookup, other: Lookup) -> int:
+    """How far apart two logs tell of a lookup."""
+    moments = [t for t in (one.time_ns, one.logged_ns) if t is not None]
+    others = [t for t in (other.time_ns, other.logged_ns) if t is not None]
+    return min((abs(t - o) for t in moments for o in others), default=0)
 
 
 def _fill(lookup: Lookup, other: Lookup) -> None:

@@ -1,0 +1,320 @@
+"""Text logs as the world leaves them, over every recording: cut, thinned, prefixed, packed.
+
+The truth is torch's own trace of the same processes: each key with its hash details, and what came of each lookup.
+What a damaged log gives must be among that, or be called unknown or incomplete.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cachescope.columns import records
+from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.reading import Reading
+from cachescope.readers.text_log import looks_like_text_log, read_text_log
+from cachescope.readers.trace_log import read_trace_log
+
+pytestmark = pytest.mark.slow  # every recording, again and again
+
+Recording = Callable[[str, str], Path]
+Details = frozenset[tuple[str, str]]
+Lines = list[bytes]
+
+RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
+# Text without times, and programs that look nothing up.
+LEFT_OUT = {"text_short", "trace_only", "force_disabled"}
+ALL = [
+    (path.parent.name, path.name.removesuffix(".tar.xz"))
+    for path in sorted(RECORDINGS.glob("*/*.tar.xz"))
+    if path.name.removesuffix(".tar.xz") not in LEFT_OUT
+]
+SOME = [
+    ("2.13.0", "tour"),
+    ("2.13.0", "training"),
+    ("2.13.0", "bypass_custom_pass"),
+    ("2.13.0", "entry_truncated"),
+    ("2.6.0", "dynamic_guards"),
+    ("2.10.0", "training"),
+    ("2.15.0", "config_flip"),
+]
+MISSED = {"full_miss", "guard_miss"}
+
+
+class Truth:
+    """What the traces of a recording say."""
+
+    def __init__(self, folder: Path) -> None:
+        reading = Reading()
+        for path in sorted((folder / "trace").iterdir()):
+            read_trace_log(str(path), reading)
+        tables = assemble(reading)
+        self.details = dict(details_of(tables))
+        self.outcomes = outcomes_of(tables)
+
+
+def details_of(tables: Tables) -> Iterator[tuple[tuple[str, str], Details]]:
+    for row in records(tables.lookups):
+        if row["detail_set"] is not None:
+            found = tables.hash_details.details(row["detail_set"])
+            key = (row["cache"], row["cache_key"])
+            yield key, frozenset((detail.field, detail.detail_hash) for detail in found)
+
+
+def outcomes_of(tables: Tables) -> Counter[tuple[str, str | None, str]]:
+    # Of guard misses a text log tells nothing since 2.8.
+    return Counter(
+        (row["cache"], row["cache_key"], "missed" if row["outcome"] in MISSED else row["outcome"])
+        for row in records(tables.lookups)
+        if row["outcome"] != "unknown"
+    )
+
+
+def texts_of(folder: Path) -> list[bytes]:
+    found = [path.read_bytes() for path in sorted((folder / "text").iterdir())]
+    return [data for data in found if looks_like_text_log(data)]
+
+
+def read_texts(texts: list[bytes], folder: Path) -> Tables:
+    reading = Reading()
+    for number, data in enumerate(texts):
+        path = folder / f"{number}.log"
+        path.write_bytes(data)
+        if looks_like_text_log(data):
+            read_text_log(str(path), reading)
+    return assemble(reading)
+
+
+def assert_nothing_is_invented(tables: Tables, truth: Truth) -> Counter[str]:
+    for key, details in details_of(tables):
+        # Through 2.6 a trace has no details of FX hits that come through AOTAutograd.
+        assert details == truth.details.get(key, details), key
+    assert outcomes_of(tables) <= truth.outcomes
+    counts = Counter(tables.lookups["outcome"].tolist())
+    return counts + Counter(f"details {origin}" for origin in tables.lookups["details"])
+
+
+def without_some(lines: Lines, rng: random.Random, share: float) -> Lines:
+    return [line for line in lines if rng.random() >= share]
+
+
+def without_one(lines: Lines, rng: random.Random) -> Lines:
+    at = rng.randrange(len(lines))
+    return lines[:at] + lines[at + 1 :]
+
+
+def without_a_run(lines: Lines, rng: random.Random) -> Lines:
+    at = rng.randrange(len(lines))
+    return lines[:at] + lines[at + rng.randrange(1, 2000) :]
+
+
+def cut_anywhere(lines: Lines, rng: random.Random) -> Lines:
+    data = b"\n".join(lines)
+    return data[: rng.randrange(len(data))].split(b"\n")
+
+
+def without_head(lines: Lines, rng: random.Random) -> Lines:
+    return lines[rng.randrange(len(lines)) :]
+
+
+def shortened(lines: Lines, rng: random.Random) -> Lines:
+    return [line[: rng.randrange(60, 400)] if rng.random() < 0.01 else line for line in lines]
+
+
+THINNED: dict[str, Callable[[Lines, random.Random], Lines]] = {
+    "one line lost": without_one,
+    "5 % of the lines lost": lambda lines, rng: without_some(lines, rng, 0.05),
+    "half of the lines lost": lambda lines, rng: without_some(lines, rng, 0.5),
+    "a run of lines lost": without_a_run,
+    "cut at its end": cut_anywhere,
+    "cut at its beginning": without_head,
+    "lines cut short": shortened,
+}
+
+
+@pytest.mark.parametrize(("version", "scenario"), ALL, ids=" ".join)
+def test_a_thinned_log_invents_nothing(
+    version: str, scenario: str, recording: Recording, tmp_path: Path
+) -> None:
+    folder = recording(version, scenario)
+    truth, texts = Truth(folder), texts_of(folder)
+    assert texts
+    assert_nothing_is_invented(read_texts(texts, tmp_path), truth)
+    rng = random.Random(f"{version} {scenario}")
+    for name, thin in THINNED.items():
+        counts: Counter[str] = Counter()
+        for _ in range(3):
+            damaged = [b"\n".join(thin(data.split(b"\n"), rng)) for data in texts]
+            counts += assert_nothing_is_invented(read_texts(damaged, tmp_path), truth)
+        print(f"{version} {scenario}, {name}: {dict(counts)}")
+
+
+def test_each_line_of_a_set_that_is_lost_is_missed(recording: Recording, tmp_path: Path) -> None:
+    for version, scenario in (("2.6.0", "config_flip"), ("2.13.0", "config_flip"), ("2.15.0", "config_flip")):
+        folder = recording(version, scenario)
+        truth, (first, second, *_) = Truth(folder), texts_of(folder)
+        lines = second.split(b"\n")
+        for at in range(0, len(lines) - 1, 7):
+            damaged = b"\n".join(lines[:at] + lines[at + 1 :])
+            assert_nothing_is_invented(read_texts([first, damaged], tmp_path), truth)
+
+
+def told(tables: Tables) -> list[tuple[object, ...]]:
+    """All lookups, in an order of their own."""
+    details = iter(details_of(tables))
+    rows = [
+        (row["cache"], row["cache_key"], row["outcome"], row["compile_id"], row["order"], row["bypass_reason"])
+        + (() if row["detail_set"] is None else (tuple(sorted(next(details)[1])),))
+        for row in records(tables.lookups)
+    ]
+    return sorted(rows, key=str)
+
+
+class Clock:
+    """A time of day that goes on with every line."""
+
+    def __init__(self) -> None:
+        self.seconds = 0
+
+    def __call__(self) -> bytes:
+        self.seconds += 1
+        hours, rest = divmod(self.seconds, 3600)
+        return b"%02d:%02d:%02d" % (hours % 24, rest // 60, rest % 60)
+
+
+PREFIXES: dict[str, Callable[[bytes, Clock], bytes]] = {
+    "docker compose": lambda name, _: b"%s-1  | " % name,
+    "kubectl --prefix": lambda name, _: b"[pod/%s-5f7c/main] " % name,
+    "kubectl --timestamps": lambda name, clock: b"[pod/%s/main] 2026-11-22T%s.123Z " % (name, clock()),
+    "journald": lambda name, clock: b"Nov 22 %s host %s[1]: " % (clock(), name),
+    "srun -l": lambda name, _: b"%d: " % len(name),
+    "mpirun --tag-output": lambda name, _: b"[1,%d]<stderr>:" % len(name),
+    "torchrun": lambda name, _: b"[default%d]:" % len(name),
+    "Ray": lambda name, _: b"\x1b[36m(%s pid=%d, ip=10.0.0.1)\x1b[0m " % (name, len(name)),
+    "a name and a time": lambda name, clock: b"<<%s>> %s " % (name, clock()),
+}
+
+
+@pytest.mark.parametrize("form", PREFIXES)
+@pytest.mark.parametrize(("version", "scenario"), SOME, ids=" ".join)
+def test_prefixes_tell_streams_apart(
+    version: str, scenario: str, form: str, recording: Recording, tmp_path: Path
+) -> None:
+    texts = texts_of(recording(version, scenario))
+    plain = told(read_texts(texts, tmp_path))
+    prefix, rng = PREFIXES[form], random.Random(form)
+
+    def prefixed(data: bytes, name: bytes, clock: Clock) -> Lines:
+        return [prefix(name, clock) + line for line in data.split(b"\n")[:-1]]
+
+    one = [b"\n".join(prefixed(data, b"web", Clock())) + b"\n" for data in texts]
+    assert told(read_texts(one, tmp_path)) == plain
+    both = []
+    for data in texts:
+        rest = [prefixed(data, b"web", Clock()), prefixed(data, b"worker", Clock())]
+        mixed: Lines = []
+        while rest := [lines for lines in rest if lines]:
+            lines, count = rng.choice(rest), rng.randrange(1, 40)
+            mixed += lines[:count]
+            del lines[:count]
+        both.append(b"\n".join(mixed) + b"\n")
+    assert told(read_texts(both, tmp_path)) == sorted([*plain, *plain], key=str)
+
+
+def coloured(data: bytes) -> bytes:
+    return b"".join(b"\x1b[33m" + line + b"\x1b[0m\n" for line in data.split(b"\n")[:-1])
+
+
+def in_docker_lines(data: bytes) -> bytes:
+    """What docker's json-file driver writes: lines of 16 kB at most."""
+    time = "2026-11-22T12:00:00.123456789Z"
+    parts = [
+        json.dumps({"log": part, "stream": "stderr", "time": time}, separators=(",", ":")).encode()
+        for line in data.decode("utf-8", "replace").split("\n")[:-1]
+        for part in in_parts(line + "\n")
+    ]
+    return b"\n".join(parts) + b"\n"
+
+
+def in_parts(line: str) -> list[str]:
+    return [line[at : at + 16384] for at in range(0, len(line), 16384)]
+
+
+def in_cri_lines(data: bytes) -> bytes:
+    """What container runtimes write below kubelet: the same, with P for a part and F for the last."""
+    found = []
+    for line in data.split(b"\n")[:-1]:
+        parts = [line[at : at + 16384] for at in range(0, len(line), 16384)] or [b""]
+        flags = [b"P"] * (len(parts) - 1) + [b"F"]
+        found += [b"2026-11-22T12:00:00.1Z stderr %s %s\n" % one for one in zip(flags, parts, strict=True)]
+    return b"".join(found)
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "colours": coloured,
+    "a colour code at the end": lambda data: data.replace(b"\n", b"\x1b[0m\n"),
+    "CR LF": lambda data: data.replace(b"\n", b"\r\n"),
+    "UTF-16": lambda data: data.decode("utf-8", "replace").encode("utf-16"),
+    "UTF-16 with CR LF": lambda data: (
+        data.decode("utf-8", "replace").replace("\n", "\r\n").encode("utf-16")
+    ),
+    "a byte order mark": lambda data: b"\xef\xbb\xbf" + data,
+    "xz": lzma.compress,
+    "bzip2": bz2.compress,
+    "gzip": gzip.compress,
+    "docker": in_docker_lines,
+    "docker, xz": lambda data: lzma.compress(in_docker_lines(data)),
+    "container runtime": in_cri_lines,
+}
+
+
+@pytest.mark.parametrize("form", PACKED)
+@pytest.mark.parametrize(("version", "scenario"), SOME, ids=" ".join)
+def test_a_log_in_another_form_says_the_same(
+    version: str, scenario: str, form: str, recording: Recording, tmp_path: Path
+) -> None:
+    texts = texts_of(recording(version, scenario))
+    reading = Reading()
+    for number, data in enumerate(texts):
+        path = tmp_path / f"{number}.packed"
+        path.write_bytes(PACKED[form](data))
+        read_text_log(str(path), reading)
+    assert told(assemble(reading)) == told(read_texts(texts, tmp_path))
+
+
+@pytest.mark.parametrize(("version", "scenario"), SOME, ids=" ".join)
+def test_a_trace_and_its_thinned_log_are_one_run(
+    version: str, scenario: str, recording: Recording, tmp_path: Path
+) -> None:
+    folder = recording(version, scenario)
+    traces = sorted((folder / "trace").iterdir())
+    alone = Reading()
+    for path in traces:
+        read_trace_log(str(path), alone)
+    without = assemble(alone)
+    rng = random.Random(scenario)
+    for name, thin in THINNED.items():
+        reading = Reading()
+        for path in traces:
+            read_trace_log(str(path), reading)
+        for number, data in enumerate(texts_of(folder)):
+            path = tmp_path / f"{number}.log"
+            path.write_bytes(b"\n".join(thin(data.split(b"\n"), rng)))
+            if looks_like_text_log(path.read_bytes()):
+                read_text_log(str(path), reading)
+        tables = assemble(reading)
+        assert len(tables.runs) == len(without.runs), name
+        assert told_outcomes(tables) == told_outcomes(without), name
+
+
+def told_outcomes(tables: Tables) -> list[tuple[object, ...]]:
+    names = ("run", "order", "cache", "cache_key", "outcome")
+    return [tuple(row[name] for name in names) for row in records(tables.lookups)]
