@@ -32,7 +32,8 @@ def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
 
     A file is in one group at most: where its content is equal to another's, equal guards say nothing more.
     """
-    sound = [row for row in records(entries) if row["status"] == "ok"]
+    # What a link leads to may be one of the others, and takes no more room.
+    sound = [row for row in records(entries) if row["status"] == "ok" and row["link"] is None]
     by_name: dict[tuple[str, str, int], list[_Row]] = defaultdict(list)
     by_key: dict[tuple[str, str, str, str | None], list[_Row]] = defaultdict(list)
     for row in sound:

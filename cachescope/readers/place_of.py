@@ -67,7 +67,8 @@ _TELLING_PLACES: Final = (
     (re.compile("precompiled_headers"), (CODE_FOLDER, LOCKS), ROOT),
     (re.compile(".+", re.DOTALL), (MEMOIZED,), SYSTEM_CACHE),  # the last, which a link is not followed for
 )
-_NAMED: Final = {FXGRAPH: (FX_GRAPHS,), AOTAUTOGRAD: (AOT_GRAPHS,)}
+# A folder that may not be looked into: not empty, and only the name of what is around it tells.
+_SHUT: Final = Place("")
 
 
 def place_of(path: str, levels: int = _LEVELS) -> Place | None:
@@ -84,7 +85,7 @@ def place_of(path: str, levels: int = _LEVELS) -> Place | None:
     for pattern, place in _KEY_FOLDERS:
         if pattern.fullmatch(name):
             return place
-    return next(_told(path, levels), None)
+    return next((place for place in _told(path, levels) if place is not _SHUT), None)
 
 
 def place_of_file(path: str) -> tuple[Place, FileRule] | None:
@@ -137,8 +138,7 @@ def _told(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
         with os.scandir(path) as found:
             items = list(islice(found, _LOOK_AT))
     except PermissionError:
-        # Not empty, but not to be looked into: there only the name tells.
-        yield from _NAMED.get(os.path.basename(path), ())
+        yield _SHUT
         return
     except OSError:
         return
@@ -152,6 +152,7 @@ def _told(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
             folders.append(item)
     if levels <= 1:
         return
+    is_shut = False
     for item in folders:
         beyond = is_linked or item.is_symlink()
         telling = _TELLING_PLACES[:-1] if beyond else _TELLING_PLACES
@@ -159,9 +160,15 @@ def _told(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
         if beyond and not asked:
             continue
         inner = next(_told(item.path, levels - 1, beyond), None)
+        if inner is _SHUT:
+            is_shut = True
+            if item.name in (FXGRAPH, AOTAUTOGRAD):
+                yield ROOT
         for _, places, around in asked:
             if inner in places and (item.name != "cache" or _is_root_but_for_cache(items)):
                 yield around
+    if is_shut:
+        yield _SHUT
 
 
 def _is_folder(item: os.DirEntry[str]) -> bool:

@@ -15,6 +15,7 @@ from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir, r
 from cachescope.readers.log_folder import is_log_file, read_log_file
 from cachescope.readers.logs import read_logs
 from cachescope.readers.mega_cache import looks_like_mega_cache
+from cachescope.readers.place_of import is_linked_root
 from cachescope.readers.places import ROOT
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote import addresses, is_address
@@ -159,8 +160,8 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
             return
         for name in names:
             child = os.path.join(path, name)
-            # A link out of the directory may lead back into it.
-            if os.path.islink(child) and os.path.isdir(child):
+            # A link may lead anywhere, and back into the directory; to a cache it is followed.
+            if os.path.islink(child) and os.path.isdir(child) and not is_linked_root(child):
                 continue
             if os.path.isdir(child) or os.path.isfile(child):
                 yield from _find(child, reading)

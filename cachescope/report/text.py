@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cachescope.columns import records
 from cachescope.report.facts import Facts, Row
+from cachescope.terms import UNREADABLE
 from cachescope.wording import SHORT_KEY, duration, harmless, plural
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ def summary_text(scope: Scope) -> str:
         lines.append(f"  {footer(scope)}")
     if facts.entries:
         damaged = sum(entry["status"] == "damaged" for entry in facts.entries.values())
-        lines.append(f"  entries: {len(facts.entries)}, damaged: {damaged}")
+        unread = sum(entry["status"] == UNREADABLE for entry in facts.entries.values())
+        also = f", unreadable: {unread}" if unread else ""
+        lines.append(f"  entries: {len(facts.entries)}, damaged: {damaged}{also}")
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from cachescope import figures
 from cachescope.columns import records
+from cachescope.terms import UNREADABLE
 from cachescope.views import html
 from cachescope.views.controls import Pane, choice, columns, markup, row
 from cachescope.views.one_entry import entry_html
@@ -156,12 +157,14 @@ def _row(entry: dict[str, Any]) -> list[Any]:
 def _summary(scope: Scope) -> str:
     entries = records(scope.entries)
     damaged = sum(entry["status"] == "damaged" for entry in entries)
+    unread = sum(entry["status"] == UNREADABLE for entry in entries)
     removable = scope.removable
     freed = int(removable["size_bytes"].sum()) if "size_bytes" in removable else 0
     return html.numbers(
         [
             ("Entries", f"{len(entries):,}", file_size(sum(entry["size_bytes"] or 0 for entry in entries))),
-            ("Damaged", str(damaged), "cannot be loaded"),
+            ("Damaged", str(damaged), "their content is not what it should be"),
+            *([("Unreadable", str(unread), "what they hold is not known")] if unread else []),
             ("Left alone", str(len(scope.orphans)), "their other side is gone"),
             ("Can go", str(len(removable)), f"{file_size(freed)}; nothing is removed here"),
         ]

@@ -123,7 +123,7 @@ CASES = {
     "keys of aotautograd are links": Case(lambda cache, there: move_inner(cache / "aotautograd", there)),
     "an entry is a link": Case(lambda cache, there: [move(path, there) for path in (*fx(cache), *aot(cache))]),
     "code is a link": Case(lambda cache, there: move(wrappers(cache)[0].parent, there)),
-    "the whole cache is a link": Case(lambda cache, there: move(cache, there)),
+    "the whole cache is a link": Case(move),
     "fxgraph is a link to what is not mounted": Case(unmount, mend=mount),
     "only aotautograd is read": Case(lambda cache, _: None, given="aotautograd"),
     "only a key of aotautograd is read": Case(lambda cache, _: None, given="aotautograd/*"),

@@ -22,7 +22,7 @@ from cachescope.report.page.parts import (
     Text,
 )
 from cachescope.report.page.tables import table
-from cachescope.terms import ENTRY_KINDS
+from cachescope.terms import ENTRY_KINDS, UNREADABLE
 from cachescope.wording import file_size, file_time
 
 if TYPE_CHECKING:
@@ -103,11 +103,13 @@ def entries_section(scope: Scope) -> Section:
 
 def _numbers(scope: Scope, entries: list[dict[str, Any]]) -> Numbers:
     damaged = sum(row["status"] == "damaged" for row in entries)
+    unread = sum(row["status"] == UNREADABLE for row in entries)
     can_go = records(scope.removable)
     return Numbers(
         (
             ("Files", f"{len(entries):,}", file_size(_size(entries))),
-            ("Damaged", f"{damaged:,}", "torch cannot load them"),
+            ("Damaged", f"{damaged:,}", "their content is not what it should be"),
+            *([("Unreadable", f"{unread:,}", "what they hold is not known")] if unread else []),
             ("Left alone", f"{len(scope.orphans):,}", "their other side is gone"),
             ("Can go", f"{len(can_go):,}", file_size(_size(can_go))),
         )
@@ -147,6 +149,20 @@ def _standing_out(scope: Scope) -> Iterator[Part]:
         'scope.entries[scope.entries["status"] == "damaged"]',
         "No file is damaged.",
     )
+    unread: list[tuple[Cell, ...]] = [
+        (row["entry"], row["cache"], _sized(row["size_bytes"]), row["damage"], row["path"])
+        for row in entries.values()
+        if row["status"] == UNREADABLE
+    ]
+    if unread:
+        yield _group(
+            "unreadable",
+            ("Unreadable", "What may not be opened, or was not read wholly; nothing is known to be wrong with it"),
+            unread,
+            _DAMAGED,
+            'scope.entries[scope.entries["status"] == "unreadable"]',
+            "",
+        )
     alone: list[tuple[Cell, ...]] = [
         (row["entry"], row["cache"], row["reason"], entries[row["entry"]]["path"])
         for row in records(scope.orphans)

@@ -1,0 +1,137 @@
+"""Links are followed as torch follows them, and nothing else on the machine is walked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.readers.cache_dir import looks_like_cache_dir
+
+Recording = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def cache(recording: Recording, tmp_path: Path) -> Path:
+    """A real cache: two FX entries, and two AOTAutograd entries that need them."""
+    return Path(shutil.copytree(recording("2.13.0", "config_flip") / "cache", tmp_path / "cache"))
+
+
+@pytest.fixture
+def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders that were listed."""
+    real, seen = os.scandir, []
+
+    def scandir(path: str) -> object:
+        if isinstance(path, str):
+            seen.append(os.path.realpath(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    return seen
+
+
+def kinds(cache: Path) -> Counter[tuple[str, str]]:
+    entries = cachescope.read(cache).entries
+    graphs = entries[entries["cache"].isin(["fxgraph", "aotautograd", "code"])]
+    return Counter(zip(graphs["cache"], graphs["status"], strict=True))
+
+
+def move(path: Path, there: Path) -> None:
+    there.parent.mkdir(exist_ok=True)
+    shutil.move(path, there)
+    path.symlink_to(there)
+
+
+@pytest.mark.parametrize("what", ["fxgraph", "aotautograd", "fxgraph/*", "fxgraph/*/*", "aotautograd/*", "??"])
+def test_a_linked_folder_of_torch_is_read_as_if_it_lay_there(what: str, cache: Path, tmp_path: Path) -> None:
+    before = cachescope.read(cache)
+    for number, path in enumerate(sorted(cache.glob(what))):
+        move(path, tmp_path / "disk" / str(number))
+    after = cachescope.read(cache)
+    assert after.entries["path"].tolist() == before.entries["path"].tolist()
+    assert after.entries["status"].tolist() == before.entries["status"].tolist()
+    assert after.links["child_key"].tolist() == before.links["child_key"].tolist()
+    assert after.orphans.empty
+    behind = after.entries[after.entries["link"].notna()]
+    assert not behind.empty
+    assert all(link.startswith(str(tmp_path / "disk")) for link in behind["link"])
+
+
+def test_linked_entries_are_read(cache: Path, tmp_path: Path) -> None:
+    before = kinds(cache)
+    for number, path in enumerate([*cache.glob("fxgraph/*/*/*"), *cache.glob("aotautograd/*/*")]):
+        move(path, tmp_path / "disk" / str(number))
+    assert kinds(cache) == before
+    entries = cachescope.read(cache).entries
+    linked = entries[entries["link"].notna()]
+    assert set(linked["cache"]) == {"fxgraph", "aotautograd"}
+    assert all(size > 10_000 for size in linked["size_bytes"])
+
+
+def test_a_cache_of_links_alone_is_known_as_one(cache: Path, tmp_path: Path) -> None:
+    before = kinds(cache)
+    for path in sorted(cache.iterdir()):
+        move(path, tmp_path / "disk" / path.name)
+    assert looks_like_cache_dir(str(cache))
+    assert kinds(cache) == before
+
+
+def test_a_whole_cache_behind_a_link_in_a_folder_of_caches_is_a_root_of_its_own(
+    cache: Path, tmp_path: Path
+) -> None:
+    caches = tmp_path / "caches"
+    caches.mkdir()
+    shutil.copytree(cache, caches / "rank0")
+    (caches / "rank1").symlink_to(cache)
+    entries = cachescope.read(caches).entries
+    counts = entries[entries["cache"] == "fxgraph"].groupby("root").size()
+    assert counts.to_dict() == {str(caches / "rank0"): 2, str(caches / "rank1"): 2}
+
+
+def test_a_cache_that_is_walked_anyway_is_not_read_once_more(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "again").symlink_to(cache)
+    (cache / "round").symlink_to(tmp_path)
+    (cache / "itself").symlink_to(cache)
+    entries = cachescope.read(tmp_path).entries
+    assert (entries["cache"] == "fxgraph").sum() == 2
+
+
+@pytest.mark.parametrize("name", ["stray", "aa", "fxgraph", "aotautograd", "triton", "cache", "dynamo", "locks"])
+def test_a_link_to_a_whole_machine_is_no_way_to_walk_it(
+    name: str, cache: Path, tmp_path: Path, scanned: list[str]
+) -> None:
+    machine = tmp_path / "machine"
+    for folder in ("home/me/thesis", "etc/ab/cd", "cache/deep/er", "usr/fxgraph/zz"):
+        (machine / folder).mkdir(parents=True)
+        (machine / folder / "secret.json").write_text("{}")
+    if (cache / name).exists():
+        shutil.rmtree(cache / name)
+    (cache / name).symlink_to(machine)
+    scope = cachescope.read(cache)
+    assert not any("secret" in path for path in scope.entries["path"])
+    # The folder that a link of this name leads to is listed, as torch does; a few names in it are tried.
+    beyond = {path for path in scanned if path.startswith(str(machine))} - {str(machine)}
+    assert beyond <= {str(machine / inner) for inner in ("home", "etc", "usr", "cache", "fxgraph", "aotautograd")}
+
+
+def test_one_folder_behind_many_keys_is_read_a_few_times_and_the_rest_is_said(cache: Path) -> None:
+    key = next(cache.glob("fxgraph/*/*"))
+    for letter in "abcdefghijklmnopqrstuvwxyz":
+        (key.parent / f"f{letter * 51}").symlink_to(key)
+    found = cachescope.read(cache).entries
+    graphs = found[found["cache"] == "fxgraph"]
+    # What is read under another key says whose it is.
+    assert Counter(graphs["status"]) == {"ok": 2, "damaged": 16, "unreadable": 10}
+
+
+def test_copies_that_are_one_file_save_nothing(cache: Path) -> None:
+    entry = next(cache.glob("fxgraph/*/*/*"))
+    entry.with_name("again").symlink_to(entry)
+    assert kinds(cache)["fxgraph", "ok"] == 3
+    assert cachescope.read(cache).duplicates.empty
