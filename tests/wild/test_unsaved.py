@@ -1,0 +1,134 @@
+"""What is read of compiles that were never stored, against what was done to them and against torch's own counters."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from wild.unsaved import FAILURES, RECORDED, UNSAVED, UNTRACED, Run
+
+import cachescope
+
+Recording = Callable[[str, str], Path]
+CASES = [(version, name) for version, names in RECORDED.items() for name in names]
+WAYS = {"trace": ["trace"], "text": ["text"], "all": ["trace", "text", "cache"]}
+PROGRAMS = Path(__file__).parents[1] / "data" / "record_programs.py"
+
+
+def read_way(folder: Path, way: str) -> cachescope.Scope:
+    return cachescope.read(*(folder / source for source in WAYS[way]))
+
+
+def expected(version: str, name: str, way: str) -> list[list[str]]:
+    """The letters and outcomes of the lookups that this way can tell of, by run."""
+    runs = [[line for line in run if way != "trace" or not line.startswith("text ")] for run in UNSAVED[name]]
+    if way == "trace" and (version, name) in UNTRACED:
+        runs[0] = []
+    return [[" ".join(line.removeprefix("text ").split()[:2]) for line in run] for run in runs]
+
+
+def told(scope: cachescope.Scope) -> list[Run]:
+    runs: list[Run] = [[] for _ in range(len(scope.runs))]
+    for row in scope.lookups.itertuples():
+        letter = "A" if row.cache == "aotautograd" else "B" if row.direction == "backward" else "F"
+        runs[row.run].append(f"{letter} {row.outcome}")
+    return runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_every_lookup_is_read(version: str, name: str, way: str, recording: Recording) -> None:
+    assert told(read_way(recording(version, name), way)) == expected(version, name, way)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_counts_equal_torchs_own_counters(version: str, name: str, recording: Recording) -> None:
+    folder = recording(version, name)
+    scope = read_way(folder, "all")
+    steps = [json.loads(path.read_text()) for path in sorted((folder / "steps").glob("*.json"))]
+    assert sorted(scope.runs["pid"]) == sorted(step["pid"] for step in steps)
+    for step in steps:
+        (run,) = scope.runs.loc[scope.runs["pid"] == step["pid"], "run"]
+        assert counted(scope.lookups[scope.lookups["run"] == run]) == torch_counted(step["counters"]), step["argv"]
+
+
+def counted(lookups: pd.DataFrame) -> Counter[str]:
+    words = {"hit": "hit", "full_miss": "miss", "guard_miss": "miss", "bypass": "bypass"}
+    return Counter(f"{row.cache}_{words[row.outcome]}" for row in lookups.itertuples())
+
+
+def torch_counted(counters: dict[str, dict[str, int]]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for group, prefix, cache in (
+        ("inductor", "fxgraph_cache", "fxgraph"),
+        ("aot_autograd", "autograd_cache", "aotautograd"),
+    ):
+        for state in ("hit", "miss", "bypass"):
+            found[f"{cache}_{state}"] += counters.get(group, {}).get(f"{prefix}_{state}", 0)
+    return +found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_a_failed_compile_says_why_and_no_other_does(version: str, name: str, recording: Recording) -> None:
+    scope = read_way(recording(version, name), "all")
+    lookups = scope.lookups
+    failed = lookups[lookups["compile_error"].notna()]
+    of_run = {"other_owner": 1}.get(name, 0)
+    assert set(failed["run"]) <= {of_run}
+    if name in FAILURES:
+        assert failed["compile_error"].str.contains(FAILURES[name], regex=False).all()
+        # The FX entry of a forward graph is stored before its backward graph fails.
+        stored = ["forward"] if name == "failed_backward" else []
+        wanted = lookups[(lookups["run"] == of_run) & ~lookups["direction"].isin(stored)]
+        assert set(failed["lookup"]) == set(wanted["lookup"])
+    elif name not in ("other_owner", "interrupted"):
+        assert failed.empty
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_a_compile_that_the_process_did_not_survive_has_no_end(
+    version: str, name: str, recording: Recording
+) -> None:
+    lookups = read_way(recording(version, name), "all").lookups
+    unended = lookups[lookups["compile_ended"].eq(False)]  # noqa: FBT003 (missing is neither)
+    wanted = {"killed_compiling": ["aotautograd", "fxgraph"], "killed_before_save": ["aotautograd"]}
+    wanted["exited_compiling"] = wanted["killed_compiling"]
+    assert set(unended["run"]) <= {0}
+    assert unended["cache"].tolist() == wanted.get(name, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_the_function_is_the_users(version: str, name: str, recording: Recording) -> None:
+    lookups = read_way(recording(version, name), "all").lookups
+    program = ast.parse(PROGRAMS.read_text())
+    lines = {node.name: node.lineno for node in ast.walk(program) if isinstance(node, ast.FunctionDef)}
+    assert {Path(file).name for file in lookups["file"]} == {"record_programs.py"}
+    if set(lookups["function"]) == {"matmul_relu"}:
+        assert set(lookups["line"]) == {lines["matmul_relu"]}
+    else:
+        # torch wraps a module of its own: the caller stands for it.
+        assert set(lookups["function"]) == {"<lambda>"}
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.77, 0.99])
+def test_a_trace_that_ends_within_a_record_is_cut(share: float, recording: Recording, tmp_path: Path) -> None:
+    trace = max((recording("2.13.0", "killed_compiling") / "trace").iterdir(), key=lambda p: p.stat().st_size)
+    whole = trace.read_bytes()
+    assert not cachescope.read(trace).runs["is_cut"].any()
+    path = tmp_path / "cut.log"
+    path.write_bytes(whole[: int(len(whole) * share)])
+    assert cachescope.read(path).runs["is_cut"].all()
+    # At the end of a line within a payload as well.
+    at = whole.rindex(b"\n\t", 0, int(len(whole) * share)) + 1
+    path.write_bytes(whole[:at])
+    assert cachescope.read(path).runs["is_cut"].all()
