@@ -56,7 +56,9 @@ def test_counts_equal_torchs_own_counters(version: str, name: str, recording: Re
     assert sorted(scope.runs["pid"]) == sorted(step["pid"] for step in steps)
     for step in steps:
         (run,) = scope.runs.loc[scope.runs["pid"] == step["pid"], "run"]
-        assert counted(scope.lookups[scope.lookups["run"] == run]) == torch_counted(step["counters"]), step["argv"]
+        assert counted(scope.lookups[scope.lookups["run"] == run]) == torch_counted(step["counters"]), step[
+            "argv"
+        ]
 
 
 def counted(lookups: pd.DataFrame) -> Counter[str]:
@@ -99,7 +101,7 @@ def test_a_compile_that_the_process_did_not_survive_has_no_end(
     version: str, name: str, recording: Recording
 ) -> None:
     lookups = read_way(recording(version, name), "all").lookups
-    unended = lookups[lookups["compile_ended"].eq(False)]  # noqa: FBT003 (missing is neither)
+    unended = lookups[lookups["compile_ended"].eq(False)]
     wanted = {"killed_compiling": ["aotautograd", "fxgraph"], "killed_before_save": ["aotautograd"]}
     wanted["exited_compiling"] = wanted["killed_compiling"]
     assert set(unended["run"]) <= {0}

@@ -84,7 +84,14 @@ FAILURES: dict[str, str] = {
 UNTRACED = {("2.6.0", "failed_codegen"), ("2.6.0", "killed_compiling")}
 
 RECORDED: dict[str, tuple[str, ...]] = {
-    "2.13.0": ("failed_codegen","killed_compiling","entries_not_writable","failed_backward","killed_before_save","killed_after_forward"),
+    "2.13.0": (
+        "failed_codegen",
+        "killed_compiling",
+        "entries_not_writable",
+        "failed_backward",
+        "killed_before_save",
+        "killed_after_forward",
+    ),
     "2.6.0": (),
     "2.10.0": (),
     "2.15.0": (),
