@@ -20,7 +20,7 @@ _SYMBOL: Final = re.compile(r"\b(?:Size\(\[[^]]*\b|\(')[su]\d+\b")
 NOT_KNOWN: Final = "not known"
 """The kind of what no source tells."""
 # What the operating system says where a file cannot be written.
-_CANNOT_WRITE: Final = re.compile(
+CANNOT_WRITE: Final = re.compile(
     r"PermissionError|Permission denied|Read-only file system|No space left|Disk quota exceeded|\[Errno (?:13|28|30|122)\]"
 )
 
@@ -108,6 +108,13 @@ class Timeline:
             bool(graphs) and all(graph.is_hit or self._is_written(graph) for graph in graphs)
         )
 
+    def is_stored(self, row: LookupRow) -> bool:
+        """Whether the result of a miss is known to have been stored.
+
+        Where torch cannot write it, it goes on, and only a text log says so.
+        """
+        return self._is_text[row.run] and self.has_ended(row) and self.why_not_stored(row) is None
+
     def _is_written(self, row: LookupRow) -> bool:
         return row.entry_path is not None or (row.cache == FXGRAPH and row.time_taken_ns is not None)
 
@@ -116,12 +123,12 @@ class Timeline:
         if row.save_bypass is not None:
             return NotStored("never stored", f"torch would not store it: {row.save_bypass}", True)
         if row.save_error is not None:
-            return NotStored("not saved", f"torch could not store it: {_last_line(row.save_error)}", True)
+            return NotStored("not saved", f"torch could not store it: {last_line(row.save_error)}", True)
         if self._is_written(row):
             return None
         if row.compile_error is not None:
-            what = f"its compile failed: {_last_line(row.compile_error)}"
-            kind = "not saved" if _CANNOT_WRITE.search(row.compile_error) else "failed compile"
+            what = f"its compile failed: {last_line(row.compile_error)}"
+            kind = "not saved" if CANNOT_WRITE.search(row.compile_error) else "failed compile"
             return NotStored(kind, what, True)
         return self._autograd_not_stored(row) if row.cache == AOTAUTOGRAD else self._graph_not_stored(row)
 
@@ -198,5 +205,6 @@ def _abnormal_end(run: RunRow) -> str | None:
     return "its log ends within a record" if run.is_cut else None
 
 
-def _last_line(text: str) -> str:
+def last_line(text: str) -> str:
+    """The last line of a text: of a traceback, the error itself."""
     return text.strip().split("\n")[-1]

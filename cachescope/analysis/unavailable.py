@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
 from cachescope.analysis.past_of_keys import KeyPast
-from cachescope.analysis.timeline import NOT_KNOWN, Timeline
+from cachescope.analysis.timeline import CANNOT_WRITE, NOT_KNOWN, Timeline, last_line
 from cachescope.terms import AOTAUTOGRAD, Evidence
 
 
@@ -96,7 +96,7 @@ class UnavailableEntries:
         if row.load_error is None:
             return None
         damaged = self._damaged_entries(row)
-        error = row.load_error.strip().split("\n")[-1]
+        error = last_line(row.load_error)
         reason = f"the same key had been stored, but it could not be loaded: {error}"
         kind = "damaged" if damaged else "load error"
         return Unavailable(kind, reason, "recorded", "torch wrote the error", _known_place(past))
@@ -124,8 +124,13 @@ class UnavailableEntries:
         place = _known_place(past)
         assert place is not None
         before = self._rows[place]
-        if past.latest_hit is None and not self._timeline.has_ended(before):
-            why = f"whether run {before.run} stored it is not recorded (a trace tells when a compile ended)"
+        if row.compile_error is not None and CANNOT_WRITE.search(row.compile_error):
+            error = last_line(row.compile_error)
+            reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
+            why = "the compile after the miss failed of it"
+            return Unavailable("load error", reason, "inferred", why, place)
+        if past.latest_hit is None and not self._timeline.is_stored(before):
+            why = f"whether run {before.run} stored it is not recorded (trace and text log together tell)"
             return _not_known(before.run, why, place)
         if before.run != row.run and None in (self._cache_dir.get(row.run), self._cache_dir.get(before.run)):
             why = "whether both used one cache directory is not recorded"
@@ -135,7 +140,7 @@ class UnavailableEntries:
             return self._deleted(
                 "recorded", f"run {found} had found it in the same directory", past.latest_hit
             )
-        why = f"run {before.run} compiled it to the end, where torch stores it, and no failure is recorded"
+        why = f"run {before.run} compiled it to the end, where torch stores it, and its text log tells of no failure"
         return self._deleted("inferred", why, place)
 
     def _deleted(self, evidence: Evidence, why: str, place: int) -> Unavailable:

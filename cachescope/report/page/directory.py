@@ -157,7 +157,10 @@ def _standing_out(scope: Scope) -> Iterator[Part]:
     if unread:
         yield _group(
             "unreadable",
-            ("Unreadable", "What may not be opened, or was not read wholly; nothing is known to be wrong with it"),
+            (
+                "Unreadable",
+                "What may not be opened, or was not read wholly; nothing is known to be wrong with it",
+            ),
             unread,
             _DAMAGED,
             'scope.entries[scope.entries["status"] == "unreadable"]',
