@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -46,6 +47,10 @@ class ReplacedGraphs:
         self._nearness = Nearness(details)
         ranks = {run.run: run.rank for run in runs}
         self._rank_of_place = numbered([ranks.get(row.run) for row in lookups])
+        self._graphs_of_run: dict[int, set[int]] = defaultdict(set)
+        for row in lookups:
+            if row.gm is not None:
+                self._graphs_of_run[row.run].add(row.gm)
         self._programs = {run.run: run.program for run in runs}
         graphs = {row.lookup: row.gm for row in lookups if row.cache == AOTAUTOGRAD and row.gm is not None}
         above = {row.lookup: graphs[row.aot_lookup] for row in lookups if row.aot_lookup in graphs}
@@ -131,9 +136,15 @@ class ReplacedGraphs:
         places = self._of_lane.before(lane, at).tolist()
         before = [row for place in places if (row := self._rows[place]).detail_set is not None]
         after = [self._rows[place] for place in self._of_lane.of(own).tolist()]
-        programs = {self._programs.get(rows[0].run) if rows else None for rows in (before, after)}
-        is_one = len(programs) == 1 and None not in programs
+        is_one = bool(before and after) and self._are_of_one_program(before[0].run, after[0].run)
         return self._aligner.partners(before, after, is_one_program=is_one)
+
+    def _are_of_one_program(self, run: int, other: int) -> bool:
+        """Whether two runs are known to be of one program: by their commands, or by a graph that both have."""
+        program = self._programs.get(run)
+        if program is not None and program == self._programs.get(other):
+            return True
+        return not self._graphs_of_run[run].isdisjoint(self._graphs_of_run[other])
 
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
         assert row.detail_set is not None

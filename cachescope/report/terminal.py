@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from cachescope.analysis.change_kinds import UPGRADE
 from cachescope.analysis.differences import FieldChange, short
 from cachescope.analysis.rates import hit_rates
 from cachescope.columns import records
@@ -164,9 +165,10 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -
     count = lookups_of_cause(cause["verdict"], len(misses))
     right = f"{count:>8}  {duration(lost):>6}"
     changes = scope.changes(roots[0]["lookup"])
+    is_upgrade = cause["kind"].startswith(UPGRADE)
     title = (
         harmless(cause["summary"])
-        if len(cause["fields"]) < 2
+        if len(cause["fields"]) < 2 or is_upgrade
         else plural(len(cause["fields"]), "field") + " changed"
     )
     if len(changes) == 1:
@@ -175,7 +177,7 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -
     if len(changes) == 1:
         yield from _diff(changes[0], 5, _DIFF_LINES)
         yield from _other_values(scope, roots, changes[0])
-    elif changes:
+    elif changes and not is_upgrade:
         yield from change_lines(changes, 3)
     else:
         yield Line(harmless(short(roots[0]["reason"], 400)), 3)
