@@ -14,6 +14,7 @@ import pandas as pd
 
 from cachescope.analysis.generated_code import SourceOf, same_code_form
 from cachescope.analysis.key_circumstances import different_circumstances
+from cachescope.analysis.outside_keys import OF_EVERY_LATER_KEY, OUTSIDE_KEYS
 from cachescope.columns import records
 from cachescope.details import HashDetails
 from cachescope.frames.checks import FALSE_HITS
@@ -22,10 +23,8 @@ from cachescope.terms import CACHES
 Row = dict[str, Any]
 Key = tuple[str, str]
 
-# Fields that came with 2.13 and are in every key since (the thread count: in every key of C++ code). Torch
-# before it shares keys between processes that differ there.
-_LATER_FIELDS: Final = ("default_dtype", "cpp_runtime_thread_count")
-_OF_EVERY_LATER_KEY: Final = "default_dtype"
+# Fields that came with 2.13: torch before it shares keys between processes that differ there.
+_LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field is not None)
 _OF_LOOKUPS: Final = ("lookup", "run", "cache", "cache_key", "outcome", "detail_set")
 _OF_ENTRIES: Final = (
     "entry",
@@ -185,7 +184,7 @@ def _missing_fields(lookups: Sequence[Row], details: HashDetails) -> Iterator[Ro
         for row in lookups:
             if row["cache"] == cache and row["detail_set"] is not None:
                 of_set[row["detail_set"]].append(row)
-        older = [s for s in of_set if details.component_of(s, _OF_EVERY_LATER_KEY) is None]
+        older = [s for s in of_set if details.component_of(s, OF_EVERY_LATER_KEY) is None]
         shared = _shared_by_runs([row for detail_set in older for row in of_set[detail_set]])
         for field in _LATER_FIELDS if shared else ():
             values: dict[int, set[int]] = defaultdict(set)

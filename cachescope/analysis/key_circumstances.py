@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from cachescope.analysis.outside_keys import OUTSIDE_KEYS
 from cachescope.terms import COMPILE_FORMS
 
 Row = dict[str, Any]
@@ -23,13 +24,6 @@ _NAME: Final = re.compile(r"\bname='(.*?)', major=")
 _DEVICE: Final = "accelerator_properties"
 _KEYS_OF_TRITON: Final = "triton_version_hash"
 _CUT: Final = 60
-# Names as in ``settings`` of a snapshot, and whether only code for the CPU depends on it. Torch's keys hold the
-# first two since 2.13; what a CPU can do is in none.
-_SETTINGS: Final = {
-    "torch.get_default_dtype()": False,
-    "torch.get_num_threads()": True,
-    "torch.backends.cpu.get_cpu_capability()": True,
-}
 # A snapshot is often taken last, when no log is written any more.
 _AFTERWARDS_NS: Final = 60 * 10**9
 
@@ -84,8 +78,9 @@ def _facts(runs: Sequence[Row], captured: Mapping[int, Row]) -> Iterator[_Fact]:
             yield _fact("different_versions", form, captured, str)
     settings = {run: json.loads(row["settings"]) for run, row in captured.items() if row.get("settings")}
     known = {run: defaultdict(lambda: None, found) for run, found in settings.items()}
-    for name, is_of_cpu_code in _SETTINGS.items():
-        yield replace(_fact("different_settings", name, known, str), is_of_cpu_code=is_of_cpu_code)
+    for fact in OUTSIDE_KEYS:
+        setting = _fact("different_settings", fact.name, known, str)
+        yield replace(setting, is_of_cpu_code=fact.is_of_cpu_code)
 
 
 def _fact(kind: str, name: str, of_run: Mapping[int, Row], shown: Callable[[str], str]) -> _Fact:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pandas as pd
 
+from cachescope.analysis.generated_code import SourceOf
 from cachescope.analysis.history import LookupRow
 from cachescope.analysis.option_defaults import default_hashes
+from cachescope.analysis.outside_keys import CPU_CAPABILITY, OF_EVERY_LATER_KEY, OUTSIDE_KEYS, vector_width
+from cachescope.analysis.safety import NOT_ASKED, CpuSafety, Safety, worst
 from cachescope.analysis.switches import keeps_graphs_inside, never_looked, switched_off
 from cachescope.columns import records
 from cachescope.details import Codes, HashDetails
@@ -32,6 +35,11 @@ _NOT_ALWAYS: Final = re.compile(
     re.DOTALL,
 )
 _SAME_PROGRAM: Final = "the same graph and inputs"
+# Kernels are compiled with -march=native (torch/_inductor/cpp_builder.py), which is one text, and one name of the file, on
+# every CPU. A mega-cache holds no binaries: of its entries, the root is the file itself.
+_SAME_CPU: Final = "a CPU that runs the kernels compiled beside it (-march=native)"
+# torch/_inductor/cpu_vec_isa.py: with it, not the CPU decides how wide vectors are.
+_WIDTH_OPTION: Final = "inductor_config[cpp.simdlen]"
 OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
 """What is taken for granted of an AOTAutograd entry: gradient mode and ``torch._functorch.config`` among it."""
 
@@ -56,6 +64,9 @@ class ProcessFields:
     """Whether its AOTAutograd entries hold their graphs."""
     keys: frozenset[tuple[str, str]] = field(default=frozenset())
     programs: frozenset[Program] = field(default=frozenset())
+    vector_width: int | None = None
+    """The bits of the vectors that it generates code for, 0 where it uses none; None where that is not known."""
+    cpu_capability: str = ""
 
     @classmethod
     def of_snapshot(
@@ -64,14 +75,23 @@ class ProcessFields:
         settings: Mapping[str, str],
         problem: str | None,
         version: str | None,
+        platform: str | None,
     ) -> ProcessFields:
-        """From ``key_fields``, ``settings``, ``key_fields_problem`` and ``torch_version`` of a snapshot."""
+        """From what a snapshot has under these names (`problem`: ``key_fields_problem``)."""
         off = switched_off(settings)
         if problem is not None and problem.startswith(WOULD_BYPASS):
             off = dict.fromkeys(CACHES, problem) | off
         known = {name: frozenset({hash_}) for name, hash_ in (key_fields or {}).items()}
         own = {name: found for name, found in known.items() if not is_of_the_program(name)}
-        return cls(own, off, version, keeps_graphs_inside(settings))
+        is_set = own.keys() & {_WIDTH_OPTION} and not own[_WIDTH_OPTION] <= default_hashes(_WIDTH_OPTION)
+        return cls(
+            own,
+            off,
+            version,
+            keeps_graphs_inside(settings),
+            vector_width=None if is_set else vector_width(settings, platform or ""),
+            cpu_capability=settings.get(CPU_CAPABILITY, ""),
+        )
 
     @classmethod
     def of_lookups(
@@ -107,7 +127,9 @@ def _program(detail_set: int, details: HashDetails) -> Program:
     )
 
 
-def predictions_frame(entries: pd.DataFrame, details: HashDetails, process: ProcessFields) -> pd.DataFrame:
+def predictions_frame(
+    entries: pd.DataFrame, details: HashDetails, process: ProcessFields, source_of: SourceOf
+) -> pd.DataFrame:
     """The frame predictions: whether the process would find each FX and AOTAutograd entry.
 
     Parameters
@@ -116,9 +138,11 @@ def predictions_frame(entries: pd.DataFrame, details: HashDetails, process: Proc
         The frame entries.
     details : HashDetails
     process : ProcessFields
+    source_of : callable
+        Gives the generated source of a row of entries, or None where it cannot be had.
     """
     rows = [row for row in records(entries) if row["cache"] in CACHES and row["cache_key"] is not None]
-    compare = _Comparison(details, process, rows)
+    compare = _Comparison(details, process, rows, source_of)
     graphs: dict[tuple[str, str], list[_Prediction]] = defaultdict(list)
     found: dict[int, _Prediction] = {}
     for row in rows:
@@ -135,8 +159,10 @@ def predictions_frame(entries: pd.DataFrame, details: HashDetails, process: Proc
             "cache": row["cache"],
             "cache_key": row["cache_key"],
             "will_hit": found[row["entry"]].will_hit,
+            "is_unsafe": found[row["entry"]].safety.is_unsafe,
             "fields": found[row["entry"]].fields,
             "reason": found[row["entry"]].reason,
+            "unsafe_reason": found[row["entry"]].safety.reason,
             "assuming": found[row["entry"]].assuming,
         }
         for row in rows
@@ -151,14 +177,20 @@ class _Prediction:
     assuming: tuple[str, ...] = ()
     is_lost: bool = False
     """Nobody finds it: it is gone, or cannot be loaded."""
+    safety: Safety = NOT_ASKED
 
 
 class _Comparison:
     def __init__(
-        self, details: HashDetails, process: ProcessFields, rows: Iterable[Mapping[str, Any]]
+        self,
+        details: HashDetails,
+        process: ProcessFields,
+        rows: Iterable[Mapping[str, Any]],
+        source_of: SourceOf,
     ) -> None:
         self._details = details
         self._process = process
+        self._safety = CpuSafety(source_of, process.vector_width, process.cpu_capability)
         self._always = {name for name in process.hashes if not _NOT_ALWAYS.fullmatch(name)}
         self._of_component: dict[int, str | None] = {}
         self._of_set: dict[int, tuple[str, ...]] = {}
@@ -170,7 +202,8 @@ class _Comparison:
 
     def graph(self, row: Mapping[str, Any]) -> _Prediction:
         """Whether an FX entry would be found."""
-        return self._refused(row) or _unless_altered(row, self._by_fields(row))
+        found = self._refused(row) or _unless_altered(row, self._by_fields(row))
+        return found if found.will_hit == "no" else replace(found, safety=self._safety.of_graph(row))
 
     def _refused(self, row: Mapping[str, Any]) -> _Prediction | None:
         """What needs no look at the key."""
@@ -181,9 +214,9 @@ class _Comparison:
         return None if reason is None else _Prediction("no", reason)
 
     def _by_fields(self, row: Mapping[str, Any]) -> _Prediction:
-        assuming = _assumptions(row)
+        assuming = self._assumptions(row)
         if (FXGRAPH, row["cache_key"]) in self._process.keys:
-            return _Prediction("yes", "the process looked this very key up", assuming=assuming[1:])
+            return _Prediction("yes", "the process looked this very key up", assuming=_guards(row))
         if not self._process.hashes:
             return _Prediction("unknown", "nothing is known of the fields of the process")
         if row["detail_set"] is None:
@@ -205,12 +238,18 @@ class _Comparison:
         """Whether an AOTAutograd entry would be found, from the FX entries it points to."""
         # torch._functorch.config.bundled_autograd_cache: the graphs lie in the entry itself.
         is_bundled = not row["fx_keys"]
+        # Torch loads the first that it comes upon: whichever of them may be it.
+        candidates = [one for of_key in graphs for one in of_key if one.will_hit != "no"]
         if row["detail_set"] is not None:
             graphs = [[self._by_fields(row)]]
-        worst = [_best(candidates) for candidates in graphs]
-        lost = next((p for p in worst if p.is_lost), None)
+        best = [_best(of_key) for of_key in graphs]
+        lost = next((p for p in best if p.is_lost), None)
         refused = self._refused(row) or lost or self._other_form(is_bundled)
-        return refused or _unless_altered(row, self._by_graphs(row, worst))
+        found = refused or _unless_altered(row, self._by_graphs(row, best))
+        if found.will_hit == "no":
+            return found
+        loaded = [self._safety.of_graph(row)] if is_bundled else [one.safety for one in candidates]
+        return replace(found, safety=worst(loaded))
 
     def _other_form(self, is_bundled: bool) -> _Prediction | None:
         if self._process.keeps_graphs_inside in (None, is_bundled):
@@ -219,24 +258,24 @@ class _Comparison:
             "no", f"it {'holds' if is_bundled else 'points to'} its graphs, unlike the process's own"
         )
 
-    def _by_graphs(self, row: Mapping[str, Any], worst: Sequence[_Prediction]) -> _Prediction:
+    def _by_graphs(self, row: Mapping[str, Any], best: Sequence[_Prediction]) -> _Prediction:
         if (AOTAUTOGRAD, row["cache_key"]) in self._process.keys:
-            return _Prediction("yes", "the process looked this very key up", assuming=_assumptions(row)[1:])
+            return _Prediction("yes", "the process looked this very key up", assuming=_guards(row))
         if row["fx_keys"] and all((FXGRAPH, key) in self._process.keys for key in row["fx_keys"]):
             return self._other_key()
-        if not worst:
+        if not best:
             return _Prediction("unknown", "it points to no FX entry that could be compared")
-        refused = next((p for p in worst if p.will_hit == "no"), None)
+        refused = next((p for p in best if p.will_hit == "no"), None)
         if refused is not None:
             # Everything of the process that goes into an FX key goes into the AOTAutograd key as well.
             return _Prediction("no", refused.reason, refused.fields)
-        open_ = next((p for p in worst if p.will_hit == "unknown"), None)
+        open_ = next((p for p in best if p.will_hit == "unknown"), None)
         if open_ is not None:
             return _Prediction("unknown", open_.reason, open_.fields)
         return _Prediction(
             "yes",
             "every field of the process is equal in its graphs",
-            assuming=(*_assumptions(row), OWN_FIELDS),
+            assuming=(*self._assumptions(row), OWN_FIELDS),
         )
 
     def _other_key(self) -> _Prediction:
@@ -263,6 +302,22 @@ class _Comparison:
         if detail is None or not defaults:
             return name not in self._everywhere[row["root"]]
         return detail.detail_hash not in defaults
+
+    def _assumptions(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        compiled = (_SAME_CPU,) if "cpu" in row["device_types"] and row["root"] != row["path"] else ()
+        return (_SAME_PROGRAM, *_guards(row), *self._left_out(row), *compiled)
+
+    def _left_out(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        """What decides the code of an entry of an older torch and is not in its key."""
+        of_set = row["detail_set"]
+        if of_set is None or self._details.component_of(of_set, OF_EVERY_LATER_KEY) is not None:
+            return ()
+        is_of_cpu = "cpu" in row["device_types"]
+        return tuple(
+            f"the same {fact.name}, which its key does not hold"
+            for fact in OUTSIDE_KEYS
+            if fact.field is not None and (is_of_cpu or not fact.is_of_cpu_code)
+        )
 
     def _differing(self, detail_set: int) -> tuple[str, ...]:
         if detail_set not in self._of_set:
@@ -301,9 +356,8 @@ def _unless_altered(row: Mapping[str, Any], found: _Prediction) -> _Prediction:
     return _Prediction("unknown", f"{row['damage']}: renamed or altered, torch loads it if it can")
 
 
-def _assumptions(row: Mapping[str, Any]) -> tuple[str, ...]:
-    guards = (f"sizes for which {row['guards_expr']}",) if row["guards_expr"] else ()
-    return (_SAME_PROGRAM, *guards)
+def _guards(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (f"sizes for which {row['guards_expr']}",) if row["guards_expr"] else ()
 
 
 def _listed(names: tuple[str, ...]) -> str:

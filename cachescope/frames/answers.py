@@ -88,8 +88,20 @@ PREDICTIONS: Final = Frame(
         Column("cache", TEXT, "aotautograd or fxgraph"),
         Column("cache_key", TEXT, "its key"),
         Column("will_hit", TEXT, "yes, no or unknown, on the assumptions of the last column"),
+        Column(
+            "is_unsafe",
+            FLAG,
+            "whether its code was made for another CPU, which no key says: numbers may be wrong, or the process ends",
+            missing="not known, or it would not be found",
+        ),
         Column("fields", TUPLE, "fields of the process that the entry was made with other values of"),
         Column("reason", TEXT, "one sentence"),
+        Column(
+            "unsafe_reason",
+            TEXT,
+            "why it is unsafe, or why that is not known",
+            missing="it is safe as far as is known, or would not be found",
+        ),
         Column("assuming", TUPLE, "what was taken for granted: empty where the process looked the key up"),
     ),
 )

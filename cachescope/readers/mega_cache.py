@@ -12,7 +12,9 @@ from typing import Final
 from cachescope.readers.aotautograd import check_aotautograd
 from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.fxgraph import check_fxgraph
+from cachescope.readers.inert_pickle import Limits
 from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.steady_file import read_steady
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _CHECKSUM_BYTES: Final = 4
@@ -20,6 +22,7 @@ _VERSION: Final = (1).to_bytes(8, "big")
 # `CacheArtifact.type` of the subclasses (torch/compiler/_cache.py names none of them itself).
 _TYPES: Final = frozenset({"inductor", "aot_autograd", "autotune", "pgo", "precompile", "precompile_dynamo"})
 _TYPE_NAMES: Final = tuple(base64.b64encode(name.encode()) for name in sorted(_TYPES))
+_CHECKS: Final = {"inductor": (FXGRAPH, check_fxgraph), "aot_autograd": (AOTAUTOGRAD, check_aotautograd)}
 HEAD_BYTES: Final = 64
 
 
@@ -54,7 +57,7 @@ def fill_mega_cache(entry: Entry, name: str, data: bytes, reading: Reading) -> N
     try:
         for kind, key, content in _artifacts(data, start + len(_VERSION)):
             counts[kind] += 1
-            if kind in ("inductor", "aot_autograd"):
+            if kind in _CHECKS:
                 damage = _check(entry, kind, key, content, reading, fx_keys)
                 if damage is not None:
                     wrong.append(f"{kind} {key[:60]}: {damage}")
@@ -70,7 +73,7 @@ def fill_mega_cache(entry: Entry, name: str, data: bytes, reading: Reading) -> N
 def _check(
     whole: Entry, kind: str, key: str, content: bytes, reading: Reading, fx_keys: dict[str, None]
 ) -> str | None:
-    cache, check = (FXGRAPH, check_fxgraph) if kind == "inductor" else (AOTAUTOGRAD, check_aotautograd)
+    cache, check = _CHECKS[kind]
     inner = Entry(cache=cache, path=whole.path, root=whole.root, cache_key=key)
     damage, _ = check(inner, content, reading)
     if kind == "inductor":
@@ -116,3 +119,27 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
 
 
 read_mega_cache = content_reader(fill_mega_cache)
+
+
+def entries_inside(path: str, reading: Reading) -> list[Entry]:
+    """Read the FX and AOTAutograd entries that a mega-cache holds, as if each lay in the directory ``path``.
+
+    Torch writes them to its cache directory when it loads the file; one that is cut gives what comes before the cut.
+    """
+    try:
+        data, _ = read_steady(path, Limits().size_bytes)
+    except OSError:
+        return []
+    start = _start(data)
+    found: list[Entry] = []
+    try:
+        for kind, key, content in _artifacts(data, len(_VERSION) + start) if start is not None else ():
+            if kind in _CHECKS:
+                cache, check = _CHECKS[kind]
+                inner = Entry(cache=cache, path=path, root=path, cache_key=key)
+                inner.damage, _ = check(inner, content, reading)
+                inner.status = "ok" if inner.damage is None else "damaged"
+                found.append(inner)
+    except DamagedContent:
+        pass
+    return found

@@ -102,6 +102,13 @@ def comparison_object(found: Comparison) -> dict[str, Any]:
 def _prediction_lines(predictions: pd.DataFrame) -> Iterator[Line]:
     rows = records(predictions)
     counts = {answer: sum(row["will_hit"] == answer for row in rows) for answer in ("yes", "no", "unknown")}
+    unsafe = [row for row in rows if row["is_unsafe"]]
+    if unsafe:
+        yield Line(
+            f"{plural(len(unsafe), 'entry', 'entries')} unsafe: torch would load code that was built for another CPU",
+            style="bold",
+        )
+        yield from _folded("unsafe", "unsafe_reason", unsafe)
     yield Line(
         f"{plural(len(rows), 'entry', 'entries')}: {counts['yes']} would be found, {counts['no']} not, "
         f"{counts['unknown']} unknown",
@@ -110,12 +117,22 @@ def _prediction_lines(predictions: pd.DataFrame) -> Iterator[Line]:
     yield Line("by a process that compiles the graphs and inputs that they were made for", 3, "dim")
     if any(OWN_FIELDS in row["assuming"] for row in rows):
         yield Line(f"and has {OWN_FIELDS}", 3, "dim")
-    refused: dict[tuple[str, str], list[Row]] = {}
+    for answer in ("no", "unknown"):
+        yield from _folded(answer, "reason", [row for row in rows if row["will_hit"] == answer])
+    yield from _folded(
+        "not known whether safe",
+        "unsafe_reason",
+        [r for r in rows if r["unsafe_reason"] and not r["is_unsafe"]],
+    )
+
+
+def _folded(answer: str, reason: str, rows: list[Row]) -> Iterator[Line]:
+    """Rows of equal reasons folded together, the most frequent first."""
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        if row["will_hit"] != "yes":
-            refused.setdefault((row["will_hit"], row["reason"]), []).append(row)
-    for (answer, reason), members in sorted(refused.items(), key=lambda item: -len(item[1])):
-        yield Line(f"{answer}: {harmless(reason)}", 3, right=plural(len(members), "entry", "entries"))
+        groups.setdefault(row[reason], []).append(row)
+    for why, members in sorted(groups.items(), key=lambda item: -len(item[1])):
+        yield Line(f"{answer}: {harmless(why)}", 3, right=plural(len(members), "entry", "entries"))
         names = [
             f"{row['cache']} {harmless(row['cache_key'][:SHORT_KEY])}…" for row in members[:_ENTRIES_SHOWN]
         ]

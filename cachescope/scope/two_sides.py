@@ -12,8 +12,10 @@ import pandas as pd
 
 from cachescope.columns import records
 from cachescope.errors import CachescopeError, NotFoundError
+from cachescope.scope.opened import Opened
 from cachescope.scope.read import read
 from cachescope.scope.scope import Scope
+from cachescope.terms import CACHES, MEGA_CACHE
 
 if TYPE_CHECKING:
     from cachescope.analysis.prediction import ProcessFields
@@ -84,7 +86,8 @@ def will_hit(
     Parameters
     ----------
     directory : path or Scope
-        The cache directory; of a Scope, all entries that were read.
+        The cache directory, or a mega-cache file (``torch.compiler.save_cache_artifacts``); of a Scope, all
+        entries that were read.
     process : path, Scope or mapping
         The snapshot of a process (`cachescope.capture`, or its file), or the logs of one: a path, or a Scope.
     run : int, optional
@@ -93,8 +96,9 @@ def will_hit(
     Returns
     -------
     DataFrame
-        See ``describe("predictions")``: yes, no or unknown for each entry, the fields in the way, and what is
-        taken for granted. A prediction assumes the program that made the entry.
+        See ``describe("predictions")``: yes, no or unknown for each entry, whether what would be found is unsafe
+        there (made for another CPU, which keys do not say), the fields in the way, and what is taken for granted.
+        A prediction assumes the program that made the entry.
 
     Raises
     ------
@@ -112,11 +116,23 @@ def will_hit(
     >>> cachescope.will_hit(made, made)["will_hit"].tolist()
     ['yes', 'no', 'yes', 'yes']
     """
-    from cachescope.analysis.prediction import predictions_frame
-
     scope = directory if isinstance(directory, Scope) else read(directory)
     known = _snapshot_fields(process) if _is_snapshot(process) else _run_fields(process, run)
-    return predictions_frame(scope.entries, scope.tables.hash_details, known)
+    return _predicted(scope, scope.entries, known)
+
+
+def _predicted(scope: Scope, entries: pd.DataFrame, process: ProcessFields) -> pd.DataFrame:
+    """Of a directory its entries; where there are none, those that mega-cache files hold."""
+    from cachescope.analysis.prediction import predictions_frame
+    from cachescope.readers.source_code import source_of
+
+    details = scope.tables.hash_details
+    files = entries.loc[entries["cache"] == MEGA_CACHE, ["entry", "path"]]
+    if files.empty or entries["cache"].isin(CACHES).any():
+        return predictions_frame(entries, details, process, source_of)
+    opened = Opened(files, details)
+    found = predictions_frame(opened.entries, details, process, opened.source_of)
+    return found.assign(entry=found["entry"].map(opened.file_of).astype(found["entry"].dtype))
 
 
 def _contexts(scope: Scope, one: Side, other: Side) -> pd.DataFrame | None:
@@ -136,14 +152,13 @@ def _context_of(scope: Scope, side: Side) -> int | None:
 
 
 def _predictions(scope: Scope, one: Side, other: Side) -> pd.DataFrame | None:
-    from cachescope.analysis.prediction import ProcessFields, predictions_frame
+    from cachescope.analysis.prediction import ProcessFields
 
     directories = [side for side in (one, other) if len(side.entries)]
     processes = [side for side in (one, other) if not len(side.entries) and (side.snapshots or side.runs)]
     if not directories or not processes:
         return None
     (directory,), (process,) = directories, processes
-    details = scope.tables.hash_details
     if process.snapshots:
         contexts = scope.contexts
         (captured,) = records(contexts[contexts["context"] == process.snapshots[-1]])
@@ -152,10 +167,11 @@ def _predictions(scope: Scope, one: Side, other: Side) -> pd.DataFrame | None:
             json.loads(captured["settings"] or "{}"),
             captured["key_fields_problem"],
             captured["torch_version"],
+            captured["platform"],
         )
     else:
         known = _fields_of_run(scope, process.runs[-1])
-    return predictions_frame(directory.entries, details, known)
+    return _predicted(scope, directory.entries, known)
 
 
 def _is_snapshot(process: str | Path | Scope | Mapping[str, Any]) -> bool:
@@ -179,7 +195,8 @@ def _snapshot_fields(process: Any) -> ProcessFields:
     snapshot = process if isinstance(process, Mapping) else read_snapshot(process)
     fields, problem = snapshot.get("key_fields"), snapshot.get("key_fields_problem")
     settings = snapshot.get("settings") or {}
-    known = ProcessFields.of_snapshot(fields, settings, problem, snapshot.get("torch_version"))
+    version, platform = snapshot.get("torch_version"), snapshot.get("platform")
+    known = ProcessFields.of_snapshot(fields, settings, problem, version, platform)
     if not fields and not known.off:
         name = "the snapshot" if isinstance(process, Mapping) else os.fspath(process)
         why = problem or "it is a bare context, or an older cachescope made it"

@@ -41,6 +41,7 @@ _PREDICTIONS: Final = (
     Head("Cache", "word"),
     Head("Key", "word"),
     Head("Would be found", "word"),
+    Head("Unsafe", is_optional=True),
     Head("Fields in the way", "code", is_optional=True),
     Head("Why"),
 )
@@ -160,6 +161,10 @@ def _difference_row(row: dict[str, Any]) -> tuple[Cell, ...]:
     return row["form"], row["field"], before, after, row["note"]
 
 
+def _safety(row: dict[str, Any]) -> str:
+    return row["unsafe_reason"] if row["is_unsafe"] else f"not known: {row['unsafe_reason']}"
+
+
 def _predictions(scope: Scope) -> Group:
     """Whether a process like the last run would find each entry."""
     title = "Would the last run find each entry?"
@@ -177,17 +182,23 @@ def _predictions(scope: Scope) -> Group:
         f"For a process like run {max(looked_up)}, {plural(len(rows), 'entry', 'entries')}: {counts['yes']} would be found,"
         f" {counts['no']} not, {counts['unknown']} unknown. This assumes the program that made each entry."
     )
-    rows.sort(key=lambda row: ("no", "unknown", "yes").index(row["will_hit"]))
+    if unsafe := sum(bool(row["is_unsafe"]) for row in rows):
+        told = f"{plural(unsafe, 'entry', 'entries')} unsafe: torch would load code built for another CPU. {told}"
+    rows.sort(key=lambda row: (not row["is_unsafe"], ("no", "unknown", "yes").index(row["will_hit"])))
     shown = [
         (
             row["entry"],
             row["cache"],
             f"{row['cache_key'][:SHORT_KEY]}…",
             row["will_hit"],
+            None if row["unsafe_reason"] is None else _safety(row),
             listed(row["fields"], 8) or None,
             row["reason"],
         )
         for row in rows
     ]
-    what, source = "entries, those not found first", f"scope.predictions({max(looked_up)})"
+    what, source = (
+        "entries, what is unsafe and what is not found first",
+        f"scope.predictions({max(looked_up)})",
+    )
     return Group("predictions", title, (Text(told), table("Predictions", _PREDICTIONS, shown, what, source)))

@@ -1,0 +1,142 @@
+"""Which vector registers generated C++ was made for, from the elements that its loops and loads count.
+
+Torch writes the width of the CPU's registers into the source of a kernel as numbers (torch/_inductor/codegen/cpp.py,
+``CppTilingAnalysis.select_tiling``, 2.6 to 2.15), and a process that loads the source compiles it for its own CPU. No
+key holds the width.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_WIDTHS: Final = frozenset({128, 256, 512})
+_BYTES: Final = {
+    "float": 4,
+    "int32_t": 4,
+    "uint32_t": 4,
+    "double": 8,
+    "int64_t": 8,
+    "uint64_t": 8,
+    "at::BFloat16": 2,
+    "at::Half": 2,
+    "bfloat16": 2,
+    "half": 2,
+}
+# Types of which a vector is always full: of 16 bits, half a vector may be loaded, of 8 bits a quarter.
+_WHOLE: Final = 4
+_TYPE: Final = r"Vectorized(?:N<(?P<many>[\w:]+), ?(?P<n>\d+)>|<(?P<one>[\w:]+)>)"
+_VECTOR: Final = re.compile(_TYPE)
+_CONVERTED: Final = re.compile(r"convert<(?P<many>[\w:]+), ?(?P<n>\d+),(?P<one> ?[\w:]+, ?\d+)>")
+# Whole vectors are counted in plain numbers; what is left over at the end of a loop is an expression: `5L`.
+_LOAD: Final = re.compile(_TYPE + r"::loadu\(.*, static_cast<\w+>\((?P<count>\d+)\)\)")
+_WHOLE_STORE: Final = re.compile(r"\.store\((?!.*static_cast<\w+>\(\d+L\)\);).*\);")
+_STEP: Final = re.compile(r"\+= ?(?:static_cast<\w+>\((\d+)L?\)|(\d+)L)")
+_INTRINSIC: Final = re.compile(r"\b_mm(256|512)_")
+_TILES: Final = re.compile(r"\b_?(?:amx|tile)_")
+
+
+@dataclass(frozen=True, slots=True)
+class VectorCode:
+    """One kernel that is written in vectors.
+
+    Attributes
+    ----------
+    widths : frozenset of int
+        How wide its vectors may be, in bits; one width where it can be told.
+    has_whole : bool
+        Whether it reads or writes a whole vector; what only has parts of vectors may be right in others as well.
+    """
+
+    widths: frozenset[int]
+    has_whole: bool = True
+
+    def fits(self, width: int) -> bool | None:
+        """Whether it is right where vectors are so wide (0: where there are none); None where it cannot be told."""
+        if width not in self.widths:
+            return None if width and not self.has_whole else False
+        return True if len(self.widths) == 1 else None
+
+
+def vector_code(source: str) -> tuple[VectorCode, ...]:
+    """The kernels of a generated source that are written in vectors; empty where none is.
+
+    Examples
+    --------
+    >>> kernel = 'extern "C" void kernel(...) {{ auto a = at::vec::Vectorized<float>::loadu(p, static_cast<int64_t>({})); }}'
+    >>> [code.fits(256) for width in (8, 16) for code in vector_code(kernel.format(width))]
+    [True, False]
+    """
+    found = (_vector_code(kernel) for kernel in source.split('extern "C"'))
+    return tuple(dict.fromkeys(code for code in found if code is not None))
+
+
+def fits_all(code: Sequence[VectorCode], width: int) -> bool | None:
+    """Whether every kernel is right where vectors are so wide."""
+    answers = {kernel.fits(width) for kernel in code}
+    if False in answers:
+        return False
+    return None if None in answers else True
+
+
+def _vector_code(kernel: str) -> VectorCode | None:
+    if (intrinsic := _INTRINSIC.search(kernel)) is not None:
+        return VectorCode(frozenset({int(intrinsic[1])}))
+    if _TILES.search(kernel):
+        return VectorCode(_WIDTHS)
+    if "at::vec::" not in kernel:
+        return None
+    loads = list(_loads(kernel))
+    exact = {width for size, width in loads if size >= _WHOLE}
+    if exact:
+        return VectorCode(frozenset({max(exact)}))
+    has_whole = bool(loads) or _WHOLE_STORE.search(kernel) is not None
+    if widths := _by_steps(kernel):
+        return VectorCode(widths, has_whole)
+    if widths := _by_bytes(kernel):
+        return VectorCode(widths, has_whole=False)
+    return VectorCode(_by_halves(loads) or _WIDTHS, has_whole)
+
+
+def _loads(kernel: str) -> Iterator[tuple[int, int]]:
+    """Bytes of an element, and bits of a vector, of each load of a whole one."""
+    for load in _LOAD.finditer(kernel):
+        size = _BYTES.get(load["many"] or load["one"])
+        if size is not None:
+            yield size, int(load["count"]) * size * 8 // int(load["n"] or 1)
+
+
+def _by_steps(kernel: str) -> frozenset[int]:
+    """From the one step of its loops, and the number of vectors that such a step fills."""
+    step = _one_step(kernel)
+    whole = {(size, n) for size, n in _vectors(kernel) if size >= _WHOLE}
+    found = {step * size * 8 // n for size, n in whole} if step else set()
+    return frozenset(found) & _WIDTHS if len(found) == 1 else frozenset()
+
+
+def _by_bytes(kernel: str) -> frozenset[int]:
+    """Of bytes alone a step is as many as there are floats in a vector: it fills a quarter of one."""
+    step = _one_step(kernel)
+    is_of_bytes = all(size == 1 for size, _ in _vectors(kernel))
+    return frozenset({step * 32}) & _WIDTHS if step and is_of_bytes else frozenset()
+
+
+def _one_step(kernel: str) -> int | None:
+    steps = {int(step) for match in _STEP.findall(kernel) for step in match if step} - {1}
+    return steps.pop() if len(steps) == 1 else None
+
+
+def _vectors(kernel: str) -> Iterator[tuple[int, int]]:
+    """Bytes of an element, and number of vectors, of each type of vectors."""
+    for pattern in (_VECTOR, _CONVERTED):
+        for vector in pattern.finditer(kernel):
+            parts = vector.groupdict()
+            yield _BYTES.get(parts["many"] or parts["one"], 1), int(parts["n"] or 1)
+
+
+def _by_halves(loads: Sequence[tuple[int, int]]) -> frozenset[int]:
+    """From loads of 16 bits, of which a whole vector or half of one is taken."""
+    widest = max((width for _, width in loads), default=0)
+    return frozenset({widest, 2 * widest}) & _WIDTHS
