@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from cachescope.analysis.advice import cause_advice
+from cachescope.analysis.adviser import Adviser
 from cachescope.analysis.change_kinds import UPGRADE
 from cachescope.analysis.fields import is_from_the_graph
 from cachescope.analysis.misses import Miss
@@ -101,7 +101,9 @@ def _root_of(miss: Miss) -> Miss:
     return miss
 
 
-def group_causes(misses: Sequence[Miss], ranks: dict[int, int | None]) -> list[dict[str, object]]:
+def group_causes(
+    misses: Sequence[Miss], ranks: dict[int, int | None], adviser: Adviser
+) -> list[dict[str, object]]:
     """Give every miss its cause, and return the rows of the frame causes, the costliest first."""
     groups: dict[_CauseKey, list[Miss]] = {}
     for miss in misses:
@@ -125,7 +127,7 @@ def group_causes(misses: Sequence[Miss], ranks: dict[int, int | None]) -> list[d
                 "ranks": tuple(sorted(r for r in known_ranks if r is not None)),
                 "time_lost_ns": _time_lost(members),
                 "summary": _summary(root, kind),
-                "advice": cause_advice(root),
+                "advice": adviser.advice(root),
             }
         )
     return rows

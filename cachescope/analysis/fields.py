@@ -15,21 +15,17 @@ _WITH_THE_GRAPH: Final = frozenset(
 _INPUTS: Final = re.compile(r"example_inputs\[.*|inputs_to_check\[.*|fx_kwargs\[static_input_idxs\]")
 
 _ADVICE: Final[tuple[tuple[str, str], ...]] = (
-    (r"gm", "The code of the graph changed: another operation, constant, or captured tensor. "
-            "A graph that changes with every run often holds a value of its environment."),
-    (r"example_inputs\[.*", "An input changed. Pad or fix shapes, or compile with dynamic=True or "
-                            "torch._dynamo.mark_dynamic(tensor, dim) so that one entry serves many sizes."),
     (r"deterministic_algorithms(_settings)?", "Set by torch.use_deterministic_algorithms(…) and "
-     "torch.utils.deterministic.fill_uninitialized_memory; call it the same way before every compile."),
+     "torch.utils.deterministic.fill_uninitialized_memory; set them alike before every compile."),
     (r"cuda_matmul_settings", "Set by torch.set_float32_matmul_precision(…), torch.backends.cuda.matmul.* and "
      "torch.backends.fp32_precision; setting the default explicitly also changes the key (2.10 and later)."),
     (r"cache_key_tag", "Set by TORCH_COMPILE_CACHE_KEY_TAG or torch.compiler.config.cache_key_tag: caches under "
      "different tags never meet. Use one tag for processes that should share."),
-    (r"torch_version", "Another torch, or an edited file in it: torch hashes its own sources. "
-     "Caches do not survive this; bake them with the very build that uses them."),
-    (r"system_info\[.*", "Another GPU model, CUDA, ROCm or Triton. Make the cache on the kind of machine that uses it."),
+    (r"torch_version", "Another torch, or an edited file in it: torch hashes its own sources, and a cache serves "
+     "the very build that made it."),
+    (r"system_info\[.*", "Another GPU model, CUDA, ROCm or Triton: a cache serves the kind of machine that made it."),
     (r"aot_config", "What AOTAutograd knows of the arguments: their names, their sources, dynamic shapes, static inputs. "
-     "Renaming an argument, attribute or local is enough."),
+     "A renamed argument or attribute is enough."),
     (r"autograd_config", "Set in torch._functorch.config; torch shows it only as bytes. Compare "
      "torch._functorch.config.get_config_copy() of both processes."),
     (r"grad_enabled", "Set by torch.no_grad(), torch.inference_mode() or torch.set_grad_enabled(…) around the call."),
@@ -41,7 +37,8 @@ _ADVICE: Final[tuple[tuple[str, str], ...]] = (
      "INDUCTOR_PROVENANCE=1: switching debugging on changes the key."),
     (r"(post_grad_custom_(pre|post)_pass|joint_custom_(pre|post)_pass|pre_grad_custom_pass|_p(re|ost)_fusion_custom_pass|"
      r"custom_backend_passes.*|_custom_partitioner_fn)", "The uuid() of a custom pass; it should change only when the pass does."),
-    (r"default_cuda_device_index", "The current CUDA device of a graph without inputs: each rank has its own."),
+    (r"default_cuda_device_index", "The current CUDA device, of a graph without inputs. A process that sees one device alone "
+     "(CUDA_VISIBLE_DEVICES, one for each rank) has index 0."),
     (r"precompile_enabled", "Set by TORCH_CACHING_PRECOMPILE or torch._dynamo.config.caching_precompile."),
     (r"user_defined_triton_source.*|triton_kernel_source_codes.*", "The source of a Triton kernel that the program defines."),
 )  # fmt: skip
@@ -63,7 +60,8 @@ def is_input(field: str) -> bool:
 def field_advice(field: str) -> str | None:
     """What sets a field and how to keep it equal, in torch's own option names; None where nothing is certain.
 
-    Options are looked up in the catalogue, as of the newest torch that has them.
+    Options are looked up in the catalogue, as of the newest torch that has them. What to do about the graph and its
+    inputs depends on how they changed: `graph_advice`, `tensor_advice`.
 
     Examples
     --------

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from cachescope.analysis.adviser import Adviser
 from cachescope.analysis.baselines import Choice
 from cachescope.analysis.causes import group_causes, link_consequences
 from cachescope.analysis.history import entry_rows, lookup_rows, run_rows
@@ -30,13 +31,12 @@ def judged(
     lookups: pd.DataFrame, entries: pd.DataFrame, runs: pd.DataFrame, details: HashDetails, choice: Choice
 ) -> tuple[list[Miss], list[dict[str, object]]]:
     """Every miss with its verdict and its cause, in the order of the lookups, and the rows of the frame causes."""
-    processes = run_rows(runs)
-    misses = explain_misses(
-        lookup_rows(lookups, details), entry_rows(entries, details), processes, details, choice
-    )
+    processes, rows = run_rows(runs), lookup_rows(lookups, details)
+    misses = explain_misses(rows, entry_rows(entries, details), processes, details, choice)
     misses.sort(key=lambda miss: miss.row.lookup)
     link_consequences(misses)
-    return misses, group_causes(misses, {run.run: run.rank for run in processes})
+    adviser = Adviser(rows, processes, details)
+    return misses, group_causes(misses, {run.run: run.rank for run in processes}, adviser)
 
 
 def misses_frame(misses: Sequence[Miss]) -> pd.DataFrame:

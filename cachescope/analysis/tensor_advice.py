@@ -1,0 +1,111 @@
+"""What to do about an input that changed, by the parts of its metadata that did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.fields import is_input
+
+_SIZES: Final = re.compile(r"\[(.*)\]", re.DOTALL)
+_SYMBOL: Final = re.compile(r"\b[su]\d+\b")
+_INDEX: Final = re.compile(r"index=\d+|:\d+")
+# What a change of the first brings along.
+_FOLLOWS: Final = {
+    "shape": ("storage_bytes",),
+    "dtype": ("storage_bytes",),
+    "layout": ("is_sparse", "stride"),
+}
+_SEVERAL_SIZES: Final = (
+    "An input's size changed. Pad it to one size, or compile with dynamic=True or "
+    "torch._dynamo.mark_dynamic(tensor, dim): one entry then serves many sizes."
+)
+_ZERO_OR_ONE: Final = (
+    "An input's size changed to or from 0 or 1, which torch compiles on its own also with dynamic=True: "
+    "pad it to one size."
+)
+_FIXED_NOW: Final = (
+    "A size of an input that was symbolic is a fixed number now: dynamic shapes were switched off (dynamic=False, "
+    "torch._dynamo.config.automatic_dynamic_shapes, assume_static_by_default), or torch had not yet seen it vary. "
+    "With dynamic=True or torch._dynamo.mark_dynamic(tensor, dim) it is symbolic from the first call on."
+)
+_SYMBOLIC_NOW: Final = (
+    "A size of an input that was a fixed number is symbolic now: torch has seen it vary, or was told that it does. "
+    "With dynamic=True or torch._dynamo.mark_dynamic(tensor, dim) it is symbolic from the first call on."
+)
+_ADVICE: Final = {
+    "dtype": "An input's dtype changed: cast it to one dtype before the compiled call.",
+    "layout": "An input's layout changed, as from a dense tensor to a sparse one; each has code of its own.",
+    "order": "The order of an input's elements in memory changed: bring it to one memory format before the compiled "
+    "call, with tensor.contiguous(memory_format=…).",
+    "requires_grad": "An input's requires_grad changed: where no gradient of it is needed, pass tensor.detach().",
+}
+_OTHER_INDEX: Final = (
+    "An input lies on another device of the same kind, and keys hold its index. A process that sees one device alone "
+    "(CUDA_VISIBLE_DEVICES, one for each rank) calls it cuda:0, whichever it is."
+)
+_OTHER_DEVICE: Final = "An input lies on another kind of device, which needs code of its own."
+
+
+def tensor_advice(change: FieldChange) -> tuple[str, ...]:
+    """Sentences on one input that changed; empty where its parts do not tell what to do.
+
+    Examples
+    --------
+    >>> from cachescope.analysis.differences import field_change
+    >>> text = "TensorMetadata(dtype={}, shape=torch.Size([{}, 2]), stride=(2, 1), device=device(type='cpu'))"
+    >>> tensor_advice(field_change("example_inputs[0]", text.format("a", 4), text.format("b", 4)))
+    ("An input's dtype changed: cast it to one dtype before the compiled call.",)
+    """
+    parts = {name: (before, after) for name, before, after in change.parts}
+    for name, brought in _FOLLOWS.items():
+        if name in parts:
+            for other in brought:
+                parts.pop(other, None)
+    return tuple(dict.fromkeys(_sentences(parts, change)))
+
+
+def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
+    """A sentence on inputs of which more sizes, or fewer, are symbolic; None where as many are.
+
+    Each symbol is an input of its own, so that all others stand in another place and are not compared.
+    """
+    inputs = [change for change in changes if is_input(change.field)]
+    before, after = (
+        {symbol for text in texts for symbol in _SYMBOL.findall(text or "")}
+        for texts in ([change.before for change in inputs], [change.after for change in inputs])
+    )
+    if len(before) == len(after):
+        return None
+    return _FIXED_NOW if len(after) < len(before) else _SYMBOLIC_NOW
+
+
+def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterator[str]:
+    if "device" in parts:
+        before, after = (_INDEX.sub("", text) for text in parts["device"])
+        yield _OTHER_INDEX if before == after else _OTHER_DEVICE
+    for name in ("dtype", "layout", "requires_grad"):
+        if name in parts:
+            yield _ADVICE[name]
+    if "shape" in parts:
+        yield _of_shape(*map(_sizes, parts["shape"]))
+    elif "layout" not in parts and ("stride" in parts or "memory_format" in parts):
+        yield _ADVICE["order"]
+
+
+def _of_shape(before: list[str], after: list[str]) -> str:
+    if len(before) != len(after):
+        return "An input has another number of dimensions, which needs code of its own."
+    pairs = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    if any(size in ("0", "1") for pair in pairs for size in pair):
+        return _ZERO_OR_ONE
+    if all(size.isdigit() for pair in pairs for size in pair):
+        return _SEVERAL_SIZES
+    return "A size of an input is computed in another way, or its symbol has another name."
+
+
+def _sizes(shape: str) -> list[str]:
+    found = _SIZES.search(shape)
+    return [size.strip() for size in found[1].split(",")] if found and found[1].strip() else []

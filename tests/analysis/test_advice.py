@@ -1,0 +1,159 @@
+"""Advice by what changed. What it promises is followed with a real torch in tests/wild/test_advice.py.
+
+Metadata and graphs are written by hand as torch 2.13 prints them, but where a recording is named.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import cachescope
+from cachescope.analysis.advice import AdviceFacts, cause_advice, changes_advice
+from cachescope.analysis.change_kinds import UPGRADE
+from cachescope.analysis.differences import FieldChange, field_change
+from tests.conftest import Recording
+
+TENSOR = (
+    "TensorMetadata(dtype={dtype}, shape=torch.Size([{shape}]), stride={stride}, device=device(type={device}), "
+    "layout=torch.strided, memory_format={memory_format}, storage_offset=0, storage_bytes={bytes}, "
+    "requires_grad={grad}, is_quantized=False)"
+)
+BEFORE = {
+    "dtype": "torch.float32",
+    "shape": "4, 8",
+    "stride": "(8, 1)",
+    "device": "'cuda', index=0",
+    "memory_format": "torch.contiguous_format",
+    "bytes": "128",
+    "grad": "False",
+}
+
+
+def of_input(**after: str) -> str:
+    change = field_change("example_inputs[0]", TENSOR.format(**BEFORE), TENSOR.format(**{**BEFORE, **after}))
+    return changes_advice([change]) or ""
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ({"device": "'cuda', index=1"}, "CUDA_VISIBLE_DEVICES"),
+        ({"device": "'cpu'"}, "another kind of device"),
+        ({"dtype": "torch.bfloat16", "bytes": "64"}, "dtype changed"),
+        ({"stride": "(1, 4)", "memory_format": "None"}, "one memory format"),
+        ({"grad": "True"}, "requires_grad changed"),
+        ({"shape": "4, 8, 1", "stride": "(8, 1, 1)"}, "another number of dimensions"),
+        ({"shape": "1, 8"}, "0 or 1"),
+        ({"shape": "5, 8", "bytes": "160"}, "Pad it to one size"),
+    ],
+)
+def test_an_input_is_advised_on_by_what_changed_of_it(after: dict[str, str], said: str) -> None:
+    advice = of_input(**after)
+    assert said in advice
+    assert ("mark_dynamic" in advice) == (said == "Pad it to one size")
+
+
+def test_each_part_that_changed_on_its_own_is_named() -> None:
+    advice = of_input(dtype="torch.bfloat16", shape="5, 8", grad="True", bytes="80")
+    assert [word in advice for word in ("dtype", "requires_grad", "size", "order of")] == [True] * 3 + [False]
+
+
+def test_sizes_that_are_no_longer_symbolic_need_no_padding() -> None:
+    symbolic = TENSOR.format(**{**BEFORE, "shape": "s77, 8", "bytes": "None"})
+    changes = [
+        field_change("aot_config", "(0, [TensorPropertySource(…)])", "(0, [])"),
+        field_change("gm", "def forward(self, s77, p_0):", "def forward(self, p_0):"),
+        field_change("example_inputs[0]", "('s77',)", TENSOR.format(**BEFORE)),
+        field_change("example_inputs[1]", symbolic, None),
+    ]
+    off = changes_advice(changes) or ""
+    assert "automatic_dynamic_shapes" in off and "Pad" not in off and "argument" not in off
+    back = [field_change(change.field, change.after, change.before) for change in changes]
+    assert "symbolic now" in (changes_advice(back) or "")
+
+
+GRAPH = "def forward(self, p_0):\n    {local} = torch.ops.aten.mul.Tensor({argument}, {number})\n    return ({local},)"
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ({"number": "3.5"}, "A number in the code"),
+        ({"local": "product"}, "Only names in the code of the graph changed"),
+        ({"argument": "product"}, "The code of the graph changed"),
+    ],
+)
+def test_a_graph_is_advised_on_by_how_it_changed(after: dict[str, str], said: str) -> None:
+    before = {"local": "mul_1", "argument": "p_0", "number": "2.5"}
+    change = field_change("gm", GRAPH.format(**before), GRAPH.format(**{**before, **after}))
+    assert (changes_advice([change]) or "").startswith(said)
+
+
+def test_another_operation_is_no_renaming() -> None:
+    before, after = (f"def forward(self, p_0):\n    a = p_0.{n}()\n    return (a,)" for n in ("sin", "cos"))
+    assert (changes_advice([field_change("gm", before, after)]) or "").startswith("The code of the graph")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("graph_relu_tanh", "The code of the graph changed"),
+        ("graph_constant", "A number in the code of the graph changed"),
+        ("captured_tensor_fx", "The printed code is equal"),
+        ("rename_argument", "The FX graphs below were found"),
+        ("autograd_config", "The FX graphs below were found"),
+    ],
+)
+def test_recorded_changes_of_programs(recording: Recording, name: str, said: str) -> None:
+    causes = cachescope.read(recording("2.13.0", name)).causes
+    (advice,) = causes.loc[causes["verdict"] == "key_changed", "advice"]
+    assert advice.startswith(said)
+
+
+def test_an_upgrade_is_one_sentence() -> None:
+    changes = tuple(
+        FieldChange(f"inductor_config[option_{number}]", "new", None, "1", "") for number in range(75)
+    )
+    advice = (
+        cause_advice(AdviceFacts("key_changed", f"{UPGRADE}torch 2.13.0 -> 2.15.0", changes=changes)) or ""
+    )
+    assert "a cache serves the very build that made it" in advice
+    assert "option" not in advice
+
+
+def test_many_options_are_said_at_once() -> None:
+    changes = [field_change(f"inductor_config[option_{number}]", "1", "2") for number in range(9)]
+    assert changes_advice(changes) == (
+        "9 options of torch._inductor.config differ; keep them equal in every process."
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "damaged",
+        "graph entry",
+        "load error",
+        "another directory",
+        "deleted",
+        "failed compile",
+        "process ended",
+        "not saved",
+        "not known",
+    ],
+)
+def test_each_way_an_entry_is_unavailable_has_advice_of_its_own(kind: str) -> None:
+    advice = cause_advice(AdviceFacts("entry_unavailable", kind))
+    assert advice is not None
+    assert ("/tmp" in advice) is False
+    assert cause_advice(AdviceFacts("entry_unavailable", "never stored", "torch does not cache it")) is None
+
+
+def test_where_lines_are_lost_nobody_is_told_to_record_what_was_recorded() -> None:
+    advice = cause_advice(AdviceFacts("details_not_recorded", are_lines_missing=True)) or ""
+    assert "TORCH_LOGS" not in advice
+    assert "TORCH_LOGS" in (cause_advice(AdviceFacts("details_not_recorded")) or "")
+
+
+def test_disabled_says_that_aotinductor_never_caches() -> None:
+    assert "AOTInductor" in (cause_advice(AdviceFacts("disabled")) or "")
