@@ -21,6 +21,7 @@ from typing import Any
 import torch
 import torch._functorch.config
 import torch._inductor.config
+import torch._inductor.utils
 from torch._dynamo.utils import counters
 from torch._inductor.custom_graph_pass import CustomGraphPass
 
@@ -108,25 +109,12 @@ def setting(set_to: Callable[[Any], object], get: Callable[[], Any], value: obje
         set_to(before)
 
 
-def threads() -> Any:
-    return setting(torch.set_num_threads, torch.get_num_threads, 2)
-
-
-def default_dtype() -> Any:
-    return setting(torch.set_default_dtype, torch.get_default_dtype, torch.float64)
-
-
-def deterministic() -> Any:
-    return setting(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled, True)
+def set_by(set_to: Callable[[Any], object], get: Callable[[], Any], value: object) -> Callable[[], Any]:
+    return lambda: setting(set_to, get, value)
 
 
 def precision(name: str) -> Callable[[], Any]:
-    get = torch.get_float32_matmul_precision
-    return lambda: setting(torch.set_float32_matmul_precision, get, name)
-
-
-def tag() -> Any:
-    return torch.compiler.config.patch(cache_key_tag="other")
+    return set_by(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision, name)
 
 
 def passing(name: bytes | None) -> Callable[[], Any]:
@@ -141,12 +129,6 @@ def directory(path: str) -> Iterator[None]:
         yield
     finally:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = before
-
-
-def fresh() -> Any:
-    from torch._inductor.utils import fresh_cache
-
-    return fresh_cache()
 
 
 def pad(x: torch.Tensor) -> torch.Tensor:
@@ -270,17 +252,20 @@ def fields() -> dict[str, list[Step]]:
     case("option", options={"epilogue_fusion": False})
     case("config", within=inductor(epilogue_fusion=False))
     case("mode", mode="max-autotune-no-cudagraphs")
-    case("deterministic", within=deterministic)
+    case(
+        "deterministic",
+        within=set_by(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled, True),
+    )
     size = case("precision")
     # "highest" is the default, and setting it is another key than not setting it: no way leads back to the first.
     names = {"cold": "high", "changed": "highest", "followed": "high"}
     cases["precision"] = [(label, call(size, within=precision(name))) for label, name in names.items()]
-    case("tag", within=tag)
+    case("tag", within=lambda: torch.compiler.config.patch(cache_key_tag="other"))
     case("functorch", within=functorch(donated_buffer=False))
     case("grad_mode", within=torch.no_grad)
     case("autocast", within=lambda: torch.autocast("cpu"))
-    case("default_dtype", within=default_dtype)
-    case("threads", within=threads)
+    case("default_dtype", within=set_by(torch.set_default_dtype, torch.get_default_dtype, torch.float64))
+    case("threads", within=set_by(torch.set_num_threads, torch.get_num_threads, 2))
     case("provenance", within=lambda: torch._inductor.config.patch({"trace.provenance_tracking_level": 1}))
     size = case("pass")
     cases["pass"] = [
@@ -325,7 +310,11 @@ def stored() -> dict[str, list[Step]]:
             ("followed", call(202)),
             ("followed", both(copied(copy), call(202, within=lambda: directory(copy)))),
         ],
-        "fresh_cache": [("cold", call(203)), ("changed", call(203, within=fresh)), ("followed", call(203))],
+        "fresh_cache": [
+            ("cold", call(203)),
+            ("changed", call(203, within=torch._inductor.utils.fresh_cache)),
+            ("followed", call(203)),
+        ],
         "deleted": [
             ("cold", call(204)),
             ("changed", both(delete, call(204))),
