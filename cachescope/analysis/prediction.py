@@ -25,7 +25,7 @@ from cachescope.columns import records
 from cachescope.details import Codes, HashDetails
 from cachescope.frames.answers import PREDICTIONS
 from cachescope.keys.key_fields import is_of_the_program
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, WOULD_BYPASS
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE, WOULD_BYPASS
 
 # Fields that torch adds only to graphs they matter to, so that one side may lack them: C++ kernels, no tensor
 # inputs, a pass that is set.
@@ -206,12 +206,15 @@ class _Comparison:
         return found if found.will_hit == "no" else replace(found, safety=self._safety.of_graph(row))
 
     def _refused(self, row: Mapping[str, Any]) -> _Prediction | None:
-        """What needs no look at the key."""
-        if row["status"] != "ok" and row["damage"] != OTHER_NAME:
+        """What needs no look at the fields of the key."""
+        if row["status"] not in ("ok", UNREADABLE) and row["damage"] != OTHER_NAME:
             damage = f"it is {row['status']}: {row['damage'] or 'not an entry yet'}"
             return _Prediction("no", damage, is_lost=True)
-        reason = self._process.off.get(row["cache"])
-        return None if reason is None else _Prediction("no", reason)
+        if (reason := self._process.off.get(row["cache"])) is not None:
+            return _Prediction("no", reason)
+        if row["status"] == UNREADABLE:
+            return _Prediction("unknown", f"it could not be read here: {row['damage']}")
+        return None
 
     def _by_fields(self, row: Mapping[str, Any]) -> _Prediction:
         assuming = self._assumptions(row)

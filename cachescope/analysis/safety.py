@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from cachescope.analysis.cpu_code import VectorCode, fits_all, vector_code
 from cachescope.analysis.generated_code import SourceOf
+from cachescope.terms import UNREADABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class CpuSafety:
 
     def of_graph(self, row: Mapping[str, Any]) -> Safety:
         """Of an entry that holds a graph."""
+        if row["status"] == UNREADABLE:
+            return _NOT_READ
         if "cpu" not in row["device_types"]:
             return SAFE
         key = row["code_key"] or f"entry {row['entry']}"

@@ -12,10 +12,10 @@ from typing import Final
 from cachescope.readers.aotautograd import check_aotautograd
 from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.fxgraph import check_fxgraph
-from cachescope.readers.inert_pickle import Limits
+from cachescope.readers.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Entry, Reading
 from cachescope.readers.steady_file import read_steady
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, UNREADABLE
 
 _CHECKSUM_BYTES: Final = 4
 _VERSION: Final = (1).to_bytes(8, "big")
@@ -137,9 +137,13 @@ def entries_inside(path: str, reading: Reading) -> list[Entry]:
             if kind in _CHECKS:
                 cache, check = _CHECKS[kind]
                 inner = Entry(cache=cache, path=path, root=path, cache_key=key)
-                inner.damage, _ = check(inner, content, reading)
-                inner.status = "ok" if inner.damage is None else "damaged"
                 found.append(inner)
+                try:
+                    inner.damage, _ = check(inner, content, reading)
+                except NotRead as error:
+                    inner.status, inner.damage = UNREADABLE, error.what
+                else:
+                    inner.status = "ok" if inner.damage is None else "damaged"
     except DamagedContent:
         pass
     return found

@@ -10,7 +10,7 @@ import pandas as pd
 from cachescope.columns import records
 from cachescope.readers.assemble import entries_frame
 from cachescope.readers.mega_cache import entries_inside
-from cachescope.readers.reading import Entries, Entry, Reading
+from cachescope.readers.reading import Entries, Entry, FileFacts, Reading
 
 if TYPE_CHECKING:
     from cachescope.details import HashDetails
@@ -51,5 +51,5 @@ class Opened:
         return self._inside[number].source_code
 
 
-def _facts(entry: Entry) -> tuple[str, str, str, int | None, int | None, str | None, str]:
-    return (entry.cache, entry.path, entry.root, None, None, entry.cache_key, entry.status)
+def _facts(entry: Entry) -> FileFacts:
+    return (entry.cache, entry.path, entry.root, None, None, entry.cache_key, entry.status, None)
