@@ -117,6 +117,18 @@ def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
     return facts.get(read) if read else None
 
 
+@cache
+def config_names() -> frozenset[frozenset[str]]:
+    """For each version of torch that was read, the fields of all options of Inductor that its keys hold."""
+    names: dict[str, set[str]] = {version: set() for version in versions()}
+    for field, history in _facts().items():
+        if _OPTION.fullmatch(field):
+            for version, facts in history.items():
+                if facts.in_key:
+                    names[version].add(field)
+    return frozenset(map(frozenset, names.values()))
+
+
 def _nearest(version: str) -> str | None:
     """The version read of the same release, else the last one before it."""
     if not _RELEASE.match(version):

@@ -21,6 +21,8 @@ from cachescope.terms import AOTAUTOGRAD
 
 Group = tuple[object, ...]
 """What decides that a kind of fields is there: sets that agree in it have the same of them."""
+CONFIG: Final = "config"
+"""The kind of fields that are options of Inductor."""
 SETTINGS: Final = "settings"
 """The kind of fields that other keys of the process lack as well, where it is not for a lost line."""
 
@@ -47,7 +49,7 @@ _AUTOCAST: Final = "autocast_state"
 _CPU: Final = "device(type='cpu'"
 _ALWAYS: Final = ("torch_version", "system_info[hash]")
 _DECIDING: Final = (*_ALWAYS, "inductor_config[cpp.threads]", "inductor_config[cpp.dynamic_threads]")
-_KINDS: Final = ("config", "always", "system_info", SETTINGS, _THREADS, _AUTOCAST)
+_KINDS: Final = (CONFIG, "always", "system_info", SETTINGS, _THREADS, _AUTOCAST)
 _PARAMETERS: Final = re.compile(r"^def forward\((?P<inside>.*)\)(?: *->.*)?:", re.MULTILINE)
 _NESTED: Final = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\"[^\"]*\"|'[^']*'")
 
@@ -67,6 +69,8 @@ class Shapes:
     """Tells the shapes of the sets of a store, which must not grow meanwhile."""
 
     def __init__(self, store: HashDetails) -> None:
+        self.of_process: dict[int, object] = {}
+        """What stands for ``torch_version`` where a set has lost it: that of its process."""
         self._store = store
         self._field_codes, self._hash_codes = store.field_codes, store.hash_codes
         self._kinds: list[str] = []
@@ -91,8 +95,8 @@ class Shapes:
 
     def _find_groups(self, cache: str, code: int) -> Iterator[tuple[Group, frozenset[int]]]:
         named, codes = self._named(code)
-        build = self._hash(named, codes, "torch_version")
-        yield ("config", build), named.of_kind["config"]
+        build = self.build(code)
+        yield (CONFIG, build), named.of_kind[CONFIG]
         yield ("always", build, cache), named.of_kind["always"]
         yield (
             ("system_info", build, self._hash(named, codes, "system_info[hash]")),
@@ -112,9 +116,14 @@ class Shapes:
         is_told = any(": (" in self._store.components[codes[place]] for place in at)
         return found if is_told else frozenset()
 
-    def build(self, code: int) -> int | None:
-        """The hash code of ``torch_version``, which stands for torch's sources; None where its line is lost."""
-        return self._hash(*self._named(code), "torch_version")
+    def build(self, code: int) -> object:
+        """The hash code of ``torch_version``, which stands for torch's sources; its process's where its line is lost."""
+        own = self._hash(*self._named(code), "torch_version")
+        return self.of_process.get(code) if own is None else own
+
+    def config_names(self, code: int) -> frozenset[str]:
+        """The names of the configuration that a set has."""
+        return frozenset(self._store.fields[field] for field in self._named(code)[0].of_kind[CONFIG])
 
     def fields(self, code: int) -> frozenset[int]:
         """All fields of a set."""
@@ -230,7 +239,7 @@ def _kind(field: str) -> tuple[str, int]:
     if attr in _LISTS:
         return attr, int(key) if key is not None and key.isdecimal() else -1
     if attr in _CONFIGS:
-        return "config", -1
+        return CONFIG, -1
     if attr in ("system_info", _THREADS, _AUTOCAST):
         return attr, -1
     if attr in _SET:

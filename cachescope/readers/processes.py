@@ -175,6 +175,9 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
         for t in times[lookup.cache, lookup.cache_key]
     ]
     nearest = min(apart, default=_SAME_MOMENT_NS)
+    if nearest > _SAME_MOMENT_NS and _began_in(run, [x for x in shared if x.outcome == "unknown"], shift):
+        # Of an AOTAutograd hit a trace tells the end, and this log has lost it.
+        return _SAME_MOMENT_NS
     return nearest if nearest <= _SAME_MOMENT_NS else None
 
 
@@ -182,13 +185,17 @@ def _may_tell_of_other_moments(run: Run, other: Process, shift: int) -> bool:
     """Whether a log that shares no lookup with a run may yet be of it: a trace tells all lookups of its time."""
     if not run.lookups or not other.lookups:
         return True
+    if run.process.kind != "trace" or run.end_time_ns is None:
+        return False
+    return not _began_in(run, [lookup for lookup in other.lookups if lookup.cache_key is not None], shift)
+
+
+def _began_in(run: Run, lookups: list[Lookup], shift: int) -> bool:
+    """Whether one of these lookups of another log falls into the time that a trace tells of."""
     start, end = run.start_time_ns, run.end_time_ns
     if run.process.kind != "trace" or start is None or end is None:
         return False
-    return not any(
-        lookup.cache_key is not None and lookup.time_ns is not None and start <= lookup.time_ns + shift <= end
-        for lookup in other.lookups
-    )
+    return any(lookup.time_ns is not None and start <= lookup.time_ns + shift <= end for lookup in lookups)
 
 
 def _join(run: Run, other: Process) -> None:

@@ -19,7 +19,8 @@ from cachescope.readers.log_lines import Lines
 from cachescope.readers.log_prefix import clock_us
 from cachescope.readers.reading import Process, Reading
 from cachescope.readers.text_end import Head, StreamEnd, TextEnd
-from cachescope.readers.text_messages import Message, MessageReader, Stream, begins_message
+from cachescope.readers.text_lookups import MessageReader
+from cachescope.readers.text_messages import Message, Stream, begins_message
 
 _SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from cachescope.readers.detail_shapes import SETTINGS, Group, Shapes
+from cachescope.catalogue.facts import config_names
+from cachescope.readers.detail_shapes import CONFIG, SETTINGS, Group, Shapes
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -63,6 +64,14 @@ class _Peers:
                     self._of_key[lookup.cache_key].add(lookup.details)
         for key, code in _stored(reading):
             self._of_key[key].add(code)
+        for number, process in enumerate(reading.processes):
+            self._note_builds([code for _, code in _details_of([process])], -1 - number)
+
+    def _note_builds(self, codes: list[int], otherwise: int) -> None:
+        """A process is of one build of torch, also where the lines that say of which are lost."""
+        builds = [build for code in codes if (build := self._shapes.build(code)) is not None]
+        for code in codes:
+            self._shapes.of_process.setdefault(code, builds[0] if builds else otherwise)
 
     def cut_among(self, known: set[_Known], texts: list[Process]) -> set[_Known]:
         """Those of these sets that are not whole."""
@@ -88,7 +97,14 @@ class _Peers:
             is_shared = group[0] == SETTINGS and seen[group][fields] > 1
             if not required[group] <= fields and not is_shared:
                 return True
+            if group[0] == CONFIG and sum(seen[group].values()) == 1 and self._is_less_than_a_release(one[1]):
+                return True
         return self._shapes.is_broken(*one)
+
+    def _is_less_than_a_release(self, code: int) -> bool:
+        """Whether a set without peers has some of the names that a release of torch has, and not all of them."""
+        names = self._shapes.config_names(code)
+        return names not in config_names() and any(names < known for known in config_names())
 
     def _less_than_their_equals(self) -> set[int]:
         """Sets that lack fields which another set of the same key has: equal keys have equal details."""
@@ -102,7 +118,7 @@ class _Peers:
 
     def _doubtful(self, rest: set[_Known], cut: set[_Known], texts: list[Process]) -> set[_Known]:
         """Sets that lack what may be missing, in processes whose log is known to have lost lines."""
-        optional: dict[tuple[str, int | None], set[int]] = defaultdict(set)
+        optional: dict[tuple[str, object], set[int]] = defaultdict(set)
         thinned = [
             process
             for process in texts
