@@ -21,6 +21,8 @@ from cachescope.terms import AOTAUTOGRAD
 
 Group = tuple[object, ...]
 """What decides that a kind of fields is there: sets that agree in it have the same of them."""
+ALWAYS: Final = "always"
+"""The kind of fields that every set of a cache has."""
 CONFIG: Final = "config"
 """The kind of fields that are options of Inductor."""
 SETTINGS: Final = "settings"
@@ -49,7 +51,7 @@ _AUTOCAST: Final = "autocast_state"
 _CPU: Final = "device(type='cpu'"
 _ALWAYS: Final = ("torch_version", "system_info[hash]")
 _DECIDING: Final = (*_ALWAYS, "inductor_config[cpp.threads]", "inductor_config[cpp.dynamic_threads]")
-_KINDS: Final = (CONFIG, "always", "system_info", SETTINGS, _THREADS, _AUTOCAST)
+_KINDS: Final = (CONFIG, ALWAYS, "system_info", SETTINGS, _THREADS, _AUTOCAST)
 _PARAMETERS: Final = re.compile(r"^def forward\((?P<inside>.*)\)(?: *->.*)?:", re.MULTILINE)
 _NESTED: Final = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\"[^\"]*\"|'[^']*'")
 
@@ -97,7 +99,7 @@ class Shapes:
         named, codes = self._named(code)
         build = self.build(code)
         yield (CONFIG, build), named.of_kind[CONFIG]
-        yield ("always", build, cache), named.of_kind["always"]
+        yield (ALWAYS, build, cache), named.of_kind[ALWAYS]
         yield (
             ("system_info", build, self._hash(named, codes, "system_info[hash]")),
             named.of_kind["system_info"],
@@ -246,4 +248,4 @@ def _kind(field: str) -> tuple[str, int]:
         return SETTINGS, -1
     # A dict that came with a later version: empty ones leave no line.
     is_new_dict = attr != "fx_kwargs" and key is not None
-    return "sometimes" if attr in _SOMETIMES or is_new_dict else "always", -1
+    return "sometimes" if attr in _SOMETIMES or is_new_dict else ALWAYS, -1

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from cachescope.catalogue.facts import config_names
-from cachescope.readers.detail_shapes import CONFIG, SETTINGS, Group, Shapes
+from cachescope.readers.detail_shapes import ALWAYS, CONFIG, SETTINGS, Group, Shapes
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -64,6 +64,8 @@ class _Peers:
                     self._of_key[lookup.cache_key].add(lookup.details)
         for key, code in _stored(reading):
             self._of_key[key].add(code)
+        ended = {(x.cache, x.details) for p in reading.processes for x in p.lookups if x.outcome != "unknown"}
+        self._without_end = set(_details_of(reading.processes)) - ended
         for number, process in enumerate(reading.processes):
             self._note_builds([code for _, code in _details_of([process])], -1 - number)
 
@@ -97,12 +99,17 @@ class _Peers:
             is_shared = group[0] == SETTINGS and seen[group][fields] > 1
             if not required[group] <= fields and not is_shared:
                 return True
-            if group[0] == CONFIG and sum(seen[group].values()) == 1 and self._is_less_than_a_release(one[1]):
+            if seen[group][fields] > 1:
+                continue
+            # Nothing has the same fields: then they have to be those of a release, with a line behind their last.
+            if group[0] == CONFIG and self._is_less_than_a_release(one[1]):
+                return True
+            if group[0] == ALWAYS and one in self._without_end:
                 return True
         return self._shapes.is_broken(*one)
 
     def _is_less_than_a_release(self, code: int) -> bool:
-        """Whether a set without peers has some of the names that a release of torch has, and not all of them."""
+        """Whether a set has some of the names that a release of torch has, and not all of them."""
         names = self._shapes.config_names(code)
         return names not in config_names() and any(names < known for known in config_names())
 
