@@ -180,7 +180,7 @@ class Scope(ScopeFrames, Shown):
         -------
         Check
             ``.passed``, ``.frame`` (one row per bar), and a text and an HTML repr. Where nothing was looked
-            up no bar is met.
+            up no bar is met, and an outcome that was not seen never helps to meet one.
 
         Raises
         ------

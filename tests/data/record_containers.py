@@ -1,10 +1,10 @@
-"""Record what containers write: processes that are all pid 1, restarted or side by side, in one text log.
+"""Record what a restarted container writes: processes that are all pid 1, in one text log.
 
     python record_containers.py --python /path/to/venv/bin/python        (as root: it makes PID namespaces)
 
 Each scenario runs in /tmp/cachescope-recording/<torch version>/<scenario> and is packed as
 recordings/<torch version>/<scenario>.tar.xz, as record.py does it. ``unshare --pid --fork`` (util-linux) makes every process
-pid 1 of a namespace of its own. What is packed is what torch wrote, behind the prefixes that `sed` put before the lines.
+pid 1 of a namespace of its own.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from recording_scenarios import DEBUG_LOGGERS, EPILOGUE_OFF, functions
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One process, and what its launcher puts before its lines."""
+    """One process."""
 
     name: str
     differs: str
     arguments: tuple[str, ...]
-    prefix: str = ""
 
 
 ONE = functions("matmul_relu")
@@ -45,24 +44,11 @@ GROUPS: dict[str, tuple[str, tuple[tuple[Container, ...], ...]]] = {
             (Container("restarted_again", "as the first", ("functions", *ONE)),),
         ),
     ),
-    "two_services": (
-        "two containers in one stream, side by side, told apart by what docker compose writes before a line",
-        (
-            (
-                Container("web", "", ("functions", *ONE), "web-1  | "),
-                Container("worker", "another config", ("functions", *ONE, *EPILOGUE_OFF), "worker-1  | "),
-            ),
-            (
-                Container("web_again", "as before", ("functions", *ONE), "web-2  | "),
-                Container("worker_again", "as before", ("functions", *ONE, *EPILOGUE_OFF), "worker-2  | "),
-            ),
-        ),
-    ),
 }
 
 
 def start(python: Path, folder: Path, one: Container, base: dict[str, str]) -> subprocess.Popen[bytes]:
-    """One process, pid 1 of a namespace of its own, whose stderr goes through `sed` to the log of all."""
+    """One process, pid 1 of a namespace of its own, whose stderr goes to the log of all."""
     program = [str(python), PROGRAMS, *one.arguments, "--report", f"steps/{one.name}.json"]
     environment = base | {
         "TORCH_TRACE": str(folder / "trace"),
@@ -70,16 +56,13 @@ def start(python: Path, folder: Path, one: Container, base: dict[str, str]) -> s
         "TORCH_LOGS": DEBUG_LOGGERS,
     }
     with (folder / "text" / "all.log").open("ab") as log:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             ["unshare", "--pid", "--fork", *program],
             cwd=folder,
             env=environment,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE if one.prefix else log,
+            stderr=log,
         )
-        if one.prefix:
-            subprocess.Popen(["sed", "-u", f"s/^/{one.prefix}/"], stdin=process.stderr, stdout=log)
-    return process
 
 
 def record(python: Path, version: str, name: str, version_folder: Path) -> Path:
@@ -97,7 +80,7 @@ def record(python: Path, version: str, name: str, version_folder: Path) -> Path:
         for one, process in zip(group, started, strict=True):
             if process.wait(timeout=STEP_TIMEOUT_S):
                 raise RuntimeError(f"{name}: {one.name} failed; see {folder}/text")
-            steps.append({"group": number, "step": one.name, "differs": one.differs, "prefix": one.prefix})
+            steps.append({"group": number, "step": one.name, "differs": one.differs})
     told = {
         "scenario": name,
         "summary": summary,
