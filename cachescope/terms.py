@@ -131,6 +131,8 @@ REFUSED: Final = (
 
 # The damage of an entry that torch loads all the same: it does not compare.
 OTHER_NAME: Final = "content hash differs from the name"
+# The damage of generated code that was edited: torch runs the file that is there.
+OTHER_TEXT: Final = "code hash differs from the name"
 
 # The two loggers whose DEBUG records hold the hash details.
 LOGGERS: Final = "+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache"

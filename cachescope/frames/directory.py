@@ -41,6 +41,7 @@ ENTRIES: Final = Frame(
         Column("detail", TEXT, "what the file says, in a few words", missing="nothing beyond the other columns"),
         Column("changed_time", TIME, "last written, renamed, copied here or given other rights, by the clock of the file "
                "system: other than the time of writing, no program can set it", "UTC", "the system does not tell"),
+        Column("seen_time", TIME, "when its directory was read", "UTC", "not noted"),
         Column("link", TEXT, "where the link leads through which it was reached", missing="no link leads to it"),
     ),
 )  # fmt: skip

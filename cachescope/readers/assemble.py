@@ -165,6 +165,9 @@ def entries_frame(entries: Entries) -> pd.DataFrame:
     columns: dict[str, list[Any]] = {"entry": list(range(len(entries)))}
     for column in ENTRIES.columns[1:]:
         name = _ATTRIBUTES.get(column.name, column.name)
+        if name == "seen_time":
+            columns[name] = entries.seen_ns
+            continue
         if name in FILE_FACTS:
             values = list(map(itemgetter(FILE_FACTS.index(name)), entries.files))
         else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import time
 from operator import attrgetter, itemgetter
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
@@ -50,18 +51,20 @@ def looks_like_cache_dir(path: str) -> bool:
 
 def read_cache_dir(path: str, reading: Reading) -> None:
     """Read everything under a path that `looks_like_cache_dir` into ``reading.entries``."""
+    seen_ns = time.time_ns()
     walk = CacheWalk(path, reading)
     walk.scan()
     opened = {number: walk.read(number) for number, read in enumerate(walk.readers) if read is not None}
-    reading.entries.add(walk.files, opened)
+    reading.entries.add(walk.files, opened, seen_ns)
 
 
 def read_mega_cache_file(path: str, reading: Reading) -> None:
     """Read a mega-cache file that lies anywhere."""
+    seen_ns = time.time_ns()
     found = os.stat(path)
     root = _shown(os.path.dirname(path) or ".")
     facts = (MEGA_CACHE, _shown(path), root, found.st_size, found.st_mtime_ns, None, "ok", found.st_ctime_ns)
-    reading.entries.add([facts], {0: _opened(facts, read_mega_cache, path, reading)})
+    reading.entries.add([facts], {0: _opened(facts, read_mega_cache, path, reading)}, seen_ns)
 
 
 class CacheWalk:

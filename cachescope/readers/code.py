@@ -11,6 +11,7 @@ from cachescope.readers.kernel_texts import (
     triton_kernel_name,
 )
 from cachescope.readers.reading import Entry, Reading
+from cachescope.terms import OTHER_TEXT
 
 
 def fill_python_code(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
@@ -27,7 +28,7 @@ def fill_python_code(entry: Entry, name: str, data: bytes, reading: Reading) -> 
     if not entry.kernel_keys:
         entry.name = triton_kernel_name(text)
     if stored_code_hash(text) != entry.cache_key:
-        raise DamagedContent("code hash differs from the name")
+        raise DamagedContent(OTHER_TEXT)
 
 
 def fill_cpp_code(entry: Entry, name: str, data: bytes, reading: Reading) -> None:

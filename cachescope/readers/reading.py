@@ -159,10 +159,19 @@ class Entries:
 
     def __init__(self) -> None:
         self.files: list[FileFacts] = []
+        self.seen_ns: list[int | None] = []
         self.opened: dict[int, Entry] = {}
 
-    def add(self, files: Iterable[FileFacts], opened: Mapping[int, Entry | None]) -> None:
-        """Add files, and what was read of some of them, by number among these; None where one is gone."""
+    def add(
+        self,
+        files: Iterable[FileFacts],
+        opened: Mapping[int, Entry | None],
+        seen_ns: int | None = None,
+    ) -> None:
+        """Add files, and what was read of some of them, by number among these; None where one is gone.
+
+        `seen_ns` is the time before the first of them was looked for.
+        """
         for number, facts in enumerate(files):
             if number in opened:
                 entry = opened[number]
@@ -170,6 +179,7 @@ class Entries:
                     continue
                 self.opened[len(self.files)] = entry
             self.files.append(facts)
+        self.seen_ns += [seen_ns] * (len(self.files) - len(self.seen_ns))
 
     def __len__(self) -> int:
         return len(self.files)

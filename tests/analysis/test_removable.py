@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 import cachescope
 from cachescope.analysis.links.frame import links_frame
@@ -77,7 +81,9 @@ def test_an_entry_that_holds_its_graphs_writes_their_code_again_and_stays(
     assert orphan.entry not in set(scope.removable["entry"])
 
 
-def test_what_an_unused_wrapper_compiled_goes_with_it(directory: Directory, tmp_path: Path) -> None:
+def test_what_an_unused_wrapper_compiled_goes_with_it(
+    directory: Directory, recording: Recording, tmp_path: Path
+) -> None:
     cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
     entries = cachescope.read(cache).entries
     wrapper = entries[(entries["cache"] == "fxgraph")]["code_key"].iloc[0]
@@ -87,17 +93,16 @@ def test_what_an_unused_wrapper_compiled_goes_with_it(directory: Directory, tmp_
     shutil.rmtree(cache / "aotautograd")
     # Without any FX entry nothing tells which code is in use; with one of another graph all of this is alone.
     assert cachescope.read(cache).orphans.empty
-    other = directory("torch_2.13.0") / "cache"
+    other = recording("2.13.0", "four_graphs") / "cache"
     shutil.copytree(other / "fxgraph", cache / "fxgraph")
     for code in other.glob("??"):
         shutil.copytree(code, cache / code.name, dirs_exist_ok=True)
-    theirs = {path.name for path in other.glob("??/*")}
     scope = cachescope.read(cache)
-    late = int(max(path.stat().st_mtime_ns for path in cache.rglob("*"))) + 25 * HOUR_NS
+    assert scope.removable.empty  # it came here just now, however old it says to be
+    late = time.time_ns() + 25 * HOUR_NS
     removable = removable_frame(scope.entries, scope.orphans, late)
     code = removable[removable["cache"] == "code"]
-    # Some of the other's are alone as well: of graphs whose entries are bundled elsewhere.
-    assert {Path(path).name for path in code["path"]} - theirs == {f"{wrapper}.py", *kernels} - theirs
+    assert {Path(path).name for path in code["path"]} == {f"{wrapper}.py", *kernels}
     # What torch compiled to see what the processor can do is of no graph, and stays.
     assert len(list(cache.glob("??/c*.so"))) > 2
 
@@ -115,3 +120,56 @@ def test_code_stays_where_an_entry_could_not_be_opened(directory: Directory, tmp
     assert "code" not in set(orphans_frame(entries, links_frame(entries))["cache"])
     entries.loc[first, "damage"] = "truncated"
     assert "code" in set(orphans_frame(entries, links_frame(entries))["cache"])
+
+
+AGES = {
+    "long ago": (7 * 24 * HOUR_NS, True),
+    "just now": (0, False),
+    "in the future": (-7 * 24 * HOUR_NS, False),
+    "at 0": (None, False),
+}
+
+
+@pytest.mark.parametrize("age", AGES)
+@pytest.mark.parametrize("what", ["temporary", "damaged", "code"])
+def test_a_time_that_proves_no_age_lets_nothing_go(
+    age: str, what: str, recording: Recording, tmp_path: Path
+) -> None:
+    cache = Path(shutil.copytree(recording("2.13.0", "cold_warm") / "cache", tmp_path / "cache"))
+    entry = next(cache.glob("fxgraph/*/*/*"))
+    file = {
+        "temporary": entry.with_name(".123.140.tmp"),
+        "damaged": entry.with_name("z" * 51),
+        "code": cache / "aa" / f"c{'a' * 51}.py",
+    }[what]
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"\x80\x04")
+    now = time.time_ns() + 30 * 24 * HOUR_NS
+    before, can_go = AGES[age]
+    written = 0 if before is None else now - before
+    os.utime(file, ns=(written, written))
+    scope = cachescope.read(cache)
+    found = removable_frame(scope.entries, scope.orphans, now)
+    # Bytes that are no Python say nothing of the kernels in it.
+    assert found["path"].tolist() == [str(file)] * (can_go and what != "code")
+
+
+def test_what_was_not_needed_when_it_was_read_is_not_said_to_go_later(
+    recording: Recording, tmp_path: Path
+) -> None:
+    cache = Path(shutil.copytree(recording("2.13.0", "cold_warm") / "cache", tmp_path / "cache"))
+    temporary = next(cache.glob("fxgraph/*/*/*")).with_name(".123.140.tmp")
+    temporary.write_bytes(b"half")
+    scope = cachescope.read(cache)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: 4_000_000_000_000_000_000)
+        assert scope.removable.empty
+
+
+def test_a_whole_temporary_of_a_key_stays(recording: Recording, tmp_path: Path) -> None:
+    cache = Path(shutil.copytree(recording("2.10.0", "cold_warm") / "cache", tmp_path / "cache"))
+    entry = next(cache.glob("fxgraph/*/*/*"))
+    entry.rename(entry.with_name(".123.140.tmp"))
+    scope = cachescope.read(cache)
+    # torch before 2.13 loads it, and with it the AOTAutograd entry and the code.
+    assert removable_frame(scope.entries, scope.orphans, time.time_ns() + 30 * 24 * HOUR_NS).empty

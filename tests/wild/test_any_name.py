@@ -23,7 +23,9 @@ def cache(recording: Recording, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", KEYS)
-@pytest.mark.parametrize("name", ["entry", "notes.txt", "x.lock", "a.tmp.pid_1", "core", "dir.lock", "f" + "a" * 51])
+@pytest.mark.parametrize(
+    "name", ["entry", "notes.txt", "x.lock", "a.tmp.pid_1", "core", "dir.lock", "f" + "a" * 51]
+)
 def test_a_sound_entry_of_any_name_is_one(kind: str, name: str, cache: Path) -> None:
     folder = sorted(cache.glob(KEYS[kind]))[0]
     (entry,) = folder.iterdir()

@@ -48,7 +48,9 @@ def move(path: Path, there: Path) -> None:
     path.symlink_to(there)
 
 
-@pytest.mark.parametrize("what", ["fxgraph", "aotautograd", "fxgraph/*", "fxgraph/*/*", "aotautograd/*", "??"])
+@pytest.mark.parametrize(
+    "what", ["fxgraph", "aotautograd", "fxgraph/*", "fxgraph/*/*", "aotautograd/*", "??"]
+)
 def test_a_linked_folder_of_torch_is_read_as_if_it_lay_there(what: str, cache: Path, tmp_path: Path) -> None:
     before = cachescope.read(cache)
     for number, path in enumerate(sorted(cache.glob(what))):
@@ -102,7 +104,9 @@ def test_a_cache_that_is_walked_anyway_is_not_read_once_more(cache: Path, tmp_pa
     assert (entries["cache"] == "fxgraph").sum() == 2
 
 
-@pytest.mark.parametrize("name", ["stray", "aa", "fxgraph", "aotautograd", "triton", "cache", "dynamo", "locks"])
+@pytest.mark.parametrize(
+    "name", ["stray", "aa", "fxgraph", "aotautograd", "triton", "cache", "dynamo", "locks"]
+)
 def test_a_link_to_a_whole_machine_is_no_way_to_walk_it(
     name: str, cache: Path, tmp_path: Path, scanned: list[str]
 ) -> None:
@@ -117,7 +121,9 @@ def test_a_link_to_a_whole_machine_is_no_way_to_walk_it(
     assert not any("secret" in path for path in scope.entries["path"])
     # The folder that a link of this name leads to is listed, as torch does; a few names in it are tried.
     beyond = {path for path in scanned if path.startswith(str(machine))} - {str(machine)}
-    assert beyond <= {str(machine / inner) for inner in ("home", "etc", "usr", "cache", "fxgraph", "aotautograd")}
+    assert beyond <= {
+        str(machine / inner) for inner in ("home", "etc", "usr", "cache", "fxgraph", "aotautograd")
+    }
 
 
 def test_one_folder_behind_many_keys_is_read_a_few_times_and_the_rest_is_said(cache: Path) -> None:

@@ -194,9 +194,11 @@ def test_what_can_go_is_not_missed_by_torch(tmp_path: Path) -> None:
             os.unlink(path)
         mended(left[name], case)
         mended(pruned[name], case)
-    found = run_torch([*left.values(), *pruned.values()])
-    for name, case in CASES.items():
-        print(f"{name}: {len(gone[name])} removed")
-        assert found[str(pruned[name])] == found[str(left[name])], name
+        print(f"{name}: {len(gone[name])} removed", flush=True)
         assert bool(gone[name]) == case.can_go, name
+    # Where nothing was named, both are the same directory.
+    changed = [name for name in CASES if gone[name] or name == "intact"]
+    found = run_torch([*(left[name] for name in changed), *(pruned[name] for name in changed)])
+    for name in changed:
+        assert found[str(pruned[name])] == found[str(left[name])], name
     assert all(each["autograd_cache_hit"] for each in found[str(left["intact"])].values())

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 DATA = Path(__file__).parents[1] / "data"
 ARCHIVES = sorted([*(DATA / "recordings").glob("*/*.tar.xz"), *(DATA / "directories").glob("*.tar.xz")])
 LATER_NS = 7 * 24 * 3_600_000_000_000
-CHANGES = 3  # of each directory
+CHANGES = 2  # of each directory
 
 
 def caches(archive: Path, folder: Path) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from cachescope.analysis.links.files import Files, Row, is_cpp, is_python
 from cachescope.analysis.links.link import Link
-from cachescope.terms import AUTOTUNE, CODE, HASH
+from cachescope.terms import AUTOTUNE, CODE, HASH, UNREADABLE
 
 TRITON_SOURCE: Final = "the source of the kernel in the wrapper: its hash is the name of the file"
 CPP_SOURCE: Final = (
@@ -26,7 +26,7 @@ _CHOICE: Final = re.compile(rf"(?:.*-)?(c{HASH})", re.DOTALL)
 def code_links(files: Files) -> Iterator[Link]:
     """The links whose parent is a file of generated code."""
     for row in files.rows:
-        if row["cache"] != CODE or row["status"] != "ok" or row["cache_key"] is None:
+        if row["cache"] != CODE or row["status"] == UNREADABLE or row["cache_key"] is None:
             continue
         if is_python(row):
             for key in row["kernel_keys"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -45,25 +44,25 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
     ----------
     entries, orphans : DataFrame
     now_ns : int, optional
-        The time to count ages from, nanoseconds since the epoch; now by default.
+        The time to count ages from, nanoseconds since the epoch. By default the time when each file was seen: what
+        was not needed then may be by now.
     """
-    now = time.time_ns() if now_ns is None else now_ns
     rows = records(entries)
     alone = {row["entry"]: row for row in records(orphans)}
     found = []
     for row in rows:
-        reason = _reason(row, alone.get(row["entry"]), now)
+        now = row["seen_time"] if now_ns is None else now_ns
+        reason = None if now is None else _reason(row, alone.get(row["entry"]), now)
         if reason is not None:
             found.append(_removable(row, reason))
-    return REMOVABLE.build([*found, *_compiled_from(rows, found, now)])
+    return REMOVABLE.build([*found, *_compiled_from(rows, found, now_ns)])
 
 
 def _reason(row: dict[str, Any], orphan: dict[str, Any] | None, now: int) -> str | None:
-    if row["status"] == "damaged":
+    if row["status"] == "damaged" and row["cache"] in CACHES:
         # What is being copied here is written under its own name.
-        is_proven = row["cache"] in CACHES and is_refused(row)
         is_old = _is_past(row["modified_time"], now - _WRITTEN_NS)
-        return f"damaged: {row['damage']}" if is_proven and is_old else None
+        return f"damaged: {row['damage']}" if is_refused(row) and is_old else None
     if row["link"] is not None:
         return None
     if row["status"] == "temporary":
@@ -85,7 +84,7 @@ def _is_past(moment: int | None, limit: int) -> bool:
 
 
 def _compiled_from(
-    rows: list[dict[str, Any]], found: list[dict[str, Any]], now: int
+    rows: list[dict[str, Any]], found: list[dict[str, Any]], now_ns: int | None
 ) -> Iterator[dict[str, Any]]:
     """Other files under the key of code that can go."""
     chosen = {row["entry"] for row in found}
@@ -93,6 +92,7 @@ def _compiled_from(
         (row["root"], row["cache_key"]) for row in rows if row["entry"] in chosen and row["cache"] == CODE
     } - {(row["root"], None) for row in rows}
     for row in rows:
+        now = (row["seen_time"] or 0) if now_ns is None else now_ns
         is_other = row["cache"] == CODE and row["entry"] not in chosen and row["link"] is None
         if is_other and (row["root"], row["cache_key"]) in keys and _is_older(row, now - _COMPILED_NS):
             yield _removable(row, "belongs to code that no FX entry uses" + AGAIN)

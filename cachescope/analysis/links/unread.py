@@ -15,6 +15,7 @@ from cachescope.terms import (
     FXGRAPH,
     LOCK,
     OTHER,
+    OTHER_TEXT,
     PRECOMPILE,
     REFUSED,
     UNREADABLE,
@@ -24,8 +25,6 @@ _Row = dict[str, Any]
 
 # What names code, so that all of it has to be read before code is called unused.
 _NAMING: Final = (*CACHES, CODE, AUTOTUNE, PRECOMPILE)
-# What has no part in what torch looks up.
-_APART: Final = (LOCK, OTHER)
 
 
 def is_refused(row: _Row) -> bool:
@@ -74,7 +73,7 @@ class Unread:
 
     def tells_what_code_is_used(self, root: str) -> bool:
         """Whether everything that could name code in a directory was read wholly."""
-        is_read = all(kind in _APART for kind in self._kinds.get(root, ()))
+        is_read = self._kinds.get(root, set()) <= {LOCK}
         return is_read and root in self._whole and root not in self._doubtful
 
 
@@ -84,6 +83,6 @@ def _is_doubtful(row: _Row) -> bool:
         return True  # its graphs lie in it, and are not looked into
     if row["cache"] == AOTAUTOGRAD and row["code_key"] is not None:
         return True  # the graphs lie in it, and only the code of the forward one is noted
-    if row["status"] == "ok" or row["cache"] not in _NAMING or is_refused(row):
+    if row["status"] == "ok" or row["cache"] not in _NAMING or is_refused(row) or row["damage"] == OTHER_TEXT:
         return False
     return not (row["cache"] == FXGRAPH and row["code_key"] is not None)
