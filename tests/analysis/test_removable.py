@@ -93,7 +93,7 @@ def test_what_an_unused_wrapper_compiled_goes_with_it(
     shutil.rmtree(cache / "aotautograd")
     # Without any FX entry nothing tells which code is in use; with one of another graph all of this is alone.
     assert cachescope.read(cache).orphans.empty
-    other = recording("2.13.0", "four_graphs") / "cache"
+    other = recording("2.13.0", "training") / "cache"
     shutil.copytree(other / "fxgraph", cache / "fxgraph")
     for code in other.glob("??"):
         shutil.copytree(code, cache / code.name, dirs_exist_ok=True)
