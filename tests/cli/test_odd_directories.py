@@ -110,8 +110,12 @@ def test_without_rights_the_directory_is_one_line_and_what_is_in_it_a_problem(
     found = json.loads(printed)
     assert [problem["message"] for problem in found["problems"]] == ["Permission denied"] * 2
     assert {problem["source"] for problem in found["problems"]} == {str(shut), str(unreadable)}
-    (damaged,) = (entry for entry in found["entries"] if entry["status"] == "damaged")
-    assert damaged["size_bytes"] == unreadable.stat().st_size
+    # Not damaged, and not empty: nothing is known, and nothing that it may need is alone.
+    unread = {entry["path"]: entry for entry in found["entries"] if entry["status"] == "unreadable"}
+    assert set(unread) == {str(shut), str(unreadable)}
+    assert unread[str(unreadable)]["size_bytes"] == unreadable.stat().st_size
+    assert "damaged" not in {entry["status"] for entry in found["entries"]}
+    assert (found["orphans"], found["removable"]) == ([], [])
     status, printed = as_nobody("entries", str(closed), also=tmp_path)
     assert (status, printed) == (1, f"cachescope: {closed}: cannot be read: Permission denied\n")
 

@@ -179,7 +179,7 @@ def test_a_link_by_the_name_of_an_entry_that_leads_nowhere_is_unreadable(cache: 
     (cache / "aotautograd").symlink_to(cache / "not mounted")
     reading = read(cache)
     unread = [entry for entry in reading.entries if entry.status == "unreadable"]
-    assert [entry.cache for entry in unread] == ["fxgraph", "fxgraph", "aotautograd"]
+    assert sorted(entry.cache for entry in unread) == ["aotautograd", "fxgraph", "fxgraph"]
     assert all(entry.damage and entry.damage.startswith("a link to ") for entry in unread)
     assert [problem.kind for problem in reading.problems] == ["unreadable"] * 3
 
