@@ -1,0 +1,58 @@
+"""What `cachescope record` notes of a command is read with its logs: the command, and how it ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.capture.recording import record
+
+Recording = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="module")
+def trace(recording: Recording) -> Path:
+    return max((recording("2.13.0", "config_flip") / "trace").iterdir())
+
+
+@pytest.mark.parametrize(("ending", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
+def test_command_and_exit_status_stand_beside_the_run(
+    ending: str, status: int, trace: Path, tmp_path: Path
+) -> None:
+    # Stands in for a program that compiles: its trace is a recorded one.
+    script = f'cp "$0" "$TORCH_TRACE"; {ending}'
+    recorded = record(["sh", "-c", script, str(trace)], tmp_path / "runs")
+    assert recorded.exit_status == status
+    (run,) = cachescope.read(tmp_path / "runs").runs.itertuples()
+    assert run.exit_status == status
+    assert run.command.startswith("sh -c 'cp ")
+    assert run.command.endswith(str(trace))
+
+
+def test_a_run_that_goes_on_has_no_status_yet(trace: Path, tmp_path: Path) -> None:
+    (tmp_path / trace.name).write_bytes(trace.read_bytes())
+    note = {
+        "cachescope_run": 1,
+        "command": ["python", "my train.py"],
+        "start_time": "2026-01-01T00:00:00+00:00",
+    }
+    (tmp_path / "run.json").write_text(json.dumps(note))
+    (run,) = cachescope.read(tmp_path).runs.itertuples()
+    assert run.command == "python 'my train.py'"
+    assert cachescope.read(tmp_path).runs["exit_status"].isna().all()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [b"", b"[]", b'{"command": ["x"], "exit_status": 1}', b'{"cachescope_run": 1, "command": "x"}', b"\xff"],
+)
+def test_a_note_of_something_else_says_nothing(note: bytes, trace: Path, tmp_path: Path) -> None:
+    (tmp_path / trace.name).write_bytes(trace.read_bytes())
+    (tmp_path / "run.json").write_bytes(note)
+    runs = cachescope.read(tmp_path).runs
+    assert runs["command"].isna().all()
+    assert runs["exit_status"].isna().all()
