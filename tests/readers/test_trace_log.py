@@ -159,7 +159,8 @@ def test_damage_at_any_place_raises_nothing(
     assert len(told(reading)) >= 6
 
 
-def test_only_a_record_at_the_start_makes_a_trace(trace: bytes) -> None:
+def test_a_record_at_the_start_of_a_line_makes_a_trace(trace: bytes) -> None:
     assert looks_like_trace_log(trace[:200])
+    assert looks_like_trace_log(b"x\n" + trace[:200])
     assert not looks_like_trace_log(b"x" + trace[:200])
     assert not looks_like_trace_log(b"")

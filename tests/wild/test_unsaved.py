@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from wild.unsaved import FAILURES, RECORDED, UNSAVED, UNTRACED, Run
+from wild.unsaved import FAILURES, RECORDED, UNSAVED, Run
 
 import cachescope
 
@@ -24,11 +24,9 @@ def read_way(folder: Path, way: str) -> cachescope.Scope:
     return cachescope.read(*(folder / source for source in WAYS[way]))
 
 
-def expected(version: str, name: str, way: str) -> list[list[str]]:
+def expected(name: str, way: str) -> list[list[str]]:
     """The letters and outcomes of the lookups that this way can tell of, by run."""
     runs = [[line for line in run if way != "trace" or not line.startswith("text ")] for run in UNSAVED[name]]
-    if way == "trace" and (version, name) in UNTRACED:
-        runs[0] = []
     return [[" ".join(line.removeprefix("text ").split()[:2]) for line in run] for run in runs]
 
 
@@ -44,7 +42,7 @@ def told(scope: cachescope.Scope) -> list[Run]:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_every_lookup_is_read(version: str, name: str, way: str, recording: Recording) -> None:
-    assert told(read_way(recording(version, name), way)) == expected(version, name, way)
+    assert told(read_way(recording(version, name), way)) == expected(name, way)
 
 
 @pytest.mark.slow
@@ -53,7 +51,8 @@ def test_counts_equal_torchs_own_counters(version: str, name: str, recording: Re
     folder = recording(version, name)
     scope = read_way(folder, "all")
     steps = [json.loads(path.read_text()) for path in sorted((folder / "steps").glob("*.json"))]
-    assert sorted(scope.runs["pid"]) == sorted(step["pid"] for step in steps)
+    # One program failed before it could write what torch had counted.
+    assert len(scope.runs) - len(steps) == (name == "other_owner")
     for step in steps:
         (run,) = scope.runs.loc[scope.runs["pid"] == step["pid"], "run"]
         assert counted(scope.lookups[scope.lookups["run"] == run]) == torch_counted(step["counters"]), step[

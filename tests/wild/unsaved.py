@@ -80,19 +80,18 @@ FAILURES: dict[str, str] = {
     "disk_full": "OSError: [Errno 28] No space left on device",
 }
 
-# Through 2.9 torch writes about a miss of AOTAutograd after the compile as well: a trace tells nothing of the first run.
-UNTRACED = {("2.6.0", "failed_codegen"), ("2.6.0", "killed_compiling")}
-
+# Those of UNSAVED that were recorded.
 RECORDED: dict[str, tuple[str, ...]] = {
     "2.13.0": (
         "failed_codegen",
-        "killed_compiling",
-        "entries_not_writable",
         "failed_backward",
+        "killed_compiling",
         "killed_before_save",
         "killed_after_forward",
+        "read_only_directory",
+        "disk_full",
+        "other_owner",
+        "entries_not_writable",
+        "fxgraph_full",
     ),
-    "2.6.0": (),
-    "2.10.0": (),
-    "2.15.0": (),
 }
