@@ -43,6 +43,8 @@ EXPECTED: dict[str, list[Run]] = {
     "same_file_other_function": [COLD, COLD],
     # One program edited is.
     "edited_program": [COLD, GRAPH, GRAPH, HIT],
+    # Another model of the file: the operations are those that the first model had, so the graph is there.
+    "edited_model": [COLD, GRAPH, ["A full_miss first_lookup", "F hit"], GRAPH],
     "two_programs_edited": [COLD, COLD, GRAPH, GRAPH],
     "same_graph_other_program": [COLD, HIT, changed(FUSION)],
     # What explains least is one step away.
@@ -76,6 +78,7 @@ EXPECTED: dict[str, list[Run]] = {
     "same_name_other_file_fx": [COLD_FX, COLD_FX, HIT_FX, HIT_FX],
     "two_sequentials_fx": [COLD_FX, COLD_FX, HIT_FX, HIT_FX],
     "same_file_other_function_fx": [COLD_FX, COLD_FX],
+    "edited_model_fx": [COLD_FX, GRAPH_FX, HIT_FX, GRAPH_FX],
     "edited_program_fx": [COLD_FX, GRAPH_FX, GRAPH_FX, HIT_FX],
     "infer_then_train_fx": [COLD_FX, NOW_TRAINED_FX, HIT_FX, HIT_TRAINING_FX],
     "train_then_infer_fx": [COLD_TRAINING_FX, NOW_INFERRED_FX, HIT_TRAINING_FX, HIT_FX],
