@@ -142,23 +142,31 @@ def _version_record(pathname: str) -> logging.LogRecord:
 def _handled_by(handler: logging.Handler) -> Iterator[None]:
     """The handler first in line: torch's own takes itself out at its first record, and the next one is skipped.
 
-    torch/_logging/_internal.py, `LazyTraceHandler.emit`; logging walks the list that it is taken from.
+    torch/_logging/_internal.py, `LazyTraceHandler.emit`; logging walks the list that it is taken from. A logger that
+    logging.config.dictConfig has disabled writes to nobody but us.
     """
     logger = logging.getLogger(TRACE_LOGGER)
-    logger.handlers = [handler, *logger.handlers]
+    others, disabled = logger.handlers, logger.disabled
+    logger.handlers = [handler] if disabled else [handler, *others]
+    logger.disabled = False
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        if disabled:
+            logger.handlers, logger.disabled = others, True
+        else:
+            logger.removeHandler(handler)
 
 
 @contextlib.contextmanager
 def _details_made() -> Iterator[None]:
     """The details logger at DEBUG, and a filter so that it says no more than before."""
     logger = logging.getLogger(DETAILS_LOGGER)
-    level = logger.level
+    level, disabled = logger.level, logger.disabled
 
     def would_pass(record: logging.LogRecord) -> bool:
+        if disabled:
+            return False
         parent = logger.parent
         least = level or (parent.getEffectiveLevel() if parent is not None else logging.WARNING)
         return record.levelno >= least
@@ -168,9 +176,11 @@ def _details_made() -> Iterator[None]:
         return
     logger.addFilter(would_pass)
     logger.setLevel(logging.DEBUG)
+    logger.disabled = False
     try:
         yield
     finally:
+        logger.disabled = disabled
         # set_logs() in the block may have chosen another level, which is the user's then.
         if logger.level == logging.DEBUG:
             logger.setLevel(level)

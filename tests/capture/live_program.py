@@ -113,6 +113,22 @@ def outcomes_are_those_of_torchs_counters() -> None:
     assert run["torch_version"] == torch.__version__ and run["pid"] == os.getpid()
 
 
+def disabled_loggers_are_heard_and_stay_disabled() -> None:
+    f = program(31)
+    found = [logging.getLogger(name) for name in (TRACE_LOGGER, DETAILS_LOGGER)]
+    for logger in found:  # as logging.config.dictConfig does with every logger that is there
+        logger.disabled = True
+    state = logging_state()
+    before = counted()
+    with cachescope.recording() as r, output() as shown:
+        f(X)
+    assert outcomes(r.scope) == counted() - before
+    assert set(r.scope.lookups["details"]) <= {"recorded", "from_log"}
+    assert logging_state() == state and shown.read_bytes() == b""
+    for logger in found:
+        logger.disabled = False
+
+
 def a_changed_config_is_named() -> None:
     f = program(2)
     with cachescope.recording() as before:
@@ -347,6 +363,7 @@ SCENARIOS = (
     recording_changes_no_key,
     what_was_compiled_before_looks_nothing_up,
     loggers_are_as_before,
+    disabled_loggers_are_heard_and_stay_disabled,
     nothing_is_printed,
     messages_that_the_user_asked_for_still_come,
     an_exception_goes_on_and_leaves_the_scope,

@@ -19,6 +19,10 @@ if kind == "child":
     sys.exit()
 
 import torch  # noqa: E402
+import torch._inductor.config  # noqa: E402
+
+# A minute of compiling that no test here needs.
+torch._inductor.config.cpp_cache_precompile_headers = False
 
 if kind == "dictConfig":
     logging.config.dictConfig({"version": 1})

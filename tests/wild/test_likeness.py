@@ -18,8 +18,11 @@ Recording = Callable[[str, str], Path]
 WAYS = ("trace", "text", "all")
 RECORDED = {(p.parent.name, p.name.removesuffix(".tar.xz")) for p in RECORDINGS.glob("*/*.tar.xz")}
 CASES = sorted(case for case in RECORDED if expectation(*case, "trace") is not None)
-# Whose verdicts are not yet those that must be told.
+# Whose verdicts, or baselines, are not yet those that must be told.
+NOT_YET_COMPARED = {"nearest_inputs", "two_programs_edited"}
 NOT_YET = {
+    "edited_model",
+    "same_name_other_file_fx",
     "infer_then_train",
     "infer_then_train_fx",
     "recompiles",
@@ -74,7 +77,7 @@ def test_another_torch_is_one_cause_and_stands_first(version: str, way: str, rec
 def test_each_miss_is_compared_with_the_run_that_explains_least(
     name: str, recording: Recording, request: pytest.FixtureRequest
 ) -> None:
-    if name in NOT_YET:
+    if name in NOT_YET_COMPARED:
         request.applymarker(pytest.mark.xfail(strict=True, reason="told otherwise"))
     scope = read_way(recording("2.13.0", name), "all")
     run_of = dict(zip(scope.lookups["lookup"], scope.lookups["run"], strict=True))
