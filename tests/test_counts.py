@@ -77,7 +77,13 @@ def counters_of_runs(folder: Path, scope: cachescope.Scope) -> Iterator[tuple[in
 
 
 @pytest.mark.parametrize(("version", "name"), RECORDED)
-def test_every_count_is_torchs_and_is_shown_alike(version: str, name: str, recording: Recording) -> None:
+def test_every_count_is_torchs_and_is_shown_alike(
+    version: str, name: str, recording: Recording, request: pytest.FixtureRequest
+) -> None:
+    if name == "compiler_gone":
+        request.applymarker(
+            pytest.mark.xfail(strict=True, reason="a lookup of unknown outcome has a verdict")
+        )
     folder = recording(version, name)
     for way, scope in read_scopes(folder):
         hold_torchs_counters(folder, scope, (version, name), way)

@@ -69,9 +69,15 @@ def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 
 
 def _footer_of_runs(scope: Scope, runs: Collection[int]) -> str:
     facts = scope.facts
-    mine = [miss for miss in facts.misses.values() if facts.lookups[miss["lookup"]]["run"] in runs]
-    first = sum(miss["verdict"] == "first_lookup" for miss in mine)
-    unexplained = sum(miss["verdict"] in ("details_not_recorded", "no_detail_differs") for miss in mine)
+    verdict_of = {cause["cause"]: cause["verdict"] for cause in facts.causes}
+    # That of the cause: a graph that is new because a mode changed is counted there already.
+    mine = [
+        verdict_of[miss["cause"]]
+        for miss in facts.misses.values()
+        if facts.lookups[miss["lookup"]]["run"] in runs
+    ]
+    first = mine.count("first_lookup")
+    unexplained = mine.count("details_not_recorded") + mine.count("no_detail_differs")
     parts = [f"first lookups: {plural(first, 'miss', 'misses')}"] if first else []
     return "    ".join([*parts, f"not explained: {unexplained}", f"problems: {len(facts.problems)}"])
 

@@ -58,6 +58,21 @@ EXPECTED: dict[str, list[Run]] = {
     ],
     "infer_then_train": [COLD, NOW_TRAINED, HIT, HIT_TRAINING],
     "train_then_infer": [COLD_TRAINING, NOW_INFERRED, HIT_TRAINING, HIT],
+    # That parameters require no gradients is written in the key; training differs from the first run in the mode alone.
+    "inference_mode": [
+        COLD,
+        HIT,
+        [
+            "A full_miss key_changed grad_enabled " + " ".join(f"example_inputs[{n}]" for n in (0, 1, 3, 4)),
+            "F hit",
+        ],
+        NOW_TRAINED,
+    ],
+    # The size becomes an input of its own.
+    "recompiles_dynamic": [
+        [*COLD, *changed(X, W, "example_inputs[2]", "gm", aot_only=("aot_config",))],
+        HIT * 2,
+    ],
     # Of one process, each compared with the call that differs least. Without gradients the last call is the
     # first one again, but for the mode.
     "recompiles": [
