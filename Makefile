@@ -11,7 +11,7 @@ STRICT := $(filter-out $(LIVE),$(NOTEBOOKS))
 # Loading nbval takes each process some seconds, and only the notebooks need it.
 TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable
 
-.PHONY: demo lab test unit lint bench notebooks readme clean
+.PHONY: demo lab test unit lint bench models notebooks readme clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -26,7 +26,7 @@ lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
 test: $(VENV)/.installed-test  ## all tests, doctests and notebooks
-	$(TESTS) cachescope tests
+	$(TESTS) -m "not models" cachescope tests
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval $(STRICT)
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"
@@ -43,6 +43,9 @@ lint: $(VENV)/.installed-dev  ## style and types
 bench: $(VENV)/.installed-test  ## measurements beside their peers, at the sizes of their goals
 	CACHESCOPE_LOG_MEGABYTES=$${CACHESCOPE_LOG_MEGABYTES:-100,10} CACHESCOPE_SCAN_FILES=$${CACHESCOPE_SCAN_FILES:-100000} \
 	    $(BIN)/python -m pytest --benchmark-only tests/benchmarks
+
+models: $(VENV)/.installed-models  ## a thousand lookups of real models, run and held: up to an hour
+	$(BIN)/python -m pytest -p no:nbval -m models tests/models
 
 notebooks: $(VENV)/.installed-test  ## execute the notebooks anew
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
