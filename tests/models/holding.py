@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from models.sessions import CHANGES, GRAPH, SESSIONS
+from models.sessions import CHANGES, GRAPH, SESSIONS, WAYS_OF_USING
 
 import cachescope
 
@@ -114,10 +114,10 @@ def allowed_fields(mine: Program, other: Program) -> tuple[frozenset[str], bool]
         CHANGES[change] for change in (mine.change, other.change) if change and mine.change != other.change
     ]
     fields = frozenset().union(*(change.fields for change in changes))
-    if mine.step == other.step:
-        # Two graphs of one program.
-        return GRAPH, False
-    return fields, len(changes) == 1 and changes[0].is_exact
+    if mine.program == other.program and mine.step != other.step:
+        return fields, len(changes) == 1 and changes[0].is_exact
+    # Two graphs of one program, or of one model that is used in two ways.
+    return fields | GRAPH | WAYS_OF_USING, False
 
 
 def judge_miss(row: Any, mine: Program, program_of: dict[int, Program]) -> tuple[str, str]:
@@ -140,9 +140,16 @@ def judge_miss(row: Any, mine: Program, program_of: dict[int, Program]) -> tuple
     return judge_change(row, mine, program_of[int(row.baseline_lookup)])
 
 
+def are_alike(mine: Program, other: Program, changed: Collection[str]) -> bool:
+    """Whether one may be compared with the other: the same model, or what all programs with a graph break share."""
+    (model, _, way), (other_model, _, other_way) = mine.program.partition(":"), other.program.partition(":")
+    shares_code = way == other_way == "graph_break" and "gm" not in changed
+    return model == other_model or shares_code
+
+
 def judge_change(row: Any, mine: Program, other: Program) -> tuple[str, str]:
     against = f"{sorted(row.changed)} against {row.baseline}, {other.program} in {other.step}"
-    if other.program != mine.program:
+    if not are_alike(mine, other, row.changed):
         return "other_program", against
     allowed, is_exact = allowed_fields(mine, other)
     changed = {plain(name, allowed) for name in row.changed}
@@ -196,6 +203,18 @@ def hold_what_if(scope: cachescope.Scope, folder: Path, held: Held, program_of: 
                     held.faults.append(Fault("what_if", f"lookup {row.lookup}", text))
 
 
+def hold_guard_misses(scope: cachescope.Scope, folder: Path, held: Held) -> None:
+    """torch counts the guard misses of AOTAutograd apart, from 2.13."""
+    for path in sorted((folder / "steps").glob("*.json")):
+        report = json.loads(path.read_text())
+        expected = report["counters"].get("aot_autograd", {}).get("autograd_cache_guard_miss", 0)
+        runs = scope.runs.loc[scope.runs["pid"] == report["pid"], "run"]
+        mine = scope.lookups[scope.lookups["run"].isin(runs) & (scope.lookups["cache"] == "aotautograd")]
+        found = int((mine["outcome"] == "guard_miss").sum())
+        if found != expected:
+            held.faults.append(Fault("guard_misses", path.stem, f"told {found}, torch {expected}"))
+
+
 def hold(folder: Path, way: str) -> Held:
     """Read one session one way and hold all of it."""
     assert folder.name in {session.name for session in SESSIONS}
@@ -228,6 +247,7 @@ def hold(folder: Path, way: str) -> Held:
         if wrong:
             where = f"lookup {row.lookup}, {row.cache}, {mine.program} in {mine.step}"
             held.faults.append(Fault(word, where, wrong))
+    hold_guard_misses(scope, folder, held)
     if not scope.false_hits.empty:
         held.faults.append(Fault("false_hit", way, "; ".join(map(str, scope.false_hits.iloc[0].tolist()))))
     hold_surfaces(scope, held)

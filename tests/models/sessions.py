@@ -25,6 +25,10 @@ class Change:
 
 # What a graph is told by. Whoever changes a graph can change each of these, and nothing else.
 GRAPH: Final = frozenset({"gm", "example_inputs", "aot_config", "fx_kwargs[static_input_idxs]"})
+# What else one model's keys differ in when it is trained, or run under autocast.
+WAYS_OF_USING: Final = frozenset(
+    {"autocast_state", "grad_enabled", "fx_kwargs[is_inference]", "fx_kwargs[is_backward]"}
+)
 FUSION: Final = "inductor_config[epilogue_fusion]"
 
 CHANGES: Final[dict[str, Change]] = {
@@ -108,7 +112,19 @@ def other_programs(name: str, programs: str, more: str) -> Session:
     return Session(name, listed, processes)
 
 
+# Small enough to be kept as data: the quick tests read what was recorded of these.
+SMALL: Final[tuple[Session, ...]] = (
+    session("small_inference", "bert:infer timm_mixer:infer", "epilogue_fusion"),
+    session("small_restart", "bert:dynamic"),
+    session("small_generation", "gpt2:generate", "dtype"),
+    session("small_training", "llama:train", "batch"),
+    session("small_breaks", "vit:graph_break bert:graph_break", "threads"),
+    session("small_frozen", "tv_vit:freeze tv_vit:infer", "tag"),
+    session("small_amp", "qwen3:amp", "autocast_off"),
+)
+
 SESSIONS: Final[tuple[Session, ...]] = (
+    *SMALL,
     session(
         "encoders",
         "bert:infer roberta:infer electra:infer distilbert:infer albert:infer",
