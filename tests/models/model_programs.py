@@ -119,6 +119,12 @@ def amp_train(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
     train(model, inputs, replace(settings, autocast=wanted))
 
 
+def forward_only(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
+    """As one evaluates who forgets no_grad: the entry of a training graph is stored with its backward graph, never."""
+    with autocast(settings, False):
+        compiled(model.eval(), settings)(**inputs)
+
+
 def optimizer_step(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
     """The step of the optimizer is compiled, the model is not."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
@@ -182,6 +188,7 @@ WAYS: dict[str, Callable[[Any, dict[str, Any], Settings], None]] = {
         channels_last,
         train,
         amp_train,
+        forward_only,
         optimizer_step,
         graph_break,
         freeze,

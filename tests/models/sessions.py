@@ -116,6 +116,7 @@ def other_programs(name: str, programs: str, more: str) -> Session:
 SMALL: Final[tuple[Session, ...]] = (
     session("small_inference", "bert:infer timm_mixer:infer", "epilogue_fusion"),
     session("small_restart", "bert:dynamic"),
+    session("small_forward", "gpt2:forward_only"),
     session("small_generation", "gpt2:generate", "dtype"),
     session("small_training", "llama:train", "batch"),
     session("small_breaks", "vit:graph_break bert:graph_break", "threads"),
