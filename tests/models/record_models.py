@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -79,10 +80,11 @@ def run_process(python: str, folder: Path, session: Session, number: int) -> dic
 
 
 def record(session: Session, folder: Path) -> Path:
-    """Run the processes of one session in a folder of its own; one that is there already is taken as it is."""
+    """Run the processes of one session in a folder of its own; one that is whole already is taken as it is."""
     target = folder / session.name
     if (target / "session.json").exists():
         return target
+    shutil.rmtree(target, ignore_errors=True)
     for name in ("trace", "text", "steps", "home", "tmp"):
         (target / name).mkdir(parents=True)
     python = os.environ.get("CACHESCOPE_MODELS_PYTHON", sys.executable)
