@@ -46,6 +46,8 @@ class Held:
     lookups: int = 0
     told: Counter[str] = field(default_factory=Counter)
     """Of the lookups: hit, right, weaker, unexplained, and what they are at fault of."""
+    replayed: Counter[str] = field(default_factory=Counter)
+    """What the misses by one known field became without that field."""
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -193,7 +195,7 @@ def hold_surfaces(scope: cachescope.Scope, held: Held) -> None:
             held.faults.append(Fault("crash", name, f"{type(error).__name__}: {error}"))
 
 
-def hold_what_if(scope: cachescope.Scope, folder: Path, held: Held, program_of: dict[int, Program]) -> None:
+def hold_what_if(scope: cachescope.Scope, held: Held, program_of: dict[int, Program]) -> None:
     """Without the one field that was changed, what missed because of it would have hit."""
     for name in sorted({p.change for p in program_of.values() if p.change and CHANGES[p.change].is_exact}):
         fields = sorted(CHANGES[name].fields)
@@ -202,14 +204,15 @@ def hold_what_if(scope: cachescope.Scope, folder: Path, held: Held, program_of: 
         except cachescope.NotFoundError:
             held.faults.append(Fault("what_if", name, f"no lookup has {fields}"))
             continue
-        mine = after[[program_of.get(int(lookup)) is not None for lookup in after["lookup"]]]
-        for row in mine.itertuples():
-            program = program_of[int(row.lookup)]
-            if program.change == name and row.outcome == "full_miss" and row.outcome_after != "hit":
-                held.told[f"what_if_{row.outcome_after}"] += 1
-                if isinstance(row.outcome_after, str):
-                    text = f"{row.cache}, {program.program}: {row.outcome_after} without {fields}"
-                    held.faults.append(Fault("what_if", f"lookup {row.lookup}", text))
+        for row in after.itertuples():
+            program = program_of.get(int(row.lookup))
+            if program is None or program.change != name or row.outcome != "full_miss":
+                continue
+            known = isinstance(row.outcome_after, str)
+            held.replayed[row.outcome_after if known else "not known"] += 1
+            if known and row.outcome_after != "hit":
+                text = f"{row.cache}, {program.program}: {row.outcome_after} without {fields}"
+                held.faults.append(Fault("what_if", f"lookup {row.lookup}", text))
 
 
 def hold_guard_misses(scope: cachescope.Scope, folder: Path, held: Held) -> None:
@@ -253,13 +256,18 @@ def hold(folder: Path, way: str) -> Held:
         else:
             word, wrong = judge_miss(row, mine, program_of)
         held.told[word] += 1
+        where = (
+            f"lookup {row.lookup}, {row.cache}, {'?' if mine is None else f'{mine.program} in {mine.step}'}"
+        )
         if wrong:
-            where = f"lookup {row.lookup}, {row.cache}, {mine.program} in {mine.step}"
             held.faults.append(Fault(word, where, wrong))
+        if row.cache == "aotautograd" and row.outcome != "hit" and not row.root:
+            # It comes first in its compile, and here no entry is ever gone.
+            held.faults.append(Fault("consequence", where, "an AOTAutograd miss follows from no other miss"))
     hold_guard_misses(scope, folder, held)
     if not scope.false_hits.empty:
         held.faults.append(Fault("false_hit", way, "; ".join(map(str, scope.false_hits.iloc[0].tolist()))))
     hold_surfaces(scope, held)
     if way == "all":
-        hold_what_if(scope, folder, held, program_of)
+        hold_what_if(scope, held, program_of)
     return held

@@ -21,6 +21,8 @@ def tally(held: Sequence[Held]) -> str:
         mine = [one for one in held if one.way == way]
         told = sum((one.told for one in mine), Counter())
         lines.append(f"{'all sessions':18} {way:6} {sum(told.values()):5} lookups: {counts(told)}")
+    replayed = sum((one.replayed for one in held), Counter())
+    lines.append(f"misses by one known field, replayed without it: {counts(replayed) or 'none'}")
     faults = Counter(fault.kind for one in held for fault in one.faults)
     lines.append(f"{sum(one.lookups for one in held)} lookups held; faults: {counts(faults) or 'none'}")
     lines += [f"  {one.session}, {one.way}: {fault}" for one in held for fault in one.faults]

