@@ -2,7 +2,8 @@
 
 Prefer the same graph, then the same compile id in the run before, then the fewest changed fields, then the
 latest (design: the nearest key alone misleads, since most new graphs differ from an old one in `gm` only). But a
-key whose changes are a part of those against the run before goes before it: it is what the cache could have used.
+key of the same graph that differs in fewer fields than the run before goes before it: it is what the cache could
+have used.
 What was still being compiled when the lookup was made could not, so it is no baseline.
 Lookups are named by their place in the order of time.
 """
@@ -112,9 +113,10 @@ class Baselines:
         return found
 
     def nearer(self, at: int, found: Candidate, changed: Sequence[str]) -> LookupRow | None:
-        """A key of the same graph whose changes are a part of those against the baseline; None where there is none.
+        """A key of the same graph that differs in fewer fields than the baseline; None where there is none.
 
-        The run before is what a person thinks of; the nearest key is what the cache could have used.
+        The run before is what a person thinks of; the nearest key is what the cache could have used. One whose
+        changes are a part of those against the run before goes before others.
         """
         row = self._rows[at]
         if self._choice.mode != "auto" or None in (row.gm, row.detail_set) or found.gm != row.gm:
@@ -122,7 +124,10 @@ class Baselines:
         tried = self._of_graph.before(self._graph[at], at)[-_NEARER_TRIED:]
         tried = self._ended(at, self._without_other_calls(at, tried))
         if len(changed) > 1:
-            nearest = self._sets_of_graph(at).nearest_within(at, tried, changed)
+            sets = self._sets_of_graph(at)
+            nearest = sets.nearest_within(at, tried, changed)
+            if nearest is None:
+                nearest = sets.nearest_below(at, tried, len(changed))
             if nearest is not None:
                 return self._rows[nearest]
         return self._nearer_in_parts(row, found, tried) if all(map(is_input, changed)) else None

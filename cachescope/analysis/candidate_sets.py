@@ -56,6 +56,15 @@ class CandidateSets:
         chosen = np.flatnonzero(is_within & (changed > 0) & (changed < len(fields)))
         return int(lookups[chosen[np.argmin(changed[chosen])]]) if len(chosen) else None
 
+    def nearest_below(self, at: int, lookups: Numbers, most: int) -> int | None:
+        """The place of the lookup with the fewest changed fields, of these the latest, if they are fewer than `most`."""
+        if not len(lookups):
+            return None
+        changed, _ = self._differences.counts(self._of(at))
+        counts = changed[self._of_places(lookups)]
+        nearest = _last_smallest(np.where(counts > 0, counts, most))
+        return int(lookups[nearest]) if 0 < counts[nearest] < most else None
+
     def only_inputs_differ(self, at: int, lookups: Numbers) -> npt.NDArray[np.bool_]:
         """Which lookups differ, and in fields alone that describe the inputs."""
         changed, others = self._differences.counts(self._of(at))

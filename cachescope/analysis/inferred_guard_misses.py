@@ -72,7 +72,8 @@ def _is_there(stored: bool, entries: list[EntryRow]) -> bool:
     if not entries:
         return stored
     sound = {entry.guards_expr for entry in entries if entry.status == "ok"}
-    return stored and len(sound) > 1
+    unread = sum(entry.status == "unreadable" for entry in entries)
+    return stored and len(sound) + unread > 1
 
 
 def _is_symbolic(detail_set: int, details: HashDetails) -> bool:

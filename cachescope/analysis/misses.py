@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cachescope.analysis.align import is_named
 from cachescope.analysis.baselines import Baselines, Candidate, Choice
 from cachescope.analysis.change_kinds import TORCH_VERSION, UPGRADE, ChangeKinds
 from cachescope.analysis.differences import field_change
@@ -18,7 +19,7 @@ from cachescope.analysis.past_of_keys import PastOfKeys, Racing
 from cachescope.analysis.timeline import Timeline
 from cachescope.analysis.unavailable import UnavailableEntries
 from cachescope.details import HashDetails, parse_component
-from cachescope.terms import HOW_TO_RECORD, Evidence, Verdict
+from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, Evidence, Verdict
 
 
 @dataclass(slots=True)
@@ -64,6 +65,7 @@ class _Judge:
         choice: Choice,
     ) -> None:
         self._rows = lookups
+        self._aot = {row.lookup: row for row in lookups if row.cache == AOTAUTOGRAD}
         timeline = Timeline(lookups, runs)
         self._baselines = Baselines(lookups, runs, entries, details, choice, timeline)
         self._changes = _ChangesFound(details)
@@ -176,6 +178,9 @@ class _Judge:
         if first is not None and first[0] < at and first[1] != row.run:
             why = "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
             return Miss(row, "first_lookup", reason, "not_known", why)
+        if self._is_told_above(at, row):
+            why = "the hash details of its AOTAutograd key, which would tell, are not recorded"
+            return Miss(row, "first_lookup", reason, "not_known", why)
         if (like := self._baselines.may_replace(at)) is not None:
             where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
             why = (
@@ -184,6 +189,13 @@ class _Judge:
             )
             return Miss(row, "first_lookup", reason, "not_known", why)
         return Miss(row, "first_lookup", reason, "inferred", "no earlier lookup or entry is of this graph")
+
+    def _is_told_above(self, at: int, row: LookupRow) -> bool:
+        """Whether only the AOTAutograd key of a graph could tell which one it was before, and is not recorded."""
+        above = None if row.aot_lookup is None else self._aot.get(row.aot_lookup)
+        if above is None or above.detail_set is not None or is_named(row):
+            return False
+        return self._past.other_run_before(at)
 
     def _what_changed(self, row: LookupRow, baseline: Candidate, changes: _Changes) -> str:
         changed = changes.fields

@@ -78,10 +78,12 @@ class ReplacedGraphs:
         row = self._rows[at]
         if row.gm is None:
             return None
-        lanes = self._runs_to_align(row, row.direction, at)
+        lanes = self._runs_to_align(row, row.direction, at)[:_RUNS_ALIGNED]
+        if row.direction in _OTHER_DIRECTION:
+            lanes += self._runs_to_align(row, _OTHER_DIRECTION[row.direction], at)[:_RUNS_ALIGNED]
         if not lanes:
             return self._like_entry(row, at)
-        for lane in [] if is_named(row) else lanes[:_RUNS_ALIGNED]:
+        for lane in [] if is_named(row) else lanes:
             for place in self._of_lane.before(lane, at)[-_GRAPHS_TRIED:].tolist():
                 other: LookupRow = self._rows[place]
                 if other.detail_set is not None and self._aligner.may_be_alike(other, row):

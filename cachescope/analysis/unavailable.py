@@ -112,7 +112,7 @@ class UnavailableEntries:
     def _damaged(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
         """A damaged entry with a sound one beside it: torch leaves the first where it is and writes the second."""
         damaged = self._damaged_entries(row)
-        of_key = self._entries.get((row.cache, row.cache_key or ""), ())
+        of_key = self._of_key(row)
         if not damaged or len(damaged) == len(of_key):
             return None
         reason = f"the same key had been stored, but it is damaged: {damaged[0].damage}"
@@ -129,6 +129,11 @@ class UnavailableEntries:
             reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
             why = "the compile after the miss failed of it"
             return Unavailable("load error", reason, "inferred", why, place)
+        if any(entry.status == "unreadable" for entry in self._of_key(row)):
+            return _not_known(before.run, "an entry lies under the key that may not be read here", place)
+        if row.status_detailed is None and row.detail_set is None:
+            why = "it was not found, or its guards did not hold (a trace tells which)"
+            return _not_known(before.run, why, place)
         if past.latest_hit is None and not self._timeline.is_stored(before):
             why = f"whether run {before.run} stored it is not recorded (trace and text log together tell)"
             return _not_known(before.run, why, place)
@@ -148,8 +153,10 @@ class UnavailableEntries:
         return Unavailable("deleted", reason, evidence, why, place)
 
     def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
-        entries = self._entries.get((row.cache, row.cache_key or ""), ())
-        return [entry for entry in entries if entry.status == "damaged"]
+        return [entry for entry in self._of_key(row) if entry.status == "damaged"]
+
+    def _of_key(self, row: LookupRow) -> Sequence[EntryRow]:
+        return self._entries.get((row.cache, row.cache_key or ""), ())
 
 
 def _not_known(run: int, why: str, place: int | None) -> Unavailable:
