@@ -2,7 +2,7 @@
 
     python failing_programs.py WHAT WHERE program of record_programs.py and its arguments
 
-WHAT happens (`raise`, `interrupt`, `kill`, `exit`, or `suppress`: raise, and let Dynamo go on without compiling) and WHERE:
+WHAT happens (`raise`, `kill`, `exit`, or `suppress`: raise, and let Dynamo go on without compiling) and WHERE:
 in the code generation of the forward or the backward graph, where the AOTAutograd entry would be stored, or after
 the first call. Nothing else in torch is changed. What torch had counted by then is written beforehand.
 """
@@ -30,9 +30,7 @@ def harm(what: str, report: Path) -> None:
     write_report(report, [])
     if what in ("raise", "suppress"):
         raise ValueError("no code for this graph")
-    if what == "interrupt":
-        signal.raise_signal(signal.SIGINT)
-    elif what == "kill":
+    if what == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     else:
         os._exit(3)

@@ -200,8 +200,6 @@ def record(
         (folder / name).chmod(0o777)
     for program in PROGRAMS:
         shutil.copy(HERE / program, folder)
-    if any("PATH" in step.environment for group in scenario.groups for step in group):
-        write_failing_compiler(folder / "bin" / "g++")
     base = base_environment(version_folder, version)
     steps: list[dict[str, Any]] = []
     for number, group in enumerate(scenario.groups):
@@ -226,15 +224,6 @@ def record(
     if failed:
         raise RuntimeError(f"{scenario.name}: {', '.join(failed)} failed; see {folder}/text")
     return folder
-
-
-def write_failing_compiler(path: Path) -> None:
-    """A compiler that ends as one does whose process is killed for its memory."""
-    path.parent.mkdir()
-    path.write_text(
-        '#!/bin/sh\necho "g++: fatal error: Killed signal terminated program cc1plus" >&2\nexit 1\n'
-    )
-    path.chmod(0o755)
 
 
 def packed_files(folder: Path) -> Iterator[Path]:

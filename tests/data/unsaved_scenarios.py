@@ -12,11 +12,9 @@ from recording_scenarios import Scenario, Step, scenario, step
 FAILING = "failing_programs.py"
 
 
-def harmed(
-    name: str, differs: str, what: str, where: str, returns: int, program: str = "functions", **more: str
-) -> Step:
+def harmed(name: str, differs: str, what: str, where: str, returns: int, program: str = "functions") -> Step:
     """A step of failing_programs.py."""
-    return Step(name, differs, (what, where, program), more, script=FAILING, returns=returns)
+    return Step(name, differs, (what, where, program), script=FAILING, returns=returns)
 
 
 def then_twice(name: str, summary: str, first: Step, program: str = "functions") -> Scenario:
@@ -34,8 +32,6 @@ def other_user(one: Step, returns: int = 0, before: str | None = None) -> Step:
     return replace(one, is_other_user=True, returns=returns, before=before)
 
 
-# A command that fails as the compiler does whose process was killed for its memory.
-NO_COMPILER = "bin:/usr/local/bin:/usr/bin:/bin"
 CODEGEN = then_twice(
     "failed_codegen",
     "Inductor raises while it generates code",
@@ -81,26 +77,10 @@ UNSAVED_EVERYWHERE: tuple[Scenario, ...] = (CODEGEN, BACKWARD, KILLED, OTHER_OWN
 UNSAVED: tuple[Scenario, ...] = (
     *UNSAVED_EVERYWHERE,
     then_twice(
-        "failed_compiler",
-        "the C++ compiler fails",
-        harmed("failing", "empty cache directory; g++ fails", "raise", "nowhere", 1, PATH=NO_COMPILER),
-    ),
-    then_twice(
         "failed_suppressed",
         "Inductor raises, and Dynamo goes on without compiling",
         harmed(
             "failing", "empty cache directory; suppress_errors=True, codegen raises", "suppress", "forward", 0
-        ),
-    ),
-    then_twice(
-        "interrupted",
-        "SIGINT while code is generated",
-        harmed(
-            "interrupted",
-            "empty cache directory; SIGINT in GraphLowering.codegen",
-            "interrupt",
-            "forward",
-            -2,
         ),
     ),
     then_twice(

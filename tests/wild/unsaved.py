@@ -34,7 +34,6 @@ FX_ENTRY_MISSING: Run = [
 
 UNSAVED: dict[str, list[Run]] = {
     "failed_codegen": FAILED,
-    "failed_compiler": FAILED,
     "failed_suppressed": FAILED,
     "failed_backward": [
         [*COLD, "text B full_miss first_lookup <"],
@@ -45,7 +44,6 @@ UNSAVED: dict[str, list[Run]] = {
         ],
         HIT_TRAINING,
     ],
-    "interrupted": [CUT_SHORT, again("failed compile|process ended"), HIT],
     "killed_compiling": ENDED,
     "exited_compiling": ENDED,
     "killed_before_save": [COLD, ["A full_miss entry_unavailable: process ended", "F hit"], HIT],
@@ -75,7 +73,6 @@ FAILURES: dict[str, str] = {
     "failed_codegen": "InductorError: ValueError: no code for this graph",
     "failed_suppressed": "InductorError: ValueError: no code for this graph",
     "failed_backward": "no code for this graph",
-    "failed_compiler": "InductorError: CppCompileError: C++ compile error",
     "read_only_directory": "PermissionError: [Errno 13] Permission denied",
     "disk_full": "OSError: [Errno 28] No space left on device",
 }
@@ -87,6 +84,7 @@ RECORDED: dict[str, tuple[str, ...]] = {
         "failed_suppressed",
         "failed_backward",
         "killed_compiling",
+        "exited_compiling",
         "killed_before_save",
         "killed_after_forward",
         "read_only_directory",
