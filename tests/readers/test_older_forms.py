@@ -55,8 +55,9 @@ def test_2_4_traces_split_their_components_at_every_newline(tmp_path: Path) -> N
 
 def test_2_4_text_logs_call_aotautograd_keys_fx(tmp_path: Path) -> None:
     prefix = PREFIX.format(n=0).replace("] ", "] [0/0] ")
-    # Without these two a set of details would be known to have lost lines.
-    own, common = f"[{'g' * 51}] aot_config: ()", [*DETAILS, f"[{'h' * 51}] torch_version: <bytes>"]
+    # Without these a set of details would be known to have lost lines.
+    always = [f"[{'h' * 51}] torch_version: <bytes>", f"[{'i' * 51}] system_info[hash]: {'0' * 64}"]
+    own, common = f"[{'g' * 51}] aot_config: ()", [*DETAILS, *always]
     lines = [f"FX graph cache hash details for key {AOT}:", own, *"\n".join(common).split("\n")]
     lines += [f"FX graph cache hash details for key {FX}:", *"\n".join(common).split("\n")]
     lines += [f"fx graph cache miss for key {FX}"]
