@@ -94,9 +94,13 @@ def read_texts(texts: list[bytes], folder: Path) -> Tables:
 
 
 def assert_nothing_is_invented(tables: Tables, truth: Truth) -> Counter[str]:
-    for key, details in details_of(tables):
+    found = list(details_of(tables))
+    alone = Counter(cache for cache, _ in {key for key, _ in found})
+    for key, details in found:
         # Through 2.6 a trace has no details of FX hits that come through AOTAutograd.
-        assert details == truth.details.get(key, details), key
+        expected = truth.details.get(key, details)
+        # Nothing shows that a set without another of its cache has lost a line, and nothing is compared with it.
+        assert details == expected or (alone[key[0]] == 1 and details < expected), key
     assert outcomes_of(tables) <= truth.outcomes
     counts = Counter(tables.lookups["outcome"].tolist())
     return counts + Counter(f"details {origin}" for origin in tables.lookups["details"])
