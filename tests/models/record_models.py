@@ -60,7 +60,7 @@ def run_process(python: str, folder: Path, session: Session, number: int) -> dic
     label = f"{number:02d}_{process.name}"
     programs = process.programs or session.programs
     settings = [f"{name}={json.dumps(value)}" for name, value in settings_of(session, process).items()]
-    command = [python, str(HERE / "model_programs.py"), *programs, "--report", f"steps/{label}.json"]
+    command = [python, "model_programs.py", *programs, "--report", f"steps/{label}.json"]
     command += [word for setting in settings for word in ("--set", setting)]
     started = time.monotonic()
     with (folder / "text" / f"{label}.log").open("wb") as log:
@@ -87,6 +87,9 @@ def record(session: Session, folder: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     for name in ("trace", "text", "steps", "home", "tmp"):
         (target / name).mkdir(parents=True)
+    # Copied, so that no path of the machine gets into the data.
+    for program in HERE.glob("model_*.py"):
+        shutil.copy(program, target)
     python = os.environ.get("CACHESCOPE_MODELS_PYTHON", sys.executable)
     steps = [run_process(python, target, session, number) for number in range(len(session.processes))]
     (target / "session.json").write_text(
