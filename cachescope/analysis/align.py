@@ -100,8 +100,11 @@ class GraphAligner:
         return self._code_likeness_of(a, b) >= _enough(a, b, is_one_program)
 
     def may_be_alike(self, a: LookupRow, b: LookupRow) -> bool:
-        """Whether their code is alike and nothing says which functions they were made from."""
-        return not (is_named(a) and is_named(b)) and self._code_likeness_of(a, b) >= _ENOUGH
+        """Whether one may be a form of the other, and nothing says which functions they were made from."""
+        if is_named(a) and is_named(b):
+            return False
+        is_in_place = a.compile_id is not None and a.compile_id == b.compile_id
+        return self._code_likeness_of(a, b) >= (_ENOUGH_OF_ONE_FUNCTION if is_in_place else _ENOUGH)
 
     def _code_likeness_of(self, a: LookupRow, b: LookupRow) -> float:
         assert a.detail_set is not None and b.detail_set is not None

@@ -150,7 +150,7 @@ def _summary(root: Miss, kind: str) -> str:
                 return f"{kind.removeprefix(UPGRADE)}; {len(root.changed) - 1} fields follow"
             return ", ".join(root.changed)
         case "first_lookup":
-            return "first lookups (cold start)"
+            return "first lookups, or changed graphs" if kind == NOT_KNOWN else "first lookups (cold start)"
         case "guard_failed":
             return "guards did not hold"
         case "entry_unavailable":

@@ -16,7 +16,7 @@ from cachescope.analysis.change_kinds import TORCH_VERSION, UPGRADE, ChangeKinds
 from cachescope.analysis.differences import field_change
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
 from cachescope.analysis.past_of_keys import PastOfKeys, Racing
-from cachescope.analysis.timeline import Timeline
+from cachescope.analysis.timeline import NOT_KNOWN, Timeline
 from cachescope.analysis.unavailable import UnavailableEntries
 from cachescope.details import HashDetails, parse_component
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, Evidence, Verdict
@@ -66,7 +66,8 @@ class _Judge:
     ) -> None:
         self._rows = lookups
         self._aot = {row.lookup: row for row in lookups if row.cache == AOTAUTOGRAD}
-        timeline = Timeline(lookups, runs)
+        timeline = self._timeline = Timeline(lookups, runs)
+        self._changed: dict[int, LookupRow] = {}
         self._baselines = Baselines(lookups, runs, entries, details, choice, timeline)
         self._changes = _ChangesFound(details)
         self._kinds = ChangeKinds(details, runs)
@@ -132,7 +133,7 @@ class _Judge:
     def _new_key(self, at: int, row: LookupRow) -> Miss:
         if row.detail_set is None:
             return self._without_details(at, row)
-        baseline = self._baselines.find(at)
+        baseline = self._baselines.find(at) or self._under_the_same(row)
         if baseline is None:
             return self._first_lookup(at, row)
         changes = self._changes.between(baseline, row)
@@ -166,29 +167,45 @@ class _Judge:
                 reason += f"; changed besides: {_fields(besides)}"
         else:
             reason = self._what_changed(row, baseline, changes)
+        if isinstance(baseline, LookupRow):
+            self._changed[row.lookup] = baseline
         known = self._how_known(baseline, row)
         return Miss(row, "key_changed", reason, *known, baseline, fields, kind)
 
     def _first_lookup(self, at: int, row: LookupRow) -> Miss:
-        reason = "nothing earlier to compare with: the graph is new"
+        why = self._why_not_known_to_be_new(at, row)
+        if why is None:
+            reason = "nothing earlier to compare with: the graph is new"
+            return Miss(
+                row, "first_lookup", reason, "inferred", "no earlier lookup or entry is of this graph"
+            )
+        reason = "nothing that was read is known to be an earlier form of this graph"
+        return Miss(row, "first_lookup", reason, "not_known", why, kind=NOT_KNOWN)
+
+    def _why_not_known_to_be_new(self, at: int, row: LookupRow) -> str | None:
+        """Why a graph that has no baseline may be an earlier one all the same; None where nothing speaks for it."""
         if self._baselines.may_be_stored(at):
-            why = "entries of the same graph lie in the cache directory, and nothing tells when they were stored"
-            return Miss(row, "first_lookup", reason, "not_known", why)
+            return "entries of the same graph lie in the cache directory, and nothing tells when they were stored"
         first = self._first_without_details.get((row.cache, row.direction or ""))
         if first is not None and first[0] < at and first[1] != row.run:
-            why = "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
-            return Miss(row, "first_lookup", reason, "not_known", why)
+            return "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
         if self._is_told_above(at, row):
-            why = "the hash details of its AOTAutograd key, which would tell, are not recorded"
-            return Miss(row, "first_lookup", reason, "not_known", why)
-        if (like := self._baselines.may_replace(at)) is not None:
-            where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
-            why = (
-                f"{where} has a graph of which {self._baselines.are_alike_by(like, row)}; whether this is another form "
-                "of it is not known, for nothing names the functions (a trace does)"
-            )
-            return Miss(row, "first_lookup", reason, "not_known", why)
-        return Miss(row, "first_lookup", reason, "inferred", "no earlier lookup or entry is of this graph")
+            return "the hash details of its AOTAutograd key, which would tell, are not recorded"
+        like = self._baselines.may_replace(at)
+        if like is None:
+            return None
+        where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
+        return (
+            f"{where} has a graph of which {self._baselines.are_alike_by(like, row)}; whether this is another form of it "
+            "is not known, for nothing names the functions (a trace does)"
+        )
+
+    def _under_the_same(self, row: LookupRow) -> LookupRow | None:
+        """The graph that AOTAutograd had made before from what has changed into this one's."""
+        above = None if row.aot_lookup is None else self._changed.get(row.aot_lookup)
+        graphs = [] if above is None else self._timeline.graphs_of(above)
+        same = [fx for fx in graphs if fx.direction == row.direction and fx.detail_set is not None]
+        return same[0] if same else None
 
     def _is_told_above(self, at: int, row: LookupRow) -> bool:
         """Whether only the AOTAutograd key of a graph could tell which one it was before, and is not recorded."""

@@ -49,7 +49,8 @@ class ReplacedGraphs:
         self._rank_of_place = numbered([ranks.get(row.run) for row in lookups])
         self._graphs_of_run: dict[int, set[int]] = defaultdict(set)
         for row in lookups:
-            if row.gm is not None:
+            # Small FX graphs are made by many programs; what dynamo hands on holds the names of one.
+            if row.gm is not None and row.cache == AOTAUTOGRAD:
                 self._graphs_of_run[row.run].add(row.gm)
         self._programs = {run.run: run.program for run in runs}
         graphs = {row.lookup: row.gm for row in lookups if row.cache == AOTAUTOGRAD and row.gm is not None}

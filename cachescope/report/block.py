@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.report.html import CODE_STYLE, STYLE, explanation_html, safe
 from cachescope.report.layout import Line, laid_out
 from cachescope.report.terminal import answer_lines, run_lines
+from cachescope.report.text import is_cold_start
 from cachescope.wording import plural
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def block_html(scope: Scope, run: int) -> str:
 def _costliest(scope: Scope, run: int) -> str:
     facts = scope.facts
     for cause in facts.causes:
-        if cause["verdict"] == "first_lookup":
+        if is_cold_start(cause):
             continue
         for miss in facts.misses_of(cause["cause"]):
             if miss["root"] and facts.lookups[miss["lookup"]]["run"] == run:

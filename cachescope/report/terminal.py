@@ -19,6 +19,8 @@ from cachescope.report.text import (
     footer,
     headline,
     in_compile,
+    is_cold_start,
+    is_unexplained,
     lookup_name,
     lookups_of_cause,
     outcomes,
@@ -69,15 +71,14 @@ def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 
 
 def _footer_of_runs(scope: Scope, runs: Collection[int]) -> str:
     facts = scope.facts
-    verdict_of = {cause["cause"]: cause["verdict"] for cause in facts.causes}
+    of_number = {cause["cause"]: cause for cause in facts.causes}
     # That of the cause: a graph that is new because a mode changed is counted there already.
     mine = [
-        verdict_of[miss["cause"]]
+        of_number[miss["cause"]]
         for miss in facts.misses.values()
         if facts.lookups[miss["lookup"]]["run"] in runs
     ]
-    first = mine.count("first_lookup")
-    unexplained = mine.count("details_not_recorded") + mine.count("no_detail_differs")
+    first, unexplained = sum(map(is_cold_start, mine)), sum(map(is_unexplained, mine))
     parts = [f"first lookups: {plural(first, 'miss', 'misses')}"] if first else []
     return "    ".join([*parts, f"not explained: {unexplained}", f"problems: {len(facts.problems)}"])
 
@@ -153,7 +154,7 @@ def _causes_in(scope: Scope, runs: Collection[int] | None) -> list[tuple[Row, Se
     found = []
     for cause in facts.causes:
         # First lookups are the cold start: the footer counts them, and there is nothing to explain.
-        if cause["verdict"] == "first_lookup":
+        if is_cold_start(cause):
             continue
         misses = facts.misses_of(cause["cause"])
         if runs is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from cachescope.analysis.timeline import NOT_KNOWN
 from cachescope.columns import records
 from cachescope.report.facts import Facts, Row
 from cachescope.terms import UNREADABLE
@@ -58,7 +59,17 @@ def _nothing_looked_up(facts: Facts) -> str:
 
 def cause_rows(scope: Scope) -> list[Row]:
     """The causes to show one by one: everything but first lookups."""
-    return [cause for cause in scope.facts.causes if cause["verdict"] != "first_lookup"]
+    return [cause for cause in scope.facts.causes if not is_cold_start(cause)]
+
+
+def is_cold_start(cause: Row) -> bool:
+    """Whether there is nothing to explain: the graphs were looked up for the first time."""
+    return cause["verdict"] == "first_lookup" and cause["kind"] != NOT_KNOWN
+
+
+def is_unexplained(cause: Row) -> bool:
+    """Whether nothing that was read says why it missed."""
+    return cause["verdict"] in ("details_not_recorded", "no_detail_differs") or cause["kind"] == NOT_KNOWN
 
 
 def footer(scope: Scope) -> str:
@@ -66,12 +77,10 @@ def footer(scope: Scope) -> str:
     facts = scope.facts
     parts = []
     for cause in facts.causes:
-        if cause["verdict"] == "first_lookup":
+        if is_cold_start(cause):
             time = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])}"
             parts.append(f"first lookups (cold start): {plural(cause['misses'], 'miss', 'misses')}{time}")
-    unexplained = [
-        c["misses"] for c in facts.causes if c["verdict"] in ("details_not_recorded", "no_detail_differs")
-    ]
+    unexplained = [cause["misses"] for cause in facts.causes if is_unexplained(cause)]
     parts.append(f"not explained: {sum(unexplained)}")
     parts.append(f"problems: {len(facts.problems)}")
     return "    ".join(parts)

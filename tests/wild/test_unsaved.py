@@ -133,3 +133,48 @@ def test_a_trace_that_ends_within_a_record_is_cut(share: float, recording: Recor
     at = whole.rindex(b"\n\t", 0, int(len(whole) * share)) + 1
     path.write_bytes(whole[:at])
     assert cachescope.read(path).runs["is_cut"].all()
+
+
+def kinds_told(scope: cachescope.Scope) -> list[list[tuple[str, str, str]]]:
+    """Verdict, kind and evidence of every lookup, by run; empty texts of a hit."""
+    every = scope.lookups.merge(scope.misses, on="lookup", how="left")
+    runs: list[list[tuple[str, str, str]]] = [[] for _ in range(len(scope.runs))]
+    for row in every.itertuples():
+        words = (row.verdict, row.kind, row.evidence)
+        runs[row.run].append(("", "", "") if row.outcome == "hit" else words)
+    return runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_what_became_of_an_entry_is_right_or_not_known(
+    version: str, name: str, way: str, recording: Recording
+) -> None:
+    runs = [[line for line in run if way != "trace" or not line.startswith("text ")] for run in UNSAVED[name]]
+    told = kinds_told(read_way(recording(version, name), way))
+    for run, lines in zip(told, runs, strict=True):
+        for (verdict, kind, evidence), line in zip(run, lines, strict=True):
+            what, _, kinds = line.removeprefix("text ").partition(":")
+            wanted = what.split()[2] if len(what.split()) > 2 else ""
+            is_right = verdict == wanted and (not kinds or kind in kinds.strip().split("|"))
+            # A trace of a killed process has no record of its graph, which is then first looked up by the next.
+            is_untold = way == "trace" and verdict == "first_lookup" and wanted == "entry_unavailable"
+            assert is_right or is_untold or evidence == "not_known", (line, verdict, kind, evidence)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("failed_codegen", "failed compile"),
+        ("failed_backward", "failed compile"),
+        ("entries_not_writable", "not saved"),
+        ("read_only_directory", "not saved"),
+        ("disk_full", "not saved"),
+    ],
+)
+def test_what_torch_wrote_down_is_known(name: str, kind: str, recording: Recording) -> None:
+    misses = read_way(recording("2.13.0", name), "all").misses
+    known = misses[(misses["verdict"] == "entry_unavailable") & (misses["evidence"] == "recorded")]
+    assert set(known["kind"]) == {kind}
