@@ -64,12 +64,14 @@ def cause_rows(scope: Scope) -> list[Row]:
 
 def is_cold_start(cause: Row) -> bool:
     """Whether there is nothing to explain: the graphs were looked up for the first time."""
-    return cause["verdict"] == "first_lookup" and cause["kind"] != NOT_KNOWN
+    return bool(cause["verdict"] == "first_lookup" and cause["kind"] != NOT_KNOWN)
 
 
 def is_unexplained(cause: Row) -> bool:
     """Whether nothing that was read says why it missed."""
-    return cause["verdict"] in ("details_not_recorded", "no_detail_differs") or cause["kind"] == NOT_KNOWN
+    return bool(
+        cause["verdict"] in ("details_not_recorded", "no_detail_differs") or cause["kind"] == NOT_KNOWN
+    )
 
 
 def footer(scope: Scope) -> str:
