@@ -92,7 +92,6 @@ class RunRow:
     cache_dir: str | None
     command: str | None = None
     exit_status: int | None = None
-    is_cut: bool = False
     torch_version: str | None = None
     python_version: str | None = None
 

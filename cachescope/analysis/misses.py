@@ -92,7 +92,7 @@ class _Judge:
         if row.outcome == "guard_miss":
             return self._guard_failed(at, row)
         past = self._past.of(at)
-        if past.latest_stored is None and (racing := past.racing()) is not None:
+        if past.latest_stored is None and past.not_stored is None and (racing := past.racing()) is not None:
             return self._compiled_concurrently(row, racing)
         found = self._unavailable.judge(row, past)
         if found is not None:

@@ -200,9 +200,7 @@ def _abnormal_end(run: RunRow) -> str | None:
     if run.exit_status is not None and run.exit_status > 128:
         with suppress(ValueError):
             return f"signal {signal.Signals(run.exit_status - 128).name}"
-    if run.exit_status:
-        return f"exit status {run.exit_status}"
-    return "its log ends within a record" if run.is_cut else None
+    return f"exit status {run.exit_status}" if run.exit_status else None
 
 
 def last_line(text: str) -> str:

@@ -13,6 +13,8 @@ from typing import Final
 from cachescope.readers.log_prefix import PREFIX
 
 _TORCH: Final = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ (?P<place>torch/)?")
+# torch/_logging/_internal.py, `DEFAULT_FORMATTER`: logging's own format, without a time or a process.
+_SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
 _RANK: Final = re.compile(rb"\[rank(\d+)\]:")
 _COLOUR: Final = rb"\x1b\[[0-9;]*[A-Za-z]"
 _STAMP: Final = (
@@ -71,6 +73,13 @@ class Leads:
         ):
             return None
         return PREFIX.match(line, found.start())
+
+    def short_of(self, line: bytes) -> re.Match[bytes] | None:
+        """The prefix of TORCH_LOGS_FORMAT=short in a line, behind what a launcher wrote at most."""
+        found = _SHORT.search(line)
+        if found is None or not (found.start() == 0 or _LAUNCHERS.fullmatch(line, 0, found.start())):
+            return None
+        return found
 
     def name(self, lead: bytes) -> Name:
         """What the bytes before a prefix name."""

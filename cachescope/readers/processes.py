@@ -131,13 +131,26 @@ def _distance_ns(run: Run, other: Process) -> int | None:
         copied = same_keys and began == (other.clock_first_us, other.start_time_ns)
         return 0 if copied else None
     if known.pid is None or other.pid is None:
-        # A short log has neither pid nor time: the same keys in the same order have to do.
-        return 0 if same_keys and other.kind not in run.kinds else None
+        # A short log has neither pid nor time: the same keys in the same order have to do, also where either is cut.
+        is_one = _is_part(run.lookups, other.lookups) or _is_part(other.lookups, run.lookups)
+        return 0 if (same_keys or is_one) and other.kind not in run.kinds else None
     return _moments_apart_ns(run, other) if _overlap(known, other) else None
 
 
 def _keys(lookups: list[Lookup]) -> list[tuple[str, str | None, str]]:
     return [(lookup.cache, lookup.cache_key, lookup.outcome) for lookup in lookups]
+
+
+def _is_part(part: list[Lookup], whole: list[Lookup]) -> bool:
+    """Whether all of some lookups are among others, in their order; an outcome that was not seen may be any."""
+    rest = iter(whole)
+    return bool(part) and all(any(_may_be_one(one, other) for other in rest) for one in part)
+
+
+def _may_be_one(one: Lookup, other: Lookup) -> bool:
+    is_seen = "unknown" not in (one.outcome, other.outcome)
+    is_same = not is_seen or one.outcome == other.outcome
+    return (one.cache, one.cache_key) == (other.cache, other.cache_key) and is_same
 
 
 def _overlap(a: Process, b: Process) -> bool:

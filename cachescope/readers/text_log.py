@@ -7,7 +7,6 @@ line that begins no known message continues the one before it from the same plac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Final
 
@@ -22,17 +21,14 @@ from cachescope.readers.text_end import Head, StreamEnd, TextEnd
 from cachescope.readers.text_lookups import MessageReader
 from cachescope.readers.text_messages import Message, Stream, begins_message
 
-_SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
-
 _HEAD_BYTES: Final = 1 << 16
-_SHORT_STREAM: Final[Stream] = (b"", None, None)
 _ESCAPE: Final = b"\x1b"
 
 
 def looks_like_text_log(head: bytes) -> bool:
     """Whether a line of the first bytes of a file begins with torch's log prefix."""
     leads = Leads(head)
-    return any(leads.prefix_of(line) or _SHORT.match(line) for line in head.split(b"\n"))
+    return any(leads.prefix_of(line) or leads.short_of(line) for line in head.split(b"\n"))
 
 
 def read_text_log(path: str, reading: Reading, source: str | None = None) -> None:
@@ -143,7 +139,9 @@ class _TextLog:
         self._reading.processes += found
         told = [end for end in ends if end is not None]
         # A line of TORCH_LOGS_FORMAT=short, which has no pid, may always be followed by more of its message.
-        has_all = self._can_go_on and len(told) == len(ends) and _SHORT_STREAM not in self.streams
+        has_all = (
+            self._can_go_on and len(told) == len(ends) and all(pid is not None for _, pid, _ in self.streams)
+        )
         if found and has_all and self._leads is not None:
             found[0].end_state = TextEnd(self._end, self._lines, self._leads.is_named, told).as_json()
 
@@ -160,20 +158,16 @@ def _messages(
 ) -> Iterator[Message]:
     """Join physical lines into messages, each process apart from the others; `last` are those before the lines."""
     open_messages: dict[Stream, Message] = {}
-    short: Message | None = None
+    latest: Message | None = None
+    shorts = _ShortMessages(leads)
     while (line := lines.take()) is not None:
-        if b"] " not in line and b":" not in line and short is None:
+        if b"] " not in line and b":" not in line and not shorts:
             continue
         number = lines.number
         prefix = leads.prefix_of(line)
         if prefix is None:
-            if match := _SHORT.match(line):
-                if short is not None:
-                    yield short
-                text = line[match.end() :]
-                short = Message(number, match["level"].decode()[:1], match["place"].decode(), [text])
-            elif short is not None:
-                short.lines.append(line)
+            if (ended := shorts.take(line, number)) is not None:
+                yield ended
             continue
         message = _message(number, line, prefix, leads)
         if message is None:
@@ -189,12 +183,48 @@ def _messages(
             if before is not None:
                 yield before
             before = open_messages[stream] = message
+        latest = before
         # The other lines of a message nearly always follow at once, each behind the same bytes.
         if _ESCAPE not in line and prefix[0].endswith(b" "):
             before.lines += lines.take_continued(line[: prefix.end()], components.known, _continues)
-    if short is not None:
-        yield short
+    if latest is not None:
+        latest.is_cut = not lines.is_whole
+    yield from shorts
     yield from open_messages.values()
+
+
+class _ShortMessages(dict[bytes, Message]):
+    """Messages of TORCH_LOGS_FORMAT=short that may go on, by the name of their stream.
+
+    Only the first line of a message has torch's prefix. What a launcher wrote stands before each.
+    """
+
+    def __init__(self, leads: Leads) -> None:
+        super().__init__()
+        self._leads = leads
+        self._widths: dict[bytes, int] = {}
+
+    def __iter__(self) -> Iterator[Message]:  # type: ignore[override]
+        return iter(self.values())
+
+    def take(self, line: bytes, number: int) -> Message | None:
+        """Take in a line; gives the message that it ends."""
+        match = self._leads.short_of(line)
+        if match is None:
+            for name, message in self.items():
+                width = self._widths[name]
+                if self._leads.name(line[:width])[0] == name:
+                    message.lines.append(without_tail(line[width:]))
+                    break
+            return None
+        name, rank = self._leads.name(line[: match.start()])
+        ended = self.get(name)
+        text = without_tail(line[match.end() :])
+        self[name] = Message(
+            number, match["level"].decode()[:1], match["place"].decode(), [text], stream=(name, None, rank)
+        )
+        self._widths[name] = match.start()
+        return ended
 
 
 def _continues(text: bytes) -> bool:

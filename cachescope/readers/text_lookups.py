@@ -285,6 +285,12 @@ class MessageReader:
         lookup.load_error, self._load_error = self._load_error, None
 
     def _read_bypass(self, match: re.Match[str], message: Message) -> None:
+        if message.is_cut:
+            where = f"line {message.line}"
+            self._reading.problem(
+                self.process.source, where, "truncated", "the log ends within torch's reason"
+            )
+            return
         is_fx = match["which"].startswith("FX")
         cache = FXGRAPH if is_fx else AOTAUTOGRAD
         reason = match["reason"].removesuffix("'") if is_fx else match["reason"]

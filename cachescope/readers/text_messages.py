@@ -92,6 +92,8 @@ class Message:
     stream: Stream = (b"", None, None)
     clock_us: int | None = None
     compile_id: str | None = None
+    is_cut: bool = False
+    """Whether the log ends within its last line."""
 
     @property
     def head(self) -> Head:
