@@ -11,6 +11,7 @@ from typing import Final
 from cachescope.analysis.adviser import Adviser
 from cachescope.analysis.change_kinds import UPGRADE
 from cachescope.analysis.fields import is_from_the_graph
+from cachescope.analysis.history import LookupRow
 from cachescope.analysis.misses import Miss
 from cachescope.analysis.timeline import NOT_KNOWN
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
@@ -18,14 +19,15 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 # What was not stored is compiled again, its graphs with it, of which the trace of a killed process has no record.
 _COMPILED_AGAIN: Final = frozenset({"failed compile", "process ended", NOT_KNOWN})
 
+_Compile = tuple[int, str | None, int]
 _CauseKey = tuple[str, tuple[str, ...], str]
 
 
 def link_consequences(misses: Sequence[Miss]) -> None:
     """Mark the misses that follow from another one: sets `root` and `follows`."""
     of_lookup = {miss.row.lookup: miss for miss in misses}
-    first: dict[tuple[int, str | None, int | None, _CauseKey], Miss] = {}
-    forward: dict[tuple[int, str | None], Miss] = {}
+    first: dict[tuple[_Compile, int | None, _CauseKey], Miss] = {}
+    forward: dict[_Compile, Miss] = {}
     for miss in misses:
         row = miss.row
         parent = of_lookup.get(row.aot_lookup) if row.aot_lookup is not None else None
@@ -37,25 +39,32 @@ def link_consequences(misses: Sequence[Miss]) -> None:
             miss.follows = parent.follows
         elif parent is not None and _explains(parent, miss):
             miss.follows = parent
-        elif (
-            parent is None
-            and row.direction == "backward"
-            and _is_of(forward.get((row.run, row.compile_id)), miss)
-        ):
-            miss.follows = forward[row.run, row.compile_id]
+        elif parent is None and row.direction == "backward" and _is_of(forward.get(_compile_of(row)), miss):
+            miss.follows = forward[_compile_of(row)]
         elif row.compile_id is not None:
-            same = first.setdefault((row.run, row.compile_id, row.aot_lookup, _cause_key(miss)), miss)
-            miss.follows = same if same is not miss and same.row.cache == row.cache else None
+            same = first.setdefault((_compile_of(row), row.aot_lookup, _cause_key(miss)), miss)
+            miss.follows = same if same is not miss and _may_follow(miss, same) else None
         miss.root = miss.follows is None
         if row.direction == "forward":
-            forward[row.run, row.compile_id] = miss
+            forward[_compile_of(row)] = miss
+
+
+def _compile_of(row: LookupRow) -> _Compile:
+    """Compile ids begin again after torch._dynamo.reset()."""
+    return row.run, row.compile_id, row.segment
+
+
+def _may_follow(miss: Miss, first: Miss) -> bool:
+    """Whether a miss may follow from the first of its cause and compile: no AOTAutograd miss does from another's."""
+    one, other = miss.row, first.row
+    return one.cache == other.cache and (one.cache != AOTAUTOGRAD or one.cache_key == other.cache_key)
 
 
 def _is_of(forward: Miss | None, backward: Miss) -> bool:
-    """Whether a backward graph is new because its forward graph has changed; the AOTAutograd cache was off."""
+    """Whether a backward graph is new because its forward graph is; the AOTAutograd cache was off."""
     return (
         forward is not None
-        and forward.verdict == "key_changed"
+        and forward.verdict in ("key_changed", "first_lookup")
         and backward.verdict in ("first_lookup", "details_not_recorded")
     )
 

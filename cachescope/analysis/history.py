@@ -44,6 +44,7 @@ class LookupRow:
     gm: int | None
     """Hash code of the graph; equal codes are equal graphs."""
     details: str | None = None
+    segment: int = 0
     save_error: str | None = None
     compile_error: str | None = None
     compile_ended: bool | None = None

@@ -49,6 +49,8 @@ LOOKUPS: Final = Frame(
                torch_name="cache_status_detailed"),
         Column("compile_id", TEXT, "frame / compile of that frame", missing="not recorded",
                torch_name="CompileId"),
+        Column("segment", WHOLE, "counts the compiles that began under one compile id: they begin again after "
+               "torch._dynamo.reset()"),
         Column("direction", TEXT, "forward, backward or inference (FX)",
                missing="not recorded; AOTAutograd keys cover both directions"),
         Column("is_backward", FLAG, "whether the graph is a backward graph", missing="not recorded",

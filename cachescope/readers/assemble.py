@@ -129,6 +129,7 @@ def _lookup_row(lookup: Lookup, known: dict[str, tuple[int, str]], details: Hash
         "cache_state": lookup.cache_state,
         "status_detailed": lookup.status_detailed,
         "compile_id": lookup.compile_id,
+        "segment": lookup.segment,
         "direction": direction,
         "is_backward": is_backward,
         "bypass_reason": lookup.bypass_reason,

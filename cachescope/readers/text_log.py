@@ -7,6 +7,7 @@ line that begins no known message continues the one before it from the same plac
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Final
 

@@ -43,7 +43,8 @@ class Facts:
         places = self._places_of(root["cause"])
         mine = places[~self._is_root[places] & (self._run[places] == row["run"])]
         others = [self.lookups[miss["lookup"]] for miss in self.misses.at(mine)]
-        return [other for other in others if other["compile_id"] == row["compile_id"]]
+        place = row["compile_id"], row["segment"]
+        return [other for other in others if (other["compile_id"], other["segment"]) == place]
 
     def _places_of(self, cause: int) -> Places:
         first, end = np.searchsorted(self._cause[self._by_cause], [cause, cause + 1])

@@ -189,7 +189,7 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -
     else:
         yield Line(harmless(short(roots[0]["reason"], 400)), 3)
     for root in roots[:_ROOTS_SHOWN]:
-        yield Line(_where(scope, root, misses), 3)
+        yield Line(_where(scope, root), 3)
     if len(roots) > _ROOTS_SHOWN:
         ranks = f", ranks {rank_names(cause['ranks'])}" if len(cause["ranks"]) > 1 else ""
         more = plural(len(roots) - _ROOTS_SHOWN, "more lookup")
@@ -228,13 +228,11 @@ def _other_values(scope: Scope, roots: Sequence[Row], first: FieldChange) -> Ite
                 yield Line(f"and in run {run}: {harmless(change.summary)}", 3)
 
 
-def _where(scope: Scope, root: Row, misses: Sequence[Row]) -> str:
+def _where(scope: Scope, root: Row) -> str:
     facts = scope.facts
     row = facts.lookups[root["lookup"]]
     text = f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
-    followers = [facts.lookups[miss["lookup"]] for miss in misses if not miss["root"]]
-    place = (row["run"], row["compile_id"])
-    names = [lookup_name(other) for other in followers if (other["run"], other["compile_id"]) == place]
+    names = [lookup_name(other) for other in facts.followers_of(root)]
     return text + (f" and, because of it, {_some(names, 3, ', ')}" if names else "")
 
 

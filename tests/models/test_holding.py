@@ -30,7 +30,7 @@ def rewrite(path: Path, change: Callable[[Any], None]) -> None:
 
 def kinds(folder: Path) -> set[str]:
     # What follows from what is not what these are about.
-    return {fault.kind for fault in hold(folder, "trace").faults} - {"consequence"}
+    return {fault.kind for fault in hold(folder, "trace").faults}
 
 
 def test_a_session_as_it_was_is_held(session: Path) -> None:

@@ -171,7 +171,8 @@ def _lookup(row: Any, runs: dict[int, str]) -> Answer:
 def _miss(answer: Answer, row: Any, causes: dict[int, Cause]) -> None:
     answer.verdict = row.verdict
     answer.changed = frozenset(row.changed)
-    answer.kind = _known(getattr(row, "kind", None))
+    # A first lookup of which it is not known whether it is one says so by its evidence.
+    answer.kind = None if answer.verdict == "first_lookup" else _known(getattr(row, "kind", None))
     answer.evidence = _known(getattr(row, "evidence", None))
     answer.root = _known(row.root)
     answer.cause = causes.get(row.cause)
