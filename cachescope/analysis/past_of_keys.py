@@ -112,12 +112,15 @@ class KeyPast:
     @property
     def not_stored(self) -> NotStored | None:
         """Why the latest miss stored nothing, of which it is known: since then nobody had stored the key."""
-        return None if self._refused is None else self._refused.not_stored
+        return None if self.refused is None or self._refused is None else self._refused.not_stored
 
     @property
     def refused(self) -> int | None:
-        """The place of that miss."""
-        return None if self._refused is None else self._refused.at
+        """The place of that miss, if its compile had come to its end."""
+        time = None if self._now is None else self._now.row.time
+        if self._refused is None or (time is not None and self._refused.end >= time):
+            return None
+        return self._refused.at
 
     def _note_storing(self, step: _Step, now: _Step) -> None:
         # Two lookups of one key in one compile: what that one will store is not there yet.

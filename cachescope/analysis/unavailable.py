@@ -129,6 +129,10 @@ class UnavailableEntries:
             reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
             why = "the compile after the miss failed of it"
             return Unavailable("load error", reason, "inferred", why, place)
+        if row.time is None and before.run != row.run:
+            return _not_known(
+                before.run, "the logs have no times, so nothing says which of them was first", place
+            )
         if any(entry.status == "unreadable" for entry in self._of_key(row)):
             return _not_known(before.run, "an entry lies under the key that may not be read here", place)
         if row.status_detailed is None and row.detail_set is None:

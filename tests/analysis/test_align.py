@@ -97,7 +97,7 @@ def partners(
 def test_a_changed_graph_is_paired_and_a_new_one_is_not(
     before: list[str], after: list[str], expected: dict[int, int]
 ) -> None:
-    assert partners(before, after) == expected
+    assert partners(before, after, ("forward", "forward")) == expected
 
 
 def test_the_second_of_four_graphs_is_compared_with_the_right_one(recording: Recording) -> None:

@@ -22,7 +22,7 @@ def found(store: HashDetails, runs: list[list[LookupRow]], choice: Choice | None
 
 def runs_of(*programs: list[str]) -> tuple[HashDetails, list[list[LookupRow]]]:
     store = HashDetails()
-    return store, [rows(store, program, n) for n, program in enumerate(programs)]
+    return store, [rows(store, program, n, "forward") for n, program in enumerate(programs)]
 
 
 def test_another_program_between_is_not_the_baseline_of_a_changed_graph() -> None:

@@ -170,6 +170,8 @@ class _Judge:
         if said.outcome != "unknown" and by_itself is not None:
             is_same = (by_itself.verdict, by_itself.changed) == (true.verdict, true.changed)
             is_said &= is_same and not by_itself.is_not_known and not self._damage.casts_doubt
+            # Where lines have no time, nothing says which of two copies looked first.
+            is_said &= self._damage.copies == 1 or said.time is not None
         if is_said:
             self._wrong("not known, though other sources say it", said, true)
         else:
@@ -260,7 +262,7 @@ class _Judge:
         return (
             self._damage.copies > 1
             and said.verdict == "compiled_concurrently"
-            and true.verdict in ("first_lookup", "key_changed", "details_not_recorded")
+            and true.verdict in ("first_lookup", "key_changed", "details_not_recorded", "entry_unavailable")
         )
 
     def _class_of(self, said: Answer, true: Answer) -> str:

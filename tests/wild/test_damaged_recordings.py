@@ -19,7 +19,7 @@ What may be said of a lookup
   what nothing tells of nobody can know; ``key_changed`` against another lookup, if its fields are those in which the two
   keys really differ, and ``gm`` is not among them unless the whole recording has it. Nothing of the kind where the whole
   recording says ``first_lookup``: less evidence never makes a stranger a relative.
-- Of two copies of a log in one stream ``compiled_concurrently``, for that is what the log tells of: two processes that
+- Of two copies of a log in one stream ``compiled_concurrently`` (not known where lines have no time), for that is what the log tells of: two processes that
   look for the same keys at the same moments. They are two runs. Where a trace is read as well, one of them is its run.
 
 What is never said: another verdict, field, kind or cause; a lookup, a run or a hit too many; anything by an exception, but
