@@ -68,13 +68,20 @@ class EntryTimes:
         return begin, begin + clock.resolution_ns
 
 
+def resolution_ns(entries: Sequence[EntryRow]) -> int | None:
+    """How finely the times of the entries of one directory are told; None where all of them have one fixed time."""
+    times = [entry.modified_time for entry in entries if entry.modified_time is not None]
+    if len(times) > 1 and len(set(times)) == 1:
+        return None
+    return next((one for one in _RESOLUTIONS_NS if not any(time % one for time in times)), 1)
+
+
 def _clock(
     entries: Sequence[EntryRow], misses: Mapping[tuple[str, str], Sequence[LookupRow]], timeline: Timeline
 ) -> _Clock:
-    times = [entry.modified_time for entry in entries if entry.modified_time is not None]
-    resolution = next((one for one in _RESOLUTIONS_NS if not any(time % one for time in times)), 1)
-    if len(times) > 1 and len(set(times)) == 1:
-        return _Clock(resolution, None)
+    resolution = resolution_ns(entries)
+    if resolution is None:
+        return _Clock(1, None)
     # How much earlier than its miss an entry seems to have been written, and than the end of the compile.
     before_miss, before_end = [], []
     for entry in entries:

@@ -7,7 +7,7 @@ is the earlier one of its graph that differs in the fewest fields.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -19,6 +19,7 @@ from cachescope.analysis.binaries import (
     Compared,
     KernelBinaries,
 )
+from cachescope.analysis.entry_times import resolution_ns
 from cachescope.analysis.generated_code import GeneratedCode
 from cachescope.analysis.history import EntryRow
 from cachescope.details import HashDetails
@@ -42,6 +43,10 @@ def past_misses_frame(
     binaries : KernelBinaries
         Compares the compiled kernels of entries whose generated source is the same.
     """
+    of_root: dict[str, list[EntryRow]] = defaultdict(list)
+    for entry in entries:
+        of_root[entry.root].append(entry)
+    resolutions = {root: resolution_ns(found) for root, found in of_root.items()}
     graphs: dict[tuple[int, str | None], list[EntryRow]] = defaultdict(list)
     sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok" and e.gm is not None]
     for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry)):
@@ -49,12 +54,17 @@ def past_misses_frame(
         graphs[entry.gm, entry.direction].append(entry)
     rows: list[dict[str, Any]] = []
     for number, of_graph in enumerate(graphs.values()):
-        rows += ({"graph": number, **row} for row in _of_graph(of_graph, details, code, binaries))
+        made = _of_graph(of_graph, details, code, binaries, resolutions)
+        rows += ({"graph": number, **row} for row in made)
     return PAST_MISSES.build(rows)
 
 
 def _of_graph(
-    of_graph: list[EntryRow], details: HashDetails, code: GeneratedCode, binaries: KernelBinaries
+    of_graph: list[EntryRow],
+    details: HashDetails,
+    code: GeneratedCode,
+    binaries: KernelBinaries,
+    resolutions: Mapping[str, int | None],
 ) -> Iterator[dict[str, Any]]:
     for at, entry in enumerate(of_graph[1:], 1):
         earlier = of_graph[:at]
@@ -73,10 +83,19 @@ def _of_graph(
             "made_time": entry.modified_time,
             "verdict": verdict,
             "baseline_entry": baseline.entry,
+            "is_order_known": _is_later(entry, baseline, resolutions),
             "changed": changed,
             **_same_code(entry.entry, baseline.entry, code, binaries),
             "time_taken_ns": entry.time_taken_ns,
         }
+
+
+def _is_later(entry: EntryRow, baseline: EntryRow, resolutions: Mapping[str, int | None]) -> bool:
+    """Whether the times of two entries tell which was made first."""
+    found = {resolutions[entry.root], resolutions[baseline.root]}
+    if None in found or entry.modified_time is None or baseline.modified_time is None:
+        return False
+    return entry.modified_time - baseline.modified_time >= max(one or 1 for one in found)
 
 
 def _nearest(

@@ -171,6 +171,8 @@ PAST_MISSES: Final = Frame(
         Column("verdict", TEXT, "key_changed; under one key guard_failed for other guards, and "
                "entry_unavailable for equal ones: raced for, or made again"),
         Column("baseline_entry", WHOLE, "the earlier entry of the graph that it is compared with"),
+        Column("is_order_known", FLAG, "whether the times of modification tell that it was made after its baseline: "
+               "copies and archives keep none, or whole seconds"),
         Column("changed", TUPLE, "fields whose hash differs; empty under one key"),
         Column("same_code", FLAG, "whether both have byte-identical generated source (equal code keys): the changed "
                "fields were not needed for this graph, as far as its source tells", missing="a code key is not stored"),

@@ -69,6 +69,8 @@ def _group_lines(scope: Scope, number: int, rows: list[Row]) -> Iterator[Line]:
         )
     if len(rows) > 2:
         yield Line(f"and {len(rows) - 2} more", 3)
+    if not all(row["is_order_known"] for row in rows):
+        yield Line("which was made first is not known: their times of modification do not tell", 3, "dim")
     if changes:
         yield from _same_code(rows)
 

@@ -186,7 +186,7 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -
         yield from _other_values(scope, roots, changes[0])
     elif changes and not is_upgrade:
         yield from change_lines(changes, 3)
-    else:
+    elif not is_upgrade or "besides" in roots[0]["reason"]:
         yield Line(harmless(short(roots[0]["reason"], 400)), 3)
     for root in roots[:_ROOTS_SHOWN]:
         yield Line(_where(scope, root), 3)

@@ -1,0 +1,84 @@
+"""How far times of modification are trusted: real directories whose times are changed as the world changes them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.analysis.entry_times import LONG_AGO, NEVER, EntryTimes
+from cachescope.analysis.history import entry_rows, lookup_rows, run_rows
+from cachescope.analysis.timeline import Timeline
+
+Recording = Callable[[str, str], Path]
+SECOND = 10**9
+HOUR = 3600 * SECOND
+
+
+def with_times(recorded: Path, folder: Path, change: Callable[[int], int]) -> Path:
+    shutil.copytree(recorded, folder, dirs_exist_ok=True)
+    for path in (folder / "cache").rglob("*"):
+        if path.is_file():
+            time = change(path.stat().st_mtime_ns)
+            os.utime(path, ns=(time, time))
+    return folder
+
+
+def intervals_and_misses(folder: Path) -> list[tuple[tuple[int, int], int, int]]:
+    """Of each entry with one recorded miss: when it may have been stored, and when its miss was and its compile ended."""
+    scope = cachescope.read(folder / "trace", folder / "text", folder / "cache")
+    details = scope.tables.hash_details
+    lookups = lookup_rows(scope.lookups, details)
+    entries = entry_rows(scope.entries, details)
+    timeline = Timeline(lookups, run_rows(scope.runs))
+    times = EntryTimes(entries, lookups, timeline)
+    found = []
+    for entry in entries:
+        missed = [row for row in lookups if row.cache_key == entry.cache_key and row.is_miss]
+        if len(missed) == 1 and missed[0].time is not None:
+            found.append((times.interval(entry), missed[0].time, timeline.end_of(missed[0]) or 0))
+    assert found
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ns: ns,
+        lambda ns: ns // SECOND * SECOND,
+        lambda ns: ns // (2 * SECOND) * 2 * SECOND,
+        lambda ns: ns + 8 * HOUR,
+        lambda ns: ns - 8 * HOUR,
+        lambda ns: ns - 180 * SECOND,
+    ],
+    ids=["as torch wrote them", "whole seconds", "two seconds", "8 h late", "8 h early", "3 min early"],
+)
+def test_an_entry_is_never_taken_to_be_older_than_the_miss_that_wrote_it(
+    change: Callable[[int], int], recording: Recording, tmp_path: Path
+) -> None:
+    folder = with_times(recording("2.13.0", "config_flip"), tmp_path, change)
+    for (begin, end), miss, ended in intervals_and_misses(folder):
+        assert end > miss
+        assert begin <= ended + 5 * SECOND
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("time", [0, 1_700_000_000 * SECOND], ids=["zero", "SOURCE_DATE_EPOCH"])
+def test_one_time_for_all_tells_nothing(time: int, recording: Recording, tmp_path: Path) -> None:
+    folder = with_times(recording("2.13.0", "config_flip"), tmp_path, lambda _: time)
+    assert {interval for interval, *_ in intervals_and_misses(folder)} == {(LONG_AGO, NEVER)}
+    past = cachescope.read(folder / "cache").past_misses
+    assert not past.empty
+    assert not past["is_order_known"].any()
+
+
+@pytest.mark.slow
+def test_the_order_of_entries_is_known_by_the_times_that_torch_left(recording: Recording) -> None:
+    past = cachescope.read(recording("2.13.0", "config_flip") / "cache").past_misses
+    assert not past.empty
+    assert past["is_order_known"].all()
