@@ -24,7 +24,7 @@ def read_way(folder: Path, way: str) -> cachescope.Scope:
         "all": ["trace", "text", *sorted(p.name for p in folder.glob("cache*"))],
     }[way]
     steps = json.loads((folder / "scenario.json").read_text())["steps"]
-    if not any("TORCH_LOGS" in step["environment"] for step in steps):
+    if not any("TORCH_LOGS" in step.get("environment", {}) for step in steps):
         sources = [source for source in sources if source != "text"]
     return cachescope.read(*(folder / source for source in sources))
 

@@ -178,6 +178,8 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
             t for t in (lookup.time_ns, lookup.logged_ns) if t is not None
         ]
     shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
+    if not shared and _began_in(run, _ended_by_exception(run, other), shift):
+        return _SAME_MOMENT_NS
     if not shared:
         return _SAME_MOMENT_NS if _may_tell_of_other_moments(run, other, shift) else None
     apart = [
@@ -192,6 +194,16 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
         # Of an AOTAutograd hit a trace tells the end, and this log has lost it.
         return _SAME_MOMENT_NS
     return nearest if nearest <= _SAME_MOMENT_NS else None
+
+
+def _ended_by_exception(run: Run, other: Process) -> list[Lookup]:
+    """Lookups of a text log that the trace of a run tells of as bypasses, without their key: see `_bypass_of`."""
+    bypassed = {one.compile_id for one in run.lookups if (one.cache, one.outcome) == (AOTAUTOGRAD, "bypass")}
+    return [
+        one
+        for one in other.lookups
+        if (one.cache, one.outcome) == (AOTAUTOGRAD, "unknown") and one.compile_id in bypassed
+    ]
 
 
 def _may_tell_of_other_moments(run: Run, other: Process, shift: int) -> bool:

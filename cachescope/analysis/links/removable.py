@@ -13,8 +13,10 @@ from cachescope.frames.directory import REMOVABLE
 from cachescope.terms import CACHES, CODE
 
 _HOUR_NS: Final = 3_600_000_000_000
-# A file is copied, or renamed when it is whole, within seconds. An entry follows its code when the graph is
-# compiled, which with max-autotune takes hours.
+# torch renames an entry when it is whole; one that is not may be being copied here, which takes seconds. A temporary
+# is renamed within seconds too, unless its process is stopped. An entry follows its code when the graph is compiled,
+# which with max-autotune takes hours.
+_COPIED_NS: Final = 60_000_000_000
 _WRITTEN_NS: Final = _HOUR_NS
 _COMPILED_NS: Final = 24 * _HOUR_NS
 
@@ -36,7 +38,7 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
     Locks stay: another process may be waiting on one. So do best configurations, which a mega-cache brings before
     their kernels, and Triton directories: a kernel with one configuration has nothing that refers to its own.
 
-    What may still be written stays: refused entries and temporaries have to be an hour old, code a day. A time that is
+    What may still be written stays: refused entries have to be a minute old, temporaries an hour, code a day. A time that is
     missing, 0 or in the future proves no age, and of temporaries and code neither does the time of writing alone,
     which any program can set.
 
@@ -61,7 +63,7 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
 def _reason(row: dict[str, Any], orphan: dict[str, Any] | None, now: int) -> str | None:
     if row["status"] == "damaged" and row["cache"] in CACHES:
         # What is being copied here is written under its own name.
-        is_old = _is_past(row["modified_time"], now - _WRITTEN_NS)
+        is_old = _is_past(row["modified_time"], now - _COPIED_NS)
         return f"damaged: {row['damage']}" if is_refused(row) and is_old else None
     if row["link"] is not None:
         return None
