@@ -57,7 +57,9 @@ def _compile_of(row: LookupRow) -> _Compile:
 def _may_follow(miss: Miss, first: Miss) -> bool:
     """Whether a miss may follow from the first of its cause and compile: no AOTAutograd miss does from another's."""
     one, other = miss.row, first.row
-    return one.cache == other.cache and (one.cache != AOTAUTOGRAD or one.cache_key == other.cache_key)
+    if one.cache == AOTAUTOGRAD:
+        return one.cache_key == other.cache_key is not None
+    return one.cache == other.cache
 
 
 def _is_of(forward: Miss | None, backward: Miss) -> bool:

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Final
 
 from cachescope.analysis.history import LookupRow
@@ -40,10 +39,15 @@ class Recompiles:
             return None
         places = self._of_frame[frame]
         latest = places[: bisect_left(places, at)][: -_MOST_TRIED - 1 : -1]
-        others = [other for place in latest if _may_be_one(other := self._rows[place], row)]
-        # Compile ids begin again after torch._dynamo.reset(), as do the functions they stand for.
-        since = takewhile(lambda other: _compile_of(other) <= _compile_of(row), others)
-        before = (other for other in since if self.is_before(other, row))
+        before = []
+        number = _compile_of(row)
+        for other in (self._rows[place] for place in latest):
+            # Compile ids begin again after torch._dynamo.reset(), and then stand for other functions.
+            if _compile_of(other) > number:
+                break
+            number = _compile_of(other)
+            if self.is_before(other, row) and _may_be_one(other, row):
+                before.append(other)
         return min(before, key=lambda other: self._nearness.between(other, row), default=None)
 
     def is_before(self, other: LookupRow, row: LookupRow) -> bool:

@@ -196,7 +196,12 @@ def hold_surfaces(scope: cachescope.Scope, held: Held) -> None:
 
 
 def hold_what_if(scope: cachescope.Scope, held: Held, program_of: dict[int, Program]) -> None:
-    """Without the one field that was changed, what missed because of it would have hit."""
+    """Without the one field that was changed, what missed because of it would have hit.
+
+    But for what is never stored: torch began the compile anew, and the next attempt looks up a key of its own.
+    """
+    lookups = scope.lookups
+    compiled = {(row.run, row.compile_id) for row in lookups.itertuples()}
     for name in sorted({p.change for p in program_of.values() if p.change and CHANGES[p.change].is_exact}):
         fields = sorted(CHANGES[name].fields)
         try:
@@ -207,6 +212,9 @@ def hold_what_if(scope: cachescope.Scope, held: Held, program_of: dict[int, Prog
         for row in after.itertuples():
             program = program_of.get(int(row.lookup))
             if program is None or program.change != name or row.outcome != "full_miss":
+                continue
+            ran = lookups.loc[lookups["lookup"] == row.lookup].iloc[0]
+            if (ran["run"], f"{ran['compile_id']}_1") in compiled:
                 continue
             known = isinstance(row.outcome_after, str)
             held.replayed[row.outcome_after if known else "not known"] += 1
