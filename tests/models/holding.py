@@ -213,10 +213,11 @@ def hold_what_if(scope: cachescope.Scope, held: Held, program_of: dict[int, Prog
             program = program_of.get(int(row.lookup))
             if program is None or program.change != name or row.outcome != "full_miss":
                 continue
-            ran = lookups.loc[lookups["lookup"] == row.lookup].iloc[0]
-            if (ran["run"], f"{ran['compile_id']}_1") in compiled:
-                continue
             known = isinstance(row.outcome_after, str)
+            ran = lookups.loc[lookups["lookup"] == row.lookup].iloc[0]
+            if row.outcome_after == "full_miss" and (ran["run"], f"{ran['compile_id']}_1") in compiled:
+                held.replayed["never stored"] += 1
+                continue
             held.replayed[row.outcome_after if known else "not known"] += 1
             if known and row.outcome_after != "hit":
                 text = f"{row.cache}, {program.program}: {row.outcome_after} without {fields}"
