@@ -7,7 +7,6 @@ their keys differ in such a field, no rank will ever find what another stored.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from cachescope.analysis.differences import field_change
@@ -26,9 +25,7 @@ class RankFields:
         self._details = details
         self._known: dict[tuple[int | None, int | None, int | None], bool] = {}
 
-    def all_hold_a_rank(
-        self, before: int, after: int, ranks: tuple[int | None, int | None], ignored: Sequence[str] = ()
-    ) -> bool:
+    def all_hold_a_rank(self, before: int, after: int, ranks: tuple[int | None, int | None]) -> bool:
         """Whether two sets of hash details differ, and in nothing but fields that hold the rank.
 
         Parameters
@@ -37,15 +34,10 @@ class RankFields:
             The sets.
         ranks : tuple of int or None
             The rank of each side, where it is known.
-        ignored : sequence of str
-            Fields that may differ besides.
         """
         changes = self._details.changes(before, after)
         apart = None if None in ranks else (ranks[1] or 0) - (ranks[0] or 0)
-        return bool(changes) and all(
-            self._details.fields[field] in ignored or self._holds_a_rank(old, new, apart)
-            for field, old, new in changes
-        )
+        return bool(changes) and all(self._holds_a_rank(old, new, apart) for _, old, new in changes)
 
     def _holds_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
         asked = before, after, apart

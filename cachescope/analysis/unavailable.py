@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cachescope.analysis.history import EntryRow, LookupRow, RunRow
 from cachescope.analysis.past_of_keys import KeyPast
 from cachescope.analysis.timeline import CANNOT_WRITE, NOT_KNOWN, Timeline, last_line
-from cachescope.terms import AOTAUTOGRAD, Evidence
+from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,9 @@ class UnavailableEntries:
         return Unavailable("deleted", reason, evidence, why, place)
 
     def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
-        return [entry for entry in self._of_key(row) if entry.status == "damaged"]
+        """Entries under the key that torch refuses; of other damage, such as another name, it sees nothing."""
+        damaged = (entry for entry in self._of_key(row) if entry.status == "damaged")
+        return [entry for entry in damaged if (entry.damage or "").startswith(REFUSED)]
 
     def _of_key(self, row: LookupRow) -> Sequence[EntryRow]:
         return self._entries.get((row.cache, row.cache_key or ""), ())
