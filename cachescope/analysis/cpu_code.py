@@ -32,7 +32,8 @@ _VECTOR: Final = re.compile(_TYPE)
 _CONVERTED: Final = re.compile(r"convert<(?P<many>[\w:]+), ?(?P<n>\d+),(?P<one> ?[\w:]+, ?\d+)>")
 # Whole vectors are counted in plain numbers; what is left over at the end of a loop is an expression: `5L`.
 _LOAD: Final = re.compile(_TYPE + r"::loadu\(.*, static_cast<\w+>\((?P<count>\d+)\)\)")
-_WHOLE_STORE: Final = re.compile(r"\.store\((?!.*static_cast<\w+>\(\d+L\)\);).*\);")
+_STORED: Final = r"(?:(?!\.store\().)*"
+_WHOLE_STORE: Final = re.compile(rf"\.store\((?!{_STORED}static_cast<\w++>\(\d++L\)\);){_STORED}\);")
 _STEP: Final = re.compile(r"\+= ?(?:static_cast<\w+>\((\d+)L?\)|(\d+)L)")
 _INTRINSIC: Final = re.compile(r"\b_mm(256|512)_")
 _TILES: Final = re.compile(r"\b_?(?:amx|tile)_")

@@ -20,7 +20,7 @@ Key = tuple[str, str]
 
 # Of the repr of a device's properties: the model, not the board (uuid, bus, memory left over).
 _MODEL_PART: Final = re.compile(r"\b(major|minor|gcnArchName|multi_processor_count)=('[^']*'|[^,)]*)")
-_NAME: Final = re.compile(r"\bname='(.*?)', major=")
+_NAME: Final = re.compile(r"\bname='([^'\n]*+)', major=")
 _DEVICE: Final = "accelerator_properties"
 _KEYS_OF_TRITON: Final = "triton_version_hash"
 _CUT: Final = 60

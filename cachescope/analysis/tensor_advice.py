@@ -9,7 +9,6 @@ from typing import Final
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.fields import is_input
 
-_SIZES: Final = re.compile(r"\[(.*)\]", re.DOTALL)
 _SYMBOL: Final = re.compile(r"\b[su]\d+\b")
 _INDEX: Final = re.compile(r"index=\d+|:\d+")
 # What a change of the first brings along.
@@ -107,5 +106,5 @@ def _of_shape(before: list[str], after: list[str]) -> str:
 
 
 def _sizes(shape: str) -> list[str]:
-    found = _SIZES.search(shape)
-    return [size.strip() for size in found[1].split(",")] if found and found[1].strip() else []
+    inside = shape[shape.find("[") + 1 : shape.rfind("]")].strip() if "[" in shape else ""
+    return [size.strip() for size in inside.split(",")] if inside else []

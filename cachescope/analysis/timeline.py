@@ -16,7 +16,7 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 # A text log does not say when a compile ended; a race is over by then.
 _UNKNOWN_COMPILE_NS: Final = 2_000_000_000
 # A size that is a symbol, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
-_SYMBOL: Final = re.compile(r"\b(?:Size\(\[[^]]*\b|\(')[su]\d+\b")
+_SYMBOL: Final = re.compile(r"\b(?:Size\(\[[^][]*\b|\(')[su]\d+\b")
 NOT_KNOWN: Final = "not known"
 """The kind of what no source tells."""
 # What the operating system says where a file cannot be written.

@@ -77,6 +77,6 @@ class RecordFilter:
 def _record_start(line: bytes) -> int | None:
     for match in PREFIX.finditer(line):
         if match["level"] in _HIDDEN_LEVELS and _PLACE.search(match["place"]):
-            lead = _LEAD.search(line, 0, match.start())
+            lead = _LEAD.search(line, max(0, match.start() - _LONGEST_PREFIX), match.start())
             return match.start() if lead is None else lead.start()
     return None

@@ -18,7 +18,7 @@ _NAME_BEFORE_MAJOR: Final = re.compile(
 _NAME: Final = re.compile(
     r"_(?:Cuda|Xpu)DeviceProperties\(name='(?P<name>.*?)', (?P<rest>\w+=.*)\)", re.DOTALL
 )
-_PART: Final = re.compile(r"(?P<key>\w+)=(?P<value>'[^']*'|\[[^\]]*\]|[^,]*)(?:, |$)")
+_PART: Final = re.compile(r"(?<!\w)(?P<key>\w++)=(?P<value>'[^']*'|\[[^\]]*\]|[^,]*)(?:, |$)")
 # Nearly all are of the first kind, and a directory of thousands of kernels holds few distinct ones.
 _OF_A_KERNEL: Final = re.compile(r"\bDeviceProperties\((?P<flat>type=[^(){}\n]*\))?")
 _KEYWORD: Final = re.compile(r"(\w+)=")
@@ -46,6 +46,8 @@ def device_parts(text: str) -> dict[str, str]:
     >>> device_parts("_CudaDeviceProperties(name='NVIDIA L4', major=8, minor=9, L2_cache_size=48MB)")
     {'name': 'NVIDIA L4', 'major': '8', 'minor': '9', 'L2_cache_size': '48MB'}
     """
+    if len(text) > _LONGEST:
+        return {}
     match = _NAME_BEFORE_MAJOR.fullmatch(text) or _NAME.fullmatch(text)
     if match is None:
         return {}
@@ -75,8 +77,7 @@ def kernel_device_parts(source: str) -> list[dict[str, str]]:
         match["flat"] or source[match.end() : match.end() + _LONGEST].split("\n", 1)[0]
         for match in _OF_A_KERNEL.finditer(source)
     )
-    found = [dict(parts) for text in texts if (parts := _keywords(text))]
-    return [parts for n, parts in enumerate(found) if parts not in found[:n]]
+    return list({frozenset(parts): dict(parts) for text in texts if (parts := _keywords(text))}.values())
 
 
 @lru_cache(maxsize=256)

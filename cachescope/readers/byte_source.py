@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import IO, Final
 
 from cachescope.errors import SourceError
+from cachescope.readers.bounded import Bounded, TooMuchError
 from cachescope.readers.log_packings import Unpacked, unpacking
 from cachescope.readers.remote import address_modified_s, is_address, open_address
 
@@ -25,6 +26,8 @@ _HEAD_BYTES: Final = 4096
 _PIECE_BYTES: Final = 1 << 17
 # A request to a store takes as long as some megabytes do.
 _AHEAD_BYTES: Final = 8 << 20
+# What reached a file by docker may be docker's again; more is made to go on for ever.
+_MOST_PACKINGS: Final = 4
 _FAILURES: Final = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
@@ -49,8 +52,14 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
     if decompress is not None:
         head = _head_of(decompress(raw, path))
         raw.close()
-        stream = decompress(_open(path, ahead_bytes), path)
-    while (unpack := unpacking(head)) is not None:
+        packed = _open(path, ahead_bytes)
+        size = packed.seek(0, os.SEEK_END)
+        packed.seek(0)
+        stream = Bounded(decompress(packed, path), size)  # type: ignore[assignment]
+    for _ in range(_MOST_PACKINGS):
+        unpack = unpacking(head)
+        if unpack is None:
+            break
         unpacked = io.BufferedReader(Unpacked(stream, unpack))
         stream, head = unpacked, _peek(unpacked)
     return stream
@@ -120,11 +129,13 @@ class Pieces:
     def failure(self) -> tuple[str, str] | None:
         """The kind and the message of a problem, where the stream did not come to its end.
 
-        ``lost`` is what the disk or the store stopped giving; of what came and does not unpack, it is the
-        compression that is damaged.
+        ``lost`` is what the disk or the store stopped giving, ``limit`` what unpacks to far too much; of what came and
+        does not unpack, it is the compression that is damaged.
         """
         if self._failure is None:
             return None
+        if isinstance(self._failure, TooMuchError):
+            return "limit", str(self._failure)
         # Only the system and a store give a number.
         if isinstance(self._failure, OSError) and self._failure.errno is not None:
             return "lost", f"could not be read to its end: {self._failure.strerror}"

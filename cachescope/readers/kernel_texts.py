@@ -17,7 +17,7 @@ from cachescope.terms import CODE_KEY
 # torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and its like; C++ wrappers
 # put theirs in `cpp_wrapper_src = (r'''` and `kernel_src`.
 _LITERAL: Final = re.compile(r"(?<!\w)(?P<raw>r?)(?P<quotes>'''|\"\"\")(?P<text>.*?)(?P=quotes)", re.DOTALL)
-_OPENS: Final = re.compile(r"(?:async_compile\.\w+\((?:[^()\n]|\([^()\n]*\))*|\w+ = \(?\s*)$")
+_OPENS: Final = re.compile(r"(?:async_compile\.\w+\((?:[^()\n]|\([^()\n]*\))*|(?<!\w)\w++ = \(?\s*+)$")
 # torch/_inductor/codegen/triton.py, `define_kernel`: "# kernel path: <cache dir>/ab/cab….py".
 _KERNEL_PATH: Final = re.compile(r"^# kernel path: .*?(c[a-z2-7]{51})\.py$", re.MULTILINE)
 # torch/_inductor/codecache.py, `CppPythonBindingsCodeCache.suffix_template`.

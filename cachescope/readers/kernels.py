@@ -12,14 +12,14 @@ from typing import Final
 
 # Python wrappers comment with "#", C++ ones with "//".
 _COMMENT: Final = re.compile(
-    r"\s*(?:#|//) (?:Topologically Sorted |Unsorted )?Source Nodes: \[(?P<nodes>.*?)\], Original ATen: \[(?P<ops>.*?)\]"
+    r"\s*+(?:#|//) (?:Topologically Sorted |Unsorted )?Source Nodes: \[(?P<nodes>.*?)\], Original ATen: \[(?P<ops>.*?)\]"
 )
-_ANY_COMMENT: Final = re.compile(r"\s*(?:#|//)|\s*$")
+_ANY_COMMENT: Final = re.compile(r"\s*+(?:#|//|$)")
 _DEFINITION: Final = re.compile(r"(?P<name>\w+) = async_compile\.(?P<kind>\w+)\(")
 _EXTERN: Final = re.compile(
     r"\b(?:extern_kernels\.(?P<extern>\w+)|(?P<shim>aoti_torch_\w+)|torch\.ops\.(?P<op>\w+\.\w+(?:\.\w+)?))\("
 )
-_CALL: Final = re.compile(r"\s*(?:[\w, ]+ = )?(?P<name>\w+)(?:\.run)?\(")
+_CALL: Final = re.compile(r"\s*+(?:[\w, ]+ = )?(?P<name>\w+)(?:\.run)?\(")
 _KINDS: Final = {"cpp_pybinding": "cpp", "cpp": "cpp"}
 
 

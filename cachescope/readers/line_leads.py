@@ -20,7 +20,7 @@ _COLOUR: Final = rb"\x1b\[[0-9;]*[A-Za-z]"
 _STAMP: Final = (
     rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
     rb"|(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?"
-    rb"|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d+\.\d+"
+    rb"|\d\d:\d\d:\d\d(?:[.,]\d+)?|(?<!\d)\d++\.\d++"
 )
 # Parts of a lead that are no part of a name.
 _VARIES: Final = re.compile(
@@ -28,15 +28,17 @@ _VARIES: Final = re.compile(
 )
 # Leads that nothing but a launcher writes; one of other words may be what a program printed.
 _LAUNCHERS: Final = re.compile(
-    rb"(?:" + _COLOUR + rb"|" + _STAMP + rb"|\xef\xbb\xbf|\s+|std(?:out|err) [FP] "
-    rb"|\[[\w./:,@-]*\](?:<std(?:out|err)>)?:?"
-    rb"|\(\w+ pid=\d+(?:, ip=[\d.:a-f]+)?\)"
-    rb"|[\w.-]+ +\||\d+:"
-    rb"|[\w.-]+ [\w./@-]+\[\d+\]:"
+    rb"(?:" + _COLOUR + rb"|" + _STAMP + rb"|\xef\xbb\xbf|\s++|std(?:out|err) [FP] "
+    rb"|\[[\w./:,@-]*+\](?:<std(?:out|err)>)?:?"
+    rb"|\(\w++ pid=\d++(?:, ip=[\d.:a-f]+)?\)"
+    rb"|[\w.-]++ ++\||\d++:"
+    rb"|[\w.-]++ [\w./@-]++\[\d++\]:"
     rb")*"
 )
-_TAIL: Final = re.compile(rb"(?:" + _COLOUR + rb")+$")
+_ONE_COLOUR: Final = re.compile(_COLOUR)
 _MOST_REMEMBERED: Final = 4096
+# A name is shorter; a progress bar that begins its line again and again is longer.
+_LONGEST_NAME: Final = 1_000
 
 Name = tuple[bytes, int | None]
 """What names a stream of lines, and the rank where torch tells one."""
@@ -44,7 +46,10 @@ Name = tuple[bytes, int | None]
 
 def without_tail(text: bytes) -> bytes:
     """A text without the colour codes that end it."""
-    return _TAIL.sub(b"", text) if text.endswith((b"m", b"K")) else text
+    end = len(text)
+    while (at := text.rfind(b"\x1b[", 0, end)) >= 0 and _ONE_COLOUR.fullmatch(text, at, end):
+        end = at
+    return text[:end]
 
 
 class Leads:
@@ -91,14 +96,14 @@ class Leads:
             is_name = self.is_named or _LAUNCHERS.fullmatch(lead)
             known = (_name(lead) if is_name else b"", int(rank[1]) if rank else None)
             # Those with a time in them are all different.
-            if len(self._known) < _MOST_REMEMBERED:
+            if len(self._known) < _MOST_REMEMBERED and len(lead) <= _LONGEST_NAME:
                 self._known[lead] = known
         return known
 
 
 def _name(lead: bytes) -> bytes:
     # A progress bar that begins its line again stands behind the name.
-    return b" ".join(_VARIES.sub(b"", lead.partition(b"\r")[0]).split())
+    return b" ".join(_VARIES.sub(b"", lead.partition(b"\r")[0][:_LONGEST_NAME]).split())
 
 
 def _are_named(head: bytes) -> bool:

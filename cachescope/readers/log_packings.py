@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import IO, Final
 
 _PIECE_BYTES: Final = 1 << 17
+# A longer line is given in parts: docker and container runtimes split them at 16 kB.
+_MOST_BYTES_OF_A_LINE: Final = 16 << 20
 _BOMS: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _CRI: Final = re.compile(rb"\d{4}-\d\d-\d\dT\S+ (?P<stream>stdout|stderr) (?P<part>[FP]) ")
 _DOCKER: Final = re.compile(rb'\{"log": ?"')
@@ -77,6 +79,9 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes]:
         rest = lines.pop()
         for line in lines:
             yield line + b"\n"
+        if len(rest) > _MOST_BYTES_OF_A_LINE:
+            yield rest
+            rest = b""
     if rest:
         yield rest
 
@@ -125,9 +130,13 @@ def _cri_line(line: bytes) -> tuple[str, bytes]:
 def _whole_lines(parts: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
     """The lines of several streams, each once it is whole."""
     begun: dict[str, list[bytes]] = defaultdict(list)
+    held = 0
     for stream, text in parts:
         begun[stream].append(text)
-        if text.endswith(b"\n"):
-            yield b"".join(begun.pop(stream))
+        held += len(text)
+        if text.endswith(b"\n") or held > _MOST_BYTES_OF_A_LINE:
+            line = b"".join(begun.pop(stream))
+            held -= len(line)
+            yield line
     for texts in begun.values():
         yield b"".join(texts)

@@ -122,6 +122,10 @@ class _TextLog:
         self._lines = lines.number
         failure = pieces.failure()
         self._can_go_on = failure is None and pieces.is_plain and lines.is_whole
+        for number in lines.too_long:
+            self._reading.problem(
+                self._source, f"line {number}", "limit", "the line is too long: its end was not read"
+            )
         if failure:
             self._reading.problem(self._source, "end", *failure)
 
@@ -161,9 +165,13 @@ def _messages(
     open_messages: dict[Stream, Message] = {}
     latest: Message | None = None
     shorts = _ShortMessages(leads)
-    while (line := lines.take()) is not None:
-        if b"] " not in line and b":" not in line and not shorts:
-            continue
+    while True:
+        if not shorts:
+            # Torch's prefixes have a time, or the name of a logger behind a colon.
+            lines.pass_over(b":")
+        line = lines.take()
+        if line is None:
+            break
         number = lines.number
         prefix = leads.prefix_of(line)
         if prefix is None:
@@ -179,7 +187,7 @@ def _messages(
         if goes_on and not begins_message(message.lines[0]):
             if before is None:
                 raise _GoesOnError
-            before.lines += message.lines
+            before.go_on(message.lines)
         else:
             if before is not None:
                 yield before
@@ -187,7 +195,7 @@ def _messages(
         latest = before
         # The other lines of a message nearly always follow at once, each behind the same bytes.
         if _ESCAPE not in line and prefix[0].endswith(b" "):
-            before.lines += lines.take_continued(line[: prefix.end()], components.known, _continues)
+            before.go_on(lines.take_continued(line[: prefix.end()], components.known, _continues))
     if latest is not None:
         latest.is_cut = not lines.is_whole
     yield from shorts
@@ -215,7 +223,7 @@ class _ShortMessages(dict[bytes, Message]):
             for name, message in self.items():
                 width = self._widths[name]
                 if self._leads.name(line[:width])[0] == name:
-                    message.lines.append(without_tail(line[width:]))
+                    message.go_on([without_tail(line[width:])])
                     break
             return None
         name, rank = self._leads.name(line[: match.start()])

@@ -76,6 +76,13 @@ class MessageReader:
         whole = b"\n".join(message.lines)
         if not may_be_known(whole):
             return
+        if message.is_too_long:
+            self._reading.problem(
+                process.source,
+                f"line {message.line}",
+                "limit",
+                "the message is too long: its end was not read",
+            )
         if match := DETAILS.match(message.lines[0].decode("utf-8", "replace")):
             self._read_details(match, message)
             return
@@ -207,13 +214,17 @@ class MessageReader:
         lookup.outcome = "unknown"
         self._is_behind_details = True
         lines = message.lines[1:]
-        lookup.details = self._components.read(lines)
-        lookup.is_details_cut = not lines
-        if lookup.details is None:
-            texts = join_components(line.decode("utf-8", "replace") for line in lines)
-            where = f"line {message.line}"
-            lookup.details = self._reading.add_details(texts, self.process.source, where)
+        lookup.is_details_cut = not lines or message.is_too_long
+        if not lookup.is_details_cut:
+            lookup.details = self._details(lines, message.line)
         self._unresolved.append(lookup)
+
+    def _details(self, lines: list[bytes], number: int) -> int | None:
+        details = self._components.read(lines)
+        if details is None:
+            texts = join_components(line.decode("utf-8", "replace") for line in lines)
+            details = self._reading.add_details(texts, self.process.source, f"line {number}")
+        return details
 
     def _give_up(self, cache: str, compile_id: str | None) -> None:
         """Stop waiting for outcomes that must have come before this compile looks up the next key.

@@ -22,7 +22,7 @@ BYPASS: Final = re.compile(
 )
 # 2.4 to 2.7 only; later guard misses leave no line.
 GUARDS: Final = re.compile(
-    r"fx graph cache key (?P<key>\S+) evaluating guards (?P<guards>.*) with values .* => hit=(?P<hit>\w+)",
+    r"fx graph cache key (?P<key>\S+) evaluating guards (?>(?P<guards>.*) with values ).* => hit=(?P<hit>\w+)",
     re.DOTALL,
 )
 POST_LOAD_GUARDS: Final = re.compile(
@@ -77,6 +77,9 @@ def may_be_known(message: bytes) -> bool:
     return message.startswith(_BEGINNINGS) or _ANYWHERE in message
 
 
+_MOST_BYTES_OF_A_MESSAGE: Final = 32 << 20
+"""The hash details of one lookup take 70 to 128 kB."""
+
 Stream = tuple[bytes, int | None, int | None]
 """What tells the processes of one log apart: what stands before torch's prefix, pid, and rank."""
 
@@ -94,6 +97,18 @@ class Message:
     compile_id: str | None = None
     is_cut: bool = False
     """Whether the log ends within its last line."""
+    is_too_long: bool = False
+    """Whether lines of it were left out, for it has more than 32 MiB."""
+    size: int = 0
+    """Bytes of the lines that followed the first."""
+
+    def go_on(self, lines: list[bytes]) -> None:
+        """Take in lines that follow, as long as there is room."""
+        if self.size > _MOST_BYTES_OF_A_MESSAGE:
+            self.is_too_long |= bool(lines)
+            return
+        self.lines += lines
+        self.size += sum(map(len, lines))
 
     @property
     def head(self) -> Head:

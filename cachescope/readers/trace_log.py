@@ -145,7 +145,9 @@ class _Trace:
         self.end = offset + records.end
         self._offset, self._block = offset, records.buffer
         self._note_prefixes(records)
-        if offset == 0:
+        if records.is_too_long:
+            self._problem(0, "limit", "the record is too long: it was not read")
+        if offset == 0 and records.end:
             self._note_beginning(records)
         for span in records.spans():
             if isinstance(span, Stray):

@@ -22,7 +22,9 @@ from cachescope.readers.log_prefix import PREFIX
 
 BLOCK_BYTES: int = 1 << 19
 """Fits the caches of a core: larger blocks are read more slowly."""
-_MOST_BYTES_OF_A_RECORD: Final = 1 << 30
+_MOST_BYTES_OF_A_RECORD: Final = 16 << 20
+"""Torch's longest are hash details with the code of a large graph, of some megabytes."""
+_RECORD_START: Final = re.compile(rb"\n[^\t]")
 
 _Places = npt.NDArray[np.int64]
 
@@ -88,7 +90,7 @@ def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records
     """
     buffer = bytearray(2 * BLOCK_BYTES)
     marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
-    have, at_end = 0, False
+    have, at_end, has_mark = 0, False, False
     while not at_end:
         if have > len(buffer) // 2:
             # A long record: as much again as is there, so that it is not looked at over and over.
@@ -98,15 +100,34 @@ def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records
         have += read
         at_end = not read
         if have:
-            has_mark = offset == 0 and buffer.startswith(codecs.BOM_UTF8)
-            if has_mark:
+            if offset == 0 and buffer.startswith(codecs.BOM_UTF8):
+                has_mark = True
                 buffer[: len(codecs.BOM_UTF8)] = b"\n" * len(codecs.BOM_UTF8)
-            records = Records(buffer, have, marks, is_last=at_end or have > _MOST_BYTES_OF_A_RECORD)
+            records = Records(buffer, have, marks, is_last=at_end)
             records.has_mark = has_mark
+            records.is_too_long = not (at_end or records.end) and have > _MOST_BYTES_OF_A_RECORD
             yield offset, records
+            if records.is_too_long:
+                passed, have = _pass_over(pieces, buffer, have)
+                offset += passed
+                continue
             offset += records.end
             memoryview(buffer)[: have - records.end] = memoryview(buffer)[records.end : have]
             have -= records.end
+
+
+def _pass_over(pieces: Pieces, buffer: bytearray, have: int) -> tuple[int, int]:
+    """Read on to the end of the record that the buffer begins with: its size, and the bytes behind it in the buffer."""
+    passed = have - 1
+    buffer[0] = buffer[passed]
+    while read := pieces.read_into(memoryview(buffer)[1 : 1 + BLOCK_BYTES]):
+        if found := _RECORD_START.search(buffer, 0, 1 + read):
+            start, end = found.start() + 1, 1 + read
+            memoryview(buffer)[: end - start] = bytes(memoryview(buffer)[start:end])
+            return passed + start, end - start
+        passed += read
+        buffer[0] = buffer[read]
+    return passed + 1, 0
 
 
 def _places(marks: npt.NDArray[np.bool_], size: int) -> _Places:
@@ -146,6 +167,8 @@ class Records:
         starts = _places(marks[0], size - 1) + 1
         self.has_mark = False
         """Whether the block began with a byte order mark, which is blank lines now."""
+        self.is_too_long = False
+        """Whether the block is the beginning of one record, which is longer than any of torch's and passed over."""
         self.is_cut = bool(self._bytes[-1] != _NEWLINE)
         """Whether the block ends within a line."""
         ends = np.append(starts - 1, size if self.is_cut else size - 1)
