@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from types import ModuleType
+from pathlib import Path
 from typing import Any, Final
 
 from cachescope import __version__
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        parser = _parser()
+        parser = _parser(arguments[0] if arguments else None)
         if not arguments:
             parser.print_help(sys.stderr)
             return 2
@@ -96,25 +97,30 @@ class _Command(argparse.ArgumentParser):
         return self.parse_known_intermixed_args(args, namespace)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(named: str | None) -> argparse.ArgumentParser:
+    """The parser of all commands; only of the one that is named the module is imported, which takes its time."""
     parser = argparse.ArgumentParser(prog="cachescope", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"cachescope {__version__}")
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=_Command
     )
     for name in COMMANDS:
-        module = import_module(f"cachescope.cli.{name.replace('-', '_')}")
-        summary, _, rest = (module.__doc__ or "").partition("\n")
+        module = name.replace("-", "_")
+        summary, _, rest = _help(module).partition("\n")
         command = commands.add_parser(
             name,
             help=summary[:1].lower() + summary[1:].rstrip("."),
             description=f"{summary}\n{rest}".strip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        _add(module, command)
+        if name == named:
+            found = import_module(f"cachescope.cli.{module}")
+            found.add_arguments(command)
+            command.set_defaults(run=found.run)
     return parser
 
 
-def _add(module: ModuleType, command: argparse.ArgumentParser) -> None:
-    module.add_arguments(command)
-    command.set_defaults(run=module.run)
+def _help(module: str) -> str:
+    """The docstring of a command's module, which is not imported for it."""
+    source = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+    return ast.get_docstring(ast.parse(source)) or ""

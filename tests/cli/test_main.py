@@ -28,7 +28,7 @@ def test_every_command_has_help(run: Run, name: str) -> None:
 
 
 def test_help_lists_every_command_and_loads_nothing_heavy() -> None:
-    code = "import sys; from cachescope.cli import main; main(['--help']); print(sorted({'torch', 'rich', 'plotly'} & set(sys.modules)))"
+    code = "import sys; from cachescope.cli import main; main(['--help']); print(sorted({'torch', 'rich', 'plotly', 'pandas', 'numpy'} & set(sys.modules)))"
     done = in_pipe([*command()[:1], "-c", code])
     assert all(f"\n    {name} " in done.stdout for name in COMMANDS)
     assert done.stdout.endswith("[]\n")
