@@ -81,7 +81,7 @@ class Recorded:
         self, lookups: Sequence[LookupRow], entries: Sequence[EntryRow], runs: Sequence[RunRow]
     ) -> None:
         self.rows = lookups
-        timeline = Timeline(lookups)
+        timeline = Timeline(lookups, runs)
         self.directories = Directories(lookups, entries, runs, timeline)
         self.keys, key_of = _keys(lookups, entries)
         n = len(lookups)
