@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from scenarios import UNTRACED_FX_MISSES
-from wild.unsaved import UNSAVED
+from wild import unsaved
 
 import cachescope
 from cachescope.report.as_json import explain_object
@@ -68,21 +68,24 @@ def counted(lookups: pd.DataFrame) -> Counts:
 
 
 def counters_of_runs(folder: Path, scope: cachescope.Scope) -> Iterator[tuple[int, Counts]]:
-    """What torch counted of each run, which is told by its pid, or by its log where that has none."""
+    """What torch counted of each run, which is told by its trace, by its pid, or by its log where that has none."""
     paths = sorted((folder / "steps").glob("*.json"))
     reports = {path.stem: json.loads(path.read_text()) for path in paths}
     of_pid = {report["pid"]: report for report in reports.values()}
-    if len(of_pid) < len(reports) == len(scope.runs):
-        # Containers have one pid: their steps ran one after the other.
+    steps = json.loads((folder / "scenario.json").read_text())["steps"]
+    of_trace = {name: reports.get(step["step"]) for step in steps for name in step.get("trace", ())}
+    if not of_trace and len(of_pid) < len(reports) == len(scope.runs):
+        # Containers have one pid: the steps of these ran one after the other.
         yield from zip(
             scope.runs["run"], (torch_counted(report["counters"]) for report in reports.values()), strict=True
         )
         return
     for run in scope.runs.itertuples():
-        names = [Path(source).stem for source in run.sources]
+        names = [Path(source).name for source in run.sources]
+        traced = next((of_trace[name] for name in names if name in of_trace), None)
         # A process that was ended by a signal may have left no report.
-        named = next((reports[name] for name in names if name in reports), None)
-        report = named if pd.isna(run.pid) else of_pid.get(run.pid)
+        named = next((reports[stem] for name in names if (stem := Path(name).stem) in reports), None)
+        report = traced or (named if pd.isna(run.pid) else of_pid.get(run.pid))
         if report is not None:
             yield run.run, torch_counted(report["counters"])
 
@@ -111,9 +114,7 @@ def hold_torchs_counters(folder: Path, scope: cachescope.Scope, case: tuple[str,
     for run, expected in counters_of_runs(folder, scope):
         seen.update(expected)
         expected = {counter: count for counter, count in expected.items() if counter not in untold}
-        if run in untraced:
-            left = expected.pop("fxgraph_cache_miss", 0) - untraced[run]
-            expected |= {"fxgraph_cache_miss": left} if left > 0 else {}
+        expected = dict(Counter(expected) - untraced.get(run, Counter()))
         mine = lookups[lookups["run"] == run]
         told = counted(mine)
         if set(mine["outcome"]) >= {"unknown"}:
@@ -128,13 +129,18 @@ def hold_torchs_counters(folder: Path, scope: cachescope.Scope, case: tuple[str,
     assert seen == _counted_by_all(folder), way
 
 
-def _untraced(case: tuple[str, str]) -> dict[int, int]:
-    """How many FX misses of each run its trace does not tell of: those whose compile failed or did not end, too."""
-    cut_short = {
-        run: sum(line.startswith("text ") for line in lines)
-        for run, lines in enumerate(UNSAVED.get(case[1], ()))
+def _untraced(case: tuple[str, str]) -> dict[int, Counter[str]]:
+    """The misses of each run that its trace does not tell of: those whose compile failed or did not end, too."""
+    found = {
+        run: Counter(fxgraph_cache_miss=count) for run, count in UNTRACED_FX_MISSES.get(case, {}).items()
     }
-    return {run: count for run, count in cut_short.items() if count} | UNTRACED_FX_MISSES.get(case, {})
+    for run, lines in enumerate(unsaved.expectation(*case)):
+        caches = [line.split()[1] for line in lines if line.startswith("text ")]
+        if caches:
+            found[run] = Counter(
+                "autograd_cache_miss" if letter == "A" else "fxgraph_cache_miss" for letter in caches
+            )
+    return found
 
 
 def _counted_by_all(folder: Path) -> Counts:

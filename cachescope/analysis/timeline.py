@@ -111,9 +111,10 @@ class Timeline:
     def is_stored(self, row: LookupRow) -> bool:
         """Whether the result of a miss is known to have been stored.
 
-        Where torch cannot write it, it goes on, and only a text log says so.
+        Where torch cannot write it, it goes on, and only a text log says so. That its compile ended without an error is not
+        enough: torch writes none down for Ctrl-C (torch/_dynamo/convert_frame.py, `_compile`: `except Exception`).
         """
-        return self._is_text[row.run] and self.has_ended(row) and self.why_not_stored(row) is None
+        return self._is_text[row.run] and self._is_written(row) and self.why_not_stored(row) is None
 
     def _is_written(self, row: LookupRow) -> bool:
         return row.entry_path is not None or (row.cache == FXGRAPH and row.time_taken_ns is not None)

@@ -139,7 +139,7 @@ class UnavailableEntries:
             why = "it was not found, or its guards did not hold (a trace tells which)"
             return _not_known(before.run, why, place)
         if past.latest_hit is None and not self._timeline.is_stored(before):
-            why = f"whether run {before.run} stored it is not recorded (trace and text log together tell)"
+            why = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
             return _not_known(before.run, why, place)
         if before.run != row.run and None in (self._cache_dir.get(row.run), self._cache_dir.get(before.run)):
             why = "whether both used one cache directory is not recorded"

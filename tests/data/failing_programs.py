@@ -2,16 +2,19 @@
 
     python failing_programs.py WHAT WHERE program of record_programs.py and its arguments
 
-WHAT happens (`raise`, `kill`, `exit`, or `suppress`: raise, and let Dynamo go on without compiling) and WHERE:
-in the code generation of the forward or the backward graph, where the AOTAutograd entry would be stored, or after
-the first call. Nothing else in torch is changed. What torch had counted by then is written beforehand.
+WHAT happens (`raise`, `interrupt`: SIGINT, as Ctrl-C sends it, `kill`, `exit`, or `suppress`: raise, and let Dynamo go on
+without compiling) and WHERE: in the code generation of the forward or the backward graph, or of the `second` graph, where the AOTAutograd entry
+would be stored, or after the first call. `compiler nowhere`: a C++ compiler that fails comes first on the path.
+Nothing else in torch is changed. What torch had counted by then is written beforehand.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -30,7 +33,9 @@ def harm(what: str, report: Path) -> None:
     write_report(report, [])
     if what in ("raise", "suppress"):
         raise ValueError("no code for this graph")
-    if what == "kill":
+    if what == "interrupt":
+        os.kill(os.getpid(), signal.SIGINT)
+    elif what == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     else:
         os._exit(3)
@@ -56,12 +61,13 @@ def write_report(path: Path, calls: list[dict[str, Any]]) -> None:
 
 def lay_in_wait(what: str, where: str, report: Path) -> None:
     """Put the harm where the compile comes by."""
-    if where in ("forward", "backward"):
+    if where in ("forward", "backward", "second"):
         graph_lowering = torch._inductor.graph.GraphLowering
         codegen = graph_lowering.codegen
+        graphs = itertools.count(1)
 
         def harmed_codegen(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.is_backward == (where == "backward"):
+            if next(graphs) == 2 if where == "second" else self.is_backward == (where == "backward"):
                 harm(what, report)
             return codegen(self, *args, **kwargs)
 
@@ -81,11 +87,29 @@ def lay_in_wait(what: str, where: str, report: Path) -> None:
         Calls.add = harmed_add  # type: ignore[method-assign]
 
 
+def put_failing_compiler(folder: Path) -> None:
+    """A g++ that says its version, as torch asks for it, and compiles nothing."""
+    folder.mkdir()
+    compiler = folder / "g++"
+    compiler.write_text(
+        "#!/bin/sh\n"
+        f'case "$1" in --version|-dumpversion|-v) exec {shutil.which("g++")} "$@";; esac\n'
+        'echo "g++: fatal error: Killed signal terminated program cc1plus" >&2\n'
+        "exit 1\n"
+    )
+    compiler.chmod(0o755)
+    os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+
+
 def main() -> None:
     what, where = sys.argv[1:3]
     del sys.argv[1:3]
     report = Path(sys.argv[sys.argv.index("--report") + 1])
     torch._dynamo.config.suppress_errors = what == "suppress"
+    # A process that was started in the background does not listen to it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if what == "compiler":
+        put_failing_compiler(Path.cwd() / "failing_compiler")
     if where != "nowhere":
         lay_in_wait(what, where, report)
     try:

@@ -10,11 +10,13 @@ only the processes it starts need torch. What torch wrote is packed unchanged.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
 import platform
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -24,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from recording_conditions import CONDITIONS, OTHER_USER
+from recording_conditions import CONDITIONS, OTHER_USER, unmount_all
 from recording_scenarios import DEBUG_LOGGERS, SCENARIOS, Damage, Scenario, Step
 
 HERE = Path(__file__).resolve().parent
@@ -113,6 +115,37 @@ def put_script(step: Step, folder: Path) -> None:
     (folder / step.script).write_text(text)
 
 
+@contextlib.contextmanager
+def processes_that_end() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """A list for processes that lead a session of their own: whatever happens, none of them or of theirs is left behind."""
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        yield started
+    finally:
+        for process in started:
+            # The workers that compile may outlive the process whose they are.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def start(
+    command: list[str], folder: Path, log: Path, environment: Mapping[str, str], *, is_other_user: bool
+) -> subprocess.Popen[bytes]:
+    """A process that leads a session of its own; its stderr goes behind what its log holds."""
+    # Appending lets several processes share a file, as the ranks of one job do.
+    with log.open("ab") as stderr:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,
+            **({"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []} if is_other_user else {}),
+        )
+
+
 def run_group(
     pythons: Mapping[str | None, Path],
     folder: Path,
@@ -123,56 +156,45 @@ def run_group(
 ) -> list[dict[str, Any]]:
     """Start the processes of one group at once, wait for all, and describe each."""
     port = str(free_port())
-    started: list[subprocess.Popen[bytes]] = []
     described: list[dict[str, Any]] = []
-    for number, step in enumerate(group, start=first):
-        label = f"{number:02d}_{step.name}"
-        damage = do_damage(step.damage, folder / step.cache) if step.damage else []
-        if step.before:
-            CONDITIONS[step.before](folder / step.cache)
-        environment = recording_environment(folder, scenario, step)
-        if "MASTER_ADDR" in environment:
-            environment["MASTER_PORT"] = port
-        put_script(step, folder)
-        command = [str(pythons[step.torch]), step.script, *step.arguments, "--report", f"steps/{label}.json"]
-        log = Path("text") / (step.log or f"{label}.log")
-        if "TORCH_LOGS_OUT" in environment:
-            # torch logs to stderr as well: keep that apart, so that text/ holds the one file only.
-            log = Path("stderr") / log.name
-        # Appending lets several processes share a file, as the ranks of one job do.
-        with (folder / log).open("ab") as stderr:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=base | environment,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                **(
-                    {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []}
-                    if step.is_other_user
-                    else {}
-                ),
+    with processes_that_end() as started:
+        for number, step in enumerate(group, start=first):
+            label = f"{number:02d}_{step.name}"
+            damage = do_damage(step.damage, folder / step.cache) if step.damage else []
+            if step.before:
+                CONDITIONS[step.before](folder / step.cache)
+            environment = recording_environment(folder, scenario, step)
+            if "MASTER_ADDR" in environment:
+                environment["MASTER_PORT"] = port
+            put_script(step, folder)
+            python = str(pythons[step.torch])
+            command = [python, step.script, *step.arguments, "--report", f"steps/{label}.json"]
+            log = Path("text") / (step.log or f"{label}.log")
+            if "TORCH_LOGS_OUT" in environment:
+                # torch logs to stderr as well: keep that apart, so that text/ holds the one file only.
+                log = Path("stderr") / log.name
+            started.append(
+                start(command, folder, folder / log, base | environment, is_other_user=step.is_other_user)
             )
-        started.append(process)
-        described.append(
-            {
-                "step": label,
-                "name": step.name,
-                "differs": step.differs,
-                "edits": step.edits,
-                "command": command[1:],
-                "environment": environment,
-                "damage": damage,
-                "before": step.before,
-                "is_other_user": step.is_other_user,
-                "expected_return_code": step.returns,
-                "cache": step.cache,
-                "log": str(log),
-            }
-        )
-    for process, description in zip(started, described, strict=True):
-        description["return_code"] = process.wait(timeout=STEP_TIMEOUT_S)
-        description["pid"] = process.pid
+            described.append(
+                {
+                    "step": label,
+                    "name": step.name,
+                    "differs": step.differs,
+                    "edits": step.edits,
+                    "command": command[1:],
+                    "environment": environment,
+                    "damage": damage,
+                    "before": step.before,
+                    "is_other_user": step.is_other_user,
+                    "expected_return_code": step.returns,
+                    "cache": step.cache,
+                    "log": str(log),
+                }
+            )
+        for process, description in zip(started, described, strict=True):
+            description["return_code"] = process.wait(timeout=STEP_TIMEOUT_S)
+            description["pid"] = process.pid
     return described
 
 
@@ -191,7 +213,8 @@ def record(
 ) -> Path:
     """Run one scenario in an empty folder and write its provenance beside what torch wrote."""
     folder = version_folder / scenario.name
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        shutil.rmtree(folder)
     for name in ("trace", "text", "steps") + (
         ("stderr",) if "TORCH_LOGS_OUT" in scenario.environment else ()
     ):
@@ -202,10 +225,13 @@ def record(
         shutil.copy(HERE / program, folder)
     base = base_environment(version_folder, version)
     steps: list[dict[str, Any]] = []
-    for number, group in enumerate(scenario.groups):
-        described = run_group(pythons, folder, scenario, group, len(steps), base)
-        for description in described:
-            steps.append({"group": number, **description, "trace": trace_of(folder, description["pid"])})
+    try:
+        for number, group in enumerate(scenario.groups):
+            described = run_group(pythons, folder, scenario, group, len(steps), base)
+            for description in described:
+                steps.append({"group": number, **description, "trace": trace_of(folder, description["pid"])})
+    finally:
+        unmount_all(folder)
     provenance = {
         "scenario": scenario.name,
         "summary": scenario.summary,

@@ -58,6 +58,14 @@ def fxgraph_with_room(cache: Path) -> None:
     _unmount(cache / "fxgraph")
 
 
+def unmount_all(folder: Path) -> None:
+    """Leave no disk of these behind, whatever ended the recording."""
+    for line in Path("/proc/mounts").read_text().splitlines():
+        place = Path(line.split()[1])
+        if place.is_relative_to(folder):
+            subprocess.run(["umount", place], check=True)
+
+
 CONDITIONS = {
     condition.__name__: condition
     for condition in (

@@ -434,14 +434,19 @@ MAIN_VERSION: tuple[Scenario, ...] = (
 )
 
 # Below, since it is made of the functions above.
-from unsaved_scenarios import UNSAVED, UNSAVED_EVERYWHERE  # noqa: E402
+from unsaved_scenarios import (  # noqa: E402
+    ENTRIES_NOT_WRITABLE,
+    ENTRIES_NOT_WRITABLE_2_6,
+    UNSAVED,
+    UNSAVED_EVERYWHERE,
+)
 
 # The version the tests know best comes with every scenario, the others with those that show how the formats differ.
 SCENARIOS: dict[str, tuple[Scenario, ...]] = {
     "2.13.0": (*MAIN_VERSION, *UNSAVED),
-    "2.6.0": (*EVERY_VERSION, *UNSAVED_EVERYWHERE),
-    "2.10.0": (*EVERY_VERSION, *UNSAVED_EVERYWHERE),
-    "2.15.0": (*EVERY_VERSION, *UNSAVED_EVERYWHERE),
+    "2.6.0": (*EVERY_VERSION, *UNSAVED_EVERYWHERE, ENTRIES_NOT_WRITABLE_2_6),
+    "2.10.0": (*EVERY_VERSION, *UNSAVED_EVERYWHERE, ENTRIES_NOT_WRITABLE),
+    "2.15.0": (*EVERY_VERSION, *UNSAVED_EVERYWHERE, ENTRIES_NOT_WRITABLE),
 }
 
 # Those of a module of their own are made of what is declared here.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recording_scenarios import Scenario, Step, scenario, step
+from recording_scenarios import Scenario, Step, functions, scenario, step
 
 FAILING = "failing_programs.py"
 
@@ -52,6 +52,31 @@ KILLED = then_twice(
     "SIGKILL while code is generated",
     harmed("killed", "empty cache directory; SIGKILL in GraphLowering.codegen", "kill", "forward", -9),
 )
+INTERRUPTED = then_twice(
+    "interrupted",
+    "Ctrl-C while code is generated",
+    harmed(
+        "interrupted", "empty cache directory; SIGINT in GraphLowering.codegen", "interrupt", "forward", -2
+    ),
+)
+TWO = functions("matmul_relu", "softmax_rows")
+INTERRUPTED_SECOND = scenario(
+    "interrupted_second",
+    "Ctrl-C while the code of the second of two functions is generated: the first is stored",
+    replace(
+        harmed(
+            "interrupted", "empty cache directory; SIGINT in the second codegen", "interrupt", "second", -2
+        ),
+        arguments=("interrupt", "second", "functions", *TWO),
+    ),
+    step("again", "no harm comes to it", *TWO),
+    step("warm", "nothing", *TWO),
+)
+FAILED_COMPILER = then_twice(
+    "failed_compiler",
+    "the C++ compiler ends with an error",
+    harmed("failing", "empty cache directory; a g++ that exits with 1", "compiler", "nowhere", 1),
+)
 OTHER_OWNER = scenario(
     "other_owner",
     "a cache of root's, used by another user, then given to all",
@@ -61,21 +86,44 @@ OTHER_OWNER = scenario(
     ),
     other_user(step("writable", "the same user, who may write now"), before="writable"),
 )
-ENTRIES_NOT_WRITABLE = scenario(
-    "entries_not_writable",
-    "another user may write code and no entries: twice; then entries too: twice",
-    other_user(
-        step("first", "empty folders fxgraph and aotautograd of root's"), before="entries_not_writable"
-    ),
-    other_user(step("second", "nothing")),
-    other_user(step("writable", "the user may write everywhere"), before="writable"),
-    other_user(step("warm", "nothing")),
-)
 
-UNSAVED_EVERYWHERE: tuple[Scenario, ...] = (CODEGEN, BACKWARD, KILLED, OTHER_OWNER, ENTRIES_NOT_WRITABLE)
+
+def entries_not_writable(*cannot: Step) -> Scenario:
+    """Two steps of a user who may write code and no entries, and two when entries may be written too."""
+    first, second = map(other_user, cannot)
+    return scenario(
+        "entries_not_writable",
+        "another user may write code and no entries: twice; then entries too: twice",
+        replace(
+            first,
+            differs="empty folders fxgraph and aotautograd of root's",
+            before="entries_not_writable",
+            returns=cannot[0].returns,
+        ),
+        replace(second, returns=cannot[1].returns),
+        other_user(step("writable", "the user may write everywhere"), before="writable"),
+        other_user(step("warm", "nothing")),
+    )
+
+
+UNSAVED_EVERYWHERE: tuple[Scenario, ...] = (
+    CODEGEN,
+    BACKWARD,
+    KILLED,
+    INTERRUPTED,
+    INTERRUPTED_SECOND,
+    FAILED_COMPILER,
+    OTHER_OWNER,
+)
+ENTRIES_NOT_WRITABLE = entries_not_writable(step("first", ""), step("second", "nothing"))
+# 2.6 fails where it cannot write an AOTAutograd entry.
+ENTRIES_NOT_WRITABLE_2_6 = entries_not_writable(
+    *(harmed(name, "nothing", "raise", "nowhere", 1) for name in ("first", "second"))
+)
 
 UNSAVED: tuple[Scenario, ...] = (
     *UNSAVED_EVERYWHERE,
+    ENTRIES_NOT_WRITABLE,
     then_twice(
         "failed_suppressed",
         "Inductor raises, and Dynamo goes on without compiling",

@@ -2,7 +2,8 @@
 
 In the notation of ../scenarios.py, with the kind of an `entry_unavailable` behind a colon; kinds parted by ``|`` are both
 true. The recordings are those of ../data/unsaved_scenarios.py. A trace alone does not tell of a lookup of the FX cache
-whose compile failed or did not end (torch writes about it afterwards): such a line begins with ``text``.
+whose compile failed or did not end (torch writes about it afterwards): such a line begins with ``text``. In 2.6 that is
+so of the AOTAutograd lookup before it as well.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ def again(kind: str) -> Run:
 
 FAILED: list[Run] = [CUT_SHORT, again("failed compile"), HIT]
 ENDED: list[Run] = [CUT_SHORT, again("process ended"), HIT]
+# Ctrl-C ends the compile and the process.
+INTERRUPTED: list[Run] = [CUT_SHORT, again("failed compile|process ended"), HIT]
 # torch said why: it may not write, or there is no room; and the compile failed of it.
 NOWHERE = "failed compile|not saved"
 # The AOTAutograd entry is found, the FX entry it points to is not; then the graph is looked up by itself.
@@ -44,6 +47,9 @@ UNSAVED: dict[str, list[Run]] = {
         ],
         HIT_TRAINING,
     ],
+    "failed_compiler": FAILED,
+    "interrupted": INTERRUPTED,
+    "interrupted_second": [[*COLD, *CUT_SHORT], [*HIT, *INTERRUPTED[1]], HIT * 2],
     "killed_compiling": ENDED,
     "exited_compiling": ENDED,
     "killed_before_save": [COLD, ["A full_miss entry_unavailable: process ended", "F hit"], HIT],
@@ -68,29 +74,72 @@ UNSAVED: dict[str, list[Run]] = {
     "fxgraph_full": [COLD, FX_ENTRY_MISSING, FX_ENTRY_MISSING, HIT],
 }
 
-# Why the first compile failed, as torch wrote it into its metrics; part of it, as the rest names paths.
+# Why a compile failed, where one did, as torch wrote it into its metrics; part of it, as the rest names paths.
 FAILURES: dict[str, str] = {
-    "failed_codegen": "InductorError: ValueError: no code for this graph",
-    "failed_suppressed": "InductorError: ValueError: no code for this graph",
-    "failed_backward": "no code for this graph",
+    "failed_codegen": "ValueError: no code for this graph",
+    "failed_suppressed": "ValueError: no code for this graph",
+    "failed_backward": "ValueError: no code for this graph",
+    "failed_compiler": "CppCompileError: C++ compile error",
     "read_only_directory": "PermissionError: [Errno 13] Permission denied",
     "disk_full": "OSError: [Errno 28] No space left on device",
+    "entries_not_writable": "PermissionError: [Errno 13] Permission denied",
+    "other_owner": "PermissionError: [Errno 13] Permission denied",
 }
 
+# Those that were recorded of every version.
+_EVERYWHERE = (
+    "failed_codegen",
+    "failed_backward",
+    "failed_compiler",
+    "interrupted",
+    "killed_compiling",
+    "other_owner",
+    "entries_not_writable",
+)
 # Those of UNSAVED that were recorded.
 RECORDED: dict[str, tuple[str, ...]] = {
-    "2.13.0": (
-        "failed_codegen",
-        "failed_suppressed",
-        "failed_backward",
-        "killed_compiling",
-        "exited_compiling",
-        "killed_before_save",
-        "killed_after_forward",
-        "read_only_directory",
-        "disk_full",
-        "other_owner",
-        "entries_not_writable",
-        "fxgraph_full",
-    ),
+    "2.13.0": tuple(UNSAVED),
+    "2.6.0": _EVERYWHERE,
 }
+
+
+# 2.6 goes on where it cannot write an FX entry, and fails where it cannot write an AOTAutograd entry.
+_NOT_WRITTEN_2_6: Run = [
+    "text A full_miss entry_unavailable: failed compile|not saved",
+    again("not saved")[1],
+]
+_OTHERWISE: dict[tuple[str, str], list[Run]] = {
+    ("2.6.0", "entries_not_writable"): [
+        [f"text {COLD[0]}", COLD[1]],
+        _NOT_WRITTEN_2_6,
+        [_NOT_WRITTEN_2_6[0].removeprefix("text "), _NOT_WRITTEN_2_6[1]],
+        HIT,
+    ]
+}
+
+
+def expectation(version: str, name: str) -> list[Run]:
+    """What must be told of a recording; no run where it is none of these."""
+    if (version, name) in _OTHERWISE:
+        return _OTHERWISE[version, name]
+    runs = UNSAVED.get(name, [])
+    return [_told_when_all_is_compiled(run) for run in runs] if version == "2.6.0" else runs
+
+
+def failed_runs(version: str, name: str) -> set[int]:
+    """The runs in which a compile failed."""
+    if (version, name) == ("2.6.0", "entries_not_writable"):
+        return {0, 1}
+    if name == "other_owner":
+        return {1}
+    return {0} if name in FAILURES and name != "entries_not_writable" else set()
+
+
+def _told_when_all_is_compiled(run: Run) -> Run:
+    """2.6 writes of an AOTAutograd lookup, as of an FX lookup, behind its compile."""
+    told = list(run)
+    for at, line in enumerate(run):
+        if line.startswith("text F"):
+            begins = max(place for place in range(at) if run[place].startswith("A "))
+            told[begins:at] = [f"text {earlier}" for earlier in run[begins:at]]
+    return told
