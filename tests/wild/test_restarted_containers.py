@@ -20,7 +20,7 @@ from cachescope.readers.trace_log import read_trace_log
 
 Recording = Callable[[str, str], Path]
 
-VERSIONS = ["2.13.0", "2.15.0"]
+VERSIONS = ["2.13.0", "2.6.0", "2.10.0", "2.15.0"]
 
 
 def tables(folder: Path, *, with_traces: bool) -> Tables:

@@ -1,0 +1,112 @@
+"""Two programs in one stream of lines, each pid 1 of its container: tests/data/record_containers.py.
+
+What was done, of both: a cold start; then one with another option and the other as it was; then both as at first. torch
+counted the same in each process. The stream is as `docker compose logs` prints it, where a restarted container keeps its
+name, or as `kubectl logs --prefix` does, where a new pod has a new one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from scenarios import COLD, FUSION, HIT, Run, changed
+from test_scenarios import lookups_of, with_sorted_fields
+
+import cachescope
+
+pytestmark = pytest.mark.slow  # reads recordings three ways
+
+Recording = Callable[[str, str], Path]
+
+CASES = [(version, name) for version in ("2.13.0", "2.6.0") for name in ("two_services", "two_services_pods")]
+WAYS = {"trace": ["trace"], "text": ["text"], "all": ["trace", "text", "cache"]}
+EXPECTED: dict[str, Run] = {
+    "serve": COLD * 2,
+    "score": COLD * 2,
+    "serve_fusion_off": changed(FUSION) * 2,
+    "score_again": HIT * 2,
+    "serve_back": HIT * 2,
+    "score_once_more": HIT * 2,
+}
+SERVICES = {
+    "serve": ("serve", "serve_fusion_off", "serve_back"),
+    "score": ("score", "score_again", "score_once_more"),
+}
+COUNTERS = {"A": ("aot_autograd", "autograd_cache"), "F": ("inductor", "fxgraph_cache")}
+
+
+def read_way(folder: Path, way: str) -> cachescope.Scope:
+    return cachescope.read(*(folder / source for source in WAYS[way]))
+
+
+def steps_of(folder: Path) -> dict[str, list[str]]:
+    """The traces of each process."""
+    steps = json.loads((folder / "scenario.json").read_text())["steps"]
+    return {step["step"]: step["trace"] for step in steps}
+
+
+def outcomes(lines: Run) -> list[str]:
+    return [" ".join(line.split()[:2]) for line in lines]
+
+
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_torch_counted_what_was_done(version: str, name: str, recording: Recording) -> None:
+    folder = recording(version, name)
+    for step, lines in EXPECTED.items():
+        counters = json.loads((folder / "steps" / f"{step}.json").read_text())["counters"]
+        told = Counter((line[0], "hit" if line.split()[1] == "hit" else "miss") for line in lines)
+        for letter, (group, cache) in COUNTERS.items():
+            for state in ("hit", "miss"):
+                assert counters[group].get(f"{cache}_{state}", 0) == told[letter, state], (
+                    step,
+                    letter,
+                    state,
+                )
+
+
+@pytest.mark.parametrize("way", ["trace", "all"])
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_traces_tell_each_process(version: str, name: str, way: str, recording: Recording) -> None:
+    folder = recording(version, name)
+    scope = read_way(folder, way)
+    told = lookups_of(scope)
+    assert len(told) == len(EXPECTED)
+    for step, (trace,) in steps_of(folder).items():
+        (run,) = (
+            run.run for run in scope.runs.itertuples() if any(trace in source for source in run.sources)
+        )
+        assert told[run] == with_sorted_fields([EXPECTED[step]])[0], step
+
+
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_a_stream_tells_each_service(version: str, name: str, recording: Recording) -> None:
+    folder = recording(version, name)
+    scope = read_way(folder, "text")
+    evidence = dict(zip(scope.misses["lookup"], scope.misses["evidence"], strict=True))
+    keys = keys_of_services(folder)
+    for service, steps in SERVICES.items():
+        told = []
+        for run, lines in enumerate(lookups_of(scope)):
+            lookups = scope.lookups[scope.lookups["run"] == run]
+            if set(lookups["cache_key"]) <= keys[service]:
+                told += zip(lines, map(evidence.get, lookups["lookup"]), strict=True)
+        wanted = with_sorted_fields([[line for step in steps for line in EXPECTED[step]]])[0]
+        # No run has lookups of both, so none is left out.
+        assert outcomes([line for line, _ in told]) == outcomes(wanted), service
+        for (line, word), other in zip(told, wanted, strict=True):
+            assert line == other or word == "not_known", (service, line, other)
+
+
+def keys_of_services(folder: Path) -> dict[str, set[str]]:
+    """The keys that the lines of each service name; they have no graph in common."""
+    keys: dict[str, set[str]] = {service: set() for service in SERVICES}
+    for line in (folder / "text" / "all.log").read_text().splitlines():
+        service = "serve" if line.startswith(("serve", "[pod/serve")) else "score"
+        keys[service].update(re.findall(r"\bfor key (\w+)", line))
+    assert keys["serve"] and keys["score"] and not keys["serve"] & keys["score"]
+    return keys
