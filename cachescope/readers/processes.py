@@ -13,7 +13,7 @@ from typing import Final
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.process_parts import parts_by_trace
 from cachescope.readers.reading import Lookup, Process
-from cachescope.readers.trace_compiles import tell_of_compiles
+from cachescope.readers.trace_compiles import compiles_of, tell_of_compiles
 from cachescope.terms import AOTAUTOGRAD
 
 _SLACK_US: Final = 60_000_000
@@ -80,7 +80,9 @@ def join_processes(processes: list[Process]) -> list[Run]:
         *(part for other in others for part in parts_by_trace(other, of_pid[other.pid])),
     ]:
         runs = known.runs_like(process)
-        distances = [(d, at) for at, run in enumerate(runs) if (d := _distance_ns(run, process)) is not None]
+        is_sure = len(of_pid[process.pid]) < 2
+        apart = [_distance_ns(run, process, is_sure=is_sure) for run in runs]
+        distances = [(distance, at) for at, distance in enumerate(apart) if distance is not None]
         if not distances:
             known.add(Run(process, [process.source], process.lookups, {process.kind}))
         else:
@@ -119,8 +121,11 @@ class _Known:
         self._places[run.process.pid][run.process.rank].append(at)
 
 
-def _distance_ns(run: Run, other: Process) -> int | None:
-    """How far apart a run and a log of such a pid and rank tell of a lookup; None where they are different processes."""
+def _distance_ns(run: Run, other: Process, *, is_sure: bool) -> int | None:
+    """How far apart a run and a log of such a pid and rank tell of a lookup; None where they are different processes.
+
+    A pid that several traces have is not sure.
+    """
     known = run.process
     if other.source in run.sources:
         return None
@@ -134,7 +139,9 @@ def _distance_ns(run: Run, other: Process) -> int | None:
         # A short log has neither pid nor time: the same keys in the same order have to do, also where either is cut.
         is_one = _is_part(run.lookups, other.lookups) or _is_part(other.lookups, run.lookups)
         return 0 if (same_keys or is_one) and other.kind not in run.kinds else None
-    return _moments_apart_ns(run, other) if _overlap(known, other) else None
+    if not _overlap(known, other) or not (is_sure or _may_be_compiles_of_one(run.lookups, other.lookups)):
+        return None
+    return _moments_apart_ns(run, other)
 
 
 def _keys(lookups: list[Lookup]) -> list[tuple[str, str | None, str]]:
@@ -151,6 +158,16 @@ def _may_be_one(one: Lookup, other: Lookup) -> bool:
     is_seen = "unknown" not in (one.outcome, other.outcome)
     is_same = not is_seen or one.outcome == other.outcome
     return (one.cache, one.cache_key) == (other.cache, other.cache_key) and is_same
+
+
+def _may_be_compiles_of_one(some: list[Lookup], others: list[Lookup]) -> bool:
+    """Whether some lookups are among others, or none of their compiles looked another key up there."""
+    of_compile: dict[tuple[str, str | None], set[str | None]] = defaultdict(set)
+    for lookup in others:
+        of_compile[lookup.cache, lookup.compile_id].add(lookup.cache_key)
+    found = [(lookup.cache_key, of_compile.get((lookup.cache, lookup.compile_id))) for lookup in some]
+    shared = [key in keys for key, keys in found if key is not None and keys is not None]
+    return any(shared) or not shared
 
 
 def _overlap(a: Process, b: Process) -> bool:
@@ -180,6 +197,8 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
     shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
     if not shared and _began_in(run, _ended_by_exception(run, other), shift):
         return _SAME_MOMENT_NS
+    if not shared and _were_cut_short(run, other):
+        return _SAME_MOMENT_NS
     if not shared:
         return _SAME_MOMENT_NS if _may_tell_of_other_moments(run, other, shift) else None
     apart = [
@@ -204,6 +223,31 @@ def _ended_by_exception(run: Run, other: Process) -> list[Lookup]:
         for one in other.lookups
         if (one.cache, one.outcome) == (AOTAUTOGRAD, "unknown") and one.compile_id in bypassed
     ]
+
+
+def _were_cut_short(run: Run, other: Process) -> bool:
+    """Whether all that a text log tells was looked up in compiles of which a trace tells without such a lookup.
+
+    torch writes of a graph behind its compile, and of one that failed or was interrupted nothing.
+    """
+    first_us, first_ns = other.clock_first_us, other.start_time_ns
+    if run.process.kind != "trace" or not other.lookups or first_us is None or first_ns is None:
+        return False
+    told = {(one.cache, one.compile_id) for one in run.lookups}
+    compiles = compiles_of(run.process)
+    return all(
+        lookup.time_ns is not None
+        and (lookup.cache, lookup.compile_id) not in told
+        and any(
+            one.compile_id == lookup.compile_id
+            and one.began_us is not None
+            and one.began_us
+            <= first_us + (lookup.time_ns - first_ns) // 1000
+            <= (one.ended_us or run.process.clock_last_us or 0)
+            for one in compiles
+        )
+        for lookup in other.lookups
+    )
 
 
 def _may_tell_of_other_moments(run: Run, other: Process, shift: int) -> bool:

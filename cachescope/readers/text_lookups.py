@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from typing import Final
 
 from cachescope.details import join_components
 from cachescope.readers.component_lines import ComponentLines
@@ -29,6 +30,8 @@ from cachescope.readers.text_messages import (
     may_be_known,
 )
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
+
+_SAME_MOMENT_US: Final = 2_000_000
 
 
 class MessageReader:
@@ -276,6 +279,9 @@ class MessageReader:
         cache = FXGRAPH if match["which"] == "fx graph" else AOTAUTOGRAD
         key = match["key"]
         lookup = self._take_unresolved(cache, key, message.compile_id)
+        if lookup is not None and self._is_past(lookup, match["state"], message):
+            self._conclude(lookup, "the line of its outcome is missing" if cache == FXGRAPH else None)
+            lookup = None
         if lookup is None:
             # At INFO a miss is told before the lookups that follow it, a hit after those it contains.
             if cache == AOTAUTOGRAD and match["state"] == "miss":
@@ -294,6 +300,21 @@ class MessageReader:
             lookup.outcome = "full_miss"
         # Damaged entries of both caches are told in the same words; the next outcome says whose it was.
         lookup.load_error, self._load_error = self._load_error, None
+
+    def _is_past(self, lookup: Lookup, state: str, message: Message) -> bool:
+        """Whether torch had gone on to other compiles, so that an outcome is that of a later process under the same pid.
+
+        Between the key of an FX graph and its outcome torch looks up nothing, between that of an AOTAutograd entry and a hit
+        nothing but its graphs. What several processes write at once stands there side by side, within a moment.
+        """
+        is_of_graphs = lookup.cache == FXGRAPH or state == "hit"
+        if not is_of_graphs or self._lookups[-1].compile_id == lookup.compile_id:
+            return False
+        at = next(at for at in range(len(self._lookups) - 1, -1, -1) if self._lookups[at] is lookup)
+        began = self._clocks[at]
+        if began is None or message.clock_us is None:
+            return False
+        return abs(message.clock_us - began) > _SAME_MOMENT_US
 
     def _read_bypass(self, match: re.Match[str], message: Message) -> None:
         if message.is_cut:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+import pandas as pd
+
 from tests.wild.told import Answer, Told
+
+# A log that is thinned tells a lookup by its end instead of its beginning.
+_SAME_MOMENT = pd.Timedelta(seconds=1)
 
 
 def matches(said: Told, true: Told, copies: int = 1) -> dict[int, Answer]:
@@ -55,9 +60,13 @@ def _aligned(said: list[Answer], true: list[Answer]) -> list[tuple[Answer, Answe
 
 
 def _likeness(one: Answer, other: Answer) -> int:
-    """Being a pair at all weighs more than any agreement."""
+    """Being a pair at all weighs more than any agreement, and the moment more than what is said of it."""
+    is_one_moment = (
+        one.time is not None and other.time is not None and abs(one.time - other.time) < _SAME_MOMENT
+    )
     return (
-        10
+        20
+        + 8 * is_one_moment
         + 4 * (one.outcome == other.outcome)
         + 2 * (one.verdict == other.verdict)
         + (one.changed == other.changed)
