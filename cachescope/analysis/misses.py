@@ -79,6 +79,7 @@ class _Judge:
                 self._guards_of_key[entry.cache, entry.cache_key].append(entry.guards_expr)
         self._is_stored_before = _caches_filled_before(lookups, entries)
         self._first_without_details = _first_without_details(lookups)
+        self._compiled_first = _compiled_first(lookups)
 
     def judge(self, at: int) -> Miss:
         row = self._rows[at]
@@ -241,12 +242,34 @@ class _Judge:
                 "lines of its hash details are missing from the log, so nothing says what was in this key"
             )
             return Miss(row, "details_not_recorded", reason, "not_known", reason, kind=row.cache)
-        if not self._past.other_run_before(at) and row.cache not in self._is_stored_before:
+        is_first = not self._past.other_run_before(at) and not self._is_compiled_again(row)
+        if is_first and row.cache not in self._is_stored_before:
             why = "no earlier run and no entry that was there before was read"
             return Miss(row, "first_lookup", "nothing earlier to compare with: a cold start", "inferred", why)
         reason = f"nothing says what was in this key; {HOW_TO_RECORD}"
         why = "torch did not record the hash details of this key"
         return Miss(row, "details_not_recorded", reason, "not_known", why, kind=row.cache)
+
+    def _is_compiled_again(self, row: LookupRow) -> bool:
+        """Whether its compile id had been there in its process with another key, after which compile ids began again.
+
+        Of a graph of training, forward and backward have keys of their own in one compile; where lines that tell the direction
+        are lost, it may be either.
+        """
+        first = self._compiled_first[row.run, row.cache, row.compile_id]
+        may_be_backward = first.aot_lookup == row.aot_lookup and first.direction != "inference"
+        is_cut = first.details == "incomplete"
+        return first.cache_key != row.cache_key and (is_cut or not may_be_backward)
+
+
+def _compiled_first(
+    lookups: Sequence[LookupRow],
+) -> dict[tuple[int, str, str | None], LookupRow]:
+    """The first lookup of each compile."""
+    found: dict[tuple[int, str, str | None], LookupRow] = {}
+    for row in lookups:
+        found.setdefault((row.run, row.cache, row.compile_id), row)
+    return found
 
 
 def _caches_filled_before(lookups: Sequence[LookupRow], entries: Sequence[EntryRow]) -> frozenset[str]:
