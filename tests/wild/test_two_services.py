@@ -110,3 +110,37 @@ def keys_of_services(folder: Path) -> dict[str, set[str]]:
         keys[service].update(re.findall(r"\bfor key (\w+)", line))
     assert keys["serve"] and keys["score"] and not keys["serve"] & keys["score"]
     return keys
+
+
+@pytest.mark.parametrize("version", ["2.13.0", "2.6.0"])
+def test_an_outcome_of_a_restarted_container_is_not_that_of_a_lookup_before(
+    version: str, recording: Recording, tmp_path: Path
+) -> None:
+    lines = (recording(version, "two_services") / "text" / "all.log").read_bytes().splitlines(keepends=True)
+    # Of score.py the outcomes of the first process are lost, which missed, and the hash details of those after it, which hit.
+    missed = [n for n, line in enumerate(lines) if re.search(rb"^score.*cache miss for key", line)]
+    details = [n for n, line in enumerate(lines) if line.startswith(b"score") and b" | V" in line]
+    lost = {*missed, *(n for n in details if n > max(missed))}
+    (tmp_path / "all.log").write_bytes(b"".join(line for n, line in enumerate(lines) if n not in lost))
+    lookups = cachescope.read(tmp_path / "all.log").lookups
+    hits = lookups[(lookups["cache"] == "fxgraph") & (lookups["outcome"] == "hit")]
+    # serve.py twice, once undone; score.py four times.
+    assert len(hits) == 2 + 4
+    keys = keys_of_services(recording(version, "two_services"))["score"]
+    begun = lookups[lookups["cache_key"].isin(keys)].groupby("cache_key")["outcome"].apply(list)
+    assert all(outcomes[0] != "hit" for key, outcomes in begun.items() if key.startswith("f"))
+
+
+def test_a_copy_of_a_service_is_no_part_of_its_next_process(recording: Recording, tmp_path: Path) -> None:
+    folder = recording("2.13.0", "two_services_pods")
+    lines = (folder / "text" / "all.log").read_bytes().splitlines(keepends=True)
+    copies = [b"[pod/copy-5d9c7b/copy] " + line for line in lines]
+    (tmp_path / "all.log").write_bytes(
+        b"".join(line for pair in zip(lines, copies, strict=True) for line in pair)
+    )
+    scope = cachescope.read(folder / "trace", tmp_path / "all.log")
+    told = lookups_of(scope)
+    assert len(told) == 2 * len(EXPECTED)
+    assert {len(lines) for lines in told} == {4}
+    for run in scope.runs["run"]:
+        assert scope.lookups["time"][scope.lookups["run"] == run].is_monotonic_increasing

@@ -182,3 +182,20 @@ def test_what_torch_wrote_down_is_known(name: str, kind: str, recording: Recordi
     misses = read_way(recording("2.13.0", name), "all").misses
     known = misses[(misses["verdict"] == "entry_unavailable") & (misses["evidence"] == "recorded")]
     assert set(known["kind"]) == {kind}
+
+
+def test_what_was_cut_short_is_of_the_trace_in_whose_compile_it_falls(
+    recording: Recording, tmp_path: Path
+) -> None:
+    folder = recording("2.13.0", "interrupted_second")
+    text = (folder / "text" / "00_interrupted.log").read_bytes()
+    # Only the last lookup is left, of whose graph the trace has nothing.
+    (tmp_path / "00_interrupted.log").write_bytes(text[text.rindex(b"FX graph cache hash details") - 200 :])
+    scope = cachescope.read(folder / "trace", tmp_path / "00_interrupted.log")
+    assert len(scope.runs) == 3
+    assert told(scope)[0] == ["A full_miss", "F full_miss", "A full_miss", "F full_miss"]
+
+
+def test_what_an_interrupted_run_did_not_store_is_not_told_as_deleted(recording: Recording) -> None:
+    misses = read_way(recording("2.13.0", "interrupted_second"), "all").misses
+    assert "deleted" not in set(misses["kind"])

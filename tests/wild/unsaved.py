@@ -100,6 +100,7 @@ _EVERYWHERE = (
 RECORDED: dict[str, tuple[str, ...]] = {
     "2.13.0": tuple(UNSAVED),
     "2.6.0": _EVERYWHERE,
+    "2.10.0": (*_EVERYWHERE, "interrupted_second"),
 }
 
 
