@@ -30,7 +30,8 @@ POST_LOAD_GUARDS: Final = re.compile(
 )
 UNABLE: Final = re.compile(r".*? unable to load compiled graph(?:: (?P<error>.*))?", re.DOTALL)
 NOT_SAVED: Final = re.compile(
-    r"(?P<which>fx graph|AOTAutograd)(?: cache)? unable to (?:write to cache|serialize compiled graph)(?:: (?P<error>.*))?",
+    r"(?P<which>fx graph|AOTAutograd)(?: cache)? unable to (?:write to cache|(?:serialize|write) compiled graph)"
+    r"(?:: (?P<error>.*))?",
     re.DOTALL,
 )
 WRITING: Final = re.compile(
