@@ -196,9 +196,13 @@ class _Judge:
         if like is None:
             return None
         where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
+        is_named = None not in (row.function, getattr(like, "function", None))
+        lacking = (
+            "that is too little to tell by" if is_named else "nothing names the functions (a trace does)"
+        )
         return (
             f"{where} has a graph of which {self._baselines.are_alike_by(like, row)}; whether this is another form of it "
-            "is not known, for nothing names the functions (a trace does)"
+            f"is not known, for {lacking}"
         )
 
     def _under_the_same(self, row: LookupRow) -> LookupRow | None:

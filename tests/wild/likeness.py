@@ -93,7 +93,7 @@ EXPECTED: dict[str, list[Run]] = {
     "same_name_other_file_fx": [COLD_FX, COLD_FX, HIT_FX, HIT_FX],
     "two_sequentials_fx": [COLD_FX, COLD_FX, HIT_FX, HIT_FX],
     "same_file_other_function_fx": [COLD_FX, COLD_FX],
-    "edited_model_fx": [COLD_FX, GRAPH_FX, HIT_FX, GRAPH_FX],
+    "edited_model_fx": [COLD_FX, GRAPH_FX, HIT_FX, GRAPH_FX],  # see MAY_BE_NOT_KNOWN
     "edited_program_fx": [COLD_FX, GRAPH_FX, GRAPH_FX, HIT_FX],
     "infer_then_train_fx": [COLD_FX, NOW_TRAINED_FX, HIT_FX, HIT_TRAINING_FX],
     "train_then_infer_fx": [COLD_TRAINING_FX, NOW_INFERRED_FX, HIT_TRAINING_FX, HIT_FX],
@@ -109,6 +109,9 @@ EXPECTED: dict[str, list[Run]] = {
         [*HIT_FX * 4, *HIT_TRAINING_FX, *HIT_FX],
     ],
 }
+
+# Of whose edits a trace may not tell: half of the code of an FX graph of one layer is another one when ReLU becomes SiLU.
+MAY_BE_NOT_KNOWN = frozenset({"edited_model_fx"})
 
 _FIRST = ("first_lookup", ())
 _RACED = ("compiled_concurrently", ())
