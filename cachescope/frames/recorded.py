@@ -104,7 +104,7 @@ PROBLEMS: Final = Frame(
         Column(
             "kind",
             TEXT,
-            "truncated, not_json, not_a_record, hash_detail, damaged_entry, lost (no more bytes came), …; of a whole "
+            "truncated, not_json, not_a_record, bad_value, hash_detail, damaged_entry, lost (no more bytes came), …; of a whole "
             "source: missing, unreadable, empty, unknown_source",
         ),
         Column("message", TEXT, "what is wrong"),

@@ -9,10 +9,12 @@ from typing import Any, Final
 
 import pandas as pd
 
+from cachescope.columns import TIME
 from cachescope.details import HashDetails
 from cachescope.frames.contexts import CONTEXTS
 from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
 from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
+from cachescope.readers.json_record import MOST_NS
 from cachescope.readers.kernels import Kernel, kernels_of
 from cachescope.readers.processes import Run, join_processes
 from cachescope.readers.reading import FILE_FACTS, Entries, Entry, Lookup, Reading
@@ -175,6 +177,9 @@ def entries_frame(entries: Entries) -> pd.DataFrame:
             values = [getattr(Entry, name)] * len(entries)
         for number, entry in entries.opened.items():
             values[number] = getattr(entry, name)
+        if column.dtype == TIME and any(values):
+            # A file can have any time, a column those of some centuries.
+            values = [value if value is None or 0 <= value <= MOST_NS else None for value in values]
         columns[column.name] = values
     return ENTRIES.of_columns(columns)
 

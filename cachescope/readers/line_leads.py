@@ -15,7 +15,7 @@ from cachescope.readers.log_prefix import PREFIX
 _TORCH: Final = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ (?P<place>torch/)?")
 # torch/_logging/_internal.py, `DEFAULT_FORMATTER`: logging's own format, without a time or a process.
 _SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
-_RANK: Final = re.compile(rb"\[rank(\d+)\]:")
+_RANK: Final = re.compile(rb"\[rank(\d{1,9})\]:")
 _COLOUR: Final = rb"\x1b\[[0-9;]*[A-Za-z]"
 _STAMP: Final = (
     rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"

@@ -17,7 +17,13 @@ PREFIX: Final = re.compile(
     rb"(?: \[__(?P<artifact>\w+)\])?(?: |$)"
 )
 
+# What a column holds.
+_MOST_DIGITS_OF_A_PID: Final = 18
 _QUARTER_US: Final = 15 * 60 * 1_000_000
+# Clocks are at most 14 hours off; the rest is what a compile took.
+_MOST_OFF_US: Final = 26 * 3600 * 1_000_000
+_LAST_MOMENT_S: Final = 7_258_118_400
+"""The end of 2199: a clock that tells a later moment is wrong, and so is one from before 1970."""
 _DAYS_BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
 
 
@@ -27,14 +33,20 @@ def clock_us(month: bytes, day: bytes, time: bytes) -> int:
     Raises
     ------
     ValueError
-        If the month is not one.
+        If the month, the day or the time is none.
     """
-    number = int(month)
-    if not 1 <= number <= 12:
-        raise ValueError(f"no month: {number}")
-    days = _DAYS_BEFORE[number - 1] + int(day) - 1
-    seconds = (days * 24 + int(time[:2])) * 3600 + int(time[3:5]) * 60 + int(time[6:8])
-    return seconds * 1_000_000 + int(time[9:15])
+    number, of_month = int(month), int(day)
+    hours, minutes, seconds = int(time[:2]), int(time[3:5]), int(time[6:8])
+    # A leap second is told as the sixtieth.
+    if not (1 <= number <= 12 and 1 <= of_month <= 31 and hours < 24 and minutes < 60 and seconds <= 60):
+        raise ValueError(f"no moment of a year: {(month + day + b' ' + time).decode()}")
+    days = _DAYS_BEFORE[number - 1] + of_month - 1
+    return ((days * 24 + hours) * 3600 + minutes * 60 + seconds) * 1_000_000 + int(time[9:15])
+
+
+def pid_of(prefix: re.Match[bytes]) -> int | None:
+    """The pid of a prefix; None where no process can have it."""
+    return int(prefix["pid"]) if len(prefix["pid"]) <= _MOST_DIGITS_OF_A_PID else None
 
 
 def _naive_us(clock: int, year: int) -> int:
@@ -58,22 +70,29 @@ class LogClock:
         self.offset_us = offset_us
 
     @classmethod
-    def from_event(cls, clock: int, epoch_us: float) -> LogClock:
-        """From a record that holds both: a `chromium_event` has its time since the epoch in `ts`."""
+    def from_event(cls, clock: int, epoch_us: float) -> LogClock | None:
+        """From a record that holds both: a `chromium_event` has its time since the epoch in `ts`.
+
+        None where these are no two times of one moment.
+        """
+        if not 366 * 86_400 <= epoch_us / 1e6 <= _LAST_MOMENT_S:
+            return None
         year = datetime.fromtimestamp(epoch_us / 1e6, UTC).year
         offsets = {
             y: round((epoch_us - _naive_us(clock, y)) / _QUARTER_US) * _QUARTER_US
             for y in (year - 1, year, year + 1)
         }
         best = min(offsets, key=lambda y: abs(offsets[y]))
-        return cls(best, offsets[best])
+        return cls(best, offsets[best]) if abs(offsets[best]) <= _MOST_OFF_US else None
 
     @classmethod
-    def from_file_time(cls, clock: int, modified_s: float) -> LogClock:
+    def from_file_time(cls, clock: int, modified_s: float) -> LogClock | None:
         """From the time a file was last written, for a log that holds no time since the epoch.
 
-        The year is the file's, and the time zone is taken to be this machine's.
+        The year is the file's, and the time zone is taken to be this machine's. None where the file is of no year.
         """
+        if not 366 * 86_400 <= modified_s <= _LAST_MOMENT_S:
+            return None
         written = datetime.fromtimestamp(modified_s, UTC).astimezone()
         offset = written.utcoffset()
         offset_us = 0 if offset is None else -int(offset.total_seconds()) * 1_000_000

@@ -16,6 +16,7 @@ from typing import Any, Final
 from cachescope.errors import SourceError
 from cachescope.keys import CONTEXT_FORMS
 from cachescope.keys.detail_hash import torch_detail_hash
+from cachescope.readers.json_record import MOST_NS
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 SNAPSHOT_VERSION: Final = 1
@@ -133,7 +134,7 @@ def context_row(number: int, snapshot: Mapping[str, Any]) -> dict[str, Any]:
         **{
             field: snapshot[field] for field in ("torch_version", "python_version", "platform", "host", "pid")
         },
-        "time": _moment_ns(snapshot["time"]),
+        "time": moment_ns(snapshot["time"]),
         **{
             field: _json(snapshot[field]) if snapshot[field] else None
             for field in ("environment", "settings")
@@ -155,14 +156,16 @@ def _json(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _moment_ns(text: str | None) -> int | None:
+def moment_ns(text: str | None) -> int | None:
+    """The time of a snapshot in nanoseconds since the epoch; None where it is none, or of no year that a log can be of."""
     try:
         moment = datetime.fromisoformat(text or "")
         # Whole microseconds: a float would lose some of them.
         since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.fromtimestamp(0, UTC)
     except (ValueError, OverflowError):
         return None
-    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
+    found = ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
+    return found if 0 <= found <= MOST_NS else None
 
 
 def _load(name: str) -> object:
@@ -208,7 +211,8 @@ def _field(name: str, document: dict[str, Any], field: str) -> Any:
     value: Any = document.get(field)
     if value is None:
         return kind() if kind in (dict, list) else None
-    if not isinstance(value, kind):
+    # A bool is an int to Python, and an int may be larger than a column holds.
+    if not isinstance(value, kind) or (kind is int and not (type(value) is int and 0 <= value <= MOST_NS)):
         raise SourceError(name, f"{field} is {type(value).__name__}, not {kind.__name__}")
     items: Any = value.values() if isinstance(value, dict) else value
     if kind in (dict, list) and not all(isinstance(item, str) for item in items):

@@ -20,7 +20,7 @@ from cachescope.readers.places import ROOT
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote import addresses, is_address
 from cachescope.readers.run_notes import tell_of_runs
-from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
+from cachescope.readers.snapshot import looks_like_snapshot, moment_ns, read_snapshot
 from cachescope.readers.text_log import looks_like_text_log, read_text_log
 from cachescope.readers.trace_log import looks_like_trace_log, read_trace_log
 
@@ -86,7 +86,7 @@ def read_sources(
     if len({problem.source for problem in unread} & {path for _, path in work}) == len(work) and unread:
         first = unread[0]
         raise SourceError(first.source, first.message, first.kind)
-    tell_of_runs(reading.processes)
+    tell_of_runs(reading)
 
 
 def logs_in(paths: list[str]) -> list[tuple[ReadSource, str]]:
@@ -240,4 +240,7 @@ def _reader_of_log(path: str, head: bytes) -> ReadSource | None:
 
 
 def _read_context(path: str, reading: Reading) -> None:
-    reading.contexts.append({**read_snapshot(path), "source": path})
+    snapshot = read_snapshot(path)
+    if snapshot["time"] is not None and moment_ns(snapshot["time"]) is None:
+        reading.problem(path, "time", "bad_value", f"time is no moment: {snapshot['time'][:40]!r}")
+    reading.contexts.append({**snapshot, "source": path})

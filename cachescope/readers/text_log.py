@@ -16,7 +16,7 @@ from cachescope.readers.byte_source import Pieces, modified_s, open_bytes
 from cachescope.readers.component_lines import ComponentLines, begins_component
 from cachescope.readers.line_leads import Leads, without_tail
 from cachescope.readers.log_lines import Lines
-from cachescope.readers.log_prefix import clock_us
+from cachescope.readers.log_prefix import clock_us, pid_of
 from cachescope.readers.reading import Process, Reading
 from cachescope.readers.text_end import Head, StreamEnd, TextEnd
 from cachescope.readers.text_lookups import MessageReader
@@ -95,6 +95,7 @@ class _TextLog:
         self._reading = reading
         self._components = ComponentLines(reading.details, reading.known_lines)
         self._last: dict[Stream, Head] = {}
+        self._wrong: set[tuple[Stream, str]] = set()
         self._leads: Leads | None = None
         self._end = self._lines = 0
         self._can_go_on = False
@@ -116,6 +117,8 @@ class _TextLog:
         lines = Lines(pieces, self._lines)
         self._leads = self._leads or Leads(lines.head(_HEAD_BYTES))
         for message in _messages(lines, self._leads, self._components, self._last):
+            if message.wrong is not None:
+                self._tell_wrong(message.stream, message.line, message.wrong)
             self._reader(message.stream, message.line).read(message)
             self._last[message.stream] = message.head
         self._end += lines.bytes
@@ -128,6 +131,12 @@ class _TextLog:
             )
         if failure:
             self._reading.problem(self._source, "end", *failure)
+
+    def _tell_wrong(self, stream: Stream, line: int, wrong: str) -> None:
+        """Once for a stream: what is wrong with one prefix is wrong with all of its lines, often."""
+        if (stream, wrong) not in self._wrong:
+            self._wrong.add((stream, wrong))
+            self._reading.problem(self._source, f"line {line}", "bad_value", wrong)
 
     def finish(self) -> None:
         """Turn clocks into times, and give the processes to the reading."""
@@ -179,8 +188,6 @@ def _messages(
                 yield ended
             continue
         message = _message(number, line, prefix, leads)
-        if message is None:
-            continue
         stream = message.stream
         before = open_messages.get(stream)
         goes_on = message.head == (last.get(stream) if before is None else before.head)
@@ -241,19 +248,22 @@ def _continues(text: bytes) -> bool:
     return begins_component(text) if text.startswith(b"[") else not begins_message(text)
 
 
-def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: Leads) -> Message | None:
+def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: Leads) -> Message:
     name, rank = leads.name(line[: prefix.start()])
     compile_id = prefix["compile_id"]
+    clock, wrong = None, None
     try:
         clock = clock_us(prefix["month"], prefix["day"], prefix["time"])
     except ValueError:
-        return None
+        wrong = "the time of its prefix is none"
+    pid = pid_of(prefix)
     return Message(
         number,
         prefix["level"].decode(),
         prefix["place"].decode("utf-8", "replace"),
         [without_tail(line[prefix.end() :])],
-        stream=(name, int(prefix["pid"]), rank),
+        stream=(name, pid, rank),
         clock_us=clock,
         compile_id=compile_id.decode() if compile_id and compile_id != b"-" else None,
+        wrong="no process has the pid of its prefix" if pid is None else wrong,
     )

@@ -166,10 +166,10 @@ class MessageReader:
         if first is not None:
             clock = LogClock.from_file_time(first, modified_s)
             for lookup, began in zip(self._lookups, self._clocks, strict=True):
-                lookup.time_ns = None if began is None else clock.ns(began)
+                lookup.time_ns = None if clock is None or began is None else clock.ns(began)
                 logged = self._outcome_clocks.get(id(lookup), began)
-                lookup.logged_ns = None if logged is None else clock.ns(logged)
-            self.process.start_time_ns = clock.ns(first)
+                lookup.logged_ns = None if clock is None or logged is None else clock.ns(logged)
+            self.process.start_time_ns = None if clock is None else clock.ns(first)
         starts = run_starts(self._lookups, self._clocks, self._reading.details)
         self._is_one = len(starts) == 1
         if self._is_one:
@@ -181,12 +181,12 @@ class MessageReader:
         """One of several processes: some of the lookups."""
         lookups = self._lookups[start:end]
         clocks = [clock for clock in self._clocks[start:end] if clock is not None]
-        last = self._outcome_clocks.get(id(lookups[-1])) or clocks[-1]
+        last = max([*clocks[-1:], self._outcome_clocks.get(id(lookups[-1])) or 0], default=0)
         directories = (_cache_dir_of(lookup.entry_path) for lookup in lookups if lookup.entry_path)
         return replace(
             self.process,
-            clock_first_us=clocks[0] if start else self.process.clock_first_us,
-            clock_last_us=max(last, clocks[-1]) if end < len(self._lookups) else self.process.clock_last_us,
+            clock_first_us=clocks[0] if start and clocks else self.process.clock_first_us,
+            clock_last_us=last if clocks and end < len(self._lookups) else self.process.clock_last_us,
             start_time_ns=lookups[0].time_ns if start else self.process.start_time_ns,
             cache_dir=next(directories, None),
             lookups=put_in_order(lookups),

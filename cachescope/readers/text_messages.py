@@ -98,6 +98,8 @@ class Message:
     compile_id: str | None = None
     is_cut: bool = False
     """Whether the log ends within its last line."""
+    wrong: str | None = None
+    """What is wrong with its prefix."""
     is_too_long: bool = False
     """Whether lines of it were left out, for it has more than 32 MiB."""
     size: int = 0

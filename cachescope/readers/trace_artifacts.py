@@ -6,8 +6,9 @@ FX: torch/_inductor/compile_fx.py; AOTAutograd: torch/_functorch/_aot_autograd/a
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from cachescope.readers.json_record import Record
 from cachescope.readers.reading import Lookup
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -24,31 +25,31 @@ LOOKUP_ARTIFACTS: Final = {
 }
 
 
-def lookup_from_artifact(name: str, payload: dict[str, Any]) -> Lookup:
+def lookup_from_artifact(name: str, payload: Record) -> Lookup:
     """One lookup from the payload of one cache artifact; its hash details are left to the caller.
 
     `time_ns` is torch's own `cache_event_time` where the payload has one (FX), else None.
     """
     cache, named_state = LOOKUP_ARTIFACTS[name]
-    state = _text(payload, "cache_state")
-    status = _text(payload, "cache_status_detailed")
+    state = payload.text("cache_state")
+    status = payload.text("cache_status_detailed")
     return Lookup(
         cache=cache,
-        time_ns=_whole(payload, "cache_event_time"),
-        cache_key=_text(payload, "key"),
+        time_ns=payload.moment_ns("cache_event_time"),
+        cache_key=payload.text("key"),
         # In 2.5 an FX miss below AOTAutograd left the state null.
         outcome=_outcome(state or named_state or "miss", status),
         cache_state=state or named_state,
         status_detailed=status,
-        compile_id=_text(payload, "compile_id"),
-        bypass_reason=_text(payload, "cache_bypass_reason"),
-        guards_expr=_text(payload, "cache_status_guard_expr"),
-        time_taken_ns=_whole(payload, "time_taken_ns"),
+        compile_id=payload.text("compile_id"),
+        bypass_reason=payload.text("cache_bypass_reason"),
+        guards_expr=payload.text("cache_status_guard_expr"),
+        time_taken_ns=payload.duration_ns("time_taken_ns"),
         time_saved_ns=_time_saved(payload),
     )
 
 
-def note_compile_event(event: dict[str, Any], lookups: list[Lookup]) -> Lookup | None:
+def note_compile_event(event: Record, lookups: list[Lookup]) -> Lookup | None:
     """What the event that ends an FX compile adds where no artifact tells: a bypass's time, a disabled cache.
 
     torch/_inductor/compile_fx.py, `_compile_fx_inner`: the event ``inductor_compile`` has the cache state
@@ -59,16 +60,14 @@ def note_compile_event(event: dict[str, Any], lookups: list[Lookup]) -> Lookup |
     Lookup or None
         A lookup of outcome ``disabled``; None where the event only completes one of `lookups`, or is another.
     """
-    args = event.get("args")
-    if event.get("ph") != "E" or event.get("name") != "inductor_compile" or not isinstance(args, dict):
+    if event.text("ph") != "E" or event.text("name") != "inductor_compile":
         return None
-    state, began = _text(args, "cache_state"), _whole(args, "cache_event_time")
-    stamp = event.get("ts")
-    taken = None
-    if began is not None and isinstance(stamp, int | float):
-        taken = max(round(stamp * 1000) - began, 0)
-    backward = args.get("is_backward")
-    is_backward = backward if isinstance(backward, bool) else None
+    args = event.record("args")
+    if args is None:
+        return None
+    state, began = args.text("cache_state"), args.moment_ns("cache_event_time")
+    ended, is_backward = event.moment_of_us("ts"), args.flag("is_backward")
+    taken = None if began is None or ended is None else max(ended - began, 0)
     if state == "disabled":
         return Lookup(
             FXGRAPH,
@@ -76,8 +75,8 @@ def note_compile_event(event: dict[str, Any], lookups: list[Lookup]) -> Lookup |
             outcome="disabled",
             cache_state=state,
             is_backward=is_backward,
-            compile_id=_text(args, "compile_id"),
-            bypass_reason=_text(args, "cache_bypass_reason"),
+            compile_id=args.text("compile_id"),
+            bypass_reason=args.text("cache_bypass_reason"),
             time_taken_ns=taken,
         )
     for lookup in reversed(lookups):
@@ -93,19 +92,7 @@ def _outcome(state: str, status: str | None) -> str:
     return "guard_miss" if status == "guard_miss" else "full_miss"
 
 
-def _time_saved(payload: dict[str, Any]) -> int | None:
+def _time_saved(payload: Record) -> int | None:
     """FX gives nanoseconds, AOTAutograd milliseconds."""
-    if (saved := _whole(payload, "time_saved_ns")) is not None:
-        return saved
-    milliseconds = payload.get("time_saved_ms")
-    return round(milliseconds * 1e6) if isinstance(milliseconds, int | float) else None
-
-
-def _text(payload: dict[str, Any], name: str) -> str | None:
-    value = payload.get(name)
-    return value if isinstance(value, str) else None
-
-
-def _whole(payload: dict[str, Any], name: str) -> int | None:
-    value = payload.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    saved = payload.duration_ns("time_saved_ns")
+    return saved if saved is not None else payload.duration_ns("time_saved_ms", 1_000_000)

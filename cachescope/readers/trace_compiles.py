@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, Final
 
+from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.reading import Lookup, Process
 from cachescope.terms import AOTAUTOGRAD
 
@@ -68,20 +69,18 @@ class TraceCompiles:
         if match := _STRING.match(line):
             self._strings[match[2].decode()] = _text(match[1])
 
-    def begin(self, compile_id: str, at_us: int | None, start: object) -> None:
+    def begin(self, compile_id: str, at_us: int | None, start: Record) -> None:
         """A compile begins; the last frame of the stack is the code that is compiled."""
         self.segments[compile_id] += 1
         one = Compile(compile_id, at_us)
-        stack = start.get("stack") if isinstance(start, dict) else None
-        frames = [frame for frame in stack if isinstance(frame, dict)] if isinstance(stack, list) else []
+        stack = start.values.get("stack")
+        frames = [Record(frame, start.wrong) for frame in stack] if isinstance(stack, list) else []
         if frames:
             # torch wraps its own modules, which it does not compile as they are: then the caller is the user's.
             users = (frame for frame in reversed(frames) if not _WRAPPERS.search(self._file(frame) or ""))
             frame = next(users, frames[-1])
-            name, line = frame.get("name"), frame.get("line")
             one.file = self._file(frame)
-            one.function = name if isinstance(name, str) else None
-            one.line = line if type(line) is int else None
+            one.function, one.line = frame.text("name"), frame.whole("line")
         self._add(one)
 
     def note(self, lookup: Lookup, *, is_over: bool) -> None:
@@ -154,8 +153,8 @@ class TraceCompiles:
         found._passed = set(told["passed"])
         return found
 
-    def _file(self, frame: dict[str, Any]) -> str | None:
-        file = frame.get("filename")
+    def _file(self, frame: Record) -> str | None:
+        file = frame.values.get("filename")
         return file if isinstance(file, str) else self._strings.get(str(file))
 
     def _add(self, one: Compile) -> None:
@@ -205,15 +204,16 @@ def id_of_metrics(line: bytes) -> str | None:
 def _error(line: bytes) -> str | None:
     """As ``fail_type: fail_reason``."""
     try:
-        (metrics, *_) = json.loads(line).values()
-        kind, reason = metrics["fail_type"], metrics.get("fail_reason")
-    except (ValueError, KeyError, TypeError, AttributeError):
+        (told, *_) = load_json(line).values()
+    except ValueError:
         return None
-    return f"{kind}: {reason}" if reason else str(kind)
+    metrics = Record(told)
+    kind, reason = metrics.text("fail_type"), metrics.text("fail_reason")
+    return f"{kind}: {reason}" if reason else kind
 
 
 def _text(literal: bytes) -> str:
     try:
-        return str(json.loads(literal)).encode("utf-8", "replace").decode()
+        return str(load_json(literal))
     except ValueError:
         return literal.decode("utf-8", "replace")

@@ -28,7 +28,7 @@ class TraceEnd:
     """What is known of compiles beside `Process.compiles`: `TraceCompiles.as_json`."""
     order: list[int]
     """For each lookup in the order of the records, its place in the process."""
-    clocks_us: list[int]
+    clocks_us: list[int | None]
     told_ns: list[int | None]
     """The `time_ns` of each, before clocks were turned into times."""
 
@@ -37,7 +37,7 @@ class TraceEnd:
         """The clock of the log."""
         return None if self.year is None or self.offset_us is None else LogClock(self.year, self.offset_us)
 
-    def lookups(self, process: Process) -> list[tuple[Lookup, int]]:
+    def lookups(self, process: Process) -> list[tuple[Lookup, int | None]]:
         """The lookups and their clocks, in the order of the records and as these told them."""
         found = [process.lookups[place] for place in self.order]
         for lookup, told_ns in zip(found, self.told_ns, strict=True):

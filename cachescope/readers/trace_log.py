@@ -6,18 +6,17 @@ begin with a tab. Only the records that tell about caches are parsed; the others
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 import os
 import re
 from typing import IO, Any, Final
 
-import orjson
-
 from cachescope.errors import SourceError
 from cachescope.readers.byte_source import Pieces, modified_s, open_bytes
 from cachescope.readers.component_lists import ComponentLists
-from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us
+from cachescope.readers.json_record import Record, load_json
+from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us, pid_of
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.readers.trace_artifacts import LOOKUP_ARTIFACTS, lookup_from_artifact, note_compile_event
@@ -26,17 +25,18 @@ from cachescope.readers.trace_end import TraceEnd
 from cachescope.readers.trace_records import Records, Span, Stray, read_records
 
 _FIRST_LINE: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?" + PREFIX.pattern)
-_RANK: Final = re.compile(r"rank_(\d+)")
+_RANK: Final = re.compile(r"rank_(\d{1,9})(?!\d)")
 # The metadata come first in the JSON object.
 _ARTIFACT_NAME: Final = re.compile(rb'\{"artifact": \{"name": "(\w+)"')
 _VERSION: Final = "torch_version"
 _PAYLOAD_HASH: Final = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
-_TORCH_VERSION: Final = re.compile(rb'"pytorch_version": "([^"\\]+)"')
-_PYTHON_VERSION: Final = re.compile(rb'"python_version": "([^" \\]+)')
+_TORCH_VERSION: Final = re.compile(rb'"pytorch_version": "([^"\\]{1,200})"')
+_PYTHON_VERSION: Final = re.compile(rb'"python_version": "([^" \\]{1,200})')
 # torch/_inductor/compile_fx.py writes about a lookup when what it missed was compiled and stored; the others before.
 _AFTER_COMPILE: Final = b"torch/_inductor/compile_fx.py:"
 # The event that ends a compile follows the artifact of its lookup.
 _RECENT: Final = 64
+_MOST_WRONG: Final = 5
 _STAMP: Final = re.compile(rb'"ts": ([0-9.]+)')
 # Generated code lies two levels below the cache directory: torch/_inductor/codecache.py, `get_path`.
 _OUTPUT_CODE: Final = re.compile(rb'\{"inductor_output_code": \{"filename": "([^"]+/[a-z2-7]{2}/c[^"/]+)"')
@@ -68,7 +68,7 @@ def read_trace_log(path: str, reading: Reading, source: str | None = None) -> No
     trace = _Trace(source, path, reading)
     with open_bytes(path) as stream:
         trace.read(stream)
-    if trace.process.pid is None:
+    if not trace.has_records:
         raise SourceError(source, "holds no record of torch's trace log", "unknown_source")
     trace.finish()
     reading.processes.append(trace.process)
@@ -113,11 +113,12 @@ class _Trace:
         self.source = source
         self.path = path
         self.end = 0
+        self.has_records = False
         self._offset = 0
         self._block = bytearray()
         self._clock: LogClock | None = None
         self._compiles = TraceCompiles()
-        self._lookups: list[tuple[Lookup, int]] = []
+        self._lookups: list[tuple[Lookup, int | None]] = []
         self._compiled = False
         self._components = ComponentLists(reading.details, reading.known_json)
         self._can_go_on = True
@@ -125,6 +126,7 @@ class _Trace:
     def take_up(self, process: Process, end: TraceEnd) -> None:
         """Be what another one was at its end."""
         self.process = process
+        self.has_records = True
         self.end = end.end
         self._clock = end.clock
         self._compiled = end.has_compiled
@@ -201,12 +203,14 @@ class _Trace:
     def finish(self) -> None:
         """Turn the clocks into times, and put the lookups in the order in which they were made."""
         process = self.process
-        first = process.clock_first_us or 0
-        clock = self._clock or LogClock.from_file_time(first, modified_s(self.path))
-        process.start_time_ns = clock.ns(first)
+        first = process.clock_first_us
+        clock = self._clock
+        if clock is None and first is not None:
+            clock = LogClock.from_file_time(first, modified_s(self.path))
+        process.start_time_ns = None if clock is None or first is None else clock.ns(first)
         told_ns = [lookup.time_ns for lookup, _ in self._lookups]
         for lookup, at in self._lookups:
-            lookup.end_time_ns = lookup.logged_ns = clock.ns(at)
+            lookup.end_time_ns = lookup.logged_ns = None if clock is None or at is None else clock.ns(at)
             if lookup.time_ns is None:
                 lookup.time_ns = lookup.end_time_ns
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])
@@ -231,16 +235,20 @@ class _Trace:
     def _note_prefixes(self, records: Records) -> None:
         """The pid, and the first and last time of the log."""
         process = self.process
-        if process.pid is None:
+        if not self.has_records:
             # The beginning of a log may be lost, or foreign.
             for start in records.starts.tolist():
                 if match := records.prefix(start):
-                    process.pid = int(match["pid"])
+                    self.has_records = True
+                    process.pid = pid_of(match)
+                    if process.pid is None:
+                        self._problem(start, "bad_value", "no process has the pid of its prefix")
                     process.clock_first_us = process.clock_last_us = self._clock_us(match)
                     break
         for start in records.starts[::-1].tolist():
             if match := records.prefix(start):
-                process.clock_last_us = self._clock_us(match)
+                last_us = self._clock_us(match)
+                process.clock_last_us = process.clock_last_us if last_us is None else last_us
                 break
         if self._clock is None:
             self._find_epoch(records)
@@ -251,7 +259,8 @@ class _Trace:
         match = records.prefix(self._block.rfind(b"\n", 0, at) + 1) if at >= 0 else None
         stamp = _STAMP.search(self._block, at, min(at + 4096, records.size)) if match else None
         if match and stamp and (clock := self._clock_us(match)) is not None:
-            self._clock = LogClock.from_event(clock, float(stamp[1]))
+            with contextlib.suppress(ValueError):  # dots alone
+                self._clock = LogClock.from_event(clock, float(stamp[1]))
 
     def _note_cache_dir(self, span: Span) -> None:
         if self.process.cache_dir is None:
@@ -271,15 +280,24 @@ class _Trace:
     def _problem(self, at: int, kind: str, message: str) -> None:
         self.reading.problem(self.source, self._where(at), kind, message)
 
-    def _envelope(self, span: Span) -> dict[str, Any] | None:
+    def _envelope(self, span: Span) -> Record | None:
         try:
-            envelope = orjson.loads(self._block[span.prefix.end() : span.line_end])
-        except orjson.JSONDecodeError as error:
+            envelope = Record(load_json(self._block[span.prefix.end() : span.line_end]))
+        except ValueError as error:
             self._problem(span.prefix.start(), "not_json", str(error))
             return None
-        if self.process.rank is None and isinstance(envelope.get("rank"), int):
-            self.process.rank = envelope["rank"]
-        return envelope  # type: ignore[no-any-return]
+        rank = envelope.whole("rank")
+        if self.process.rank is None:
+            self.process.rank = rank
+        return envelope
+
+    def _tell_wrong(self, span: Span, *records: Record) -> None:
+        """Make a problem of what is wrong with the values of a record, if anything is."""
+        wrong = [one for record in records for one in record.wrong]
+        if self._clock_us(span.prefix) is None:
+            wrong.append("the time of its prefix is none")
+        if wrong:
+            self._problem(span.prefix.start(), "bad_value", "; ".join(wrong[:_MOST_WRONG]))
 
     def _payload(self, span: Span) -> bytes:
         """The payload of a record: each of its lines begins with one tab, which is not part of it."""
@@ -289,9 +307,12 @@ class _Trace:
 
     def _read_dynamo_start(self, span: Span) -> None:
         envelope = self._envelope(span)
-        if envelope is not None and "dynamo_start" in envelope:
+        start = None if envelope is None else envelope.record("dynamo_start")
+        if envelope is not None and start is not None:
             at = self._clock_us(span.prefix)
-            self._compiles.begin(_compile_id(envelope) or "", at, envelope["dynamo_start"])
+            self._compiles.begin(_compile_id(envelope) or "", at, start)
+        if envelope is not None:
+            self._tell_wrong(span, envelope)
 
     def _read_artifact(self, span: Span) -> None:
         match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)
@@ -309,17 +330,20 @@ class _Trace:
             if told is None:
                 return
             if name == _VERSION:
-                self.process.torch_version = told.get("pytorch_version")
+                self.process.torch_version = told.version("pytorch_version")
+                self._tell_wrong(span, envelope, told)
                 return
-            read = told, self._add_details(at, told)
-        payload, details = read
+            read = told.values, self._add_details(at, told)
+        values, details = read
+        payload = Record(values)
         lookup = lookup_from_artifact(name, payload)
         lookup.compile_id = _compile_id(envelope) or lookup.compile_id
         lookup.details = details
         self._add(lookup, span, is_over=_AFTER_COMPILE in span.prefix["place"])
+        self._tell_wrong(span, envelope, payload)
 
-    def _add_details(self, at: int, payload: dict[str, Any]) -> int | None:
-        components = payload.get("components") or []
+    def _add_details(self, at: int, payload: Record) -> int | None:
+        components = payload.values.get("components") or []
         if not isinstance(components, list) or not set(map(type, components)) <= {str}:
             self._problem(at, "hash_detail", "components is no list of texts")
             components = []
@@ -330,13 +354,14 @@ class _Trace:
         if not _UNCACHED.search(self._block, span.line_end, span.end):
             return
         try:
-            event = _loads(self._payload(span))
-        except ValueError:
+            event = Record(load_json(self._payload(span)))
+        except ValueError as error:
+            self._problem(span.prefix.start(), "not_json", f"{span.kind}: {error}")
             return
-        if isinstance(event, dict):
-            lookup = note_compile_event(event, [known for known, _ in self._lookups[-_RECENT:]])
-            if lookup is not None:
-                self._add(lookup, span, is_over=True)
+        lookup = note_compile_event(event, [known for known, _ in self._lookups[-_RECENT:]])
+        if lookup is not None:
+            self._add(lookup, span, is_over=True)
+        self._tell_wrong(span, event)
 
     def _read_metrics(self, span: Span) -> None:
         line = self._line(span)
@@ -353,45 +378,34 @@ class _Trace:
 
     def _add(self, lookup: Lookup, span: Span, *, is_over: bool) -> None:
         self._compiles.note(lookup, is_over=is_over)
-        self._lookups.append((lookup, self._clock_us(span.prefix) or 0))
+        self._lookups.append((lookup, self._clock_us(span.prefix)))
 
     def _line(self, span: Span) -> bytes:
         """The JSON object of a record as it stands."""
         return bytes(memoryview(self._block)[span.prefix.end() : span.line_end])
 
-    def _json_payload(
-        self, at: int, name: str, payload: bytes, envelope: dict[str, Any]
-    ) -> dict[str, Any] | None:
+    def _json_payload(self, at: int, name: str, payload: bytes, envelope: Record) -> Record | None:
         try:
-            told = _loads(payload)
+            told = load_json(payload)
         except ValueError as error:
             digest = hashlib.md5(payload, usedforsecurity=False).hexdigest()
-            cut = digest != envelope.get("has_payload")
+            cut = digest != envelope.text("has_payload")
             message = "the payload is cut" if cut else f"the payload is no JSON: {error}"
             self._problem(at, "truncated" if cut else "not_json", f"{name}: {message}")
             return None
         if not isinstance(told, dict):
             self._problem(at, "not_json", "the payload is no JSON object")
             return None
-        return told
+        return Record(told)
 
 
-def _loads(payload: bytes) -> Any:
-    try:
-        return orjson.loads(payload)
-    except orjson.JSONDecodeError:
-        # torch writes what json.dumps writes: lone surrogates and NaN, which orjson refuses.
-        return json.loads(payload)
-
-
-def _compile_id(envelope: dict[str, Any]) -> str | None:
+def _compile_id(envelope: Record) -> str | None:
     """As torch prints it: torch/_guards.py, `CompileId.__str__`, with the attempt of `TraceId.__str__`."""
-    autograd = envelope.get("compiled_autograd_id")
-    frame = envelope.get("frame_id")
+    names = ("compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
+    autograd, frame, number, attempt = map(envelope.whole, names)
     if frame is None:
         return None if autograd is None else f"!{autograd}"
-    text = f"{frame}/{envelope.get('frame_compile_id')}"
+    text = f"{frame}/{number}"
     if autograd is not None:
         text = f"!{autograd}/{text}"
-    attempt = envelope.get("attempt")
     return f"{text}_{attempt}" if attempt else text

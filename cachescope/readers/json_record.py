@@ -1,0 +1,172 @@
+"""What a log says in JSON: parsed in one place, and each value taken by its type and range.
+
+Whoever can write to a log can write anything into it: numbers of any size, half a character, an object where a text
+belongs. Nothing behind this module has to expect that: what is taken here fits a column, and what does not is said.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final
+
+import orjson
+
+from cachescope.readers.checked_file import well_formed
+
+MOST_OF_A_COLUMN: Final = (1 << 63) - 1
+MOST_OF_A_COUNT: Final = (1 << 31) - 1
+# From 1970 to the end of 2199: a clock that is wrong by more is none, and what is added to it still fits a column.
+MOST_NS: Final = 7_258_118_400 * 10**9
+# A hundred days: so many of them can be added up.
+MOST_NS_OF_A_DURATION: Final = 1 << 53
+_MOST_DIGITS: Final = 4_000
+_MOST_OF_A_VERSION: Final = 200
+
+
+def load_json(data: bytes | bytearray) -> Any:
+    r"""Parse JSON as torch writes it, which is what ``json.dumps`` writes: NaN and half a character too.
+
+    Half a character (``\ud800`` alone) is spelled out, since no writer of text can write it; a whole number of
+    thousands of digits is infinity.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or nested too deep.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        value = json.loads(data, parse_int=_whole)
+        return _well_formed(value) if b"\\u" in data else value
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _whole(digits: str) -> float:
+    return int(digits) if len(digits) < _MOST_DIGITS else math.inf
+
+
+def _well_formed(value: Any) -> Any:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, list):
+        return [_well_formed(one) for one in value]
+    if isinstance(value, dict):
+        return {well_formed(name): _well_formed(one) for name, one in value.items()}
+    return value
+
+
+class Record:
+    """The values of one JSON object, None where they are not given or are not what is asked for.
+
+    Parameters
+    ----------
+    values : object
+        What was parsed; anything but an object has no values.
+    wrong : list of str, optional
+        Where to say what was asked for and is something else; one of its own by default.
+
+    Attributes
+    ----------
+    values : dict
+        The values as they are.
+    wrong : list of str
+        What was asked for and is something else.
+    """
+
+    def __init__(self, values: object, wrong: list[str] | None = None) -> None:
+        self.wrong = [] if wrong is None else wrong
+        if isinstance(values, dict):
+            self.values: dict[str, Any] = values
+        else:
+            self.values = {}
+            self.wrong.append(f"{_kind(values)} where an object belongs")
+
+    def text(self, name: str) -> str | None:
+        """A text."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, str):
+            return value
+        self._say(name, value, "a text")
+        return None
+
+    def texts(self, name: str) -> list[str] | None:
+        """A list of texts."""
+        value = self.values.get(name)
+        if value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+            return value
+        self._say(name, value, "a list of texts")
+        return None
+
+    def version(self, name: str) -> str | None:
+        """A text that may be a version: a short one that is not empty."""
+        value = self.text(name)
+        if value is None or 0 < len(value) <= _MOST_OF_A_VERSION:
+            return value
+        self._say(name, value, "a version")
+        return None
+
+    def flag(self, name: str) -> bool | None:
+        """True or false."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, bool):
+            return value
+        self._say(name, value, "true or false")
+        return None
+
+    def whole(self, name: str, least: int = 0, most: int = MOST_OF_A_COUNT) -> int | None:
+        """A whole number between two others, those included."""
+        value = self.values.get(name)
+        if value is None or (type(value) is int and least <= value <= most):
+            return value
+        self._say(name, value, f"a whole number from {least} to {most}")
+        return None
+
+    def moment_ns(self, name: str) -> int | None:
+        """Nanoseconds since the epoch."""
+        return self.whole(name, 0, MOST_NS)
+
+    def moment_of_us(self, name: str) -> int | None:
+        """Nanoseconds since the epoch, from microseconds that may have a fraction."""
+        value = self.values.get(name)
+        if value is None or (type(value) in (int, float) and 0 <= value <= MOST_NS // 1000):
+            return None if value is None else round(value * 1000)
+        self._say(name, value, "microseconds since the epoch")
+        return None
+
+    def duration_ns(self, name: str, unit_ns: int = 1) -> int | None:
+        """Nanoseconds between two moments, from a number of such units; by a clock that was set back, less than none."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        is_number = type(value) is int or (unit_ns > 1 and type(value) is float and math.isfinite(value))
+        if is_number and abs(value) <= MOST_NS_OF_A_DURATION // unit_ns:
+            return value * unit_ns if type(value) is int else round(value * unit_ns)
+        self._say(name, value, "a duration")
+        return None
+
+    def record(self, name: str) -> Record | None:
+        """An object inside, which says what is wrong where this one does."""
+        value = self.values.get(name)
+        return None if value is None else Record(value, self.wrong)
+
+    def _say(self, name: str, value: object, wanted: str) -> None:
+        self.wrong.append(f"{name} is {_kind(value)}, not {wanted}")
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None | bool():
+            return json.dumps(value)
+        case int() | float():
+            return "a huge number" if isinstance(value, int) and abs(value) >= 10**24 else repr(value)
+        case str():
+            return f"the text {value[:40]!r}"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
