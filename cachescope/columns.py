@@ -16,13 +16,14 @@ REAL: Final = "Float64"
 TIME: Final = "datetime64[ns, UTC]"
 TUPLE: Final = "object"
 
-_STORED: Final = {
+STORED: Final = {
     WHOLE: pa.int64(),
     TEXT: pa.large_string(),
     FLAG: pa.bool_(),
     REAL: pa.float64(),
     TIME: pa.timestamp("ns", tz="UTC"),
 }
+"""How each is stored; tuples are lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def _series(values: Sequence[Any], dtype: str) -> pd.Series[Any]:
     if dtype == TUPLE:
         return pd.Series(values, dtype=object)
     # Pandas on its own looks at each value several times: ten times slower where most are missing.
-    stored = pa.array(values, type=_STORED[dtype], from_pandas=True)
+    stored = pa.array(values, type=STORED[dtype], from_pandas=True)
     series: pd.Series[Any] = stored.to_pandas(types_mapper=lambda _: pd.api.types.pandas_dtype(dtype))
     return series
 

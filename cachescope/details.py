@@ -273,11 +273,21 @@ class HashDetails:
         codes = self.sets[set_code]
         return dict(zip(self.field_codes[codes].tolist(), codes.tolist(), strict=True))
 
-    def restore(self, components: Sequence[str], sets: Sequence[Sequence[int]]) -> None:
-        """Fill an empty store with what another one held, code for code."""
-        for text in components:
-            self.add_component(text)
-        for codes in sets:
-            key = np.array(codes, dtype=np.int32).tobytes()
-            self._set_code[key] = len(self.sets)
-            self.sets.append(np.frombuffer(key, dtype=np.int32))
+    def restore(self, components: Sequence[str], sets: Sequence[list[int]]) -> None:
+        """Fill an empty store with what another one held, code for code.
+
+        Raises
+        ------
+        ValueError
+            Where no store can have held that.
+        """
+        for number, text in enumerate(components):
+            if not isinstance(text, str) or self.add_component(text) != number:
+                raise ValueError(f"component {number} is no hash detail, or is there twice")
+        for number, codes in enumerate(sets):
+            if not isinstance(codes, list) or not all(
+                type(code) is int and 0 <= code < len(components) for code in codes
+            ):
+                raise ValueError(f"set {number} has components that are not there")
+            if self.add_codes(np.array(codes, dtype=np.int32).tobytes()) != number:
+                raise ValueError(f"set {number} is there twice")

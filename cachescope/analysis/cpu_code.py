@@ -27,14 +27,14 @@ _BYTES: Final = {
 }
 # Types of which a vector is always full: of 16 bits, half a vector may be loaded, of 8 bits a quarter.
 _WHOLE: Final = 4
-_TYPE: Final = r"Vectorized(?:N<(?P<many>[\w:]+), ?(?P<n>\d+)>|<(?P<one>[\w:]+)>)"
+_TYPE: Final = r"Vectorized(?:N<(?P<many>[\w:]+), ?(?P<n>[1-9]\d{0,5})>|<(?P<one>[\w:]+)>)"
 _VECTOR: Final = re.compile(_TYPE)
-_CONVERTED: Final = re.compile(r"convert<(?P<many>[\w:]+), ?(?P<n>\d+),(?P<one> ?[\w:]+, ?\d+)>")
+_CONVERTED: Final = re.compile(r"convert<(?P<many>[\w:]+), ?(?P<n>[1-9]\d{0,5}),(?P<one> ?[\w:]+, ?\d+)>")
 # Whole vectors are counted in plain numbers; what is left over at the end of a loop is an expression: `5L`.
-_LOAD: Final = re.compile(_TYPE + r"::loadu\(.*, static_cast<\w+>\((?P<count>\d+)\)\)")
+_LOAD: Final = re.compile(_TYPE + r"::loadu\(.*, static_cast<\w+>\((?P<count>\d{1,9})\)\)")
 _STORED: Final = r"(?:(?!\.store\().)*"
 _WHOLE_STORE: Final = re.compile(rf"\.store\((?!{_STORED}static_cast<\w++>\(\d++L\)\);){_STORED}\);")
-_STEP: Final = re.compile(r"\+= ?(?:static_cast<\w+>\((\d+)L?\)|(\d+)L)")
+_STEP: Final = re.compile(r"\+= ?(?:static_cast<\w+>\((\d{1,9})L?\)|(\d{1,9})L)")
 _INTRINSIC: Final = re.compile(r"\b_mm(256|512)_")
 _TILES: Final = re.compile(r"\b_?(?:amx|tile)_")
 

@@ -12,7 +12,7 @@ from typing import Final
 from cachescope.analysis.differences import field_change
 from cachescope.details import HashDetails, parse_component
 
-_NUMBER: Final = re.compile(r"\d+")
+_NUMBER: Final = re.compile(r"\d{1,18}")
 _DEVICE: Final = re.compile(r"(?<![a-z])[a-z]++:\d|device\(type='[a-z]++', index=\d")
 # In a value that is a number and nothing else, only the name of the field tells what it counts.
 _COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)(?:$|[\]._])|device_index")

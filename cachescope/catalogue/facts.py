@@ -15,7 +15,7 @@ from cachescope.catalogue.frame import FIELDS
 from cachescope.errors import NotFoundError
 
 _FILE: Final = Path(__file__).parent / "fields.json"
-_RELEASE: Final = re.compile(r"(\d+)\.(\d+)")
+_RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
 _OPTION: Final = re.compile(r"(inductor_config|inductor_config_comms)\[(.*)\]")
 _MODULES: Final = {
     "inductor_config": "torch._inductor.config",

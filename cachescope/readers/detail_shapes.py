@@ -29,6 +29,7 @@ SETTINGS: Final = "settings"
 """The kind of fields that other keys of the process lack as well, where it is not for a lost line."""
 
 _FIELD: Final = re.compile(r"(?P<attr>\w+)(?:\[(?P<key>.*)\])?", re.DOTALL)
+_MOST_DIGITS: Final = 9
 _LISTS: Final = {
     "example_inputs",
     "inputs_to_check",
@@ -239,7 +240,7 @@ def _kind(field: str) -> tuple[str, int]:
     match = _FIELD.fullmatch(field)
     attr, key = (match["attr"], match["key"]) if match else (field, None)
     if attr in _LISTS:
-        return attr, int(key) if key is not None and key.isdecimal() else -1
+        return attr, int(key) if key is not None and key.isdecimal() and len(key) < _MOST_DIGITS else -1
     if attr in _CONFIGS:
         return CONFIG, -1
     if attr in ("system_info", _THREADS, _AUTOCAST):

@@ -6,7 +6,6 @@ tells: with them lookups are joined and counted, and the details themselves are 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import uuid
@@ -18,14 +17,17 @@ import pyarrow as pa
 
 from cachescope.details import HashDetails
 from cachescope.errors import SourceError
+from cachescope.readers.log_table_check import check_logs
 from cachescope.readers.log_tables import SCHEMA, LogTables, to_arrow
 from cachescope.readers.reading import Reading
+from cachescope.readers.stored_frames import failures_of, read_table
 
 if TYPE_CHECKING:
     import numpy as np
 
 _SUFFIX: Final = ".logs.parquet"
 _MAGIC: Final = b"PAR1"
+_WHAT: Final = "collected logs"
 _HASH_BYTES: Final = 16
 _DETAILS: Final = ("components", "set_sizes", "set_codes")
 _BESIDE: Final = pa.schema(
@@ -46,8 +48,11 @@ def is_log_file(path: str) -> bool:
     """Whether a file is one that `write_logs` wrote."""
     if not path.endswith(_SUFFIX):
         return False
-    with open(path, "rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
 
 
 def read_log_file(path: str, reading: Reading) -> None:
@@ -60,7 +65,8 @@ def read_log_file(path: str, reading: Reading) -> None:
     """
     for table in _rows(path):
         for log in LogTables.from_arrow(table):
-            log.merge_into(reading)
+            with failures_of(path, _WHAT):
+                log.merge_into(reading)
 
 
 def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
@@ -81,7 +87,9 @@ def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
     unfinished = folder / f"{name}.unfinished"
     count = 0
     try:
-        with parquet.ParquetWriter(unfinished, _SCHEMA, compression="zstd") as writer:
+        with parquet.ParquetWriter(
+            unfinished, _SCHEMA, compression="zstd", write_page_checksum=True
+        ) as writer:
             for log in logs:
                 writer.write_table(_row(log))
                 count += 1
@@ -102,15 +110,18 @@ def read_log_folder(path: str, *, strict: bool = False) -> Reading:
     RecordError
         At the first problem, where `strict` says so.
     """
-    from pyarrow import dataset, parquet
+    from pyarrow import parquet
 
     files = sorted(str(file) for file in Path(path).glob(f"*{_SUFFIX}"))
     small = [name for name in _SCHEMA.names if name not in _DETAILS]
-    with _failures_of(path):
+    with failures_of(path, _WHAT):
         for file in files:
             _check(file)
         places = [(file, row) for file in files for row in range(parquet.read_metadata(file).num_row_groups)]
-        table = dataset.dataset(files, format="parquet").to_table(columns=small)
+        table = pa.concat_tables([read_table(file, small) for file in files])
+        if len(table) != len(places):
+            raise ValueError("a row group that is not one log")
+        check_logs(table)
     sources = table["source"].to_pylist()
     order = sorted(range(len(places)), key=lambda at: (sources[at], at))
     details = StoredDetails([places[at] for at in order])
@@ -133,6 +144,7 @@ class StoredDetails(HashDetails):
         # Without super().__init__(): what it would set is what `__getattr__` reads from the files.
         self._places = places
         self._expected: dict[bytes, int] = {}
+        self._codes: list[list[int]] = []
         self._directions: list[str | None] = []
 
     def expect(self, hashes: list[bytes], directions: list[str | None]) -> list[int]:
@@ -141,7 +153,8 @@ class StoredDetails(HashDetails):
             if own not in self._expected:
                 self._expected[own] = len(self._expected)
                 self._directions.append(direction)
-        return [self._expected[own] for own in hashes]
+        self._codes.append([self._expected[own] for own in hashes])
+        return self._codes[-1]
 
     def direction(self, set_code: int) -> str | None:
         """As in `HashDetails`, without reading the details."""
@@ -154,21 +167,27 @@ class StoredDetails(HashDetails):
         return getattr(self, name)
 
     def _fill(self) -> None:
-        super().__init__()
-        for file, row in self._places:
+        details = HashDetails()
+        for (file, row), expected in zip(self._places, self._codes, strict=True):
             for table in _rows(file, [row]):
                 for log in LogTables.from_arrow(table):
-                    log.add_details_to(self)
+                    with failures_of(file, _WHAT):
+                        if log.add_details_to(details) != expected:
+                            raise ValueError("hash details that are not those of their hashes")
+        self.__dict__.update(details.__dict__)
 
 
 def _rows(file: str, rows: Sequence[int] | None = None) -> Iterator[pa.Table]:
     from pyarrow import parquet
 
-    with _failures_of(file):
+    with failures_of(file, _WHAT):
         _check(file)
-        with parquet.ParquetFile(file) as stored:
+        with parquet.ParquetFile(file, page_checksum_verification=True) as stored:
             for row in range(stored.num_row_groups) if rows is None else rows:
-                yield stored.read_row_group(row, columns=SCHEMA.names)
+                table = stored.read_row_group(row, columns=SCHEMA.names)
+                table.validate(full=True)
+                check_logs(table)
+                yield table
 
 
 def _check(file: str) -> None:
@@ -176,15 +195,6 @@ def _check(file: str) -> None:
 
     if not parquet.read_schema(file).equals(_SCHEMA):
         raise SourceError(file, "was written by another version of cachescope: collect the logs again")
-
-
-@contextlib.contextmanager
-def _failures_of(source: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, pa.ArrowException) as error:
-        said = " ".join(str(error).split())
-        raise SourceError(source, f"collected logs that cannot be read: {said}") from error
 
 
 def _row(log: LogTables) -> pa.Table:

@@ -98,7 +98,10 @@ class LogTables:
         """Keep its hash details in another store; the codes of its sets there."""
         met = Met() if met is None else met
         # Every one of them is a hash detail: it was kept as one.
-        new = np.array([details.add_component(text) for text in self.components], dtype=np.int32)
+        codes = [details.add_component(text) for text in self.components]
+        if None in codes:
+            raise ValueError("components that are no hash details")
+        new = np.array(codes, dtype=np.int32)
         met.components = np.concatenate((met.components, new))
         met.sets += [details.add_codes(met.components[own].tobytes()) for own in self.sets]
         return met.sets

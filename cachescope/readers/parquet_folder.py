@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import pandas as pd
-
-from cachescope import frames
 from cachescope.details import HashDetails
 from cachescope.errors import SourceError
 from cachescope.readers.assemble import Tables
+from cachescope.readers.stored_frames import failures_of, read_frames, read_table
 
 MANIFEST: Final = "cachescope.json"
 FORMAT: Final = 2
@@ -34,32 +32,21 @@ def read_saved_scope(path: str) -> Tables:
         If a file of it is missing or damaged, or another version of cachescope wrote it.
     """
     folder = Path(path)
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text())
+    with failures_of(path, "a saved scope"):
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             found = manifest.get("format") if isinstance(manifest, dict) else None
             raise SourceError(
                 path, f"was saved in format {found}; this cachescope reads {FORMAT}: read the sources again"
             )
-        loaded = {name: _frame(folder, name) for name in SAVED_FRAMES}
-        details = HashDetails()
-        components = pd.read_parquet(folder / "components.parquet")["component"].tolist()
-        sets = pd.read_parquet(folder / "detail_sets.parquet")["components"].tolist()
-        details.restore(components, sets)
-    except (OSError, ValueError, KeyError) as error:
-        raise SourceError(path, f"a saved scope that cannot be read: {error}") from error
+        details = _details(folder)
+        loaded = read_frames(folder, SAVED_FRAMES, len(details.sets))
     return Tables(**loaded, hash_details=details)
 
 
-def _frame(folder: Path, name: str) -> pd.DataFrame:
-    declared = frames.FRAMES[name]
-    frame = pd.read_parquet(folder / f"{name}.parquet")
-    columns: dict[str, Any] = {}
-    for column in declared.columns:
-        series = frame[column.name]
-        if column.dtype == "object":
-            # Parquet knows lists; the frames promise tuples.
-            columns[column.name] = pd.Series([tuple(value) for value in series], dtype=object)
-        else:
-            columns[column.name] = series.astype(column.dtype)  # type: ignore[call-overload]
-    return pd.DataFrame(columns)
+def _details(folder: Path) -> HashDetails:
+    components = read_table(folder / "components.parquet", ["component"])["component"]
+    sets = read_table(folder / "detail_sets.parquet", ["components"])["components"]
+    details = HashDetails()
+    details.restore(components.to_pylist(), sets.to_pylist())
+    return details

@@ -146,7 +146,11 @@ class Program(State):
             return start + length
         if op == 0x95:  # FRAME
             self.frames.append(pos - 1)
-            return pos + 8
+            end = pos + 8
+            # As `pickle.loads` does, which torch calls: it asks for a whole frame, and for nothing else of it.
+            if self.number(pos, end) > len(data) - end:
+                raise UnreadablePickle("truncated", len(data), is_truncated=True)
+            return end
         if op == 0x80:  # PROTO
             return pos + 1
         if op in b"VFILgpci":

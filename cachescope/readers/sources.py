@@ -89,16 +89,18 @@ def read_sources(
     tell_of_runs(reading)
 
 
-def logs_in(paths: list[str]) -> list[tuple[ReadSource, str]]:
-    """The logs among these sources, each with what reads it.
+def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
+    """The logs among these sources, each with what reads it; what may not be read below them becomes a problem.
 
     Raises
     ------
     SourceError
         If a path is not there or may not be read, or no log is among them.
     """
-    reading = Reading(strict=True)
-    found = _distinct(paths, reading)
+    found = list(_distinct(paths, reading))
+    for problem in reading.problems:
+        if problem.source in paths:
+            raise SourceError(problem.source, problem.message, problem.kind)
     logs: list[tuple[ReadSource, str]] = [(read, path) for read, path in found if read in _LOGS]
     if not logs:
         raise SourceError(", ".join(paths), "there is no log among these")

@@ -47,6 +47,7 @@ class Compile:
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
 
 
+_KINDS: Final = (str, int, str, str, int, int, str)
 _values: Final = attrgetter(*(field.name for field in fields(Compile)))
 
 
@@ -164,7 +165,9 @@ class TraceCompiles:
 
 def compiles_of(process: Process) -> list[Compile]:
     """The compiles that the trace of a process tells of."""
-    return [Compile(*values) for values in json.loads(process.compiles or "[]")]
+    rows: object = load_json((process.compiles or "[]").encode())
+    # What was collected may have been changed since.
+    return [Compile(*row) for row in rows if _is_compile(row)] if isinstance(rows, list) else []
 
 
 def tell_of_compiles(process: Process, lookups: list[Lookup]) -> None:
@@ -187,6 +190,12 @@ def tell_of_compiles(process: Process, lookups: list[Lookup]) -> None:
             lookup.compile_ended = True
         elif not any((row.ended_us or 0) > at_us for row in rows):
             lookup.compile_ended = False
+
+
+def _is_compile(row: object) -> bool:
+    if not isinstance(row, list) or len(row) != len(_KINDS) or row[0] is None:
+        return False
+    return all(value is None or type(value) is kind for value, kind in zip(row, _KINDS, strict=True))
 
 
 def id_of_metrics(line: bytes) -> str | None:

@@ -6,11 +6,15 @@ import json
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any, Final
 
 import pandas as pd
 
 from cachescope.readers.assemble import Tables
 from cachescope.readers.parquet_folder import FORMAT, MANIFEST, SAVED_FRAMES, is_saved_scope
+
+# With a checksum of each page: what was damaged since is not read.
+_AS_STORED: Final[dict[str, Any]] = {"compression": "zstd", "write_page_checksum": True}
 
 
 def write_scope(tables: Tables, folder: Path) -> None:
@@ -28,12 +32,12 @@ def write_scope(tables: Tables, folder: Path) -> None:
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         for name in SAVED_FRAMES:
-            getattr(tables, name).to_parquet(work / f"{name}.parquet", compression="zstd")
+            getattr(tables, name).to_parquet(work / f"{name}.parquet", **_AS_STORED)
         details = tables.hash_details
         components = pd.DataFrame({"component": pd.Series(details.components, dtype="str")})
-        components.to_parquet(work / "components.parquet", compression="zstd")
+        components.to_parquet(work / "components.parquet", **_AS_STORED)
         sets = pd.DataFrame({"components": pd.Series([s.tolist() for s in details.sets], dtype=object)})
-        sets.to_parquet(work / "detail_sets.parquet", compression="zstd")
+        sets.to_parquet(work / "detail_sets.parquet", **_AS_STORED)
         (work / MANIFEST).write_text(json.dumps({"format": FORMAT}) + "\n")
         if folder.exists():
             shutil.rmtree(folder)

@@ -29,12 +29,12 @@ def collect(*sources: str | Path, folder: str | Path) -> int:
     Returns
     -------
     int
-        How many logs were added.
+        How many logs were added. One that cannot be read is not among them: it becomes a row in ``problems``.
 
     Raises
     ------
     SourceError
-        If a source is not there, or holds no log.
+        If a source is not there, or holds no log, or none of its logs can be read.
     OSError
         If the folder cannot be written.
 
@@ -46,15 +46,29 @@ def collect(*sources: str | Path, folder: str | Path) -> int:
     ...     len(cachescope.read(folder).lookups)
     6
     """
+    from cachescope.errors import SourceError
     from cachescope.readers.log_folder import write_logs
     from cachescope.readers.log_tables import LogTables
-    from cachescope.readers.reading import Reading
+    from cachescope.readers.reading import Reading, note_source
     from cachescope.readers.sources import logs_in
 
+    unread = Reading()
+    logs = logs_in([str(source) for source in sources], unread)
+
+    failed: list[SourceError] = []
+
     def read_each() -> Iterator[LogTables]:
-        for read, path in logs_in([str(source) for source in sources]):
+        for problem in unread.problems:
+            yield LogTables(problem.source, [], [problem], [], [])
+        for read, path in logs:
             reading = Reading()
-            read(path, reading)
+            try:
+                read(path, reading)
+            except SourceError as error:
+                failed.append(error)
+                if len(failed) == len(logs):
+                    raise
+                note_source(error, reading)
             yield LogTables.of(path, reading)
 
-    return write_logs(Path(folder), read_each())
+    return write_logs(Path(folder), read_each()) - len(failed) - len(unread.problems)

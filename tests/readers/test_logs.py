@@ -118,7 +118,7 @@ def test_workers_tell_what_one_process_reads(
     version: str, name: str, task_bytes: int, recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "_TASK_BYTES", task_bytes)
-    paths = [path for _, path in logs_in([str(recording(version, name))])]
+    paths = [path for _, path in logs_in([str(recording(version, name))], Reading())]
     alone, told = read_with(paths, None), read_with(paths, OutOfOrder())
     assert alone.processes
     assert (told.processes, told.problems) == (alone.processes, alone.problems)

@@ -1,0 +1,202 @@
+"""Frames that were stored as Parquet, held against what they are declared to be: anyone may have changed the files.
+
+Behind this module a frame has its columns and types, its numbers are of the range that readers give, and what points
+into another frame points to a row of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cachescope import frames
+from cachescope.columns import REAL, STORED, TEXT, TIME, TUPLE, WHOLE, Column, Frame
+from cachescope.errors import SourceError
+from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
+
+# The number of a row is its place.
+_NUMBERS: Final = {"runs": "run", "lookups": "lookup", "entries": "entry", "contexts": "context"}
+_REFERENCES: Final = {
+    "lookups": {"run": "runs", "aot_lookup": "lookups", "detail_set": "sets"},
+    "entries": {"detail_set": "sets"},
+    "contexts": {"run": "runs"},
+    "kernels": {"entry": "entries"},
+    "autotune": {"entry": "entries"},
+}
+_NEVER_MISSING: Final = {
+    "runs": ("source",),
+    "lookups": ("run", "order", "cache", "outcome", "segment", "details"),
+    "entries": ("cache", "path", "root", "status"),
+    "contexts": ("source",),
+    "problems": ("source", "where", "kind", "message"),
+    "kernels": ("entry", "order", "kernel", "kind"),
+    "autotune": ("entry", "op", "inputs", "precision", "choice", "is_failed", "is_chosen"),
+}
+_WORDS: Final = {
+    ("lookups", "cache"): frozenset({"aotautograd", "fxgraph"}),
+    ("lookups", "outcome"): frozenset({"hit", "full_miss", "guard_miss", "bypass", "disabled", "unknown"}),
+    ("lookups", "direction"): frozenset({"forward", "backward", "inference"}),
+    ("lookups", "details"): frozenset({"recorded", "from_entry", "from_log", "incomplete", "not_recorded"}),
+    ("entries", "status"): frozenset({"ok", "damaged", "unreadable", "temporary", "foreign"}),
+}
+# Texts of the frame contexts that hold JSON: any, an object, or an object of texts.
+_JSON: Final = ("inductor_configs", "torch_determinism_configs", "cuda_matmul_precision_configs")
+_JSON_OBJECTS: Final = ("torch_manifest",)
+_JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
+
+
+@contextlib.contextmanager
+def failures_of(source: str, what: str) -> Iterator[None]:
+    """Make one line of whatever a reader of Parquet says of a file that is damaged, or not what it should be.
+
+    Raises
+    ------
+    SourceError
+        For every failure.
+    """
+    try:
+        yield
+    except (
+        OSError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+        RecursionError,
+        KeyError,
+        pa.ArrowException,
+    ) as error:
+        said = " ".join(str(error).split())[:300]
+        raise SourceError(source, f"{what} that cannot be read: {said}") from error
+
+
+def read_table(file: Path | str, columns: list[str] | None = None) -> pa.Table:
+    """All of a Parquet file, every text and every offset of it checked; to be used within `failures_of`."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(file, page_checksum_verification=True) as stored:
+        table = stored.read(columns=columns)
+    table.validate(full=True)
+    return table
+
+
+def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd.DataFrame]:
+    """The frames of a saved scope, with so many sets of hash details; to be used within `failures_of`.
+
+    Raises
+    ------
+    ValueError
+        Where one is not what it is declared to be.
+    """
+    found = {name: _frame(folder, frames.FRAMES[name]) for name in names}
+    sizes = {name: len(frame) for name, frame in found.items()} | {"sets": sets}
+    for name, frame in found.items():
+        if (number := _NUMBERS.get(name)) is not None:
+            _need(
+                frame[number].fillna(-1).tolist() == list(range(len(frame))),
+                name,
+                number,
+                "does not count its rows",
+            )
+        for column in _NEVER_MISSING.get(name, ()):
+            _need(bool(frame[column].notna().all()), name, column, "has missing values")
+        for column, into in _REFERENCES.get(name, {}).items():
+            _need(
+                bool(frame[column].between(0, sizes[into] - 1).fillna(True).all()),
+                name,
+                column,
+                "points nowhere",
+            )
+        for (of, column), words in _WORDS.items():
+            if of == name:
+                _need(
+                    set(frame[column].dropna()) <= words, name, column, "has words that are not among its own"
+                )
+    _check_json(found["contexts"])
+    return found
+
+
+def _frame(folder: Path, declared: Frame) -> pd.DataFrame:
+    table = read_table(folder / f"{declared.name}.parquet")
+    columns = {column.name: _series(table, column, declared.name) for column in declared.columns}
+    return pd.DataFrame(columns)
+
+
+def _series(table: pa.Table, column: Column, frame: str) -> pd.Series[Any]:
+    _need(table.column_names.count(column.name) == 1, frame, column.name, "is not there, or not once")
+    values = table[column.name]
+    if column.dtype == TUPLE:
+        return pd.Series(_tuples(values, column, frame), dtype=object, index=range(table.num_rows))
+    stored = STORED[column.dtype]
+    is_text = column.dtype == TEXT and (
+        pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    )
+    _need(is_text or values.type == stored, frame, column.name, f"holds {values.type}, not {stored}")
+    _check_range(values, column, frame)
+    # As `Frame.of_columns` makes them.
+    series: pd.Series[Any] = values.to_pandas(types_mapper=lambda _: pd.api.types.pandas_dtype(column.dtype))
+    return series
+
+
+def _tuples(values: pa.ChunkedArray, column: Column, frame: str) -> list[tuple[Any, ...]]:
+    if not len(values):
+        # Without a row nothing says what the lists would hold.
+        return []
+    is_list = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
+    inner = values.type.value_type if is_list else values.type
+    is_text = pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_null(inner)
+    _need(
+        is_list and is_text and not values.null_count,
+        frame,
+        column.name,
+        f"holds {values.type}, not lists of text",
+    )
+    return [tuple(texts) for texts in values.to_pylist()]
+
+
+def _check_range(values: pa.ChunkedArray, column: Column, frame: str) -> None:
+    least, most = -MOST_OF_A_COLUMN, MOST_OF_A_COLUMN
+    if column.dtype == TIME:
+        values, least, most = values.cast(pa.int64()), 0, MOST_NS
+    elif column.unit == "ns":
+        least, most = -MOST_NS_OF_A_DURATION, MOST_NS_OF_A_DURATION
+    elif column.dtype == REAL:
+        _need(
+            not pc.any(pc.invert(pc.is_finite(values))).as_py(),
+            frame,
+            column.name,
+            "has numbers that are none",
+        )
+        return
+    elif column.dtype != WHOLE:
+        return
+    found = pc.min_max(values).as_py()
+    fits = found["min"] is None or (least <= found["min"] and found["max"] <= most)
+    _need(fits, frame, column.name, f"has values beyond {least} and {most}")
+
+
+def _check_json(contexts: pd.DataFrame) -> None:
+    for column in (*_JSON, *_JSON_OBJECTS, *_JSON_TEXTS):
+        for text in contexts[column].dropna():
+            value = json.loads(text)
+            if column not in _JSON:
+                _need(isinstance(value, dict), "contexts", column, "holds no JSON objects")
+            if column in _JSON_TEXTS:
+                _need(_are_texts(value), "contexts", column, "holds no JSON objects of texts")
+            if column == "torch_manifest":
+                _need(_are_texts(value.get("files")), "contexts", column, "holds no files")
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())
+
+
+def _need(is_so: bool, frame: str, column: str, otherwise: str) -> None:
+    if not is_so:
+        raise ValueError(f"{frame}.parquet: {column} {otherwise}")

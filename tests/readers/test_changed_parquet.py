@@ -1,0 +1,239 @@
+"""Saved scopes and collected logs that somebody changed: one line says what is wrong, whatever it is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import cachescope
+from cachescope.errors import NotFoundError, SourceError
+
+pytestmark = pytest.mark.slow  # hundreds of files are read
+
+COPIES = 150
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("saved") / "scope"
+    cachescope.read(cachescope.sample("entry_truncated")).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("collected")
+    cachescope.collect(cachescope.sample("config_flip") / "trace", folder=folder)
+    return folder
+
+
+def use(folder: Path) -> None:
+    """All of it, so that nothing is left that fails when it is asked for."""
+    scope = cachescope.read(folder)
+    for frame in (
+        "lookups",
+        "misses",
+        "causes",
+        "contexts",
+        "entries",
+        "guards",
+        "links",
+        "orphans",
+        "past_misses",
+    ):
+        getattr(scope, frame)
+    with contextlib.suppress(NotFoundError):
+        scope.hash_details(lookup=0)
+
+
+def is_refused(folder: Path) -> bool:
+    try:
+        use(folder)
+    except SourceError as error:
+        return "\n" not in str(error)
+    return False
+
+
+CHANGES: dict[str, Callable[[pa.Table, int], pa.Table]] = {
+    "gone": lambda table, at: table.remove_column(at),
+    "twice": lambda table, at: table.append_column(table.field(at), table.column(at)),
+    "texts": lambda table, at: put(table, at, pa.array(["x"] * len(table))),
+    "numbers": lambda table, at: put(table, at, pa.array([7] * len(table))),
+    "huge numbers": lambda table, at: put(table, at, pa.array([2**64 - 1] * len(table), pa.uint64())),
+    "negative": lambda table, at: put(table, at, pa.array([-7] * len(table))),
+    "bytes": lambda table, at: put(table, at, pa.array([b"\xff"] * len(table))),
+    "nothing": lambda table, at: put(table, at, pa.nulls(len(table), table.field(at).type)),
+    "NaN": lambda table, at: put(table, at, pa.array([float("nan")] * len(table))),
+    "no UTF-8": lambda table, at: put(table, at, pa.array([b"\xff\xfe"] * len(table)).view(pa.string())),
+    "lists of numbers": lambda table, at: put(table, at, pa.array([[2**40]] * len(table))),
+    "years": lambda table, at: put(table, at, pa.array([2**62] * len(table), pa.timestamp("ns", "UTC"))),
+    "dictionary": lambda table, at: put(table, at, pa.array(["x"] * len(table)).dictionary_encode()),
+}
+
+
+def put(table: pa.Table, at: int, values: pa.Array) -> pa.Table:
+    return table.set_column(at, table.field(at).name, values)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_saved_scope_with_another_column_is_refused_or_whole(
+    change: str, saved: Path, tmp_path: Path
+) -> None:
+    refused = 0
+    for file in sorted(saved.glob("*.parquet")):
+        table = parquet.read_table(file)
+        for at in range(table.num_columns):
+            if len(table) == 0:
+                continue
+            folder = tmp_path / f"{file.stem}-{at}"
+            shutil.copytree(saved, folder)
+            parquet.write_table(CHANGES[change](table, at), folder / file.name)
+            refused += is_refused(folder)
+            shutil.rmtree(folder)
+    assert refused > 10
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    ["", "[]", "7", '{"format": NaN}', "{", '{"format": 2, "x": ' + "[" * 100_000, "\x00", "9" * 5_000],
+)
+def test_a_manifest_that_is_none(manifest: str, saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved, tmp_path / "scope")
+    (tmp_path / "scope" / "cachescope.json").write_text(manifest)
+    with pytest.raises(SourceError):
+        cachescope.read(tmp_path / "scope")
+
+
+def change_bytes(chance: random.Random, data: bytes) -> bytes:
+    changed = bytearray(data)
+    for _ in range(chance.choice((1, 1, 2, 8))):
+        # The footer is at the end, and says where everything is.
+        start = chance.choice((0, 0, max(len(data) - 4_000, 0)))
+        at = chance.randrange(start, len(changed))
+        changed[at] = chance.choice((0, 255, changed[at] ^ 1 << chance.randrange(8)))
+    return bytes(changed[: chance.randrange(len(changed))] if chance.random() < 0.1 else changed)
+
+
+def test_damaged_files_of_a_saved_scope(saved: Path, tmp_path: Path) -> None:
+    chance = random.Random(15)
+    shutil.copytree(saved, tmp_path / "scope")
+    refused = 0
+    for _ in range(COPIES):
+        file = tmp_path / "scope" / chance.choice(sorted(saved.glob("*.parquet"))).name
+        whole = file.read_bytes()
+        file.write_bytes(change_bytes(chance, whole))
+        refused += is_refused(tmp_path / "scope")
+        file.write_bytes(whole)
+    assert refused > COPIES // 4
+
+
+def test_damaged_files_of_collected_logs(collected: Path, tmp_path: Path) -> None:
+    chance = random.Random(16)
+    (file,) = collected.iterdir()
+    for _ in range(COPIES // 3):
+        (tmp_path / file.name).write_bytes(change_bytes(chance, file.read_bytes()))
+        is_refused(tmp_path)
+
+
+NESTED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "more lookups than there are": lambda log: log["processes"][0].update(lookups=10**9),
+    "fewer lookups": lambda log: log["processes"][0].update(lookups=0),
+    "no number of lookups": lambda log: log["processes"][0].update(lookups=None),
+    "negative lookups": lambda log: log["processes"][0].update(lookups=-1),
+    "a kind that is none": lambda log: log["processes"][0].update(kind="x"),
+    "a time of another age": lambda log: log["lookups"][0].update(time_ns=2**63 - 1),
+    "a duration of another age": lambda log: log["lookups"][0].update(time_taken_ns=2**62),
+    "details that are not there": lambda log: log["lookups"][0].update(details=99),
+    "negative details": lambda log: log["lookups"][0].update(details=-1),
+    "no outcome": lambda log: log["lookups"][0].update(outcome=None),
+    "an outcome that is none": lambda log: log["lookups"][0].update(outcome="x"),
+    "no cache": lambda log: log["lookups"][0].update(cache=None),
+    "codes that are not there": lambda log: log.update(set_codes=[2**30] * len(log["set_codes"])),
+    "negative codes": lambda log: log.update(set_codes=[-1] * len(log["set_codes"])),
+    "sizes that do not fit": lambda log: log.update(set_sizes=[1]),
+    "negative sizes": lambda log: log.update(set_sizes=[-5] * len(log["set_sizes"])),
+    "components that are none": lambda log: log.update(components=["x"] * len(log["components"])),
+    "no components": lambda log: log.update(components=None),
+    "equal hashes": lambda log: log.update(set_hashes=[b"x" * 16] * len(log["set_hashes"])),
+    "no hashes": lambda log: log.update(set_hashes=[]),
+    "directions that are none": lambda log: log.update(set_directions=["x"] * len(log["set_directions"])),
+    "problems that say nothing": lambda log: log.update(
+        problems=[{"where": None, "kind": None, "message": None}]
+    ),
+    "a source that is none": lambda log: log.update(source=None),
+}
+
+
+@pytest.mark.parametrize("change", NESTED)
+def test_collected_logs_whose_parts_do_not_fit(change: str, collected: Path, tmp_path: Path) -> None:
+    (file,) = collected.iterdir()
+    table = parquet.read_table(file)
+    logs = table.to_pylist()
+    log = next(log for log in logs if len(log["set_sizes"]) > 1)
+    NESTED[change](log)
+    parquet.write_table(pa.Table.from_pylist(logs, table.schema), tmp_path / file.name, row_group_size=1)
+    assert is_refused(tmp_path)
+    if change in ("equal hashes", "no hashes", "directions that are none"):
+        # Read beside other logs, they are not asked for.
+        cachescope.read(tmp_path / file.name)
+    else:
+        with pytest.raises(SourceError):
+            cachescope.read(tmp_path / file.name)
+
+
+@pytest.mark.parametrize("compiles", ["[", "7", "[[]]", "[[1, 2, 3]]", "{}", "[" * 100_000])
+def test_compiles_that_are_none(compiles: str, collected: Path, tmp_path: Path) -> None:
+    (file,) = collected.iterdir()
+    table = parquet.read_table(file)
+    logs = table.to_pylist()
+    for log in logs:
+        for process in log["processes"]:
+            process["compiles"] = compiles
+    parquet.write_table(pa.Table.from_pylist(logs, table.schema), tmp_path / file.name, row_group_size=1)
+    is_refused(tmp_path)
+
+
+def test_the_rest_is_collected_where_one_log_cannot_be_read(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(cachescope.sample("config_flip") / "trace", logs)
+    whole = cachescope.read(logs)
+    # A link that leads nowhere, and compression that is none: by name and by its first bytes a log all the same.
+    (logs / "gone.log").symlink_to(tmp_path / "nowhere")
+    count = cachescope.collect(logs, folder=tmp_path / "fleet")
+    assert count == 3
+    there = cachescope.read(tmp_path / "fleet")
+    pd.testing.assert_frame_equal(there.tables.lookups, whole.tables.lookups)
+    with pytest.raises(SourceError):
+        cachescope.collect(tmp_path / "nowhere.log", logs, folder=tmp_path / "fleet")
+
+
+def test_a_log_that_goes_while_others_are_collected_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(cachescope.sample("config_flip") / "trace", logs)
+    _, second, _ = sorted(logs.iterdir())
+    from cachescope.readers import sources
+
+    found = sources.logs_in
+
+    def and_one_goes(*given: Any) -> Any:
+        told = found(*given)
+        second.unlink()
+        return told
+
+    monkeypatch.setattr(sources, "logs_in", and_one_goes)
+    assert cachescope.collect(logs, folder=tmp_path / "fleet") == 2
+    problems = cachescope.read(tmp_path / "fleet").problems
+    assert problems["source"].tolist() == [str(second)]
+    assert json.loads(problems.to_json())["kind"] == {"0": "unreadable"}
