@@ -11,7 +11,7 @@ STRICT := $(filter-out $(LIVE),$(NOTEBOOKS))
 # Loading nbval takes each process some seconds, and only the notebooks need it.
 TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable
 
-.PHONY: demo lab test unit lint bench models notebooks readme clean
+.PHONY: demo lab test unit lint bench models fuzz notebooks readme clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -46,6 +46,9 @@ bench: $(VENV)/.installed-test  ## measurements beside their peers, at the sizes
 
 models: $(VENV)/.installed-models  ## a thousand lookups of real models, run and held: up to an hour
 	$(BIN)/python -m pytest -p no:nbval -m models tests/models
+
+fuzz: $(VENV)/.installed-test  ## a million inputs that nobody wrote: an hour or so; SEED=N and INPUTS=N for others
+	cd tests && ../$(BIN)/python -m fuzz --seed $(or $(SEED),1) --inputs $(or $(INPUTS),1000000)
 
 notebooks: $(VENV)/.installed-test  ## execute the notebooks anew
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace \

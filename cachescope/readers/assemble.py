@@ -14,6 +14,7 @@ from cachescope.details import HashDetails
 from cachescope.frames.contexts import CONTEXTS
 from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
 from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
+from cachescope.readers.checked_file import well_formed
 from cachescope.readers.json_record import MOST_NS
 from cachescope.readers.kernels import Kernel, kernels_of
 from cachescope.readers.processes import Run, join_processes
@@ -176,12 +177,19 @@ def entries_frame(entries: Entries) -> pd.DataFrame:
         else:
             values = [getattr(Entry, name)] * len(entries)
         for number, entry in entries.opened.items():
-            values[number] = getattr(entry, name)
+            values[number] = _well_formed(getattr(entry, name))
         if column.dtype == TIME and any(values):
             # A file can have any time, a column those of some centuries.
             values = [value if value is None or 0 <= value <= MOST_NS else None for value in values]
         columns[column.name] = values
     return ENTRIES.of_columns(columns)
+
+
+def _well_formed(value: Any) -> Any:
+    """A text, or a tuple of them, as it can be written; anything else as it is."""
+    if isinstance(value, str):
+        return well_formed(value)
+    return tuple(map(_well_formed, value)) if isinstance(value, tuple) else value
 
 
 def _autotune_rows(reading: Reading) -> Iterator[dict[str, Any]]:

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Callable
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.checked_file import ReadFile, mark_damaged, mark_unreadable, read_bytes
+from cachescope.readers.checked_file import ReadFile, mark_damaged, mark_unreadable, read_bytes, well_formed
 from cachescope.readers.hostile import loads_harmless
 from cachescope.readers.inert_pickle import Limits, NotRead, Stub, UnreadablePickle, global_name
+from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import OTHER_NAME, UNREADABLE
 
@@ -112,12 +113,12 @@ def text(value: object) -> str | None:
 
     Generated code above all, which entries that differ only in their hash details have in common.
     """
-    return sys.intern(value) if type(value) is str else None
+    return sys.intern(well_formed(value)) if type(value) is str else None
 
 
 def nanoseconds(value: object) -> int | None:
-    """A value of an entry where it can be a duration that a column of int64 holds."""
-    return value if type(value) is int and 0 <= value < 1 << 63 else None
+    """A value of an entry where it can be a duration."""
+    return value if type(value) is int and 0 <= value <= MOST_NS_OF_A_DURATION else None
 
 
 def words(value: object) -> tuple[str, ...]:
@@ -129,7 +130,7 @@ def words(value: object) -> tuple[str, ...]:
         value = value.args[0] if value.args else None
     if not isinstance(value, (set, frozenset, list, tuple)):
         return ()
-    return tuple(word for word in value if isinstance(word, str))
+    return tuple(well_formed(word) for word in value if isinstance(word, str))
 
 
 def add_hash_details(lines: object, reading: Reading) -> tuple[int | None, str | None]:
@@ -142,7 +143,8 @@ def add_hash_details(lines: object, reading: Reading) -> tuple[int | None, str |
     if not isinstance(lines, list) or not {str}.issuperset(map(type, lines)):
         return None, "its hash details are no list of text"
     # One remark for all of them: a hostile entry could hold a million.
-    set_code, rejected = reading.details.add(lines)
+    texts = lines if all(map(str.isascii, lines)) else list(map(well_formed, lines))
+    set_code, rejected = reading.details.add(texts)
     if rejected:
         return set_code, f"{len(rejected)} of {len(lines)} lines are no hash details: {rejected[0][:80]!r}"
     return set_code, None

@@ -1,0 +1,1 @@
+"""Inputs that nobody wrote, fed to every reader: see `python -m fuzz --help`."""

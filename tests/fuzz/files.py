@@ -1,0 +1,281 @@
+"""Files of cache directories, and whole directories, with names and contents changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import cachescope
+from cachescope.errors import CachescopeError
+from cachescope.readers.aotautograd import check_aotautograd
+from cachescope.readers.cache_dir import read_cache_dir, read_mega_cache_file
+from cachescope.readers.fxgraph import check_fxgraph
+from cachescope.readers.hostile import loads_harmless
+from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.value_text import value_text
+from fuzz.pickles import made_pickle
+from fuzz.seeds import Seeds
+from fuzz.use import scope_of, use
+from fuzz.values import bad_value, changed_bytes, changed_json
+
+_KEY = "f" + "a" * 51
+
+
+class Pickles:
+    """Pickles by the grammar, read as every kind of file that is one."""
+
+    name = "pickles"
+
+    def make(self, chance: random.Random) -> bytes:
+        return made_pickle(chance)
+
+    def check(self, data: bytes, folder: Path) -> None:
+        try:
+            value = loads_harmless(data)
+        except CachescopeError:
+            return
+        assert len(value_text(value)) <= 2_000
+
+
+class StoredEntries:
+    """Real entries with bytes or whole opcodes changed."""
+
+    name = "entries"
+
+    def __init__(self, seeds: Seeds) -> None:
+        self._entries = seeds.entries
+
+    def make(self, chance: random.Random) -> bytes:
+        _, data = chance.choice(self._entries)
+        if chance.random() < 0.3:
+            at = chance.randrange(len(data))
+            data = data[:at] + made_pickle(chance, most=8)[2:-1] + data[at:]
+        return changed_bytes(chance, data, chance.choice((0, 1, 1, 2, 5, 20)))
+
+    def check(self, data: bytes, folder: Path) -> None:
+        for cache, check in (("fxgraph", check_fxgraph), ("aotautograd", check_aotautograd)):
+            reading = Reading()
+            entry = Entry(cache, "x", "x", cache_key=_KEY)
+            try:
+                check(entry, data, reading)
+            except CachescopeError:
+                continue
+            reading.entries.add([(cache, "x", "x", len(data), 1, _KEY, "ok", 1)], {0: entry})
+            if len(data) % 101 == 0:
+                use(scope_of(reading))
+
+
+class JsonFiles:
+    """The JSON files of a cache directory, and those beside logs."""
+
+    name = "JSON files"
+
+    def __init__(self, seeds: Seeds) -> None:
+        self._files = seeds.json_files
+        note = {
+            "cachescope_run": 1,
+            "command": ["python", "x.py"],
+            "exit_status": 0,
+            "start_time": "2026-01-01T00:00:00+00:00",
+        }
+        context = {"runtime_context": {"inductor_configs": {"a": 1}}, "compile_context": {"runtime": "CUDA"}}
+        snapshot = {
+            "cachescope_snapshot": 1,
+            "context": context,
+            "pid": 7,
+            "time": note["start_time"],
+            "settings": {"a": "1"},
+        }
+        snapshot |= {
+            "environment": {"A": "b"},
+            "key_fields": {"a": "b" * 51},
+            "python_version": "3.11.7",
+            "host": "h",
+            "torch_version": "2.13.0",
+        }
+        self._others = [("run.json", note), ("context.json", snapshot), ("context.json", snapshot)]
+        self._trace = b"\n".join(piece.data for piece in seeds.traces[0][:4]) + b"\n"
+        self._name = ""
+        self._at: Path | None = None
+
+    def make(self, chance: random.Random) -> bytes:
+        self._at, value = None, None
+        if chance.random() < 0.5:
+            self._name, value = chance.choice(self._others)
+        else:
+            self._at, value = chance.choice(self._files)
+        if chance.random() < 0.2:
+            return changed_bytes(chance, json.dumps(value).encode(), 2)
+        return changed_json(chance, value, chance.choice((1, 1, 2, 4)))
+
+    def check(self, data: bytes, folder: Path) -> None:
+        root = folder / "json"
+        shutil.rmtree(root, ignore_errors=True)
+        if self._at is None:
+            root.mkdir()
+            (root / self._name).write_bytes(data)
+            if self._name == "run.json":
+                (root / "trace.log").write_bytes(self._trace)
+        else:
+            # Below its own folders, which say what it is.
+            path = root / Path(*self._at.parts[self._at.parts.index("directories") + 2 :])
+            path.parent.mkdir(parents=True)
+            path.write_bytes(data)
+        try:
+            scope = cachescope.read(root, index=False)
+        except CachescopeError:
+            return
+        if len(data) % 53 == 0:
+            use(scope, folder / "saved")
+
+
+class Blobs:
+    """Any file of a directory with bytes changed, under its own name, or that of another."""
+
+    name = "files of a directory"
+
+    def __init__(self, seeds: Seeds) -> None:
+        self._files = seeds.files
+        self._at = Path()
+
+    def make(self, chance: random.Random) -> bytes:
+        path = chance.choice(self._files)
+        self._at = path if chance.random() < 0.8 else chance.choice(self._files)
+        kind = chance.random()
+        if kind < 0.05:
+            packed = BytesIO()
+            with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("../data.pkl", made_pickle(chance))
+            return changed_bytes(chance, packed.getvalue(), chance.choice((0, 1)))
+        if kind < 0.15:
+            return bytes.fromhex("5feceb66") * (chance.random() < 0.5) + made_pickle(chance)
+        return changed_bytes(chance, path.read_bytes(), chance.choice((1, 1, 4, 20)))
+
+    def check(self, data: bytes, folder: Path) -> None:
+        root = folder / "blobs"
+        shutil.rmtree(root, ignore_errors=True)
+        path = root / Path(*self._at.parts[self._at.parts.index("directories") + 2 :])
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
+        reading = Reading()
+        read_cache_dir(str(root), reading)
+        if len(data) % 101 == 0:
+            use(scope_of(reading))
+
+
+class MegaCaches:
+    """Mega-caches of changed artifacts, and changed mega-caches."""
+
+    name = "mega-caches"
+
+    def __init__(self, seeds: Seeds) -> None:
+        self._entries = [(cache, data) for cache, data in seeds.entries if len(data) < 100_000]
+
+    def make(self, chance: random.Random) -> bytes:
+        import base64
+        import zlib
+
+        def counted(data: bytes) -> bytes:
+            return len(data).to_bytes(8, "big") + data
+
+        body = (1).to_bytes(8, "big")
+        for kind in chance.sample(("inductor", "aot_autograd", "autotune", "pgo"), chance.choice((1, 2))):
+            count = chance.choice((0, 1, 2))
+            body += counted(base64.b64encode(kind.encode())) + count.to_bytes(8, "big")
+            for _ in range(count):
+                content = made_pickle(chance) if chance.random() < 0.6 else chance.choice(self._entries)[1]
+                body += counted(base64.b64encode(_KEY.encode())) + counted(content)
+        data = zlib.crc32(body).to_bytes(4, "big") + body if chance.random() < 0.5 else body
+        return changed_bytes(chance, data, chance.choice((0, 0, 1, 2)))
+
+    def check(self, data: bytes, folder: Path) -> None:
+        path = folder / "mega"
+        path.write_bytes(data)
+        reading = Reading()
+        read_mega_cache_file(str(path), reading)
+
+
+class Directories:
+    """Whole directories: files changed, renamed, gone, empty, linked, or folders in their place."""
+
+    name = "directories"
+
+    def __init__(self, seeds: Seeds) -> None:
+        self._directories = seeds.directories
+        self._seeds = seeds
+        self._chance = random.Random()
+
+    def make(self, chance: random.Random) -> bytes:
+        self._chance = chance
+        return b""
+
+    def check(self, data: bytes, folder: Path) -> None:
+        chance, root = self._chance, folder / "directory"
+        shutil.rmtree(root, ignore_errors=True)
+        source = chance.choice(self._directories)
+        root.mkdir()
+        files = [path for path in sorted(source.rglob("*")) if path.is_file() and not path.is_symlink()]
+        for path in chance.sample(files, min(len(files), chance.choice((1, 4, 12)))):
+            self._put(chance, path, root / path.relative_to(source))
+        for _ in range(chance.choice((0, 1))):
+            pieces = chance.choice(self._seeds.traces)
+            (root / "trace.log").write_bytes(b"\n".join(piece.data for piece in pieces))
+        try:
+            scope = cachescope.read(root, index=False)
+        except CachescopeError:
+            return
+        use(scope, folder / "saved" if chance.random() < 0.3 else None)
+
+    def _put(self, chance: random.Random, source: Path, path: Path) -> None:
+        if chance.random() < 0.2:
+            name = chance.choice(
+                (
+                    "x\udcff",
+                    "x\n::error::y",
+                    "é" * 60,
+                    ".x.tmp",
+                    "entry",
+                    "a" * 52,
+                    path.name + ".lock",
+                    "\u202e.py",
+                )
+            )
+            path = path.with_name(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() or path.is_symlink():
+            return
+        match chance.randrange(10):
+            case 0:
+                path.mkdir()
+            case 1:
+                path.symlink_to(chance.choice(("/nowhere", "..", path.name, str(source), "/etc/passwd")))
+            case 2:
+                path.write_bytes(b"")
+            case 3:
+                os.mkfifo(path)
+            case 4:
+                path.write_bytes(bad_value(chance).encode("utf-8", "surrogatepass"))
+            case 5 | 6:
+                path.write_bytes(changed_bytes(chance, source.read_bytes()[: 1 << 18], 3))
+            case _:
+                path.write_bytes(source.read_bytes()[: 1 << 18])
+        if not path.is_symlink() and chance.random() < 0.2:
+            seconds = chance.choice((0, -(10**9), 10**10, 1, 4 * 10**9))
+            os.utime(path, (seconds, seconds))
+
+
+def file_kinds(seeds: Seeds) -> list[object]:
+    kinds = [
+        Pickles(),
+        StoredEntries(seeds),
+        JsonFiles(seeds),
+        Blobs(seeds),
+        MegaCaches(seeds),
+        Directories(seeds),
+    ]
+    return list(kinds)

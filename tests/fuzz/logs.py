@@ -1,0 +1,190 @@
+"""Traces and text logs with some records changed: what was not touched is told, or a problem says what was lost."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+import cachescope
+from cachescope.errors import CachescopeError
+from cachescope.readers import trace_records
+from cachescope.readers.reading import Reading
+from cachescope.readers.text_log import read_text_log
+from cachescope.readers.trace_log import read_trace_log
+from fuzz.seeds import Piece, Seeds, record_of, taken_apart
+from fuzz.use import check_reading, scope_of, use
+from fuzz.values import changed_bytes, changed_json
+
+Read = Callable[[str, Reading], None]
+_STRAY = (
+    b"Segmentation fault",
+    b"\xff\xfe\x00",
+    b"",
+    b"\ttab",
+    b"V1120 nonsense",
+    b'V9999 99:99:99.999999 0 x.py:1] {"artifact"',
+    b"\x00" * 50,
+)
+_FULLY = 150
+"""Of so many inputs one is asked everything."""
+
+
+def changed_record(chance: random.Random, piece: Piece) -> Piece:
+    """One record with its envelope, its payload, its prefix or any of its bytes changed."""
+    line, payload = taken_apart(piece.data)
+    prefix, brace, envelope = line.partition(b"{")
+    kind = chance.randrange(10)
+    try:
+        if kind < 3:
+            return piece.changed(
+                record_of(prefix + changed_json(chance, json.loads(brace + envelope)), payload)
+            )
+        if kind < 7 and payload is not None:
+            return piece.changed(
+                record_of(line, changed_json(chance, json.loads(payload), chance.choice((1, 1, 3))))
+            )
+    except ValueError:
+        pass
+    if kind == 7:
+        return piece.changed(changed_bytes(chance, prefix, 2) + brace + envelope + piece.data[len(line) :])
+    return piece.changed(changed_bytes(chance, piece.data, chance.choice((1, 1, 4, 20))))
+
+
+def changed_line(chance: random.Random, piece: Piece) -> Piece:
+    if chance.random() < 0.2 and piece.lookup is not None:
+        key = piece.lookup[1].encode()
+        return piece.changed(piece.data.replace(key, changed_bytes(chance, key)))
+    return piece.changed(changed_bytes(chance, piece.data, chance.choice((1, 1, 3))))
+
+
+def log_of(
+    chance: random.Random, seed: list[Piece], change: Callable[[random.Random, Piece], Piece]
+) -> list[Piece]:
+    """Some pieces of a log, in their order or another, some of them changed, none, twice or cut."""
+    start = chance.randrange(len(seed))
+    pieces = seed[start : start + chance.choice((2, 5, 12, 30))]
+    # Of a log that begins with anything nobody can say that it is one.
+    pieces = [seed[0], *pieces] if seed[0] not in pieces else pieces
+    for _ in range(chance.choice((0, 1, 1, 2, 5))):
+        at = chance.randrange(1, len(pieces)) if len(pieces) > 1 else 0
+        match chance.randrange(8):
+            case 0:
+                pieces.insert(at, pieces[chance.randrange(len(pieces))])
+            case 1 if len(pieces) > 2:
+                del pieces[at]
+            case 2:
+                pieces.insert(max(at, 1), Piece(chance.choice(_STRAY), is_touched=True))
+            case 3 if at:
+                other = chance.randrange(1, len(pieces))
+                pieces[at], pieces[other] = pieces[other], pieces[at]
+            case _ if at:
+                pieces[at] = change(chance, pieces[at])
+    if chance.random() < 0.1:
+        pieces[-1] = pieces[-1].changed(pieces[-1].data[: chance.randrange(len(pieces[-1].data) + 1)])
+    return pieces
+
+
+class Logs:
+    """Inputs of one form of log, read by one reader."""
+
+    def __init__(
+        self, name: str, seeds: list[list[Piece]], change: Callable[[random.Random, Piece], Piece], read: Read
+    ) -> None:
+        self.name = name
+        self._seeds, self._change, self._read = seeds, change, read
+        self.pieces: list[Piece] = []
+        self._is_full = False
+
+    def make(self, chance: random.Random) -> bytes:
+        self.pieces = log_of(chance, chance.choice(self._seeds), self._change)
+        self._is_full = chance.randrange(_FULLY) == 0
+        trace_records.BLOCK_BYTES = chance.choice((1_000, 4_000, 1 << 15))
+        return b"\n".join(piece.data for piece in self.pieces) + b"\n"
+
+    def check(self, data: bytes, folder: Path) -> None:
+        path = folder / "one.log"
+        path.write_bytes(data)
+        reading = Reading()
+        try:
+            self._read(str(path), reading)
+        except CachescopeError:
+            return
+        check_reading(reading)
+        self._conserves(reading)
+        if self._is_full:
+            use(scope_of(reading), folder / "saved")
+
+    def _conserves(self, reading: Reading) -> None:
+        if reading.problems:
+            return
+        told = {
+            (lookup.cache, lookup.cache_key) for process in reading.processes for lookup in process.lookups
+        }
+        for piece in self.pieces:
+            assert piece.is_touched or piece.lookup is None or piece.lookup in told, (
+                f"nothing tells of {piece.lookup}"
+            )
+        if self._read is read_trace_log:
+            counts = Counter(piece.lookup for piece in self.pieces if piece.lookup and not piece.is_touched)
+            found = sum(len(process.lookups) for process in reading.processes)
+            assert found >= sum(counts.values()), f"{found} lookups told of {sum(counts.values())}"
+
+
+def _docker(data: bytes) -> bytes:
+    lines = data.decode("utf-8", "replace").split("\n")
+    return b"".join(json.dumps({"log": line + "\n", "stream": "stderr"}).encode() + b"\n" for line in lines)
+
+
+PACKINGS: tuple[Callable[[bytes], bytes], ...] = (
+    lambda data: gzip.compress(data, 1),
+    lambda data: pa.compress(data, codec="zstd", asbytes=True),
+    bz2.compress,
+    lambda data: lzma.compress(data, preset=0),
+    lambda data: b"\xff\xfe" + data.decode("utf-8", "replace").encode("utf-16-le"),
+    lambda data: data.replace(b"\n", b"\r\n"),
+    _docker,
+    lambda data: b"".join(b"2026-01-01T00:00:00.0Z stderr F " + line + b"\n" for line in data.split(b"\n")),
+)
+
+
+class Packed:
+    """Logs packed in every way, once or twice, with bytes of the packing changed."""
+
+    name = "packed logs"
+
+    def __init__(self, seeds: Seeds) -> None:
+        self._seeds = [*seeds.traces, *seeds.texts]
+
+    def make(self, chance: random.Random) -> bytes:
+        pieces = chance.choice(self._seeds)[: chance.choice((3, 10, 30))]
+        data = b"\n".join(piece.data for piece in pieces) + b"\n"
+        for _ in range(chance.choice((1, 1, 1, 2, 3))):
+            data = chance.choice(PACKINGS)(data)
+            if chance.random() < 0.6:
+                data = changed_bytes(chance, data, chance.choice((1, 1, 3, 10)))
+        return data
+
+    def check(self, data: bytes, folder: Path) -> None:
+        path = folder / "packed.log"
+        path.write_bytes(data)
+        try:
+            scope = cachescope.read(path, index=False)
+        except CachescopeError:
+            return
+        assert len(json.dumps(scope.problems.to_dict("records"))) < 1 << 20
+
+
+def log_kinds(seeds: Seeds) -> list[Logs | Packed]:
+    return [
+        Logs("trace records", seeds.traces, changed_record, read_trace_log),
+        Logs("text lines", seeds.texts, changed_line, read_text_log),
+        Packed(seeds),
+    ]

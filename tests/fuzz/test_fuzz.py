@@ -1,0 +1,123 @@
+"""A short run of the fuzzing harness, the same inputs each time; and that the harness sees what it is there to see."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+# A process of its own: an audit hook cannot be taken off again.
+pytestmark = pytest.mark.slow
+
+
+def python(*words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(TESTS.parent), str(TESTS)))}
+    return subprocess.run(
+        [sys.executable, *words], check=False, capture_output=True, text=True, env=environment, cwd=TESTS
+    )
+
+
+def test_a_short_run_is_clean(tmp_path: Path) -> None:
+    run = python("-m", "fuzz", "--seed", "20261122", "--inputs", "12000", "--keep", str(tmp_path))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "12000 inputs" in run.stdout
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [
+        ("open('/tmp/outside', 'w')", "open"),
+        ("__import__('antigravity')", "import"),
+        ("exec('1')", "exec"),
+        ("eval('1')", "exec"),
+        ("__import__('os').system('true')", "os.system"),
+        ("__import__('subprocess').run(['true'])", "subprocess.Popen"),
+        ("__import__('socket').socket()", "socket"),
+        (
+            "__import__('pickle').loads(b'cos' + bytes([10]) + b'getcwd' + bytes([10]) + b'.')",
+            "pickle.find_class",
+        ),
+        ("__import__('time').sleep(0) or [0 for _ in range(10**10)]", "goes on after"),
+        ("len(bytearray(700 << 20))", "MB"),
+        ("None", "nothing"),
+    ],
+)
+def test_the_watch_sees_what_an_input_must_not_do(what: str, name: str, tmp_path: Path) -> None:
+    # `subprocess` and its like are loaded before anyone looks on, as they are in a long run.
+    code = f"""
+import os, subprocess, socket, pickle, time
+from pathlib import Path
+from fuzz.watch import NotAllowedError, Watch
+import fuzz.watch
+fuzz.watch.SECONDS = 1
+watch = Watch(Path({str(tmp_path)!r}))
+def act(): {what}
+try:
+    with watch.over():
+        act()
+    print("nothing")
+except NotAllowedError as error:
+    print(error)
+"""
+    run = python("-c", code)
+    assert name in run.stdout, run.stdout + run.stderr
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory: pytest.TempPathFactory) -> object:
+    from fuzz.seeds import Seeds
+
+    return Seeds(tmp_path_factory.mktemp("seeds"))
+
+
+def test_a_reader_that_loses_a_lookup_is_caught(seeds: object, tmp_path: Path) -> None:
+    from cachescope.readers.reading import Reading
+    from cachescope.readers.trace_log import read_trace_log
+    from fuzz.logs import Logs, changed_record
+
+    def forgetful(path: str, reading: Reading) -> None:
+        read_trace_log(path, reading)
+        for process in reading.processes:
+            del process.lookups[-1:]
+
+    caught = []
+    for read in (read_trace_log, forgetful):
+        logs = Logs("trace records", seeds.traces, changed_record, read)  # type: ignore[attr-defined]
+        caught.append(
+            sum(fails(logs.check, logs.make(random.Random(number)), tmp_path) for number in range(100))
+        )
+    assert caught[0] == 0
+    assert caught[1] > 10
+
+
+def fails(check: Callable[[bytes, Path], None], data: bytes, folder: Path) -> bool:
+    try:
+        check(data, folder)
+    except AssertionError:
+        return True
+    return False
+
+
+def test_mutations_break_some_and_not_all(seeds: object) -> None:
+    from cachescope.errors import CachescopeError
+    from cachescope.readers.hostile import loads_harmless
+    from fuzz.pickles import made_pickle
+
+    def is_sound(number: int) -> bool:
+        try:
+            loads_harmless(made_pickle(random.Random(number)))
+        except CachescopeError:
+            return False
+        return True
+
+    began = time.process_time()
+    sound = sum(map(is_sound, range(2_000)))
+    assert 100 < sound < 1_900, f"{sound} of 2,000 in {time.process_time() - began:.1f} s"

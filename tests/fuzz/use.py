@@ -1,0 +1,55 @@
+"""Everything that can be asked of a scope: what was read must answer, be saved, and be printed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+
+import cachescope
+from cachescope.readers.assemble import assemble
+from cachescope.readers.log_tables import LogTables, to_arrow
+from cachescope.readers.reading import Reading
+from cachescope.report.as_json import entries_object, explain_object, json_text
+from cachescope.report.terminal import answer_lines
+from cachescope.scope import Scope
+
+FRAMES = (
+    "runs", "lookups", "entries", "contexts", "guards", "kernels", "autotune", "links", "orphans", "duplicates", "removable",
+    "past_misses", "evidence", "false_hits", "devices", "problems", "misses", "causes", "rank_differences",
+)  # fmt: skip
+MOST_PRINTED = 4 << 20
+"""Letters of an answer to an input of at most some 200 kB."""
+
+
+def check_reading(reading: Reading) -> None:
+    """What is read of logs fits its columns, and every text can be written."""
+    if reading.processes or reading.problems:
+        assert to_arrow([LogTables.of("source", reading)]) is not None, "a value that no column holds"
+
+
+def use(scope: Scope, folder: Path | None = None) -> None:
+    """Ask for every frame and every answer; with a folder, save it there and read it again."""
+    for name in FRAMES:
+        getattr(scope, name)
+    for made in (explain_object(scope), entries_object(scope)):
+        text = json_text(made)
+        json.loads(text.encode())
+        assert len(text) < MOST_PRINTED, f"{len(text)} letters of JSON"
+    lines = answer_lines(scope)
+    assert sum(len(str(line)) for line in lines) < MOST_PRINTED, "too long an answer"
+    if len(scope.misses):
+        repr(scope.explain())
+    scope.hit_rates()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        scope.save(folder)
+        again = cachescope.read(folder)
+        for name in ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune"):
+            pd.testing.assert_frame_equal(getattr(again.tables, name), getattr(scope.tables, name))
+
+
+def scope_of(reading: Reading) -> Scope:
+    return Scope(assemble(reading))
