@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from cachescope.errors import CachescopeError
+from cachescope.keys.literals import parsed_expression
 
 Number = int | float | bool
 _MOST_NODES: Final = 50_000
@@ -117,9 +118,9 @@ def _parse(expression: str) -> ast.expr:
     if len(expression) > _MOST_CHARACTERS:
         raise GuardError(f"guards of {len(expression)} characters are too long to evaluate")
     try:
-        tree = ast.parse(expression.strip(), mode="eval").body
+        tree = parsed_expression(expression.strip())
         count = sum(1 for _ in ast.walk(tree))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (ValueError, RecursionError) as error:
         raise GuardError(f"no guard expression: {expression[:80]!r}") from error
     if count > _MOST_NODES:
         raise GuardError(f"guards of {count} terms are too many to evaluate")

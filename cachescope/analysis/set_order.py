@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange
+from cachescope.keys.literals import literal_value
 
 SET_ORDER: Final = (
     "The same set in another order: Python orders strings anew in each process. Set PYTHONHASHSEED to one value in "
@@ -27,6 +27,6 @@ def is_reordered_set(change: FieldChange) -> bool:
     if change.before == change.after or sorted(change.before) != sorted(change.after):
         return False
     try:
-        return bool(ast.literal_eval(change.before) == ast.literal_eval(change.after))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return bool(literal_value(change.before) == literal_value(change.after))
+    except (ValueError, RecursionError):
         return False

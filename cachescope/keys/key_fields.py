@@ -6,7 +6,6 @@ an input, the Triton version within ``system_info[version]``. Parts are told apa
 
 from __future__ import annotations
 
-import ast
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from cachescope.errors import NotFoundError
+from cachescope.keys.literals import literal_value
 
 # What of an FX key follows from the program (the graph, its inputs, the call) and not from the process:
 # torch/_inductor/codecache.py, `FxGraphHashDetails` (2.6 to 2.15). What a later torch adds is the process's own
@@ -220,8 +220,8 @@ def without_parts(text: str, parts: Iterable[str]) -> str:
 
 def _without_versions(text: str, parts: set[str]) -> str:
     try:
-        versions = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        versions = literal_value(text)
+    except ValueError:
         return text
     if not isinstance(versions, dict):
         return text

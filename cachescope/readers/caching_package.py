@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 from cachescope.errors import SourceError
+from cachescope.keys.literals import literal_value
 from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.json_file import load_object
 from cachescope.readers.reading import Entry, Reading
@@ -58,8 +58,8 @@ def _bytes_of_literal(text: str) -> bytes | None:
     if not text.startswith(("b'", 'b"')):
         return None
     try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        value = literal_value(text)
+    except ValueError:
         return None
     return value if isinstance(value, bytes) else None
 

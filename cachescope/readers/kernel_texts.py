@@ -6,12 +6,12 @@ the name of a C++ one also takes in the compile command, but the file begins wit
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from typing import Final
 
 from cachescope.keys.hashing import code_hash, stored_code_hash
+from cachescope.keys.literals import literal_value
 from cachescope.terms import CODE_KEY
 
 # torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and its like; C++ wrappers
@@ -54,8 +54,8 @@ def _text_of(literal: re.Match[str]) -> str | None:
     if literal["raw"] or "\\" not in text:
         return text
     try:
-        value = ast.literal_eval(literal[0])
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = literal_value(literal[0])
+    except ValueError:
         return None
     return value if isinstance(value, str) else None
 

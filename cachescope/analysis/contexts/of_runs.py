@@ -6,7 +6,6 @@ form only where all lookups of the run agree. The rest stays in ``missing_forms`
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +19,7 @@ from cachescope.details import Codes, HashDetails, parse_component
 from cachescope.frames.contexts import CONTEXTS
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
 from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json
+from cachescope.keys.literals import literal_value
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 # Which attribute of FxGraphHashDetails carries a form (torch/_inductor/codecache.py, 2.6 to 2.15).
@@ -259,6 +259,6 @@ def _verified(text: str, expected: str) -> object:
 
 def _literal(text: str) -> object:
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return literal_value(text)
+    except ValueError:
         return _UNKNOWN
