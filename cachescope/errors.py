@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from cachescope.wording import harmless_line
+
 
 class CachescopeError(Exception):
-    """Base of everything cachescope raises on purpose."""
+    """Base of everything cachescope raises on purpose.
+
+    Its text is one line and harmless, whatever it quotes of a source: a traceback prints it as it is. The attributes hold
+    what was read.
+    """
+
+    def __str__(self) -> str:
+        return harmless_line(super().__str__())
 
 
 class SourceError(CachescopeError):

@@ -3,19 +3,99 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-# Control characters steer a terminal; log values hold them (`torch_version` is 32 raw bytes).
-_CONTROL: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
 SHORT_KEY: Final = 8
+LONGEST_LINE: Final = 20_000
+# All that is neither shown as it is in ASCII, nor a newline or a tab; `is_shown` says which of it may stand.
+_UNUSUAL: Final = re.compile("[^\\n\\t -~]")
+# Spaces of other widths. What has no width at all is no space, and is not among them.
+_SPACES: Final = frozenset("\xa0\u1680\u202f\u205f\u3000").union(map(chr, range(0x2000, 0x200B)))
+# Unicode calls these printable, and nothing is seen of them (Default_Ignorable_Code_Point, and the blank of Braille).
+_UNSEEN: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0").union(
+    map(chr, range(0xFE00, 0xFE10)), map(chr, range(0xE0100, 0xE01F0))
+)
+# What the log of a CI system would obey. At the beginning of a line: GitHub's `::name::` (actions/runner,
+# ActionCommand.cs, `TryParseV2`, after any blanks) and Buildkite's groups. Anywhere in it: the `##[name]` of GitHub (`TryParse`)
+# and of Azure, Azure's `##vso[`, `##teamcity[`, and the sections of GitLab and Travis.
+_COMMAND: Final = re.compile(
+    r"(?m)(?P<before>^[^\S\n]*)(?P<first>:(?=:)|-(?=--)|\+(?=\+\+)|~(?=~~)|\^(?=\^\^))"
+    r"|(?P<hash>#)(?=#\w*\[)|(?<=section)(?P<section>_)(?=(?:start|end):)|(?<=travis)(?P<travis>_)(?=(?:fold|time):)"
+)
 
 
 def harmless(text: str) -> str:
-    """Text from a log with every control character made visible, so that it cannot steer a terminal."""
-    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    r"""Text from a source with everything that steers a terminal, or is not seen on it, made visible.
+
+    Controls, half surrogates, marks of direction, what has no width, tags, and what Unicode has not assigned. A newline and
+    a tab stay.
+
+    Examples
+    --------
+    >>> harmless("a\x1b[2Jb\u202ec")
+    'a\\x1b[2Jb\\x202ec'
+    """
+    return text if text.isascii() and text.isprintable() else _UNUSUAL.sub(_visible, text)
+
+
+def is_shown(character: str) -> bool:
+    """Whether a character is seen as itself, and does nothing else."""
+    return (character.isprintable() and character not in _UNSEEN) or character in _SPACES
+
+
+def without_commands(text: str, escape: Callable[[str], str] | None = None) -> str:
+    r"""Text in which no line is a command to the CI system that logs it: one character of each is escaped.
+
+    Parameters
+    ----------
+    text : str
+        One line or several, harmless already.
+    escape : callable, optional
+        How the character is written; ``\x3a`` by default.
+
+    Examples
+    --------
+    >>> without_commands("  ::set-env name=PATH::/tmp")
+    '  \\x3a:set-env name=PATH::/tmp'
+    >>> without_commands("see ##vso[task.complete]")
+    'see \\x23#vso[task.complete]'
+    """
+
+    def escaped(match: re.Match[str]) -> str:
+        before = match["before"] or ""
+        return before + (escape or _escape)(match[0][len(before) :])
+
+    return _COMMAND.sub(escaped, text)
+
+
+def harmless_line(text: str, most: int = LONGEST_LINE) -> str:
+    r"""Text from a source as one line that may be printed anywhere: nothing in it acts, and its length is bounded.
+
+    Examples
+    --------
+    >>> harmless_line("a\n::error::b")
+    'a\\n::error::b'
+    >>> harmless_line("x" * 1_000_000, most=3)
+    'xxx… (1.0 MB)'
+    """
+    return without_commands(harmless_cut(text, most).replace("\n", "\\n"))
+
+
+def harmless_cut(text: str, most: int = LONGEST_LINE) -> str:
+    """Text from a source made harmless, and of one that is too long its beginning and its size."""
+    # Cut first: a value may be a megabyte.
+    shown = harmless(text[:most])
+    return shown if len(text) <= most else f"{shown}… ({file_size(len(text.encode('utf-8', 'replace')))})"
+
+
+def _visible(match: re.Match[str]) -> str:
+    return match[0] if is_shown(match[0]) else _escape(match[0])
+
+
+def _escape(character: str) -> str:
+    return f"\\x{ord(character):02x}"
 
 
 def duration(ns: int | None) -> str:

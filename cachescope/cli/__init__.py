@@ -9,10 +9,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from cachescope import __version__
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
+from cachescope.wording import harmless_line
 
 COMMANDS: Final = (
     "explain",
@@ -83,7 +84,14 @@ def _failed(error: CachescopeError, status: int) -> int:
     return status
 
 
-class _Command(argparse.ArgumentParser):
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line: it quotes arguments, which a shell may have made of the names of files."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(harmless_line(message))
+
+
+class _Command(_Parser):
     """One command, which takes options between its paths as well: `parse_args` splits a list of them there."""
 
     _is_within = False
@@ -99,7 +107,7 @@ class _Command(argparse.ArgumentParser):
 
 def _parser(named: str | None) -> argparse.ArgumentParser:
     """The parser of all commands; only of the one that is named the module is imported, which takes its time."""
-    parser = argparse.ArgumentParser(prog="cachescope", description=_DESCRIPTION, epilog=_EPILOG)
+    parser = _Parser(prog="cachescope", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"cachescope {__version__}")
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=_Command

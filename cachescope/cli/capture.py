@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 
+from cachescope.errors import CachescopeError
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -29,5 +31,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from cachescope.cli.output import write_json
 
-    write_json(capture(torch_manifest=args.torch_manifest))
+    try:
+        write_json(capture(torch_manifest=args.torch_manifest))
+    except ValueError as error:
+        # Torch's keys tell such numbers apart, so the snapshot has to; a file of it is read by cachescope alone.
+        raise CachescopeError(
+            "the snapshot holds NaN or infinity, which JSON has not: write it with -o FILE"
+        ) from error
     return 0

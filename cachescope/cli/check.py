@@ -95,7 +95,7 @@ def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None)
         return
     if redaction is not None:
         # Before anything is escaped: only what was read from logs can tell who and where.
-        checked = replace(checked, causes=redaction(checked.causes))
+        checked = replace(checked, causes=redaction(checked.causes), unread=redaction(checked.unread))
     if form == "github":
         write_plain(github_lines(checked))
     elif form == "junit":

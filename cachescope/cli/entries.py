@@ -78,14 +78,13 @@ def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope,
 
 
 def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
-    from cachescope.cli.output import write_json, write_lines, write_plain
+    from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import redaction_of
     from cachescope.report.as_json import entries_object
     from cachescope.report.entry_table import entry_lines
 
     if args.prune_list:
-        # A name with a newline would become two, and one that is not UTF-8 is shown with escapes.
-        write_plain(path for path in scope.removable["path"] if "\n" not in path and os.path.lexists(path))
+        _print_paths(list(scope.removable["path"]))
         return 0
     locks = scope.locks() if args.locks else None
     redaction = redaction_of(args, scope, paths)
@@ -94,6 +93,19 @@ def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
     else:
         write_lines(entry_lines(scope, args.most, locks), redaction)
     return 0
+
+
+def _print_paths(paths: list[str]) -> None:
+    """The paths that can be printed as they are: one that had to be escaped would name another file, or none."""
+    from cachescope.cli.output import write_plain
+    from cachescope.cli.sources import say
+    from cachescope.wording import harmless_line, plural
+
+    printed = [path for path in paths if harmless_line(path) == path and os.path.lexists(path)]
+    write_plain(printed)
+    if left := len(paths) - len(printed):
+        names = plural(left, "path is", "paths are")
+        say(f"{names} left out: the names cannot be printed as they are (--json has them escaped)")
 
 
 def _print_one(args: argparse.Namespace, scope: Scope, paths: list[str], key: str) -> int:

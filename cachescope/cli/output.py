@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.report.as_json import json_text
 from cachescope.report.layout import Line, laid_out
-from cachescope.wording import harmless
+from cachescope.wording import harmless_cut, without_commands
 
 if TYPE_CHECKING:
     from cachescope.cli.sources import Redaction
@@ -42,8 +42,9 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
 
 
 def write_source(text: str, language: str, redaction: Redaction | None = None) -> None:
-    """Generated code on standard output: whole, highlighted on a terminal, nothing in it that steers one."""
-    shown = harmless(text if redaction is None else redaction(text)).rstrip("\n")
+    """Generated code on standard output: all its lines, highlighted on a terminal, nothing in it that acts."""
+    lines = (text if redaction is None else redaction(text)).split("\n")
+    shown = without_commands("\n".join(map(harmless_cut, lines))).rstrip("\n")
     if not _is_coloured():
         _write(f"{shown}\n")
         return
@@ -61,7 +62,7 @@ def _is_coloured() -> bool:
 
 
 def write_plain(texts: Iterable[str]) -> None:
-    """Texts as they are, one per line: for other programs, so neither wrapped nor coloured."""
+    """Texts as they are, one per line: for other programs, so neither wrapped nor coloured, and harmless already."""
     _write("".join(f"{text}\n" for text in texts))
 
 

@@ -101,6 +101,6 @@ def _runs_below(scope: Scope, folder: str) -> set[int]:
 
 
 def _say(text: str) -> None:
-    from cachescope.wording import harmless
+    from cachescope.wording import harmless_line
 
-    print(harmless(f"cachescope: {text}"), file=sys.stderr, flush=True)
+    print(harmless_line(f"cachescope: {text}"), file=sys.stderr, flush=True)

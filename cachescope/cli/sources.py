@@ -16,7 +16,7 @@ from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.report.identities import identities
 from cachescope.report.redact import Identities, redact
 from cachescope.scope import Scope, read
-from cachescope.wording import harmless
+from cachescope.wording import harmless_line
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -122,9 +122,9 @@ def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto
     return scope
 
 
-def say(error: CachescopeError) -> None:
+def say(message: CachescopeError | str) -> None:
     """One line on standard error, whatever the message quotes."""
-    print(harmless(f"cachescope: {' '.join(str(error).split())}"), file=sys.stderr)
+    print(harmless_line(f"cachescope: {' '.join(str(message).split())}"), file=sys.stderr)
 
 
 def redaction_of(args: argparse.Namespace, scope: Scope, paths: list[str]) -> Redaction | None:
@@ -165,6 +165,6 @@ def _progress() -> Iterator[Progress | None]:
         task = bar.add_task("", total=None)
 
         def show(path: str, done: int, total: int) -> None:
-            bar.update(task, description=harmless(path)[-50:], completed=done, total=total)
+            bar.update(task, description=harmless_line(path)[-50:], completed=done, total=total)
 
         yield show

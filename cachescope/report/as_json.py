@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from cachescope.wording import is_shown, without_commands
+
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
     from cachescope.report.explanation import Explanation
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
-# JSON itself escapes what is below a space; the rest may steer a terminal, or is no valid UTF-8.
-_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# JSON itself escapes what is below a space, and a newline is one between values. Of the rest, what is seen may stand.
+_UNUSUAL: Final = re.compile("[^\n -~]")
 _NO_MISS: Final[Mapping[str, Any]] = {
     "verdict": None,
     "baseline": None,
@@ -107,15 +109,30 @@ def frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def json_text(value: object, *, ascii_only: bool = False) -> str:
-    """Strict JSON, one line per key and list item, with nothing in it that steers a terminal.
+    """Strict JSON, one line per key and list item, with nothing in it that steers a terminal or commands a CI system.
+
+    Every text survives it, but for half of a surrogate pair, which most parsers refuse in whatever form: it becomes the
+    six characters that would escape it.
 
     Raises
     ------
     ValueError
         If a number is not finite: `frame_rows` lets none through.
     """
-    text = json.dumps(value, indent=1, ensure_ascii=ascii_only, allow_nan=False)
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    if not (text.isascii() and "\x7f" not in text):
+        text = _UNUSUAL.sub(lambda match: _in_json(match[0], ascii_only), text)
+    return without_commands(text, _escaped)
+
+
+def _in_json(character: str, ascii_only: bool) -> str:
+    if "\ud800" <= character <= "\udfff":
+        return f"\\{_escaped(character)}"
+    return character if is_shown(character) and not ascii_only else _escaped(character)
+
+
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1] if character > "~" else f"\\u{ord(character):04x}"
 
 
 def _plain(value: Any) -> Any:
@@ -125,8 +142,10 @@ def _plain(value: Any) -> Any:
         return value if abs(value) < float("inf") else None
     if isinstance(value, pd.Timestamp):
         return value.isoformat()
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
     return value
 
 

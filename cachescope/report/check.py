@@ -21,6 +21,7 @@ from cachescope.analysis.bars import (
 from cachescope.analysis.since_baseline import ChangedSince
 from cachescope.columns import records
 from cachescope.frames.checks import CHECKS
+from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.report.facts import Row
 from cachescope.report.layout import laid_out
 from cachescope.report.text import headline, lookups_of_cause
@@ -50,6 +51,8 @@ class Check:
         Records that could not be read; what they held is not in the check.
     is_cold : bool
         Whether first lookups are among what stands against a bar.
+    unread : tuple of str
+        Sources, of what is checked and of the baseline, of which nothing could be read: each with what is wrong with it.
     """
 
     bars: tuple[Bar, ...]
@@ -57,11 +60,12 @@ class Check:
     causes: dict[int, str]
     problems: int
     is_cold: bool = False
+    unread: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether every bar is met."""
-        return all(bar.passed for bar in self.bars)
+        """Whether every source was read and every bar is met."""
+        return not self.unread and all(bar.passed for bar in self.bars)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -91,10 +95,13 @@ def check(
         ("max_time_lost", max_time_lost_ns, "ns"),
         ("no_new_cause", None if baseline is None else 0, "causes"),
     ]
+    unread = unread_sources(scope)
+    problems = len(facts.problems) - len(unread)
+    unread += () if baseline is None else unread_sources(baseline)
     nothing = _why_nothing_was_checked(scope)
     if nothing is not None:
         bars = unchecked([(bar, value, unit) for bar, value, unit in wanted if value is not None], nothing)
-        return Check(tuple(bars), headline(scope), {}, len(facts.problems))
+        return Check(tuple(bars), headline(scope), {}, problems, unread=unread)
     (rate,) = records(scope.hit_rates())
     bars = []
     if min_hit_rate is not None:
@@ -110,7 +117,16 @@ def check(
     against = {cause for bar in bars for cause in bar.causes}
     shown = {cause: line for cause, line in lines.items() if cause in against}
     is_cold = any(row["verdict"] == "first_lookup" and row["cause"] in against for row in facts.causes)
-    return Check(tuple(bars), headline(scope), shown, len(facts.problems), is_cold)
+    return Check(tuple(bars), headline(scope), shown, problems, is_cold, unread)
+
+
+def unread_sources(scope: Scope) -> tuple[str, ...]:
+    """Each source of which nothing could be read, with what is wrong with it."""
+    return tuple(
+        f"{row['source']}: {row['message']}"
+        for row in records(scope.problems, ["source", "where", "message"])
+        if row["where"] == WHOLE_SOURCE
+    )
 
 
 def _refuse_no_bars(least: float | None, most: int | None, baseline: Scope | None) -> None:

@@ -5,8 +5,7 @@ Every form is made of plain texts by the same few functions, so that all of them
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
@@ -15,7 +14,7 @@ from cachescope.report.as_json import frame_rows
 from cachescope.report.check import Check, found_text, title_of, wanted_text
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line
-from cachescope.wording import harmless, plural
+from cachescope.wording import harmless_cut, harmless_line, plural, without_commands
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -27,17 +26,16 @@ _COLD_START: Final = (
 # The characters of github.com/actions/toolkit, packages/core/src/command.ts, `escapeData` and `escapeProperty`.
 _DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
-# XML 1.0, production 2 (Char): what is not in it may not stand in a document, escaped or not.
-_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def verdict_line(check: Check) -> str:
     """Passed or not, in one line."""
     failed = sum(not bar.passed for bar in check.bars)
-    verdict = (
-        "passed" if check.passed else f"not passed: {failed} of {plural(len(check.bars), 'bar')} not met"
-    )
-    return f"check {verdict}; {harmless(check.headline)}"
+    against = [f"{failed} of {plural(len(check.bars), 'bar')} not met"] if failed else []
+    if check.unread:
+        against.append(f"{plural(len(check.unread), 'source')} could not be read")
+    verdict = f"not passed: {', '.join(against)}" if against else "passed"
+    return f"check {verdict}; {harmless_line(check.headline)}"
 
 
 def bar_text(bar: Bar) -> str:
@@ -49,7 +47,7 @@ def bar_text(bar: Bar) -> str:
 def cause_lines(check: Check, bar: Bar) -> Iterator[str]:
     """The causes that stand against a bar, the costliest first."""
     for cause in bar.causes[:_CAUSES_SHOWN]:
-        yield harmless(check.causes[cause]).replace("\n", " ")
+        yield harmless_cut(check.causes[cause].replace("\n", " "))
     if len(bar.causes) > _CAUSES_SHOWN:
         yield f"… and {plural(len(bar.causes) - _CAUSES_SHOWN, 'more cause')}"
 
@@ -65,6 +63,7 @@ def problem_text(check: Check) -> str | None:
 def check_lines(check: Check) -> list[Line]:
     """The check for the terminal: the verdict, one line per bar, and under what is not met its causes."""
     lines = [Line(verdict_line(check), style="bold"), Line()]
+    lines += [Line(f"not read  {harmless_line(text)}", style="red", hang=10) for text in check.unread]
     for bar in check.bars:
         mark = "met    " if bar.passed else "not met"
         lines.append(
@@ -79,20 +78,25 @@ def check_lines(check: Check) -> list[Line]:
 
 
 def github_lines(check: Check) -> list[str]:
-    """The check as workflow commands: an error for each bar that is not met, with its causes below it."""
+    """The check as workflow commands: an error for each bar that is not met, with its causes below it.
+
+    Nothing but these is a command: what is read from a source stands inside one, escaped, or within a line.
+    """
     lines = [verdict_line(check)]
+    lines += [_command("error", "cachescope: source not read", text) for text in check.unread]
     for bar in check.bars:
         if bar.passed:
-            lines.append(f"met: {title_of(bar)}: {bar_text(bar)}")
+            lines.append(f"met: {title_of(bar)}: {harmless_line(bar_text(bar))}")
             continue
-        text = "\n".join([bar_text(bar), *cause_lines(check, bar), *([_COLD_START] if check.is_cold else [])])
-        lines.append(_command("error", f"cachescope: {title_of(bar)}", text))
+        texts = [bar_text(bar), *cause_lines(check, bar), *([_COLD_START] if check.is_cold else [])]
+        lines.append(_command("error", f"cachescope: {title_of(bar)}", *texts))
     if (problems := problem_text(check)) is not None:
         lines.append(_command("warning", "cachescope: problems", problems))
     return lines
 
 
-def _command(name: str, title: str, text: str) -> str:
+def _command(name: str, title: str, *lines: str) -> str:
+    text = "\n".join(map(harmless_line, lines))
     return f"::{name} title={_escaped(title, _PROPERTY)}::{_escaped(text, _DATA)}"
 
 
@@ -101,27 +105,43 @@ def _escaped(text: str, characters: dict[str, str]) -> str:
 
 
 def junit_text(check: Check) -> str:
-    """The check as JUnit XML: one test case per bar, in ASCII, so that no encoding can spoil it."""
+    """The check as JUnit XML: one test case per bar, in ASCII, so that no encoding can spoil it.
+
+    It goes to standard output, so no line of it commands the CI system that logs it: a character of such a text is written
+    as a reference, and a parser reads it as it is.
+    """
     failed = sum(not bar.passed for bar in check.bars)
-    counts = {"tests": str(len(check.bars)), "failures": str(failed), "errors": "0", "time": "0"}
+    tests, errors = len(check.bars) + bool(check.unread), int(bool(check.unread))
+    counts = {"tests": str(tests), "failures": str(failed), "errors": str(errors), "time": "0"}
     root = ElementTree.Element("testsuites", {"name": "cachescope", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": "cachescope check", **counts, "skipped": "0"})
     for bar in check.bars:
-        names = {"classname": "cachescope.check", "name": bar.bar, "time": "0"}
-        case = ElementTree.SubElement(suite, "testcase", names)
+        case = _test_case(suite, bar.bar)
         if not bar.passed:
-            about = {"message": _in_xml(bar_text(bar)), "type": "bar"}
-            failure = ElementTree.SubElement(case, "failure", about)
-            failure.text = _in_xml("\n".join([bar_text(bar), *cause_lines(check, bar)]))
+            _outcome(case, "failure", "bar", bar_text(bar), cause_lines(check, bar))
+    if check.unread:
+        message = f"{plural(len(check.unread), 'source')} could not be read"
+        _outcome(_test_case(suite, "sources"), "error", "source", message, check.unread)
     said = [verdict_line(check), *([_COLD_START] if check.is_cold else []), problem_text(check) or ""]
     ElementTree.SubElement(suite, "system-out").text = _in_xml("\n".join(filter(None, said)))
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
-    return document.decode("ascii")
+    return without_commands(document.decode("ascii"), lambda character: f"&#{ord(character)};")
+
+
+def _test_case(suite: ElementTree.Element, name: str) -> ElementTree.Element:
+    about = {"classname": "cachescope.check", "name": name, "time": "0"}
+    return ElementTree.SubElement(suite, "testcase", about)
+
+
+def _outcome(case: ElementTree.Element, tag: str, kind: str, message: str, lines: Iterable[str]) -> None:
+    outcome = ElementTree.SubElement(case, tag, {"message": _in_xml(message), "type": kind})
+    outcome.text = _in_xml("\n".join([message, *lines]))
 
 
 def _in_xml(text: str) -> str:
-    return _NOT_XML.sub("", text)
+    # What XML 1.0 forbids (production 2, Char) is among what is made visible.
+    return harmless_cut(text)
 
 
 def check_object(check: Check, scope: Scope) -> dict[str, Any]:
@@ -132,6 +152,7 @@ def check_object(check: Check, scope: Scope) -> dict[str, Any]:
     return {
         "cachescope": __version__,
         "passed": check.passed,
+        "unread": list(check.unread),
         "hit_rates": frame_rows(scope.hit_rates())[0] if len(scope.lookups) else None,
         "bars": frame_rows(check.frame),
         "causes": [{**row, "text": check.causes[row["cause"]]} for row in causes],
@@ -142,6 +163,7 @@ def check_object(check: Check, scope: Scope) -> dict[str, Any]:
 def check_html(check: Check) -> str:
     """The HTML repr of a check."""
     parts = [f"<p><b>{safe(verdict_line(check))}</b></p>"]
+    parts += [f"<div><b>not read</b>: {safe(text)}</div>" for text in check.unread]
     for bar in check.bars:
         mark = "met" if bar.passed else "<b>not met</b>"
         causes = "".join(f"<li>{safe(text)}</li>" for text in cause_lines(check, bar))

@@ -15,7 +15,7 @@ from cachescope.errors import NotFoundError
 from cachescope.frames.devices import RATE_COLUMNS
 from cachescope.report.devices import UNITS_OF_TYPE, Row, device_lines, kind_of_device, where_seen
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
-from cachescope.wording import harmless
+from cachescope.wording import harmless, harmless_line
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -46,7 +46,7 @@ class DeviceCard:
     def __repr__(self) -> str:
         lines = device_lines(self.frame)[2:]
         told = (" " * line.indent + "  ".join(filter(None, (line.text, line.right))) for line in lines)
-        return "\n".join(harmless(line)[:_CUT] for line in told)
+        return "\n".join(harmless_line(line, _CUT) for line in told)
 
     def _repr_html_(self) -> str:
         (row,) = records(self.frame)

@@ -11,7 +11,7 @@ import pandas as pd
 from cachescope.analysis.differences import FieldChange
 from cachescope.frames.answers import CHANGES
 from cachescope.report.text import baseline_name, in_compile, lookup_name, run_name
-from cachescope.wording import duration, harmless, plural
+from cachescope.wording import duration, harmless, harmless_line, plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -77,7 +77,7 @@ class Explanation:
         return CHANGES.build({name: getattr(change, name) for name in names} for change in self.changes)
 
     def __repr__(self) -> str:
-        return "\n".join(explanation_lines(self))
+        return "\n".join(map(harmless_line, explanation_lines(self)))
 
     def _repr_html_(self) -> str:
         from cachescope.report.html import explanation_html

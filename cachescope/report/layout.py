@@ -1,6 +1,7 @@
 """Lines of text, and how they are laid out for a width.
 
-Lines are plain data, so that tests and `--redact` work on them before anything is wrapped or coloured.
+Lines are plain data, so that tests and `--redact` work on them before anything is wrapped or coloured. Whatever a
+line quotes of a source, its rows act on nothing: wrapping may bring any of its words to the beginning of a row.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
+
+from cachescope.wording import harmless_cut, without_commands
 
 _NARROWEST: Final = 20
 
@@ -37,32 +40,36 @@ class Line:
 
 
 def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
-    """The lines wrapped to a width, each with its style."""
+    """The lines wrapped to a width, each row with its style; no row steers a terminal or commands a CI system."""
     for line in lines:
-        pad = " " * line.indent
-        room = max(width - line.indent, _NARROWEST)
-        if line.whole:
-            # The name of a file may hold a newline.
-            yield (pad + line.text.replace("\n", "\\n")).rstrip(), line.style
-            continue
-        if line.verbatim:
-            yield (pad + _cut(line.text, room)).rstrip(), line.style
-            continue
-        if line.right:
-            room = max(room - len(line.right) - 2, _NARROWEST)
-        hang = "   " if line.right else " " * min(line.hang, room // 2)
-        wrapped = textwrap.wrap(
-            line.text,
-            room,
-            subsequent_indent=hang,
-            break_on_hyphens=False,
-            max_lines=line.rows or None,
-            placeholder=" …",
-        ) or [""]
-        if line.right:
-            wrapped[0] = f"{wrapped[0]:<{room}}  {line.right}"
-        for text in wrapped:
-            yield (pad + text).rstrip(), line.style
+        for row in _rows(line.with_texts(harmless_cut(line.text), harmless_cut(line.right, width)), width):
+            yield without_commands(row.rstrip().replace("\n", "\\n")), line.style
+
+
+def _rows(line: Line, width: int) -> Iterator[str]:
+    pad = " " * line.indent
+    room = max(width - line.indent, _NARROWEST)
+    if line.whole:
+        yield pad + line.text
+        return
+    if line.verbatim:
+        yield pad + _cut(line.text, room)
+        return
+    if line.right:
+        room = max(room - len(line.right) - 2, _NARROWEST)
+    hang = "   " if line.right else " " * min(line.hang, room // 2)
+    wrapped = textwrap.wrap(
+        line.text,
+        room,
+        subsequent_indent=hang,
+        break_on_hyphens=False,
+        max_lines=line.rows or None,
+        placeholder=" …",
+    ) or [""]
+    if line.right:
+        wrapped[0] = f"{wrapped[0]:<{room}}  {line.right}"
+    for text in wrapped:
+        yield pad + text
 
 
 def _cut(code: str, width: int) -> str:

@@ -9,7 +9,7 @@ from cachescope.analysis.timeline import NOT_KNOWN
 from cachescope.columns import records
 from cachescope.report.facts import Facts, Row
 from cachescope.terms import UNREADABLE
-from cachescope.wording import SHORT_KEY, duration, harmless, plural
+from cachescope.wording import SHORT_KEY, duration, harmless, harmless_line, plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -110,7 +110,7 @@ def summary_text(scope: Scope) -> str:
         unread = sum(entry["status"] == UNREADABLE for entry in facts.entries.values())
         also = f", unreadable: {unread}" if unread else ""
         lines.append(f"  entries: {len(facts.entries)}, damaged: {damaged}{also}")
-    return "\n".join(lines)
+    return "\n".join(map(harmless_line, lines))
 
 
 def miss_lines(scope: Scope, cause: int, most: int | None = None) -> list[str]:

@@ -29,7 +29,7 @@ from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
 from cachescope.report.layout import Line
 from cachescope.report.text import headline, in_compile, lookup_name, run_name
-from cachescope.wording import SHORT_KEY, duration, harmless, plural
+from cachescope.wording import SHORT_KEY, duration, harmless, harmless_line, plural
 
 if TYPE_CHECKING:
     from cachescope.scope import Scope
@@ -126,7 +126,7 @@ class WhatIf:
         return rates_frame(self._ground, self._after)
 
     def __repr__(self) -> str:
-        return "\n".join(" " * line.indent + line.text for line in what_if_lines(self))
+        return "\n".join(harmless_line(" " * line.indent + line.text) for line in what_if_lines(self))
 
     def _repr_html_(self) -> str:
         lines = "".join(_line_html(line) for line in what_if_lines(self))

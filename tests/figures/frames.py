@@ -10,7 +10,7 @@ from cachescope.columns import TUPLE
 from cachescope.frames import FRAMES
 
 START = 1_700_000_000 * 10**9
-HOSTILE = "<script>alert(1)</script><b>\x1b[31m\x00$x$ %{x}" + "A" * 1_000_000
+HOSTILE = "<script>alert(1)</script><b>\x1b[31m\x00\u202e\u200b\U000e0041$x$ %{x}" + "A" * 1_000_000
 OUTCOMES = ("hit", "full_miss", "guard_miss", "bypass", "disabled")
 
 

@@ -16,6 +16,7 @@ from cachescope.frames import FRAMES
 from cachescope.report.check import Check
 from cachescope.report.check_forms import check_object, github_lines, junit_text
 from tests.conftest import Recording
+from tests.output_gates import commands_in
 
 pytestmark = pytest.mark.slow  # whole reports are written
 
@@ -27,6 +28,7 @@ JUNIT = {
     "testsuite": COUNTS | {"skipped"},
     "testcase": {"name", "classname", "time"},
     "failure": {"message", "type"},
+    "error": {"message", "type"},
     "system-out": set(),
 }
 
@@ -232,3 +234,50 @@ def test_html_is_escaped(flip: cachescope.Scope) -> None:
     html = hostile(flip)._repr_html_()
     assert "&lt;b&gt;&amp;" in html
     assert "\x1b" not in html and "not met" in html
+
+
+@pytest.mark.parametrize("side", ["checked", "baseline"])
+def test_a_source_that_was_not_read_is_said_in_every_form(
+    side: str, recording: Recording, tmp_path: Path
+) -> None:
+    missing = tmp_path / "100%,a: b"
+    trace = recording("2.13.0", "config_flip") / "trace"
+    scope = cachescope.read(trace, *([missing] if side == "checked" else []))
+    baseline = cachescope.read(trace, *([missing] if side == "baseline" else []))
+    checked = scope.check(0.1, baseline=baseline)
+    # Every bar is met by what was read.
+    assert all(bar.passed for bar in checked.bars) and not checked.passed
+    said = f"{missing}: there is no such file or directory"
+    assert checked.unread == (said,)
+    assert repr(checked).startswith("check not passed: 1 source could not be read; 6 lookups")
+    assert f"not read {said}" in " ".join(repr(checked).split())
+    assert "not read" in checked._repr_html_()
+    (error,) = (line for line in github_lines(checked) if line.startswith("::"))
+    escaped = said.replace("%", "%25")
+    assert error == f"::error title=cachescope%3A source not read::{escaped}"
+    root = ElementTree.fromstring(junit_text(checked))
+    assert [element.text for element in root.iter("error")] == [f"1 source could not be read\n{said}"]
+    (suite,) = root
+    assert (suite.get("tests"), suite.get("errors"), suite.get("failures")) == ("3", "1", "0")
+    for element in root.iter():
+        assert set(element.attrib) <= JUNIT[element.tag]
+    printed = check_object(checked, scope)
+    assert (printed["passed"], printed["unread"]) == (False, [said])
+    # Nothing else of it could not be read.
+    assert checked.problems == 0 and "record" not in repr(checked)
+
+
+def test_bars_and_sources_are_counted_beside_each_other(recording: Recording, tmp_path: Path) -> None:
+    scope = cachescope.read(recording("2.13.0", "config_flip") / "trace", tmp_path / "missing")
+    first = repr(scope.check(0.9)).split(";")[0]
+    assert first == "check not passed: 1 of 1 bar not met, 1 source could not be read"
+
+
+def test_the_document_is_no_command_and_is_read_as_it_was(flip: cachescope.Scope) -> None:
+    checked = flip.check(min_hit_rate=0.9)
+    for text in ("::set-env name=a::b", "##vso[task.complete]", "section_start:1:a", "--- a", "tab\tbed"):
+        document = junit_text(Check(checked.bars, checked.headline, dict.fromkeys(checked.causes, text), 0))
+        assert commands_in(document) == [] and document.isascii()
+        failure = ElementTree.fromstring(document).find(".//failure")
+        assert failure is not None and failure.text is not None
+        assert text in failure.text.split("\n")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.report.layout import Line, laid_out
+from tests.hostile_texts import TEXTS
+from tests.output_gates import acting_in
 
 
 def rows(*lines: Line, width: int = 40) -> list[str]:
@@ -51,3 +54,21 @@ def test_further_rows_stand_in_as_far_as_the_text() -> None:
 @given(st.text(max_size=300), st.integers(0, 8), st.integers(40, 120), st.sampled_from(["", "1 miss"]))
 def test_no_row_is_wider_than_the_screen(text: str, indent: int, width: int, right: str) -> None:
     assert all(len(row) <= width for row in rows(Line(text, indent, right=right), width=width))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_row_acts_wherever_a_text_stands_and_is_wrapped(name: str) -> None:
+    text = TEXTS[name]
+    for before in ("", "x ", "word " * 7):
+        for form in ({}, {"whole": True}, {"verbatim": True}, {"rows": 2}, {"right": text}):
+            shown = rows(Line(before + text, 3, **form), Line(text, **form))
+            assert acting_in("\n".join(shown)) == []
+            # What begins a row is what was wrapped, and nothing in the text begins one.
+            assert not any("\n" in row for row in shown)
+
+
+def test_a_megabyte_is_cut_and_its_length_told() -> None:
+    for form in ({}, {"whole": True}):
+        assert rows(Line("x" * 1_000_000, **form))[-1].endswith("(1.0 MB)")
+    (row,) = rows(Line("x" * 1_000_000, verbatim=True))
+    assert len(row) == 40

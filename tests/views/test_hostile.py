@@ -10,6 +10,7 @@ import pytest
 from cachescope.views.explorer import Explorer, Failed
 from cachescope.views.state import PANES
 from tests.hostile_texts import MARK, hostile_scope
+from tests.output_gates import unseen_in
 
 pytestmark = pytest.mark.slow  # whole explorers are built
 
@@ -22,6 +23,14 @@ def explorer() -> Explorer:
 def htmls(widget: Any) -> list[str]:
     mine = [widget.value] if type(widget).__name__ == "HTML" else []
     return mine + [text for child in getattr(widget, "children", ()) for text in htmls(child)]
+
+
+def figures(widget: Any) -> list[str]:
+    """What the page is given to draw, to name and to choose from."""
+    state = widget.get_state()
+    mine = [state[name] for name in ("figure", "value", "label", "description", "tooltip") if name in state]
+    mine = [*filter(lambda text: isinstance(text, str), mine), *state.get("_options_labels", ())]
+    return mine + [text for child in getattr(widget, "children", ()) for text in figures(child)]
 
 
 def cells(widget: Any) -> list[str]:
@@ -41,9 +50,11 @@ def test_every_pane_is_harmless(name: str, explorer: Explorer) -> None:
     assert explorer.state.error == ""
     for text in htmls(explorer):
         assert "<script" not in text and "<img" not in text
-        assert not {"\x1b", "\x00", "\u202e"} & set(text)
+        assert unseen_in(text) == []
+    for text in figures(explorer):
+        assert unseen_in(text) == []
     for cell in cells(explorer):
-        assert len(cell) <= 301 and not {"\x1b", "\x00", "\u202e"} & set(cell)
+        assert len(cell) <= 301 and unseen_in(cell) == []
 
 
 def test_a_search_for_a_hostile_text(explorer: Explorer) -> None:

@@ -18,10 +18,11 @@ from cachescope.report.html import safe
 from cachescope.report.page.cuts import shortened
 from cachescope.report.page.markup import contents_html, drawings_of, section_html
 from cachescope.report.page.parts import Drawing, Page
+from cachescope.wording import harmless
 
 _ABOUT: Final = 400
 # What would end a script, or begin a comment in it.
-_ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def document(page: Page) -> str:
@@ -42,7 +43,8 @@ def document(page: Page) -> str:
         )
     )
     drawings = [drawing for section in page.sections for drawing in drawings_of(section.parts)]
-    body = "".join(section_html(section) for section in page.sections)
+    # Markup is escaped where a text is put in; what is left to see to is what no browser shows.
+    body = harmless("".join(section_html(section) for section in page.sections))
     loaded, own = scripts
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
@@ -69,7 +71,7 @@ def figures_object(drawings: Iterable[Drawing]) -> list[dict[str, Any]]:
 
 
 def _json(value: object) -> str:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(value, separators=(",", ":"))
     for character, escape in _ESCAPED.items():
         text = text.replace(character, escape)
     return text

@@ -1,0 +1,96 @@
+"""What a notebook shows, and the report: texts of a source are texts in them, read by a parser of HTML as browsers have."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import html5lib
+import pytest
+
+import cachescope
+from cachescope.report.page.document import document
+from cachescope.report.page.page import page_of
+from tests.conftest import Recording
+from tests.hostile_texts import hostile_scope
+from tests.output_gates import acting_in, unseen_in
+from tests.planted import SHORT, plant_in_columns
+
+pytestmark = pytest.mark.slow  # whole pages are made and parsed
+
+RUNS_OR_LOADS = {"script", "img", "iframe", "object", "embed", "link", "base", "form", "svg", "math", "video"}
+PLOTLY = re.compile(r"<script>.{1000000,}?</script>", re.DOTALL)
+
+
+def elements_of(html: str) -> list[Element]:
+    """The elements of a document or a piece of one; a parser of browsers' rules finds nothing wrong in it."""
+    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+    whole = html.startswith("<!DOCTYPE")
+    tree = parser.parse(html) if whole else parser.parseFragment(html, container="div")
+    assert [code for _, code, _ in parser.errors if code in ("invalid-codepoint", "eof-in-script")] == []
+    return list(tree.iter())
+
+
+def assert_only_text(elements: list[Element], scripts: int = 0) -> None:
+    """Nothing that came from a source became an element, an attribute that acts, or a character that is not seen."""
+    tags = [element.tag for element in elements if isinstance(element.tag, str)]
+    assert tags.count("script") == scripts
+    assert set(tags) & RUNS_OR_LOADS <= ({"script"} if scripts else set())
+    for element in elements:
+        for name, value in element.attrib.items():
+            assert not name.startswith("on") and unseen_in(value) == []
+            assert name not in ("href", "src") or re.match(r"#|https://", value)
+        if element.tag not in ("script", "style"):
+            assert unseen_in((element.text or "") + (element.tail or "")) == []
+
+
+@pytest.fixture(scope="module")
+def planted(recording: Recording) -> Callable[[int], cachescope.Scope]:
+    whole = cachescope.read(recording("2.13.0", "config_flip"))
+    return lambda turn: plant_in_columns(whole, turn)
+
+
+def shown_objects(scope: cachescope.Scope) -> Iterator[Any]:
+    """Everything that a notebook shows of a scope, besides frames."""
+    yield scope
+    for lookup in scope.lookups["lookup"].tolist():
+        yield scope.explain(lookup)
+    yield scope.check(0.9, 0, scope)
+    yield scope.what_if(without=["gm"])
+    for entry in scope.entries["entry"].tolist()[:4]:
+        yield scope.entry(entry)
+    for device in scope.devices["device"].tolist():
+        yield scope.device_card(device)
+    yield cachescope.compare("run:0", "run:1", within=scope)
+
+
+@pytest.mark.parametrize("turn", range(0, len(SHORT), 5))
+def test_what_a_notebook_shows_is_text(turn: int, planted: Callable[[int], cachescope.Scope]) -> None:
+    shown = [*shown_objects(planted(turn))]
+    for one in shown:
+        assert acting_in(repr(one)) == [], type(one)
+        assert_only_text(elements_of(one._repr_html_()))
+    kinds = {"Scope", "Explanation", "Check", "WhatIf", "OneEntry", "DeviceCard", "Comparison"}
+    assert {type(one).__name__ for one in shown} == kinds
+
+
+@pytest.mark.parametrize("turn", [*range(0, len(SHORT), 6), None])
+def test_a_report_is_text(turn: int | None, planted: Callable[[int], cachescope.Scope]) -> None:
+    page = document(page_of(hostile_scope() if turn is None else planted(turn)))
+    page.encode("utf-8")
+    elements = elements_of(PLOTLY.sub("<script></script>", page, count=1))
+    assert_only_text(elements, scripts=3)
+    (figures,) = (element.text for element in elements if element.get("id") == "figures")
+    assert figures and unseen_in(figures) == [] and unseen_in(texts_of(json.loads(figures))) == []
+
+
+def texts_of(value: object) -> str:
+    """All that plotly is given to show."""
+    if isinstance(value, dict):
+        return "".join(map(texts_of, value.values()))
+    if isinstance(value, list):
+        return "".join(map(texts_of, value))
+    return value if isinstance(value, str) else ""
