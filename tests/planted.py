@@ -43,9 +43,10 @@ _STRINGS = {"SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
 Choose = Callable[[str], str]
 
 
-def taking_turns(turn: int) -> Choose:
-    """Every text in place of the next, beginning with another one each time; it begins, or stands after what was there."""
-    texts = itertools.cycle(SHORT[turn % len(SHORT) :] + SHORT[: turn % len(SHORT)])
+def taking_turns(turn: int, turns: int = len(SHORT)) -> Choose:
+    """So many texts in turn, beginning with another one each time; each begins, or stands after what was there."""
+    first = turn % len(SHORT)
+    texts = itertools.cycle((SHORT[first:] + SHORT[:first])[:turns])
     return lambda old: next(texts) if len(old) % 2 else old[:40] + next(texts)
 
 
@@ -132,7 +133,9 @@ def plant_in_cache(cache: Path, turn: int) -> None:
                 file.write(_bytes(text))
 
 
-def plant_in_columns(scope: Scope, turn: int, only: tuple[str, str] | None = None) -> Scope:
+def plant_in_columns(
+    scope: Scope, turn: int, only: tuple[str, str] | None = None, turns: int = len(SHORT)
+) -> Scope:
     """The texts in every column that holds texts, but for those in which rows name each other and kinds; or in one."""
     changed = {}
     for field in fields(scope.tables):
@@ -142,7 +145,9 @@ def plant_in_columns(scope: Scope, turn: int, only: tuple[str, str] | None = Non
         for name in frame.columns:
             place = (field.name, name)
             if place == only or (only is None and place not in STRUCTURAL_COLUMNS):
-                changed.setdefault(field.name, frame.copy())[name] = _column(frame[name], taking_turns(turn))
+                changed.setdefault(field.name, frame.copy())[name] = _column(
+                    frame[name], taking_turns(turn, turns)
+                )
     return Scope(replace(scope.tables, **changed))
 
 

@@ -54,7 +54,7 @@ def write_source(text: str, language: str, redaction: Redaction | None = None) -
     # The terminal's own sixteen colours, on its own background.
     syntax = Syntax("", language, theme="ansi_dark", background_color="default")
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    console.print(syntax.highlight(shown), end="")
+    console.print(syntax.highlight(_encodable(shown)), end="")
 
 
 def _is_coloured() -> bool:
@@ -73,13 +73,15 @@ def _write_styled(rows: Sequence[tuple[str, str]]) -> None:
     # soft_wrap: the rows are laid out already. Text objects: nothing in a log is taken for markup.
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
     for text, style in rows:
-        console.print(Text(text, style=style))
+        console.print(Text(_encodable(text), style=style))
 
 
 def _write(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-    except UnicodeEncodeError:
-        encoding = sys.stdout.encoding or "ascii"
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.write(_encodable(text))
     sys.stdout.flush()
+
+
+def _encodable(text: str) -> str:
+    """The text with escapes for what standard output has no bytes for."""
+    encoding = sys.stdout.encoding or "ascii"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

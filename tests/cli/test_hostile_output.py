@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 import cachescope
-from tests.cli.conftest import Outcome, Run, command, on_screen
+from tests.cli.conftest import Outcome, Run, command, environment, on_screen
 from tests.conftest import Recording
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in, strict_json
@@ -215,3 +215,16 @@ def test_on_a_terminal_only_cachescope_colours(turn: int, copied: Path) -> None:
         answer = re.sub(r"\A(?:\r|\x1b\[1A|\x1b\[2K)*", "", answer)
         assert acting_in(answer, coloured=True) == []
         assert "\x1b[" in shown.sent
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_terminal_that_lacks_characters_shows_their_escapes(encoding: str, copied: Path) -> None:
+    odd = Path(shutil.copytree(copied / "trace", copied / "é✓"))
+    key = next((copied / "cache" / "fxgraph").glob("??/f*")).name
+    for arguments in (["explain", odd], ["contexts", odd], ["entries", key, copied / "cache"]):
+        shown = on_screen(command(*arguments, "--no-index"), env=environment(PYTHONIOENCODING=encoding))
+        assert (shown.status, [row for row in shown.rows if "Error" in row]) == (0, [])
+        if arguments[0] == "explain":
+            # The ellipsis of a key that is cut is in cp1252.
+            assert ("\\u2026" in shown.sent) == (encoding != "cp1252")

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from jupyter_lab import Opened, chromium, missing
 
-from tests.hostile_texts import hostile_scope
+import cachescope
+from tests.conftest import Recording
+from tests.hostile_texts import TEXTS, hostile_scope
+from tests.planted import SHORT, plant_in_columns
 from tests.report.conftest import Written
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -135,3 +138,23 @@ def test_hostile_texts_do_nothing(browser: Any, tmp_path: Path) -> None:
         )
         assert shown.page.evaluate("window.ran") is None
         assert len(shown.errors) == 1 and "Content Security Policy" in shown.errors.pop()
+
+
+@pytest.mark.parametrize("first", ["markup", "formulas"])
+def test_markup_in_every_column_is_text(
+    browser: Any, recording: Recording, tmp_path: Path, first: str
+) -> None:
+    scope = cachescope.read(recording("2.13.0", "config_flip"))
+    path = plant_in_columns(scope, SHORT.index(TEXTS[first]), turns=1).report(tmp_path / "planted.html")
+    with opened(browser, path) as shown:
+        page = shown.page
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        for figure in page.locator("figure.plot .main-svg").all()[:6]:
+            figure.hover(position={"x": 80, "y": 60}, force=True)
+        assert page.locator("script").count() == 3
+        assert page.locator("main img, main [onerror], main iframe, [href^='javascript']").count() == 0
+        assert page.locator("mjx-container, .MathJax").count() == 0
+        # Figures have the texts as well, and link to nothing.
+        assert page.locator("svg a").count() == 0
+        sought = {"markup": "<script>alert(1)</script>", "formulas": "<a href='javascript:alert(1)'>"}[first]
+        assert page.get_by_text(sought).count() > 0
