@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cachescope.report.facts import Row
 from cachescope.report.text import cause_rows, footer, headline, lookups_of_cause, miss_lines
-from cachescope.wording import duration, harmless, plural
+from cachescope.wording import duration, harmless_cut, plural
 
 if TYPE_CHECKING:
     from cachescope.report.explanation import Explanation
@@ -23,8 +23,8 @@ FAINT_STYLE = "opacity: .75"
 
 
 def safe(text: object) -> str:
-    """Text from a log as HTML text."""
-    return escape(harmless(str(text)), quote=True)
+    """Text from a log as HTML text; of a line that is too long its beginning and its size."""
+    return escape("\n".join(map(harmless_cut, str(text).split("\n"))), quote=True)
 
 
 def summary_html(scope: Scope) -> str:

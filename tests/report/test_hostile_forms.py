@@ -44,7 +44,8 @@ def assert_only_text(elements: list[Element], scripts: int = 0) -> None:
             assert not name.startswith("on") and unseen_in(value) == []
             assert name not in ("href", "src") or re.match(r"#|https://", value)
         if element.tag not in ("script", "style"):
-            assert unseen_in((element.text or "") + (element.tail or "")) == []
+            text = (element.text or "") + (element.tail or "")
+            assert unseen_in(text) == [] and max(map(len, text.split("\n"))) < 25_000
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +68,15 @@ def shown_objects(scope: cachescope.Scope) -> Iterator[Any]:
     yield cachescope.compare("run:0", "run:1", within=scope)
 
 
-@pytest.mark.parametrize("turn", range(0, len(SHORT), 5))
-def test_what_a_notebook_shows_is_text(turn: int, planted: Callable[[int], cachescope.Scope]) -> None:
-    shown = [*shown_objects(planted(turn))]
+@pytest.mark.parametrize("turn", [*range(0, len(SHORT), 5), None])
+def test_what_a_notebook_shows_is_text(turn: int | None, planted: Callable[[int], cachescope.Scope]) -> None:
+    shown = [*shown_objects(hostile_scope() if turn is None else planted(turn))]
     for one in shown:
+        html = one._repr_html_()
         assert acting_in(repr(one)) == [], type(one)
-        assert_only_text(elements_of(one._repr_html_()))
+        assert_only_text(elements_of(html))
+        # A megabyte is cut, and its length told.
+        assert len(html) < 150_000
     kinds = {"Scope", "Explanation", "Check", "WhatIf", "OneEntry", "DeviceCard", "Comparison"}
     assert {type(one).__name__ for one in shown} == kinds
 
