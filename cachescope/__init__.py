@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cachescope.analysis.contexts.differences import manifest_difference
     from cachescope.analysis.contexts.keys import isolation_keys
     from cachescope.analysis.guards import holds
+    from cachescope.auditing.audit import audit
     from cachescope.catalogue.facts import fields
     from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
     from cachescope.frames import describe
@@ -43,6 +44,7 @@ __all__ = [
     "Scope",
     "SourceError",
     "__version__",
+    "audit",
     "capture",
     "collect",
     "compare",
@@ -70,6 +72,7 @@ _PLACES: Final = {
     "SchemaError": "errors",
     "Scope": "scope.scope",
     "SourceError": "errors",
+    "audit": "auditing.audit",
     "collect": "scope.collect",
     "compare": "scope.two_sides",
     "describe": "frames",

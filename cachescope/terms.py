@@ -116,6 +116,9 @@ CACHE_SWITCHES: Final = (FORCE_DISABLE, FX_SWITCH, AOT_SWITCH, BUNDLED_SWITCH, P
 # How a snapshot says that torch would not even make a key.
 WOULD_BYPASS: Final = "torch would bypass its cache"
 
+# How bad what an audit finds is, from the worst to the least.
+AUDIT_LEVELS: Final = ("danger", "warning", "note")
+
 # The status of what may be sound, but may not be opened, or was not read wholly.
 UNREADABLE: Final = "unreadable"
 

@@ -16,6 +16,7 @@ LAYERS = (
     ("readers",),
     ("capture",),
     ("analysis",),
+    ("auditing",),
     ("devices",),
     ("figures",),
     ("report",),

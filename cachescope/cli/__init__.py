@@ -20,6 +20,7 @@ COMMANDS: Final = (
     "what-if",
     "diff",
     "entries",
+    "audit",
     "contexts",
     "devices",
     "check",
@@ -34,7 +35,10 @@ _DESCRIPTION: Final = (
     "Why torch.compile's caches missed: which field of the key changed, from what to what, and what it cost. "
     "Reads TORCH_TRACE files, TORCH_LOGS text and cache directories; never unpickles, and never writes to a cache."
 )
-_EPILOG: Final = "exit status: 0 done, 1 a source could not be read, 2 wrong usage, 3 check: a bar is not met, 130 interrupted"
+_EPILOG: Final = (
+    "exit status: 0 done, 1 a source could not be read, 2 wrong usage, 3 check: a bar is not met, 130 interrupted; audit: "
+    "0 nothing found, 1 something found, 2 a source could not be read"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,7 +11,8 @@ from cachescope.catalogue.frame import FIELDS
 from cachescope.columns import Column
 from cachescope.errors import NotFoundError
 from cachescope.frames.answers import CAUSES, CHANGES, DIFFERENCES, HIT_RATES, MISSES, PREDICTIONS
-from cachescope.frames.checks import CHECKS, FALSE_HITS
+from cachescope.frames.audit_rules import AUDIT_RULES
+from cachescope.frames.checks import AUDIT, CHECKS, FALSE_HITS
 from cachescope.frames.contexts import (
     CACHING_FILES,
     CONTEXT_DIFFERENCE,
@@ -92,6 +93,7 @@ FRAMES: Final = {
         FIELDS,
         CHECKS,
         FALSE_HITS,
+        AUDIT,
     )
 }
 
@@ -102,7 +104,8 @@ def describe(name: str | None = None) -> pd.DataFrame:
     Parameters
     ----------
     name : str, optional
-        A frame, ``"verdicts"``, ``"evidence_kinds"`` or ``"entry_kinds"``. Without it, the list of frames.
+        A frame, ``"verdicts"``, ``"evidence_kinds"``, ``"entry_kinds"`` or ``"audit_rules"``. Without it, the list
+        of frames.
 
     Returns
     -------
@@ -129,8 +132,15 @@ def describe(name: str | None = None) -> pd.DataFrame:
         return pd.DataFrame([{"evidence": kind, "meaning": text} for kind, text in EVIDENCE_KINDS.items()])
     if name == "entry_kinds":
         return pd.DataFrame([{"entry_kind": k, "meaning": text} for k, text in ENTRY_KINDS.items()])
+    if name == "audit_rules":
+        return pd.DataFrame(
+            [
+                {"rule": rule.name, "level": rule.level, "meaning": rule.meaning, "advice": rule.advice}
+                for rule in AUDIT_RULES.values()
+            ]
+        )
     if name not in FRAMES:
-        others = "verdicts, evidence_kinds and entry_kinds"
+        others = "verdicts, evidence_kinds, entry_kinds and audit_rules"
         raise NotFoundError(f"no frame {name!r}; there are {', '.join(FRAMES)}, {others}")
     rename = {"name": "column"}
     rows = [

@@ -1,4 +1,4 @@
-"""Frames of what is held against something: the bars of a check, and keys that stand for more than one thing."""
+"""Frames of what is held against something: the bars of a check, keys that stand for more than one thing, an audit."""
 
 from __future__ import annotations
 
@@ -34,5 +34,21 @@ FALSE_HITS: Final = Frame(
         Column("lookups", TUPLE, "the lookups of the key, ids into lookups"),
         Column("runs", TUPLE, "the runs that made them, ids into runs"),
         Column("hits", WHOLE, "how many of these lookups hit: only a hit can be a false one"),
+    ),
+)  # fmt: skip
+
+AUDIT: Final = Frame(
+    "audit",
+    "one thing that was found in a cache before it is loaded",
+    (
+        Column("level", TEXT, "danger (made to run something, or everybody can write), warning (not known to be safe) or note"),
+        Column("rule", TEXT, 'what was looked for: ``describe("audit_rules")``'),
+        Column("path", TEXT, "the file or folder, as reached from the source given"),
+        Column("offset", WHOLE, "where in the file it begins", "bytes", "it is of the whole file, or in packed bytes"),
+        Column("cache", TEXT, 'what the file is: ``describe("entry_kinds")``; of any other pickle, versioned, torch_save or pickle',
+               missing="it is not of the content"),
+        Column("named", TEXT, "the function or class that a pickle names", missing="it names none"),
+        Column("message", TEXT, "what was found, in one sentence"),
+        Column("advice", TEXT, "what to do about it"),
     ),
 )  # fmt: skip

@@ -55,7 +55,7 @@ def fill_mega_cache(entry: Entry, name: str, data: bytes, reading: Reading) -> N
     wrong: list[str] = []
     fx_keys: dict[str, None] = {}
     try:
-        for kind, key, content in _artifacts(data, start + len(_VERSION)):
+        for kind, key, content, _ in _artifacts(data, start + len(_VERSION)):
             counts[kind] += 1
             if kind in _CHECKS:
                 damage = _check(entry, kind, key, content, reading, fx_keys)
@@ -84,8 +84,8 @@ def _check(
     return damage
 
 
-def _artifacts(data: bytes, at: int) -> Iterator[tuple[str, str, bytes]]:
-    """Type, key and content of each artifact (``CacheArtifactManager.serialize``)."""
+def _artifacts(data: bytes, at: int) -> Iterator[tuple[str, str, bytes, int]]:
+    """Type, key, content and its place of each artifact (``CacheArtifactManager.serialize``)."""
     while at < len(data):
         kind, at = _text(data, at)
         if kind not in _TYPES:
@@ -94,7 +94,21 @@ def _artifacts(data: bytes, at: int) -> Iterator[tuple[str, str, bytes]]:
         for _ in range(count):
             key, at = _text(data, at)
             content, at = _bytes(data, at)
-            yield kind, key, content
+            yield kind, key, content, at - len(content)
+
+
+def artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, int]]:
+    """Type, key and content of each artifact of a mega-cache, and where the content begins.
+
+    Raises
+    ------
+    DamagedContent
+        Where it breaks off, or is none; what came before was given.
+    """
+    start = _start(data)
+    if start is None:
+        raise DamagedContent("no mega-cache")
+    yield from _artifacts(data, start + len(_VERSION))
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
@@ -133,7 +147,7 @@ def entries_inside(path: str, reading: Reading) -> list[Entry]:
     start = _start(data)
     found: list[Entry] = []
     try:
-        for kind, key, content in _artifacts(data, len(_VERSION) + start) if start is not None else ():
+        for kind, key, content, _ in _artifacts(data, len(_VERSION) + start) if start is not None else ():
             if kind in _CHECKS:
                 cache, check = _CHECKS[kind]
                 inner = Entry(cache=cache, path=path, root=path, cache_key=key)

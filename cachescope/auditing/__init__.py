@@ -1,0 +1,1 @@
+"""What loading a cache that somebody else could write would execute: rules, and what is held against them."""

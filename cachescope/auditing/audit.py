@@ -1,0 +1,316 @@
+"""Looks at a cache before it is loaded: every file, folder and link of it, and the folders above."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import pandas as pd
+
+from cachescope.auditing.contents import File, audit_content, is_code
+from cachescope.auditing.finding import Finding, shown
+from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
+from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive
+from cachescope.auditing.where import file_rule, folder_rule, place_here
+from cachescope.errors import SourceError
+from cachescope.frames.audit_rules import AUDIT_RULES
+from cachescope.frames.checks import AUDIT
+from cachescope.readers.mega_cache import looks_like_mega_cache
+from cachescope.readers.place_of import place_of_file
+from cachescope.readers.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
+from cachescope.terms import AUDIT_LEVELS, CODE, FX_KEY, HASH, LOCK, OTHER, TRITON
+
+_DEEPEST: Final = 100
+_MOST_OF_A_RULE: Final = 10_000
+# What torch leaves beside the code of a kernel: a mark of a library that was tried, a folder of g++.
+_BESIDE_CODE: Final = re.compile(rf"c{HASH}.*(?:\.load_ok|_CxxBuild)", re.DOTALL)
+_OF_TRITON: Final = re.compile(
+    r"lock|.*\.(?:json|ttir|ttgir|llir|ptx|amdgcn|cubin|hsaco|source|so|spv|zebin|metallib|lock)|.*tmp\.pid_.*",
+    re.DOTALL,
+)
+# CUTLASS's packages, and the stand-ins for what they import, which torch links into the cache (maybe_fetch_ops and
+# try_import_cutlass, torch/_inductor/codegen/cuda/cutlass_utils.py).
+_OF_CUTLASS: Final = frozenset(
+    {"cuda", "cutlass", "cutlass_cppgen", "cutlass_library", "pycute", "pydot", "scipy"}
+)
+
+
+@dataclass(slots=True)
+class Audit:
+    """What was found, and in how much.
+
+    Attributes
+    ----------
+    findings : list of Finding
+        The worst first.
+    files : int
+        Regular files that were looked at.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    files: int = 0
+
+    def add(self, other: Audit) -> None:
+        """Take what was found in another source."""
+        self.files += other.files
+        self.findings = sorted(
+            [*self.findings, *other.findings], key=lambda one: AUDIT_LEVELS.index(one.level)
+        )
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The frame ``audit``."""
+        return AUDIT.build(
+            {
+                "level": one.level,
+                "rule": one.rule,
+                "path": readable(one.path),
+                "offset": one.offset,
+                "cache": one.kind,
+                "named": one.named,
+                "message": one.message,
+                "advice": AUDIT_RULES[one.rule].advice,
+            }
+            for one in self.findings
+        )
+
+
+def readable(path: str) -> str:
+    """A path that every writer of text can write: what is not UTF-8 in it is spelled out."""
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def audit(*paths: str | os.PathLike[str]) -> pd.DataFrame:
+    """What loading a cache would execute, and who can change it: the frame ``audit``, the worst first.
+
+    Nothing is unpickled, imported or run, no link is followed, and no pipe or device is opened. Nothing that is found
+    is no proof that a cache is harmless: it holds code by its nature, counted as ``code-unverified``.
+
+    Parameters
+    ----------
+    *paths : path
+        Cache directories, single files of one, mega-cache files, or tar files of any of them.
+
+    Raises
+    ------
+    SourceError
+        If a path is not there, or may not be read.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> found = cachescope.audit(cachescope.sample("whole_directory"))
+    >>> bool(found["level"].isin(["danger", "warning"]).any())
+    False
+    """
+    return run_audit(os.fspath(path) for path in paths).frame
+
+
+def run_audit(paths: Iterable[str]) -> Audit:
+    """The same, with counts."""
+    whole = Audit()
+    for path in paths:
+        run = _Run(path)
+        run.all()
+        whole.add(Audit(list(run.limited()), run.files))
+    return whole
+
+
+class _Run:
+    """One source while it is audited."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.files = 0
+        self.tree: Tree = Disk()
+        self._found: list[Finding] = []
+        self._code: dict[str, Counter[str]] = {}
+        self._names_of: dict[tuple[int, int], list[Item]] = {}
+
+    def all(self) -> None:
+        """Look at everything."""
+        item = Disk().item(self.path)
+        if item is None:
+            raise SourceError(self.path, "is not there", "missing")
+        self._found += audit_above(self.path)
+        if item.target is not None:
+            item = Disk().item(os.path.realpath(self.path))
+            if item is None:
+                raise SourceError(self.path, "a link that leads nowhere", "missing")
+        self._found += audit_rights(item.path, item.found)
+        if item.is_folder:
+            if not os.access(item.path, os.R_OK | os.X_OK):
+                raise SourceError(self.path, "may not be read")
+            self._folder(item, place_here(self.tree, item) or UNKNOWN, None, 0)
+        elif stat.S_ISREG(item.found.st_mode):
+            self._single(item)
+        else:
+            self._thing(item)
+        self._found += self._hard_links()
+        self._found += self._unverified()
+
+    def limited(self) -> Iterator[Finding]:
+        """What was found, each once, and no more of a rule than anybody reads."""
+        counts: Counter[str] = Counter()
+        for one in dict.fromkeys(self._found):
+            counts[one.rule] += 1
+            if counts[one.rule] <= _MOST_OF_A_RULE:
+                yield one
+        for rule, count in counts.items():
+            if count > _MOST_OF_A_RULE:
+                yield Finding("limit-reached", self.path, f"{count - _MOST_OF_A_RULE} more of {rule}")
+
+    def _single(self, item: Item) -> None:
+        if not os.access(item.path, os.R_OK):
+            raise SourceError(self.path, "may not be read")
+        if is_archive(item.path):
+            archive = Archive(item.path)
+            self.tree = archive
+            for name in archive.outside:
+                self._add("path-escapes", item, f"the archive holds a file called {shown(name)}")
+            top = Item(item.path, "", os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 0, 0, 0, 0, 0, 0)))
+            self._folder(top, place_here(archive, top) or UNKNOWN, None, 0)
+            return
+        told = place_of_file(item.path)
+        kind = OTHER if told is None else told[1].kind
+        parent = os.path.basename(os.path.dirname(os.path.abspath(item.path)))
+        self._file(item, kind, parent if kind in ("fxgraph", "aotautograd") else None)
+
+    def _folder(self, folder: Item, place: Place, key: str | None, depth: int) -> None:
+        if depth > _DEEPEST:
+            self._add("limit-reached", folder, f"folders more than {_DEEPEST} deep")
+            return
+        try:
+            items = self.tree.items(folder.path)
+        except OSError as error:
+            self._add("entry-not-read", folder, f"a folder that may not be listed: {error.strerror}")
+            return
+        for item in items:
+            if item.target is not None or not (item.is_folder or stat.S_ISREG(item.found.st_mode)):
+                self._thing(item)
+                continue
+            self._found += audit_rights(item.path, item.found)
+            if item.is_folder:
+                self._inner(item, place, key, depth)
+            else:
+                self._listed(item, place, key)
+
+    def _inner(self, item: Item, around: Place, key: str | None, depth: int) -> None:
+        rule = folder_rule(around, item.name)
+        if rule is not None:
+            place = rule.place
+            if around is FX_PREFIX and os.path.basename(os.path.dirname(item.path)) != item.name[1:3]:
+                self._add(
+                    "entry-misnamed", item, "the folder of a key that torch looks for in another folder"
+                )
+        elif around.is_deep or (around.kind == CODE and _BESIDE_CODE.fullmatch(item.name)):
+            place = around
+        else:
+            place = place_here(self.tree, item) or UNKNOWN
+            if place is UNKNOWN and around is not UNKNOWN:
+                self._add(
+                    "unknown-file", item, f"a folder called {shown(item.name)}, which torch does not make"
+                )
+        is_key = FX_KEY.fullmatch(item.name) or place.loads_all
+        self._folder(item, place, item.name if is_key else key, depth + 1)
+
+    def _listed(self, item: Item, place: Place, key: str | None) -> None:
+        rule = file_rule(place, item.name)
+        kind = OTHER if rule is None else rule.kind
+        is_odd = rule is None or (
+            kind == TRITON and place is not TRITON_TEMPORARY and not _OF_TRITON.fullmatch(item.name)
+        )
+        is_left = re.fullmatch(r"\..*\.tmp", item.name, re.DOTALL) is not None
+        if is_odd and place is not UNKNOWN and not is_left and not self._is_mega_cache(item):
+            self._add("unknown-file", item, f"a file called {shown(item.name)}, which torch does not write")
+        self._file(item, kind, key)
+
+    def _is_mega_cache(self, item: Item) -> bool:
+        try:
+            return looks_like_mega_cache(self.tree.read(item)[:200])
+        except OSError:
+            return False
+
+    def _file(self, item: Item, kind: str, key: str | None) -> None:
+        self.files += 1
+        if item.found.st_nlink > 1:
+            self._names_of.setdefault((item.found.st_dev, item.found.st_ino), []).append(item)
+        if is_code(kind, item.name):
+            ending = os.path.splitext(item.name)[1]
+            self._code.setdefault(kind, Counter())[ending] += 1
+        if kind == LOCK and item.found.st_size == 0:
+            return
+        if item.found.st_size > MOST_BYTES:
+            self._add("entry-not-read", item, "bigger than is looked at")
+            return
+        try:
+            data = self.tree.read(item)
+        except FileNotFoundError:
+            return  # gone meanwhile, or no file any more
+        except OSError as error:
+            self._add("entry-not-read", item, f"a file that may not be read: {error.strerror}")
+            return
+        if len(data) > MOST_BYTES:
+            self._add("entry-not-read", item, "bigger than is looked at")
+            return
+        self._found += audit_content(File(item.path, item.name, kind, key, data))
+
+    def _thing(self, item: Item) -> None:
+        """A link, or what is no file."""
+        if item.target is None:
+            what = _WHAT.get(stat.S_IFMT(item.found.st_mode), "something that is no file")
+            self._add("special-file", item, what)
+            return
+        if is_stranger(item.found.st_uid):
+            self._add("other-owner", item, f"a link that belongs to {user_name(item.found.st_uid)}")
+        self._found.append(self._link(item, item.target))
+
+    def _link(self, item: Item, target: str) -> Finding:
+        where = f"a link to {shown(target)}"
+        if isinstance(self.tree, Archive):
+            root = self.path
+            leads = os.path.normpath(os.path.join(os.path.dirname(item.path), target))
+            is_there = True
+        else:
+            root, leads = os.path.realpath(self.path), os.path.realpath(item.path)
+            is_there = os.path.exists(leads)
+        is_inside = leads == root or leads.startswith(root + os.sep)
+        if not is_inside:
+            is_cutlass = os.path.basename(os.path.dirname(item.path)) == "torch_cutlass"
+            if is_cutlass and item.name in _OF_CUTLASS and os.path.basename(target) == item.name:
+                return Finding("link-inside", item.path, f"{where}, as torch makes it for CUTLASS")
+            return Finding("link-out", item.path, where)
+        return Finding("link-inside" if is_there else "link-broken", item.path, where)
+
+    def _hard_links(self) -> Iterator[Finding]:
+        for items in self._names_of.values():
+            first = items[0]
+            if len(items) < first.found.st_nlink:
+                beyond = first.found.st_nlink - len(items)
+                for item in items:
+                    yield Finding(
+                        "hard-link", item.path, f"has {beyond} other names outside of what was looked at"
+                    )
+
+    def _unverified(self) -> Iterator[Finding]:
+        for kind, counts in self._code.items():
+            kinds = ", ".join(f"{count} {ending}" for ending, count in sorted(counts.items()))
+            yield Finding(
+                "code-unverified", self.path, f"{sum(counts.values())} files of code: {kinds}", None, kind
+            )
+
+    def _add(self, rule: str, item: Item, message: str) -> None:
+        self._found.append(Finding(rule, item.path, message))
+
+
+_WHAT: Final = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}

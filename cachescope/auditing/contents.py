@@ -1,0 +1,199 @@
+"""What stands against the content of one file, by the kind that its place and its name tell."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.auditing.finding import Finding, shown
+from cachescope.auditing.known import ANY, VERSIONED
+from cachescope.auditing.mega_cache import audit_mega_cache
+from cachescope.auditing.native_code import foreign_calls, foreign_symbols
+from cachescope.auditing.pickles import (
+    Place,
+    acts_as_pickle,
+    audit_bytes,
+    audit_pickle,
+    audit_zip,
+    looks_like_pickle,
+)
+from cachescope.auditing.python_code import foreign_parts, rule_of
+from cachescope.keys.hashing import entry_name, stored_code_hash
+from cachescope.readers.aotautograd import AOT_CLASSES
+from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.fxgraph import FX_CLASSES
+from cachescope.readers.inert_pickle import Stub, global_name
+from cachescope.readers.json_file import load_object
+from cachescope.readers.mega_cache import looks_like_mega_cache
+from cachescope.terms import (
+    AOTAUTOGRAD,
+    CACHING_PACKAGE,
+    CODE,
+    CODE_KEY,
+    FXGRAPH,
+    ON_DISK_CACHE,
+    PGO,
+    PRECOMPILE,
+    TRITON,
+)
+
+CODE_ENDINGS: Final = frozenset(
+    "py pyc so o a obj lib dll dylib pyd cpp cc c cxx h hpp cu hip gch pch cubin hsaco ptx spv zebin amdgcn fatbin "  # noqa: SIM905
+    "metallib ttir ttgir llir bc ll pt2".split()
+)
+_NATIVE: Final = frozenset("cpp cc c cxx h hpp cu hip".split())  # noqa: SIM905
+_LINKED: Final = frozenset("so o a dylib pyd dll".split())  # noqa: SIM905
+_TEMPORARY: Final = re.compile(r"\.\d+\.\d+\.tmp")
+_CONTENT_NAME: Final = re.compile(r"[a-z2-7]{51}")
+_CLASSES: Final = {FXGRAPH: FX_CLASSES, AOTAUTOGRAD: AOT_CLASSES}
+_PICKLED: Final = {
+    PGO: PGO,
+    PRECOMPILE: PRECOMPILE,
+    ON_DISK_CACHE: VERSIONED,
+    CACHING_PACKAGE: VERSIONED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One regular file whose bytes were read.
+
+    Attributes
+    ----------
+    path, name : str
+        Where it is, and its last part.
+    kind : str
+        What it is: as `cachescope.terms` calls it.
+    key : str or None
+        The key whose folder it is in.
+    data : bytes
+        All of it.
+    """
+
+    path: str
+    name: str
+    kind: str
+    key: str | None
+    data: bytes
+
+    @property
+    def ending(self) -> str:
+        """The last part of its name."""
+        return os.path.splitext(self.name)[1][1:].lower()
+
+
+def audit_content(file: File) -> Iterator[Finding]:
+    """What stands against a file."""
+    if looks_like_mega_cache(file.data[:200]):
+        yield from audit_mega_cache(file.path, file.data, audit_entry)
+    elif file.kind in _CLASSES:
+        yield from audit_entry(file)
+    elif file.kind in _PICKLED:
+        yield from _pickled(file, _PICKLED[file.kind])
+    elif file.ending in CODE_ENDINGS and not looks_like_pickle(file.data):
+        yield from _code(file)
+    else:
+        yield from _other(file)
+
+
+def audit_entry(file: File) -> Iterator[Finding]:
+    """What stands against an FX or AOTAutograd entry: torch loads every file of a key's folder."""
+    name, data = file.name, file.data
+    is_named = _CONTENT_NAME.fullmatch(name) is not None
+    if not is_named and not _TEMPORARY.fullmatch(name) and not (name == "entry" and file.kind == AOTAUTOGRAD):
+        message = f"an entry called {shown(name)}; torch calls it by the hash of its content"
+        yield Finding("entry-odd-name", file.path, message, None, file.kind)
+    if not data:
+        yield Finding("entry-damaged", file.path, "empty", 0, file.kind)
+        return
+    audited = audit_pickle(data, Place(file.path, file.kind))
+    yield from audited.findings
+    if audited.damage is not None:
+        yield Finding("entry-damaged", file.path, audited.damage, None, file.kind)
+        return
+    if is_named and entry_name(data) != name:
+        yield Finding("entry-misnamed", file.path, "its content does not hash to its name", None, file.kind)
+    value = audited.value
+    if value is None:
+        return
+    made_of = global_name(value)
+    if not isinstance(value, Stub) or value.name not in _CLASSES[file.kind]:
+        message = f"no entry of {file.kind}: holds {shown(made_of or type(value).__name__)}"
+        yield Finding("entry-misnamed", file.path, message, 0, file.kind)
+        return
+    key = value.state.get("_fx_graph_cache_key")
+    if file.kind == FXGRAPH and key is not None and file.key is not None and key != file.key:
+        message = f"in the folder of {file.key}, it says that it is of {shown(str(key))}"
+        yield Finding("entry-misnamed", file.path, message, None, file.kind)
+
+
+def _pickled(file: File, kind: str) -> Iterator[Finding]:
+    if not file.data:
+        yield Finding("entry-damaged", file.path, "empty", 0, file.kind)
+        return
+    audited = audit_pickle(file.data, Place(file.path, kind))
+    yield from audited.findings
+    if audited.damage is not None:
+        yield Finding("entry-damaged", file.path, audited.damage, None, file.kind)
+
+
+def _code(file: File) -> Iterator[Finding]:
+    data = file.data
+    if file.ending == "py":
+        text = data.decode("utf-8", "backslashreplace")
+        stem = file.name[:-3]
+        if CODE_KEY.fullmatch(stem) and stored_code_hash(text) != stem:
+            yield Finding("code-changed", file.path, "its text does not hash to its name", 0, file.kind)
+        yield from (_foreign(file, part) for part in foreign_parts(text))
+    elif file.ending in _NATIVE:
+        yield from (_foreign(file, part) for part in foreign_calls(data.decode("utf-8", "backslashreplace")))
+    elif file.ending in _LINKED:
+        yield from (_foreign(file, part) for part in foreign_symbols(data, is_launcher=file.kind == TRITON))
+    elif file.ending == "pt2":
+        yield from audit_zip(data, Place(file.path, ANY))
+
+
+def _foreign(file: File, part: str) -> Finding:
+    return Finding(rule_of(part), file.path, shown(part), 0, file.kind)
+
+
+def _other(file: File) -> Iterator[Finding]:
+    data = file.data
+    if looks_like_pickle(data):
+        yield from audit_bytes(data, Place(file.path, ANY))
+    elif data and acts_as_pickle(data):
+        yield from audit_pickle(data, Place(file.path, ANY)).findings
+    elif file.kind == TRITON and file.name.startswith("__grp__") and file.name.endswith(".json"):
+        yield from _group(file)
+    elif data[:2] == b"#!" or data[:4] in (b"\x7fELF", b"MZ\x90\x00"):
+        yield Finding("unknown-file", file.path, "a program", 0, file.kind)
+
+
+def _group(file: File) -> Iterator[Finding]:
+    """Triton loads the files of a group from where it says (`FileCacheManager.get_group`, triton/runtime/cache.py)."""
+    try:
+        paths = load_object(file.data).get("child_paths")
+    except DamagedContent as error:
+        yield Finding("entry-damaged", file.path, error.what, error.offset, file.kind)
+        return
+    folder = os.path.dirname(os.path.abspath(file.path))
+    moved = False
+    for name, path in paths.items() if isinstance(paths, dict) else ():
+        parts = path.replace("\\", "/").split("/") if isinstance(path, str) else []
+        if ".." in parts or parts[-2:] != [os.path.basename(folder), str(name)]:
+            message = f"has Triton load {shown(str(path))} as {shown(str(name))}"
+            yield Finding("path-escapes", file.path, message, 0, file.kind)
+        elif os.path.dirname(path) != folder:
+            moved = True
+    if moved:
+        yield Finding(
+            "group-moved", file.path, "names the files of a folder that is not its own", 0, file.kind
+        )
+
+
+def is_code(kind: str, name: str) -> bool:
+    """Whether a file is run, and nothing but its name says what it should be."""
+    return kind in (CODE, TRITON) and os.path.splitext(name)[1][1:].lower() in CODE_ENDINGS

@@ -1,0 +1,101 @@
+"""Which globals torch itself writes into entries of each kind, and how bad any other one is.
+
+The list is data, `known_globals.json`, made by ``tests/data/make_known_globals.py`` from recordings and from torch's
+sources, with the source of each name beside it. What is not in it is not known to be safe, whatever it looks like.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from cachescope.auditing.program import Global
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE
+
+VERSIONED: Final = "versioned"
+"""The pickles behind four bytes: memoized results and torch's general on-disk caches."""
+TORCH_SAVE: Final = "torch_save"
+"""What ``torch.save`` wrote, as the storage of a tensor is kept in an entry."""
+ANY: Final = "pickle"
+"""A pickle in a place that is not known."""
+
+_GROUPS: Final = {
+    FXGRAPH: ("common", FXGRAPH, "tensors"),
+    AOTAUTOGRAD: ("common", AOTAUTOGRAD, FXGRAPH, "tensors"),
+    PGO: ("common", PGO),
+    PRECOMPILE: ("common", PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors"),
+    VERSIONED: ("common", VERSIONED),
+    TORCH_SAVE: ("common", "tensors"),
+    ANY: ("common",),
+}
+# Classes whose members are pickled by name: enums (Python 3.11), and what guards are made and read with.
+_MEMBERS: Final = {
+    ("torch._functorch._aot_autograd.schemas", "MutationType"): r"[A-Z_]+",
+    ("torch._functorch._aot_autograd.schemas", "OutputType"): r"[a-z_]+",
+    ("torch._dynamo.source", "TensorProperty"): r"[A-Z_]+",
+    ("torch._guards", "GuardSource"): r"[A-Z_]+",
+    ("torch._dynamo.guards", "GuardBuilder"): r"[A-Z_]+",
+    ("torch._dynamo.guards", "GuardsStatePickler"): r"_unpickle_tensor",
+}
+_PLAIN: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
+# Of the standard library, what holds values and no more. All the rest can be made to run something.
+_VALUES_ONLY: Final = frozenset(
+    "array dataclasses datetime decimal enum fractions ipaddress math numbers pathlib traceback uuid zoneinfo".split()  # noqa: SIM905
+)
+# Python 2's names, which unpicklers still translate, and packages that install or run others.
+_ALSO: Final = frozenset(
+    "__builtin__ __main__ commands copy_reg distutils dl exceptions imp IPython joblib cloudpickle dill nose numexpr "  # noqa: SIM905
+    "pexpect pip pkg_resources psutil py _pytest pytest setuptools sh torch_xla urllib2 UserDict".split()
+)
+# Words that tell, in a module of any package, that something is loaded or run.
+_RUNS: Final = re.compile(
+    r"(?:^|[._])(?:system|popen|exec\w*|eval|spawn\w*|subproc\w*|shell|load\w*|import\w*|compile\w*|hub|cpp_extension|"
+    r"call\w*|run\w*|apply|__\w+__|attrgetter|methodcaller|partial|reduce|open|write\w*|unlink|remove|rmtree)(?:$|[._])"
+)
+
+
+@cache
+def _known() -> dict[str, frozenset[tuple[str, str]]]:
+    groups = json.loads(files("cachescope.auditing").joinpath("known_globals.json").read_text())
+    flat = {
+        group: {(module, name) for module, names in modules.items() for name in names}
+        for group, modules in groups.items()
+    }
+    return {kind: frozenset().union(*(flat[group] for group in named)) for kind, named in _GROUPS.items()}
+
+
+def is_known(kind: str, found: Global) -> bool:
+    """Whether torch itself writes a global into entries of a kind.
+
+    Parameters
+    ----------
+    kind : str
+        A kind of entries that are pickles, as `cachescope.terms` names it, or one of this module's.
+    found : Global
+        The global, as the pickle spells it.
+    """
+    names = _known()[kind]
+    if (found.module, found.name) in names:
+        return True
+    owner, _, member = found.name.rpartition(".")
+    pattern = _MEMBERS.get((found.module, owner))
+    return (
+        pattern is not None and (found.module, owner) in names and re.fullmatch(pattern, member) is not None
+    )
+
+
+def is_dangerous(found: Global) -> bool:
+    """Whether a global that is not known can be made to run something, by its name alone."""
+    if not _PLAIN.fullmatch(found.module) or not _PLAIN.fullmatch(found.name):
+        return True
+    package = found.module.partition(".")[0]
+    if package in _ALSO or (package in sys.stdlib_module_names and package not in _VALUES_ONLY):
+        return True
+    # A dotted name walks from one module into another: torch._inductor.codecache + os.system.
+    if "." in found.name or _RUNS.search(found.name) or _RUNS.search(found.module):
+        return True
+    return found.name in sys.stdlib_module_names

@@ -1,0 +1,138 @@
+"""Who may write to a file or folder, and to the folders above: whoever may, runs code in every process that loads it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from cachescope.auditing.finding import Finding
+
+_ROOT_USER: Final = 0
+
+
+def me() -> int:
+    """The user who looks; torch is taken to run as the same one."""
+    return os.geteuid() if hasattr(os, "geteuid") else _ROOT_USER
+
+
+def audit_rights(path: str, found: os.stat_result) -> Iterator[Finding]:
+    """What stands against the mode and the owner of a file or folder in a cache."""
+    mode = found.st_mode
+    what = "folder" if stat.S_ISDIR(mode) else "file"
+    beyond = (
+        ", in which nobody but the owners can replace files: but all can add some"
+        if _is_sticky(found)
+        else ""
+    )
+    if mode & stat.S_IWOTH:
+        yield Finding(
+            "anyone-can-write", path, f"a {what} of mode {_octal(mode)}, which every user can write{beyond}"
+        )
+    elif mode & stat.S_IWGRP and not is_own_group(found.st_gid, found.st_uid):
+        group = group_name(found.st_gid)
+        yield Finding(
+            "group-can-write",
+            path,
+            f"a {what} of mode {_octal(mode)}, which the group {group} can write{beyond}",
+        )
+    if is_stranger(found.st_uid):
+        yield Finding("other-owner", path, f"a {what} that belongs to {user_name(found.st_uid)}")
+    if stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
+        yield Finding("special-bits", path, f"a file of mode {_octal(mode)}")
+
+
+def audit_above(path: str) -> Iterator[Finding]:
+    """What stands against the folders above a cache, up to the root of the file system; links among them are followed.
+
+    In a folder with the sticky bit, as ``/tmp`` is, only the owner of a file, and of the folder, can rename it.
+    """
+    for above, below in _steps(path):
+        try:
+            found, inner = os.lstat(above), os.lstat(below)
+        except OSError:
+            continue
+        others = found.st_mode & stat.S_IWOTH or (
+            found.st_mode & stat.S_IWGRP and not is_own_group(found.st_gid, found.st_uid)
+        )
+        if is_stranger(found.st_uid):
+            message = (
+                f"{above} belongs to {user_name(found.st_uid)}, who can exchange {os.path.basename(below)}"
+            )
+            yield Finding("root-replaceable", path, message)
+        elif others and not _is_sticky(found):
+            message = (
+                f"{above} has mode {_octal(found.st_mode)}: others can exchange {os.path.basename(below)}"
+            )
+            yield Finding("root-replaceable", path, message)
+        elif others and is_stranger(inner.st_uid):
+            message = f"{below} belongs to {user_name(inner.st_uid)}, in {above}, where all can make folders"
+            yield Finding("root-replaceable", path, message)
+        elif others and below == os.path.abspath(path):
+            name = os.path.basename(below)
+            if name.startswith("torchinductor_") or above in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
+                yield Finding("predictable-name", path, f"{name} in {above}, where all can make folders")
+
+
+def _steps(path: str) -> Iterator[tuple[str, str]]:
+    """Every folder above a path with what is below it on the way, as it was given and as its links lead."""
+    seen = set()
+    for way in (os.path.abspath(path), os.path.realpath(path)):
+        below = way
+        while (above := os.path.dirname(below)) != below:
+            if (above, below) not in seen:
+                seen.add((above, below))
+                yield above, below
+            below = above
+
+
+def _is_sticky(found: os.stat_result) -> bool:
+    return bool(stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX)
+
+
+def is_stranger(user: int) -> bool:
+    """Whether a user is neither root nor the one who looks."""
+    return user not in (_ROOT_USER, me())
+
+
+@cache
+def is_own_group(group: int, owner: int) -> bool:
+    """Whether a group is known to hold nobody but the owner: many systems give every user such a group."""
+    try:
+        import grp
+        import pwd
+
+        entry = grp.getgrgid(group)
+        name = pwd.getpwuid(owner).pw_name
+        first = {user.pw_name for user in pwd.getpwall() if user.pw_gid == group}
+    except (ImportError, KeyError, OSError):
+        return False
+    return owner != _ROOT_USER and entry.gr_name == name and {*entry.gr_mem, *first} <= {name}
+
+
+@cache
+def user_name(user: int) -> str:
+    """A user in words."""
+    try:
+        import pwd
+
+        return f"{pwd.getpwuid(user).pw_name} (user {user})"
+    except (ImportError, KeyError, OSError):
+        return f"user {user}"
+
+
+@cache
+def group_name(group: int) -> str:
+    """A group in words."""
+    try:
+        import grp
+
+        return f"{grp.getgrgid(group).gr_name} ({group})"
+    except (ImportError, KeyError, OSError):
+        return str(group)
+
+
+def _octal(mode: int) -> str:
+    return f"{stat.S_IMODE(mode):04o}"

@@ -1,0 +1,215 @@
+"""Every pickle in the bytes of a file, wherever torch unpickles one, and what stands against it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Never
+
+from cachescope.auditing.finding import Finding, shown
+from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known
+from cachescope.auditing.meaning import audit_object
+from cachescope.auditing.program import Act, Program, follow
+from cachescope.readers.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert, stand_in
+from cachescope.readers.versioned_pickle import HEADER
+
+_DEEPEST: Final = 12
+_ZIP: Final = b"PK\x03\x04"
+_MOST_MEMBERS: Final = 10_000
+_MOST_OF_A_MEMBER: Final = 64 << 20
+_MOST_IN_A_ROW: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pickle is: the file, the byte at which it begins there, and what kind of entry is around it."""
+
+    path: str
+    kind: str
+    start: int | None = 0
+    depth: int = 0
+
+    def at(self, offset: int) -> int | None:
+        """A byte of the pickle as a byte of the file."""
+        return None if self.start is None else self.start + offset
+
+    def inside(self, start: int | None, kind: str | None = None) -> Place:
+        """A pickle in this one."""
+        return replace(self, start=start, depth=self.depth + 1, kind=kind or self.kind)
+
+
+def looks_like_pickle(data: bytes) -> bool:
+    """Whether bytes begin as a pickle of protocol 2 or later, with torch's header before it, or as a ``torch.save`` file."""
+    return _binary(data) or (data.startswith(HEADER) and _binary(data[4:])) or data.startswith(_ZIP)
+
+
+def _binary(data: bytes) -> bool:
+    return data[:1] == b"\x80" and data[1:2] in (b"\2", b"\3", b"\4", b"\5")
+
+
+def acts_as_pickle(data: bytes) -> bool:
+    """Whether bytes of any kind are a whole pickle that names something: protocols 0 and 1 have no beginning of their own."""
+    program = follow(data)
+    return program.damage is None and bool(program.acts)
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What was found in a pickle: what stands against it, why torch could not load it, and the object that it makes."""
+
+    findings: list[Finding]
+    damage: str | None = None
+    value: object = None
+
+
+def audit_pickle(data: bytes, place: Place) -> Audited:
+    """What loading bytes as a pickle would do, nested ones included.
+
+    Parameters
+    ----------
+    data : bytes
+        The bytes, with or without the header of torch's on-disk caches.
+    place : Place
+        Where they are.
+    """
+    start = len(HEADER) if data.startswith(HEADER) else 0
+    program = follow(data, start)
+    found = list(_findings(data, program, place))
+    if place.kind == TORCH_SAVE:
+        # The older form is several pickles in a row, then the bytes of the tensors.
+        for _ in range(_MOST_IN_A_ROW):
+            if program.damage is not None or not _binary(data[program.end :]):
+                break
+            program = follow(data, program.end)
+            if program.damage is None or program.acts:
+                found += _findings(data, program, place)
+        return Audited(_each_once(found))
+    if program.damage is not None:
+        return Audited(_each_once(found), program.damage)
+    try:
+        value = loads_inert(data[start:], unpickler=_WithMembers)
+    except UnreadablePickle as error:
+        message = f"what is in it could not be looked at: {error.what}"
+        where = place.at(start + (error.offset or 0))
+        found.append(Finding("entry-not-read", place.path, message, where, place.kind))
+        return Audited(_each_once(found))
+    for rule, message, text in audit_object(value):
+        found.append(Finding(rule, place.path, message, _place_of(text, data, place), place.kind))
+    return Audited(_each_once(found), None, value)
+
+
+class _Members:
+    """What stands for ``getattr``, which pickles call where they name a member of a class. Nothing can be set on it."""
+
+    __slots__ = ()
+
+    def __call__(self, owner: object, name: object, /) -> type:
+        said = vars(owner) if isinstance(owner, type) else {}
+        module, whole = said.get("module"), said.get("name")
+        if not (isinstance(module, str) and isinstance(whole, str) and isinstance(name, str)):
+            raise UnreadablePickle("getattr of what it computed")
+        return stand_in(module, f"{whole}.{name}")
+
+    def __setstate__(self, state: object) -> Never:
+        raise UnreadablePickle("sets attributes of getattr")
+
+
+_GETATTR: Final = _Members()
+
+
+def _found(module: str, name: str) -> object:
+    return _GETATTR if (module, name) == ("builtins", "getattr") else stand_in(module, name)
+
+
+class _WithMembers(InertUnpickler):
+    find_class = staticmethod(_found)  # type: ignore[assignment]
+
+
+def _place_of(text: object, data: bytes, place: Place) -> int | None:
+    """Where a text stands; one that is written in another way is not found."""
+    if not isinstance(text, str) or not text:
+        return place.at(0)
+    at = data.find(text.encode("utf-8", "surrogatepass"))
+    return place.at(max(at, 0))
+
+
+def _each_once(found: list[Finding]) -> list[Finding]:
+    return list(dict.fromkeys(found))
+
+
+def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
+    for act in program.acts:
+        finding = _judged(act, place)
+        if finding is not None:
+            yield finding
+    if program.is_cut:
+        message = "a pickle of more steps than are followed"
+        yield Finding("entry-not-read", place.path, message, place.at(program.end), place.kind)
+    for inside in program.bytes_inside:
+        if not inside.is_text:
+            yield from audit_bytes(data[inside.start : inside.end], place.inside(place.at(inside.start)))
+    for encoded, _ in program.texts_inside:
+        yield from audit_bytes(encoded, place.inside(None))
+
+
+def _judged(act: Act, place: Place) -> Finding | None:
+    offset = place.at(act.offset)
+    if act.what == "name":
+        assert act.target is not None
+        if is_known(place.kind, act.target):
+            return None
+        named = shown(str(act.target))
+        if is_dangerous(act.target):
+            message = f"loading it imports {named}, which no entry of torch's needs"
+            return Finding("pickle-dangerous-global", place.path, message, offset, place.kind, named)
+        message = f"loading it imports {named}, which is not known to be safe"
+        return Finding("pickle-unknown-global", place.path, message, offset, place.kind, named)
+    if act.what == "computed":
+        target = None if act.target is None else shown(str(act.target))
+        return Finding("pickle-computed-call", place.path, shown(act.text), offset, place.kind, target)
+    if place.kind == TORCH_SAVE and act.text == "a persistent id":
+        return None
+    return Finding("pickle-odd-program", place.path, f"holds {act.text}", offset, place.kind)
+
+
+def audit_bytes(data: bytes, place: Place) -> list[Finding]:
+    """What stands against bytes that may be a pickle: kernels and byte code are none, and nothing is found in them."""
+    if place.depth > _DEEPEST:
+        return [Finding("entry-not-read", place.path, "pickles nested too deep", place.start, place.kind)]
+    if data.startswith(_ZIP):
+        return audit_zip(data, place)
+    is_save = _is_torch_save(data)
+    audited = audit_pickle(data, replace(place, kind=TORCH_SAVE) if is_save else place)
+    if looks_like_pickle(data) or is_save or audited.damage is None:
+        return audited.findings
+    return []
+
+
+def _is_torch_save(data: bytes) -> bool:
+    # torch/serialization.py, `_legacy_save`: MAGIC_NUMBER, pickled by itself with protocol 2.
+    return data.startswith(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")
+
+
+def audit_zip(data: bytes, place: Place) -> list[Finding]:
+    """What stands against the pickles in a file of ``torch.save``, or in a package: zip files both."""
+    found: list[Finding] = []
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as members:
+            names = members.infolist()
+            for member in names[:_MOST_MEMBERS]:
+                if member.filename.startswith(("/", "\\")) or ".." in member.filename.split("/"):
+                    message = f"holds a file called {shown(member.filename)}"
+                    found.append(Finding("path-escapes", place.path, message, None, place.kind))
+                with members.open(member) as stream:
+                    content = stream.read(_MOST_OF_A_MEMBER + 1)
+                if len(content) > _MOST_OF_A_MEMBER or len(names) > _MOST_MEMBERS:
+                    message = "a zip file of more than is looked at"
+                    found.append(Finding("entry-not-read", place.path, message, None, place.kind))
+                    break
+                found += audit_bytes(content, place.inside(None, TORCH_SAVE))
+    except Exception as error:  # zipfile lets out whatever a damaged file led it to
+        message = f"a zip file that cannot be read: {type(error).__name__}"
+        found.append(Finding("entry-not-read", place.path, message, None, place.kind))
+    return found

@@ -1,0 +1,114 @@
+"""Python that torch generates and runs again: what in it is not of the vocabulary of generated code.
+
+Learned from the wrappers and kernels of torch 2.6 to 2.15. Generated code holds kernels in C++ and Triton besides, so
+what passes is not proven to be harmless: every source is counted as code that cannot be verified.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Final
+
+from cachescope.auditing.native_code import foreign_calls
+
+_MOST_CHARACTERS: Final = 4 << 20
+TOO_LONG: Final = "is too long to be looked at"
+_DEEPEST: Final = 4
+_MODULES: Final = re.compile(
+    r"(?:torch|triton)(?:\.\w+)*|math|cmath|random|os|tempfile|numpy|sympy|__future__|typing"
+)
+# Imported whole by every wrapper, and used by none.
+_UNUSED: Final = frozenset({"os", "tempfile"})
+_NAMES_OF: Final = {"ctypes": re.compile(r"c_\w+"), "math": re.compile(r"inf|nan"), "cmath": re.compile(r"nanj"),
+                    "typing": re.compile(r"\w+"), "__future__": re.compile(r"\w+")}  # fmt: skip
+_BUILTINS: Final = frozenset(
+    "eval exec compile __import__ open input getattr setattr delattr vars locals breakpoint help exit quit "  # noqa: SIM905
+    "__builtins__ __loader__ __spec__ __build_class__".split()
+)
+_PARTS: Final = frozenset(
+    "os sys subprocess shutil socket pickle importlib builtins pathlib tempfile io codecs marshal runpy pty inspect "  # noqa: SIM905
+    "platform ctypes urllib http multiprocessing threading signal hub cpp_extension load load_library load_inline "
+    "package serialization model_zoo system popen Popen check_output check_call".split()
+)
+_OWN_NAMES: Final = frozenset({"__name__", "__file__"})
+_DUNDER: Final = re.compile(r"__\w+__")
+
+
+def foreign_parts(text: str, depth: int = 0) -> list[str]:
+    """What a source imports, calls or names that generated code does not, the code in its strings included."""
+    if len(text) > _MOST_CHARACTERS or depth > _DEEPEST:
+        return [TOO_LONG]
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ["is no Python that can be read"]
+    return list(dict.fromkeys(_of_tree(tree, depth)))
+
+
+def rule_of(part: str) -> str:
+    """The rule that one of these breaks."""
+    return "entry-not-read" if part == TOO_LONG else "code-foreign-call"
+
+
+def _of_tree(tree: ast.AST, depth: int) -> Iterator[str]:
+    waiting = {id(node) for call in ast.walk(tree) if _waits(call) for node in ast.walk(call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (f"imports {alias.name}" for alias in node.names if not _is_plain_import(alias))
+        elif isinstance(node, ast.ImportFrom):
+            yield from _of_import(node)
+        elif isinstance(node, ast.Name):
+            if node.id in _BUILTINS or (_DUNDER.fullmatch(node.id) and node.id not in _OWN_NAMES):
+                yield f"uses {node.id}"
+            elif node.id == "globals" and id(node) not in waiting:
+                yield "uses globals"
+            elif node.id in _UNUSED:
+                yield f"uses {node.id}, which generated code only imports"
+        elif isinstance(node, ast.Attribute):
+            if (node.attr in _PARTS or _DUNDER.fullmatch(node.attr)) and ast.unparse(node) != "tl.load":
+                yield f"uses {ast.unparse(node)[:100]}"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" in node.value.strip():
+            yield from _of_text(node.value, depth)
+
+
+def _waits(node: ast.AST) -> bool:
+    """``async_compile.wait(globals())``."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "async_compile.wait"
+
+
+def _is_plain_import(alias: ast.alias) -> bool:
+    if not _MODULES.fullmatch(alias.name) or not _PARTS.isdisjoint(alias.name.split(".")[1:]):
+        return False
+    if alias.asname == "tl":
+        return alias.name == "triton.language"
+    return alias.asname is None or alias.name.partition(".")[0] in ("torch", "triton", "numpy", "sympy")
+
+
+def _of_import(node: ast.ImportFrom) -> Iterator[str]:
+    module = node.module or "."
+    for alias in node.names:
+        names = _NAMES_OF.get(module)
+        if names is not None:
+            is_known = names.fullmatch(alias.name) is not None
+        else:
+            is_known = (
+                module.partition(".")[0] in ("torch", "triton")
+                and _PARTS.isdisjoint(module.split("."))
+                and alias.name not in _PARTS
+                and alias.name not in _BUILTINS
+                and alias.name != "*"
+            )
+        if not is_known or node.level:
+            yield f"imports {alias.name} from {module}"
+
+
+def _of_text(text: str, depth: int) -> Iterator[str]:
+    """Kernels stand in wrappers as text: Triton's in Python, the others in C++."""
+    if "#include" in text or 'extern "C"' in text:
+        yield from foreign_calls(text)
+    elif "import " in text or "def " in text:
+        yield from foreign_parts(text, depth + 1)

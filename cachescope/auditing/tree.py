@@ -1,0 +1,162 @@
+"""The files of a cache as the file system, or an archive, lists them: nothing is opened to list it, and no link followed."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import stat
+import tarfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from cachescope.errors import SourceError
+from cachescope.readers.steady_file import read_steady
+
+MOST_BYTES: Final = 256 << 20
+_MOST_MEMBERS: Final = 1_000_000
+_MOST_UNPACKED: Final = 512 << 20
+_BROKEN: Final = (tarfile.TarError, OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One file, folder, link or other thing."""
+
+    path: str
+    name: str
+    found: os.stat_result
+    target: str | None = None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder itself, not a link to one."""
+        return stat.S_ISDIR(self.found.st_mode)
+
+
+class Tree(Protocol):
+    """Where items come from."""
+
+    def items(self, path: str) -> list[Item]:
+        """What is in a folder, by name. Raises OSError where it may not be listed."""
+        ...
+
+    def read(self, item: Item) -> bytes:
+        """The bytes of a regular file, one more than the limit at most. Raises OSError where they cannot be read."""
+        ...
+
+
+class Disk:
+    """The file system."""
+
+    def items(self, path: str) -> list[Item]:
+        """As `Tree` says; what vanishes meanwhile is left out."""
+        found = []
+        with os.scandir(path) as listed:
+            for item in listed:
+                if (one := self.item(item.path)) is not None:
+                    found.append(one)
+        return sorted(found, key=lambda one: one.name)
+
+    def item(self, path: str) -> Item | None:
+        """One thing; None where it is gone."""
+        try:
+            found = os.lstat(path)
+            target = os.readlink(path) if stat.S_ISLNK(found.st_mode) else None
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return Item(path, os.path.basename(path), found, target)
+
+    def read(self, item: Item) -> bytes:
+        """As `Tree` says: never through a link, and never from a pipe."""
+        return read_steady(item.path, MOST_BYTES + 1)[0]
+
+
+class Archive:
+    """A tar file, compressed or not, that is never unpacked.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Raises
+    ------
+    SourceError
+        If it is damaged, or holds more than is looked at.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.outside: list[str] = []
+        """Names that lead out of wherever it is unpacked."""
+        self._folders: dict[str, dict[str, Item]] = {path: {}}
+        self._contents: dict[str, bytes] = {}
+        unpacked = 0
+        try:
+            # As a stream: every byte is unpacked once, and counted before it is kept.
+            with tarfile.open(path, "r|*") as members:
+                for number, member in enumerate(members):
+                    unpacked += member.size
+                    if number >= _MOST_MEMBERS or unpacked > _MOST_UNPACKED:
+                        raise SourceError(
+                            path, "an archive of more than is looked at: unpack it and audit the folder"
+                        )
+                    self._take(member, members)
+        except _BROKEN as error:
+            raise SourceError(path, f"an archive that cannot be read: {error}") from error
+
+    def _take(self, member: tarfile.TarInfo, members: tarfile.TarFile) -> None:
+        parts = [part for part in member.name.split("/") if part not in ("", ".")]
+        if member.name.startswith("/") or ".." in parts:
+            self.outside.append(member.name)
+            parts = [part for part in parts if part != ".."]
+        if not parts:
+            return
+        kinds = ((tarfile.TarInfo.isdir, stat.S_IFDIR), (tarfile.TarInfo.issym, stat.S_IFLNK),
+                 (tarfile.TarInfo.isfifo, stat.S_IFIFO), (tarfile.TarInfo.isdev, stat.S_IFCHR))  # fmt: skip
+        kind = next((kind for is_kind, kind in kinds if is_kind(member)), stat.S_IFREG)
+        # A hard link in an archive names another member: whoever unpacks it makes the link.
+        target = member.linkname if member.issym() or member.islnk() else None
+        kind = stat.S_IFLNK if target is not None else kind
+        path = "/".join([self.path, *parts])
+        found = os.stat_result(
+            (kind | (member.mode & 0o7777), 0, 0, 1, member.uid, member.gid, member.size, 0, 0, 0)
+        )
+        for depth in range(len(parts)):
+            inside = "/".join([self.path, *parts[:depth]])
+            whole = "/".join([self.path, *parts[: depth + 1]])
+            listed = self._folders.setdefault(inside, {})
+            if depth == len(parts) - 1:
+                listed[parts[depth]] = Item(path, parts[depth], found, target)
+            elif parts[depth] not in listed:
+                made = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 0, 0, 0, 0, 0, 0))
+                listed[parts[depth]] = Item(whole, parts[depth], made)
+        if kind == stat.S_IFREG and (stream := members.extractfile(member)) is not None:
+            self._contents[path] = stream.read(MOST_BYTES + 1)
+
+    def items(self, path: str) -> list[Item]:
+        """As `Tree` says."""
+        return [item for _, item in sorted(self._folders.get(path, {}).items())]
+
+    def read(self, item: Item) -> bytes:
+        """As `Tree` says."""
+        return self._contents[item.path]
+
+
+def is_archive(path: str) -> bool:
+    """Whether a file is a tar file, compressed or not."""
+    try:
+        with tarfile.open(path, "r|*") as members:
+            return members.next() is not None
+    except _BROKEN:
+        return False
+
+
+def below(tree: Tree, item: Item) -> Iterator[Item]:
+    """Everything in a folder, for one level; nothing where it is none, or is gone."""
+    try:
+        yield from tree.items(item.path)
+    except OSError:
+        return

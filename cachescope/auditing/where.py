@@ -1,0 +1,101 @@
+"""Which place of a cache a folder is, told by the names in it alone: no link is followed for it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from cachescope.auditing.tree import Item, Tree, below
+from cachescope.readers.places import (
+    AOT_GRAPHS,
+    AOT_KEY_FOLDER,
+    CODE_FOLDER,
+    DYNAMO,
+    FX_GRAPHS,
+    FX_KEY_FOLDER,
+    MEMOIZED,
+    ROOT,
+    SYSTEM_CACHE,
+    TRITON_DEVICES,
+    TRITON_FOLDER,
+    TRITON_KEYS,
+    FileRule,
+    FolderRule,
+    Place,
+)
+from cachescope.readers.triton_dir import TRITON_KEY
+from cachescope.terms import AOT_KEY, FX_KEY, HASH
+
+_TRITON_KEY: Final = re.compile(TRITON_KEY)
+_CODE: Final = re.compile(rf"c{HASH}\..+", re.DOTALL)
+_PAIR: Final = re.compile("[a-z2-7]{2}")
+_OF_ROOT: Final = frozenset({"fxgraph", "aotautograd", "triton", "dynamo"})
+_OF_SYSTEM: Final = frozenset({"inductor_on_disk_cache", "on_disk_cache", "dcache_dump", "should_pad"})
+_BY_NAME: Final = {
+    "fxgraph": FX_GRAPHS,
+    "aotautograd": AOT_GRAPHS,
+    "dynamo": DYNAMO,
+    "triton": TRITON_DEVICES,
+}
+
+
+def place_here(tree: Tree, folder: Item) -> Place | None:
+    """What a folder is; None where neither its name nor those in it tell."""
+    for pattern, place in ((FX_KEY, FX_KEY_FOLDER), (AOT_KEY, AOT_KEY_FOLDER), (_TRITON_KEY, TRITON_FOLDER)):
+        if pattern.fullmatch(folder.name):
+            return place
+    items = list(below(tree, folder))
+    folders = [item for item in items if item.is_folder or item.target is not None]
+    inner = {item.name for item in folders}
+    if inner & _OF_ROOT:
+        return ROOT
+    for pattern, place in ((FX_KEY, FX_GRAPHS), (AOT_KEY, AOT_GRAPHS), (_TRITON_KEY, TRITON_KEYS)):
+        if any(pattern.fullmatch(name) for name in inner):
+            return place
+    if folder.name in _BY_NAME:
+        return _BY_NAME[folder.name]
+    if inner & _OF_SYSTEM:
+        return SYSTEM_CACHE
+    return _by_files([item for item in items if not item.is_folder]) or _by_folders(tree, folders)
+
+
+def _by_files(items: list[Item]) -> Place | None:
+    names = [item.name for item in items]
+    for pattern, place in (
+        (_CODE, CODE_FOLDER),
+        (re.compile(r"[0-9a-f]{64}\.best_config"), CODE_FOLDER),
+        (re.compile(r"code_state_.*\.pkl", re.DOTALL), DYNAMO),
+        (re.compile(r"memoizer_cache\.json|configs_[0-9a-f]{8}\.json"), ROOT),
+        (re.compile("[0-9a-f]{64}"), SYSTEM_CACHE),
+        (re.compile(r"[0-9a-f]{32}|dir\.lock"), MEMOIZED),
+    ):
+        if any(pattern.fullmatch(name) for name in names):
+            return place
+    return None
+
+
+def _by_folders(tree: Tree, folders: list[Item]) -> Place | None:
+    for item in folders:
+        if not item.is_folder:
+            continue
+        if _PAIR.fullmatch(item.name):
+            inside = list(below(tree, item))
+            if any(FX_KEY.fullmatch(one.name) for one in inside):
+                return FX_GRAPHS
+            if any(_CODE.fullmatch(one.name) for one in inside):
+                return ROOT
+        if item.name == "cache" and any(
+            one.name in _OF_SYSTEM or re.fullmatch("[0-9a-f]{64}", one.name) for one in below(tree, item)
+        ):
+            return ROOT
+    return None
+
+
+def file_rule(place: Place, name: str) -> FileRule | None:
+    """The rule of a file in a place."""
+    return next((rule for rule in place.files if rule.pattern.fullmatch(name)), None)
+
+
+def folder_rule(place: Place, name: str) -> FolderRule | None:
+    """The rule of a folder in a place."""
+    return next((rule for rule in place.folders if rule.pattern.fullmatch(name)), None)

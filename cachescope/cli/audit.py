@@ -1,0 +1,111 @@
+"""Say what loading a cache would execute, and who can change it: for caches that come from somebody else.
+
+    cachescope audit /opt/baked-cache            a cache directory, or any folder of one
+    cachescope audit cache.tar.gz mega-cache.bin --format sarif > audit.sarif
+
+DIR|FILE is a cache directory, one file of it, a mega-cache file, or a tar file, which is not unpacked. Every function and
+class that a pickle names is held against those that torch itself writes; what is not among them is not known to be safe.
+Generated code, guards, links, owners and rights are looked at as well. Nothing is unpickled, imported or run, no link is
+followed, no pipe or device opened. A cache holds code by its nature: what nothing can be held against is counted in notes,
+and trusted as far as whoever could write it.
+
+exit status: 0 nothing at or above the level of --fail-on, 1 something, 2 a source could not be read, or wrong usage
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope.errors import CachescopeError
+from cachescope.terms import AUDIT_LEVELS
+
+if TYPE_CHECKING:
+    from cachescope.auditing.audit import Audit
+    from cachescope.cli.sources import Redaction
+
+FOUND: Final = 1
+UNREAD: Final = 2
+_FORMATS: Final = ("text", "json", "sarif")
+_OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.cli.sources import add_redact_argument
+
+    parser.add_argument("paths", nargs="+", metavar="DIR|FILE", help="what to look at")
+    parser.add_argument(
+        "--fail-on",
+        choices=(*AUDIT_LEVELS, "never"),
+        default="warning",
+        metavar="LEVEL",
+        help="end with status 1 from this level on: danger, warning (the default), note, or never",
+    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--format", choices=_FORMATS, default="text", help="how to print it (text)")
+    forms.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="the same as --format json"
+    )
+    add_redact_argument(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look, and print."""
+    from cachescope.auditing.audit import Audit, run_audit
+    from cachescope.cli.sources import say
+
+    whole, is_unread = Audit(), False
+    for path in args.paths:
+        try:
+            found = run_audit([path])
+        except CachescopeError as error:
+            say(error)
+            is_unread = True
+            continue
+        whole.add(found)
+    _write(args, whole)
+    if is_unread:
+        return UNREAD
+    if args.fail_on == "never":
+        return 0
+    bad = AUDIT_LEVELS[: AUDIT_LEVELS.index(args.fail_on) + 1]
+    return FOUND if any(one.level in bad for one in whole.findings) else 0
+
+
+def _write(args: argparse.Namespace, whole: Audit) -> None:
+    from cachescope.auditing.audit import readable
+    from cachescope.cli.output import write_json, write_lines
+    from cachescope.report.as_json import frame_rows
+    from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
+
+    report = AuditReport(frame_rows(whole.frame), [readable(path) for path in args.paths], whole.files)
+    redaction = _redaction(report.rows, args.paths) if args.redact else None
+    if args.format == "text":
+        write_lines(audit_lines(report), redaction)
+    elif args.format == "json":
+        write_json(audit_object(report), redaction)
+    else:
+        if redaction is not None:
+            # Before paths are percent-encoded, and a source with what is in it, so that it stays its beginning.
+            rows, sources = redaction([list(report.rows), list(report.sources)])
+            report = AuditReport(rows, sources, report.files)
+        write_json(sarif_object(report, with_places=redaction is None))
+
+
+def _redaction(rows: Any, paths: list[str]) -> Redaction:
+    """Hides the sources, this machine and its user, and the owners of files."""
+    import getpass
+    import os
+    import socket
+
+    from cachescope.cli.sources import Redaction
+    from cachescope.report.redact import Identities
+
+    owners = {name for row in rows for name in _OWNERS.findall(row["message"])}
+    with contextlib.suppress(KeyError, OSError, ImportError):  # a container's user id without an account
+        owners.add(getpass.getuser())
+    known = {*paths, os.getcwd(), *map(os.path.abspath, paths), *map(os.path.realpath, paths)}
+    return Redaction(Identities(paths=known, hosts={socket.gethostname()}, users=owners))

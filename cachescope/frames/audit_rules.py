@@ -1,0 +1,90 @@
+"""What an audit of a cache looks for: every rule with its level, what it means and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.terms import AUDIT_LEVELS
+
+DANGER, WARNING, NOTE = AUDIT_LEVELS
+
+_DO_NOT_LOAD: Final = "Do not let torch load this cache; delete it, and let torch compile anew."
+_MAKE_AGAIN: Final = "Delete the file; torch makes it again."
+_OWN: Final = "Own the cache yourself and take the right to write from all others: chown -R, chmod -R go-w."
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that is looked for."""
+
+    name: str
+    level: str
+    meaning: str
+    advice: str
+
+
+_ALL: Final = (
+    Rule("pickle-dangerous-global", DANGER,
+         "a pickle names a function or class that no entry of torch's needs, and with which code can be run",
+         _DO_NOT_LOAD),
+    Rule("pickle-unknown-global", WARNING,
+         "a pickle names a function or class that is not known to be safe: torch imports its module when it loads the entry",
+         "Load it only if you know that this module is your own and who wrote the entry."),
+    Rule("pickle-computed-call", DANGER,
+         "a pickle calls, names or changes something that it computed or was not given to change, as no pickler writes it",
+         _DO_NOT_LOAD),
+    Rule("pickle-odd-program", WARNING,
+         "a pickle uses opcodes that torch's entries never have: extension codes, persistent ids, frames that hide a program",
+         _DO_NOT_LOAD),
+    Rule("guard-runs-code", DANGER,
+         "a guard expression, which torch evaluates as Python, holds more than arithmetic over sizes",
+         _DO_NOT_LOAD),
+    Rule("code-changed", DANGER,
+         "generated code, which torch runs as it is, is not that of the hash in its name", _MAKE_AGAIN),
+    Rule("code-foreign-call", DANGER,
+         "code that torch runs imports or calls what torch's generated code does not", _DO_NOT_LOAD),
+    Rule("path-escapes", DANGER,
+         "an entry names a file to be written or loaded outside its place in the cache", _DO_NOT_LOAD),
+    Rule("entry-misnamed", WARNING,
+         "a whole entry does not have the name that its content hashes to, or is in the folder of another key: torch "
+         "loads it all the same, and did not write it so", _MAKE_AGAIN),
+    Rule("entry-odd-name", WARNING,
+         "a file among entries has a name that torch gives none: torch loads every file of a key's folder", _MAKE_AGAIN),
+    Rule("entry-not-read", WARNING,
+         "what loading it does could not be told: it may not be opened, is beyond a limit, or changed while it was read",
+         "Look at it as a user who may read it, or delete it; torch makes it again."),
+    Rule("entry-damaged", NOTE,
+         "torch cannot load it, and nothing that is not known to be safe stands before the place where it breaks",
+         _MAKE_AGAIN),
+    Rule("unknown-file", WARNING, "a file or folder that no torch and no Triton is known to write", "Ask who put it there."),
+    Rule("anyone-can-write", DANGER,
+         "every user of the machine can write here, and so run code in every process that uses the cache", _OWN),
+    Rule("group-can-write", WARNING, "a group can write here, and so run code in every process that uses the cache", _OWN),
+    Rule("other-owner", WARNING,
+         "it belongs to a user who is neither you nor root, and who can change it at any time", _OWN),
+    Rule("root-replaceable", DANGER,
+         "a folder above the cache lets others write or belongs to somebody else: the whole cache can be exchanged",
+         "Put the cache below folders that only you and root can write."),
+    Rule("special-bits", WARNING, "a file that runs with the rights of its owner or group; torch makes none", _OWN),
+    Rule("predictable-name", NOTE,
+         "the cache is in a folder for all users under a name that can be guessed: whoever makes it first owns it",
+         "Set TORCHINDUCTOR_CACHE_DIR to a folder below your home."),
+    Rule("link-out", WARNING, "a link leads out of the cache: torch follows it, and it was not looked at what is there",
+         "Replace the link by what it stands for, and audit that."),
+    Rule("link-inside", NOTE, "a link inside the cache; torch makes none there", "Ask who put it there."),
+    Rule("link-broken", WARNING, "a link that leads nowhere, or to itself: whoever makes its target decides what is loaded",
+         "Delete the link."),
+    Rule("hard-link", WARNING,
+         "the file has another name outside this cache, through which it can be changed", "Copy the file and delete the link."),
+    Rule("special-file", DANGER, "a pipe, socket or device: it was not opened, and torch would wait for it or be fed by it",
+         "Delete it."),
+    Rule("code-unverified", NOTE,
+         "code that torch or Triton executes and that nothing in the cache can be held against",
+         "Trust it as far as whoever could write this cache."),
+    Rule("group-moved", NOTE,
+         "Triton's list of a kernel's files names another folder than its own: the directory was moved",
+         "Delete the list; Triton makes it again."),
+    Rule("limit-reached", WARNING, "not everything was looked at", "Audit the parts one by one."),
+)  # fmt: skip
+AUDIT_RULES: Final = {rule.name: rule for rule in _ALL}

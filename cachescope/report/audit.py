@@ -1,0 +1,173 @@
+"""An audit as lines for the terminal, and in the forms that CI reads: JSON and SARIF.
+
+Every form is made of the same plain rows, which were redacted before, where that was asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from cachescope.frames.audit_rules import AUDIT_RULES
+from cachescope.report.layout import Line
+from cachescope.terms import AUDIT_LEVELS
+from cachescope.wording import harmless, plural
+
+_SHOWN: Final = 20
+_STYLES: Final = {"danger": "bold red", "warning": "yellow", "note": "dim"}
+_SARIF_LEVELS: Final = {"danger": "error", "warning": "warning", "note": "note"}
+_SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What is shown of an audit.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The rows of the frame ``audit``, the worst first.
+    sources : list of str
+        What was audited.
+    files : int
+        How many files were looked at.
+    """
+
+    rows: Sequence[dict[str, Any]]
+    sources: Sequence[str]
+    files: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How much was found, by level."""
+        counted = Counter(row["level"] for row in self.rows)
+        return {level: counted[level] for level in AUDIT_LEVELS}
+
+
+def audit_lines(report: AuditReport) -> list[Line]:
+    """The audit for the terminal: one line that says how bad it is, then by rule what was found where."""
+    lines = [Line(_headline(report), style="bold")]
+    for rule, rows in _by_rule(report.rows):
+        said = AUDIT_RULES[rule]
+        lines += [Line(), Line(f"{said.level}: {said.meaning}", style=_STYLES[said.level], right=rule)]
+        for row in rows[:_SHOWN]:
+            where = row["path"] if row["offset"] is None else f"{row['path']}, byte {row['offset']}"
+            lines += [Line(harmless(where), 2, whole=True), Line(harmless(row["message"]), 6)]
+        if len(rows) > _SHOWN:
+            lines.append(Line(f"… and {len(rows) - _SHOWN} more", 2))
+        lines.append(Line(said.advice, 2, style="dim"))
+    return lines
+
+
+def _headline(report: AuditReport) -> str:
+    counts = report.counts
+    found = [
+        plural(counts["danger"], "danger"),
+        plural(counts["warning"], "warning"),
+        plural(counts["note"], "note"),
+    ]
+    return f"{plural(report.files, 'file')} looked at: {', '.join(found)}"
+
+
+def _by_rule(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The rows of each rule, the worst rules first."""
+    for rule in dict.fromkeys(row["rule"] for row in rows):
+        yield rule, [row for row in rows if row["rule"] == rule]
+
+
+def audit_object(report: AuditReport) -> dict[str, Any]:
+    """The audit for ``--format json``."""
+    from cachescope import __version__
+
+    return {
+        "cachescope": __version__,
+        "sources": list(report.sources),
+        "files": report.files,
+        "counts": report.counts,
+        "findings": list(report.rows),
+    }
+
+
+def sarif_object(report: AuditReport, *, with_places: bool = True) -> dict[str, Any]:
+    """The audit as SARIF 2.1.0 (OASIS), with places relative to the source they are in.
+
+    Parameters
+    ----------
+    report : AuditReport
+    with_places : bool
+        Whether it says where the sources are on this machine.
+    """
+    from cachescope import __version__
+
+    rules = list(AUDIT_RULES.values())
+    places = {rule.name: number for number, rule in enumerate(rules)}
+    run: dict[str, Any] = {
+        "tool": {
+            "driver": {
+                "name": "cachescope",
+                "version": __version__,
+                "rules": [
+                    {
+                        "id": rule.name,
+                        "shortDescription": {"text": rule.meaning},
+                        "help": {"text": rule.advice},
+                        "defaultConfiguration": {"level": _SARIF_LEVELS[rule.level]},
+                    }
+                    for rule in rules
+                ],
+            }
+        },
+        "results": [
+            {
+                "ruleId": row["rule"],
+                "ruleIndex": places[row["rule"]],
+                "level": _SARIF_LEVELS[row["level"]],
+                "message": {"text": row["message"]},
+                "locations": [{"physicalLocation": _location(row, report.sources)}],
+            }
+            for row in report.rows
+        ],
+    }
+    if with_places:
+        run["originalUriBaseIds"] = {
+            _base(number): {"uri": _folder_uri(source)} for number, source in enumerate(report.sources)
+        }
+    return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _location(row: dict[str, Any], sources: Sequence[str]) -> dict[str, Any]:
+    number, inside = _relative(row["path"], sources)
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(inside), "uriBaseId": _base(number)}}
+    if row["offset"] is not None:
+        place["region"] = {"byteOffset": row["offset"]}
+    return place
+
+
+def _relative(path: str, sources: Sequence[str]) -> tuple[int, str]:
+    """The source that a path is in, and the path in it; of a source itself, its own name."""
+    inside = [
+        (len(source), number)
+        for number, source in enumerate(sources)
+        if path == source or path.startswith(source.rstrip("/") + "/")
+    ]
+    if not inside:
+        return 0, path.lstrip("/")
+    _, number = max(inside)
+    rest = path[len(sources[number]) :].strip("/")
+    return number, rest
+
+
+def _base(number: int) -> str:
+    return f"SOURCE{number}"
+
+
+def _uri(path: str) -> str:
+    return quote(path.encode("utf-8", "surrogateescape"), safe="/") or "."
+
+
+def _folder_uri(source: str) -> str:
+    return "file://" + _uri(os.path.abspath(source)).rstrip("/") + "/"
