@@ -23,10 +23,24 @@ from cachescope.frames.checks import AUDIT
 from cachescope.readers.mega_cache import looks_like_mega_cache
 from cachescope.readers.place_of import place_of_file
 from cachescope.readers.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
-from cachescope.terms import AUDIT_LEVELS, CODE, FX_KEY, HASH, LOCK, OTHER, TRITON
+from cachescope.terms import (
+    AOTAUTOGRAD,
+    AUDIT_LEVELS,
+    CODE,
+    FX_KEY,
+    FXGRAPH,
+    HASH,
+    LOCK,
+    MEGA_CACHE,
+    OTHER,
+    PRECOMPILE,
+    TRITON,
+)
 
 _DEEPEST: Final = 100
 _MOST_OF_A_RULE: Final = 10_000
+# Source, graphs and byte code, which are run as they are.
+_HOLD_CODE: Final = frozenset({AOTAUTOGRAD, FXGRAPH, PRECOMPILE})
 # What torch leaves beside the code of a kernel: a mark of a library that was tried, a folder of g++.
 _BESIDE_CODE: Final = re.compile(rf"c{HASH}.*(?:\.load_ok|_CxxBuild)", re.DOTALL)
 _OF_TRITON: Final = re.compile(
@@ -240,9 +254,10 @@ class _Run:
         self.files += 1
         if item.found.st_nlink > 1:
             self._names_of.setdefault((item.found.st_dev, item.found.st_ino), []).append(item)
-        if is_code(kind, item.name):
-            ending = os.path.splitext(item.name)[1]
-            self._code.setdefault(kind, Counter())[ending] += 1
+        if kind in _HOLD_CODE:
+            self._code.setdefault(kind, Counter())["entries"] += 1
+        elif is_code(kind, item.name):
+            self._code.setdefault(kind, Counter())[os.path.splitext(item.name)[1]] += 1
         if kind == LOCK and item.found.st_size == 0:
             return
         if item.found.st_size > MOST_BYTES:
@@ -258,6 +273,8 @@ class _Run:
         if len(data) > MOST_BYTES:
             self._add("entry-not-read", item, "bigger than is looked at")
             return
+        if looks_like_mega_cache(data[:200]):
+            self._code.setdefault(MEGA_CACHE, Counter())["mega-caches"] += 1
         self._found += audit_content(File(item.path, item.name, kind, key, data))
 
     def _thing(self, item: Item) -> None:

@@ -121,8 +121,9 @@ def audit_entry(file: File) -> Iterator[Finding]:
         return
     made_of = global_name(value)
     if not isinstance(value, Stub) or value.name not in _CLASSES[file.kind]:
-        message = f"no entry of {file.kind}: holds {shown(made_of or type(value).__name__)}"
-        yield Finding("entry-misnamed", file.path, message, 0, file.kind)
+        if not audited.findings:  # which say why already
+            message = f"no entry of {file.kind}: holds {shown(made_of or type(value).__name__)}"
+            yield Finding("entry-foreign-object", file.path, message, 0, file.kind)
         return
     key = value.state.get("_fx_graph_cache_key")
     if file.kind == FXGRAPH and key is not None and file.key is not None and key != file.key:

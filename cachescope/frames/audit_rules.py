@@ -49,6 +49,8 @@ _ALL: Final = (
     Rule("entry-misnamed", WARNING,
          "a whole entry does not have the name that its content hashes to, or is in the folder of another key: torch "
          "loads it all the same, and did not write it so", _MAKE_AGAIN),
+    Rule("entry-foreign-object", WARNING,
+         "a pickle in the place of an entry is none: torch unpickles it all the same", _MAKE_AGAIN),
     Rule("entry-odd-name", WARNING,
          "a file among entries has a name that torch gives none: torch loads every file of a key's folder", _MAKE_AGAIN),
     Rule("entry-not-read", WARNING,

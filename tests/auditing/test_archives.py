@@ -1,0 +1,82 @@
+"""Tar files are looked at as what they would unpack to, and never unpacked."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.auditing import tree
+from tests.auditing.hostile_entries import FX, REDUCED, SENTINEL, entry, graph
+from tests.hostile_pickles import entry_bytes
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    root = tmp_path / "cache"
+    root.mkdir()
+    entry(root, FX, entry_bytes(graph(guards_expr=None)))
+    return root
+
+
+@pytest.mark.parametrize("packing", ["w", "w:gz", "w:xz", "w:bz2"])
+def test_what_is_in_an_archive_is_found(cache: Path, tmp_path: Path, packing: str) -> None:
+    path = entry(cache, FX, pickle.dumps(REDUCED["os.system"]))
+    with tarfile.open(tmp_path / "x.tar", packing) as archive:
+        archive.add(cache, "some/cache")
+    before = sorted(tmp_path.rglob("*"))
+    found = cachescope.audit(tmp_path / "x.tar")
+    assert sorted(tmp_path.rglob("*")) == before
+    assert not os.path.exists(SENTINEL)
+    named = found[found["rule"] == "pickle-dangerous-global"]
+    assert named["path"].tolist() == [f"{tmp_path / 'x.tar'}/some/cache/{path}"]
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../../x", "cache/../../x"])
+def test_a_name_that_leads_out_of_it(cache: Path, tmp_path: Path, name: str) -> None:
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        archive.add(cache, "cache")
+        archive.addfile(tarfile.TarInfo(name))
+    assert "path-escapes" in set(cachescope.audit(tmp_path / "x.tar")["rule"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [(tarfile.SYMTYPE, "link-out"), (tarfile.LNKTYPE, "link-out"), (tarfile.FIFOTYPE, "special-file"),
+     (tarfile.CHRTYPE, "special-file")],
+)  # fmt: skip
+def test_what_is_no_file_in_it(cache: Path, tmp_path: Path, kind: bytes, rule: str) -> None:
+    member = tarfile.TarInfo("cache/fxgraph/x")
+    member.type, member.linkname = kind, "/etc/passwd"
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        archive.add(cache, "cache")
+        archive.addfile(member)
+    assert rule in set(cachescope.audit(tmp_path / "x.tar")["rule"])
+
+
+def test_rights_in_it(cache: Path, tmp_path: Path) -> None:
+    os.chmod(cache / "fxgraph", 0o777)
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        archive.add(cache, "cache")
+    assert "anyone-can-write" in set(cachescope.audit(tmp_path / "x.tar")["rule"])
+
+
+def test_one_that_is_cut_or_too_big_is_no_clean_one(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        archive.add(cache, "cache")
+    path = tmp_path / "x.tar.gz"
+    path.write_bytes(stream.getvalue()[:-40])
+    with pytest.raises(cachescope.SourceError):
+        cachescope.audit(path)
+    path.write_bytes(stream.getvalue())
+    monkeypatch.setattr(tree, "_MOST_UNPACKED", 10)
+    with pytest.raises(cachescope.SourceError, match="more than is looked at"):
+        cachescope.audit(path)

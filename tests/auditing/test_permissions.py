@@ -1,0 +1,187 @@
+"""Owners and rights, on real files: who else can write, and who can exchange the whole cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.auditing.permissions import audit_above, audit_rights
+from tests.auditing.hostile_entries import FX, entry, graph
+from tests.hostile_pickles import entry_bytes
+from tests.nobody import NOBODY, as_nobody
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    root = tmp_path / "above" / "cache"
+    root.mkdir(parents=True)
+    entry(root, FX, entry_bytes(graph(guards_expr=None)))
+    return root
+
+
+def rules(cache: Path) -> set[str]:
+    """Which rules are broken; that there is an entry, whose code cannot be verified, is none of it."""
+    return set(cachescope.audit(cache)["rule"]) - {"code-unverified"}
+
+
+def test_a_cache_of_ours_is_clean(cache: Path) -> None:
+    assert rules(cache) == set()
+
+
+@pytest.mark.parametrize(
+    ("mode", "rule"),
+    [
+        (0o755, None),
+        (0o700, None),
+        (0o777, "root-replaceable"),
+        (0o1777, "predictable-name"),
+        (0o733, "root-replaceable"),
+    ],
+)
+def test_the_folder_above(cache: Path, mode: int, rule: str | None) -> None:
+    os.chmod(cache.parent, mode)
+    named = cache.rename(cache.parent / "torchinductor_me")
+    assert rules(named) == ({rule} if rule else set())
+
+
+def test_a_folder_further_above(cache: Path) -> None:
+    os.chmod(cache.parent.parent, 0o777)
+    assert rules(cache) == {"root-replaceable"}
+
+
+def test_a_link_to_a_cache_is_looked_at_on_both_ways(cache: Path, tmp_path: Path) -> None:
+    way = tmp_path / "way"
+    way.mkdir()
+    os.symlink(cache, way / "cache")
+    assert rules(way / "cache") == set()
+    os.chmod(way, 0o777)
+    assert rules(way / "cache") == {"root-replaceable"}
+    os.chmod(way, 0o755)
+    os.chmod(cache.parent, 0o777)
+    assert rules(way / "cache") == {"root-replaceable"}
+
+
+@as_root
+def test_the_sticky_bit_protects_what_is_ours_and_nothing_else(cache: Path) -> None:
+    os.chmod(cache.parent, 0o1777)
+    assert "root-replaceable" not in rules(cache)
+    os.chown(cache, 54_321, 0)
+    assert {"root-replaceable", "other-owner"} <= rules(cache)
+
+
+@as_root
+def test_a_folder_above_that_belongs_to_somebody_else(cache: Path) -> None:
+    os.chown(cache.parent, 54_321, 54_321)
+    assert rules(cache) == {"root-replaceable"}
+
+
+@as_root
+def test_what_belongs_to_somebody_else_is_told_of_each(cache: Path) -> None:
+    inner = next(path for path in cache.rglob("*") if path.is_file())
+    os.chown(inner, 54_321, -1)
+    found = cachescope.audit(cache).query("rule != 'code-unverified'")
+    assert found[["rule", "path", "level"]].values.tolist() == [["other-owner", str(inner), "warning"]]
+    assert "54321" in found["message"].iloc[0]
+
+
+@as_root
+def test_what_is_ours_depends_on_who_looks(cache: Path) -> None:
+    """The same cache: of nobody's it is nobody's own, and root's is trusted by all."""
+
+    def look() -> list[str]:
+        return sorted(rules(cache))
+
+    assert as_nobody(look, below=cache) == []
+    for path in (cache, *cache.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    assert as_nobody(look, below=cache.parent) == []
+    assert look() == ["other-owner"]
+
+
+@as_root
+def test_what_may_not_be_read_is_said(cache: Path) -> None:
+    inner = next(path for path in cache.rglob("*") if path.is_file())
+
+    def look() -> list[list[str]]:
+        found = cachescope.audit(cache).query("rule != 'code-unverified'")
+        return [[row.rule, row.path] for row in found.itertuples()]
+
+    os.chmod(inner, 0)
+    assert as_nobody(look, below=cache) == [["entry-not-read", str(inner)]]
+    os.chmod(inner, 0o644)
+    os.chmod(inner.parent, 0)
+    assert as_nobody(look, below=cache) == [["entry-not-read", str(inner.parent)]]
+
+
+@as_root
+def test_a_group_of_the_owner_alone_is_no_group(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many systems give every user: ann in ann. With somebody else in it, it is one."""
+    import grp
+    import pwd
+
+    from cachescope.auditing import permissions
+
+    ann = pwd.struct_passwd(("ann", "x", 54_321, 54_321, "", "/", "/bin/sh"))
+    bob = pwd.struct_passwd(("bob", "x", 54_322, 54_321, "", "/", "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda user: ann)
+    monkeypatch.setattr(permissions, "me", lambda: 54_321)
+    os.chown(cache, 54_321, 54_321)
+    os.chmod(cache, 0o775)
+    for members, users, expected in (
+        ([], [ann], []),
+        (["ann"], [ann], []),
+        (["bob"], [ann], ["group-can-write"]),
+        ([], [ann, bob], ["group-can-write"]),
+    ):
+        monkeypatch.setattr(
+            grp, "getgrgid", lambda group, m=members: grp.struct_group(("ann", "x", 54_321, m))
+        )
+        monkeypatch.setattr(pwd, "getpwall", lambda u=users: u)
+        permissions.is_own_group.cache_clear()
+        assert [one.rule for one in audit_rights(str(cache), os.lstat(cache))] == expected
+    permissions.is_own_group.cache_clear()
+
+
+def test_above_the_root_of_the_file_system_is_nothing() -> None:
+    assert list(audit_above("/")) == []
+
+
+def test_a_cache_that_vanishes_while_it_is_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file and folder is gone by the time it is opened, and the answer is an answer."""
+    from cachescope.auditing import tree
+
+    listed = tree.Disk.items
+
+    def gone_after(self: tree.Disk, path: str) -> list[tree.Item]:
+        items = listed(self, path)
+        for item in items:
+            if not item.is_folder:
+                os.unlink(item.path)
+        return items
+
+    monkeypatch.setattr(tree.Disk, "items", gone_after)
+    assert rules(cache) == set()
+
+
+def test_a_file_that_becomes_a_pipe_or_a_link_while_it_is_read(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cachescope.auditing import tree
+
+    listed = tree.Disk.items
+    inner = next(path for path in cache.rglob("*") if path.is_file())
+
+    def changed_after(self: tree.Disk, path: str) -> list[tree.Item]:
+        items = listed(self, path)
+        if str(inner.parent) == path:
+            inner.unlink()
+            os.mkfifo(inner)
+        return items
+
+    monkeypatch.setattr(tree.Disk, "items", changed_after)
+    assert rules(cache) <= {"special-file"}

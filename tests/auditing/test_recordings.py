@@ -1,0 +1,75 @@
+"""Nothing stands against what real torch wrote: every recording and every whole directory, of every version."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cachescope
+from tests.conftest import DIRECTORIES, RECORDINGS, Directory, Recording
+
+RECORDED = sorted(
+    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
+)
+NAMES = sorted(path.name.removesuffix(".tar.xz") for path in DIRECTORIES.glob("*.tar.xz"))
+MODELS = sorted((Path(__file__).parents[1] / "data" / "models").glob("*.tar.xz"))
+# What the recorder did to entries by hand, or a full disk: torch cannot load them.
+DAMAGED = {"aot_entry_truncated", "entry_garbage", "entry_truncated", "fxgraph_full"}
+
+
+def bad(found: pd.DataFrame) -> str:
+    return found.loc[found["level"] != "note", ["rule", "path", "offset", "message"]].to_string()
+
+
+NOTHING = bad(pd.DataFrame({name: [] for name in ("level", "rule", "path", "offset", "message")}))
+
+
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+def test_nothing_stands_against_the_training_of_a_version(version: str, recording: Recording) -> None:
+    found = cachescope.audit(recording(version, "training"))
+    assert bad(found) == NOTHING
+    # The same folder was looked at, not passed by.
+    assert "code-unverified" in set(found["rule"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "name"), RECORDED)
+def test_nothing_stands_against_a_recording(version: str, name: str, recording: Recording) -> None:
+    found = cachescope.audit(recording(version, name))
+    assert bad(found) == NOTHING
+    assert ("entry-damaged" in set(found["rule"])) == (name in DAMAGED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_stands_against_a_whole_directory(name: str, directory: Directory) -> None:
+    assert bad(cachescope.audit(directory(name))) == NOTHING
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("archive", MODELS, ids=lambda path: path.name)
+def test_nothing_stands_against_an_archive_that_is_not_unpacked(archive: Path) -> None:
+    found = cachescope.audit(archive)
+    assert bad(found[found["rule"] != "other-owner"]) == NOTHING
+    assert "code-unverified" in set(found["rule"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+def test_one_changed_byte_of_a_real_entry_is_found(
+    version: str, recording: Recording, tmp_path: Path
+) -> None:
+    """Wherever it is changed, an entry that is still whole does not hash to its name; 2.6 names it by no hash."""
+    shutil.copytree(recording(version, "cold_warm") / "cache", tmp_path / "cache")
+    entries = [path for path in (tmp_path / "cache" / "fxgraph").rglob("*") if path.is_file()]
+    assert entries
+    for path in entries:
+        data = bytearray(path.read_bytes())
+        at = data.index(b"source_code") + 4_000  # within a long text
+        data[at] = ord("q") if data[at] != ord("q") else ord("r")
+        path.write_bytes(data)
+    found = cachescope.audit(tmp_path / "cache")
+    assert {str(path) for path in entries} <= set(found.loc[found["rule"] == "entry-misnamed", "path"])

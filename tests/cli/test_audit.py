@@ -1,0 +1,184 @@
+"""``cachescope audit``: its texts, JSON, SARIF, status, and what it hides."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import tarfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+import cachescope
+from cachescope.frames.audit_rules import AUDIT_RULES
+from cachescope.terms import AUDIT_LEVELS
+from tests.auditing.hostile_entries import FX, REDUCED, entry, graph, write
+from tests.cli.conftest import Run
+from tests.hostile_pickles import entry_bytes
+
+# RFC 3986, a relative reference without a colon in its first part; %XX or what needs none.
+URI = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=@/-]|%[0-9A-F]{2})*")
+
+
+@pytest.fixture
+def clean(tmp_path: Path) -> Path:
+    """Timings: nothing in them is run."""
+    root = tmp_path / "clean"
+    write(root, f"cache/{'0' * 64}", b"{}")
+    return root
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> Path:
+    root = tmp_path / "sound"
+    root.mkdir()
+    entry(root, FX, entry_bytes(graph(guards_expr=None)))
+    return root
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    root = tmp_path / "host ile"
+    root.mkdir()
+    entry(root, FX, pickle.dumps(REDUCED["os.system"]))
+    return root
+
+
+@pytest.fixture
+def noted(sound: Path) -> Path:
+    return sound
+
+
+@pytest.mark.parametrize(
+    ("level", "statuses"),
+    [
+        ("danger", (0, 0, 1)),
+        ("warning", (0, 0, 1)),
+        ("note", (0, 1, 1)),
+        ("never", (0, 0, 0)),
+        (None, (0, 0, 1)),
+    ],
+)
+def test_the_status_says_whether_something_was_found(
+    run: Run, clean: Path, noted: Path, hostile: Path, level: str | None, statuses: tuple[int, ...]
+) -> None:
+    options = [] if level is None else ["--fail-on", level]
+    assert tuple(run("audit", path, *options).status for path in (clean, noted, hostile)) == statuses
+
+
+def test_what_cannot_be_read_is_status_2_and_hides_nothing_else(
+    run: Run, hostile: Path, tmp_path: Path
+) -> None:
+    done = run("audit", tmp_path / "gone", hostile)
+    assert done.status == 2
+    assert done.err == f"cachescope: {tmp_path / 'gone'}: is not there\n"
+    assert "posix.system" in done.out
+    assert run("audit").status == 2
+
+
+def test_the_text_names_what_where_and_what_to_do(run: Run, hostile: Path) -> None:
+    out = run("audit", hostile).out
+    (path,) = [path for path in hostile.rglob("*") if path.is_file()]
+    offset = path.read_bytes().index(b"\x93")
+    assert out.startswith("1 file looked at: 1 danger, 0 warnings, 1 note\n")
+    assert f"  {path}, byte {offset}\n      loading it imports posix.system" in out
+    assert "Do not let torch load this cache" in out
+
+
+def test_names_in_a_cache_cannot_steer_a_terminal(run: Run, sound: Path) -> None:
+    (sound / FX / "x\x1b[2J\n::error::y\u202e").write_bytes(b"")
+    out = run("audit", sound).out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert not any(line.startswith("::") for line in out.splitlines())
+
+
+def test_json_holds_the_frame(run: Run, hostile: Path) -> None:
+    said = json.loads(run("audit", hostile, "--json").out)
+    frame = cachescope.audit(hostile)
+    assert said["counts"] == {"danger": 1, "warning": 0, "note": 1}
+    assert [list(row) for row in said["findings"]] == [list(frame.columns)] * 2
+    assert list(frame.columns) == cachescope.describe("audit")["column"].tolist()
+    assert said["findings"][0]["path"] == frame["path"][0]
+
+
+def test_every_rule_is_described() -> None:
+    described = cachescope.describe("audit_rules")
+    assert described["rule"].tolist() == list(AUDIT_RULES)
+    assert set(described["level"]) == set(AUDIT_LEVELS)
+
+
+def check_required(log: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the schema of SARIF 2.1.0 requires of each object that is there, by hand; gives the results."""
+    assert log["version"] == "2.1.0"
+    assert log["$schema"].endswith("sarif-2.1.0.json")
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"]
+    assert len({rule["id"] for rule in driver["rules"]}) == len(driver["rules"])
+    for rule in driver["rules"]:
+        assert rule["shortDescription"]["text"]
+        assert rule["defaultConfiguration"]["level"] in ("none", "note", "warning", "error")
+    for result in run["results"]:
+        assert result["message"]["text"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        for location in result["locations"]:
+            place = location["physicalLocation"]
+            assert URI.fullmatch(place["artifactLocation"]["uri"])
+            assert place.get("region", {"byteOffset": 0})["byteOffset"] >= 0
+            base = place["artifactLocation"]["uriBaseId"]
+            if "originalUriBaseIds" in run:
+                assert run["originalUriBaseIds"][base]["uri"].endswith("/")
+    return list(run["results"])
+
+
+def test_sarif_says_the_same_and_leads_to_the_file(run: Run, hostile: Path) -> None:
+    done = run("audit", hostile, "--format", "sarif")
+    log = json.loads(done.out)
+    result, _ = check_required(log)
+    place = result["locations"][0]["physicalLocation"]
+    base = log["runs"][0]["originalUriBaseIds"][place["artifactLocation"]["uriBaseId"]]["uri"]
+    assert base.startswith("file:///")
+    path = unquote(base.removeprefix("file://")) + unquote(place["artifactLocation"]["uri"])
+    assert os.path.isfile(path)
+    with open(path, "rb") as file:
+        assert file.read()[place["region"]["byteOffset"] :].startswith(b"\x93")
+    assert result["level"] == "error"
+
+
+def test_sarif_of_odd_names_has_valid_uris(run: Run, sound: Path) -> None:
+    odd = ["a b", "100%", "ä\u202e", "c:d", "q?x#y", "new\nline", "\\back", "%2e%2e"]
+    for name in odd:
+        (sound / FX / name).write_bytes(b"x")
+    with open(os.fsencode(sound / FX) + b"/\xff", "wb"):
+        pass
+    results = check_required(json.loads(run("audit", sound, "--format", "sarif").out))
+    uris = {unquote(r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]) for r in results}
+    assert {f"{FX}/{name}" for name in odd} <= uris
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif"])
+def test_redacted_nothing_of_the_place_is_left(run: Run, hostile: Path, tmp_path: Path, form: str) -> None:
+    shown = run("audit", hostile, "--redact", "--format", form)
+    assert shown.status == 1
+    assert str(tmp_path) not in shown.out
+    assert "host ile" not in shown.out
+    assert "host%20ile" not in shown.out
+    assert FX in shown.out  # keys are no secret
+    assert "posix.system" in shown.out
+
+
+def test_several_sources_are_told_apart(run: Run, hostile: Path, clean: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "packed.tar.gz"
+    with tarfile.open(packed, "w:gz") as archive:
+        archive.add(hostile, "cache")
+    log = json.loads(run("audit", clean, hostile, packed, "--format", "sarif").out)
+    bases = {
+        r["locations"][0]["physicalLocation"]["artifactLocation"]["uriBaseId"] for r in check_required(log)
+    }
+    assert bases == {"SOURCE1", "SOURCE2"}
