@@ -317,9 +317,7 @@ class _Run:
     def _unverified(self) -> Iterator[Finding]:
         for kind, counts in self._code.items():
             kinds = ", ".join(f"{count} {ending}" for ending, count in sorted(counts.items()))
-            yield Finding(
-                "code-unverified", self.path, f"{sum(counts.values())} files of code: {kinds}", None, kind
-            )
+            yield Finding("code-unverified", self.path, f"files that hold code: {kinds}", None, kind)
 
     def _add(self, rule: str, item: Item, message: str) -> None:
         self._found.append(Finding(rule, item.path, message))

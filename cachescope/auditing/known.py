@@ -25,9 +25,9 @@ ANY: Final = "pickle"
 
 _GROUPS: Final = {
     FXGRAPH: ("common", FXGRAPH, "tensors"),
-    AOTAUTOGRAD: ("common", AOTAUTOGRAD, FXGRAPH, "tensors"),
+    AOTAUTOGRAD: ("common", AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
     PGO: ("common", PGO),
-    PRECOMPILE: ("common", PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors"),
+    PRECOMPILE: ("common", PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
     VERSIONED: ("common", VERSIONED),
     TORCH_SAVE: ("common", "tensors"),
     ANY: ("common",),
@@ -41,6 +41,9 @@ _MEMBERS: Final = {
     ("torch._dynamo.guards", "GuardBuilder"): r"[A-Z_]+",
     ("torch._dynamo.guards", "GuardsStatePickler"): r"_unpickle_tensor",
 }
+# How a view of a tensor is made again: one class for each operator (torch/csrc/functionalization/Module.cpp).
+_VIEWS: Final = "torch._C._functionalization"
+_VIEW: Final = re.compile(r"\w+_ViewMeta", re.ASCII)
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 # Of the standard library, what holds values and no more. All the rest can be made to run something.
 _VALUES_ONLY: Final = frozenset(
@@ -80,6 +83,8 @@ def is_known(kind: str, found: Global) -> bool:
     """
     names = _known()[kind]
     if (found.module, found.name) in names:
+        return True
+    if kind in (AOTAUTOGRAD, PRECOMPILE) and found.module == _VIEWS and _VIEW.fullmatch(found.name):
         return True
     owner, _, member = found.name.rpartition(".")
     pattern = _MEMBERS.get((found.module, owner))

@@ -40,7 +40,11 @@ MODULES = {
         "torch/_functorch/_aot_autograd/schemas.py",
         "torch/_functorch/_aot_autograd/descriptors.py",
         "torch/_functorch/_aot_autograd/aot_autograd_result.py",
+        "torch/_functorch/_aot_autograd/aot_autograd_result.py:SerializedGraphModule",
         "torch/_functorch/_aot_autograd/autograd_cache.py",
+        "torch/_functorch/_aot_autograd/autograd_cache.py:SerializedGraphModule,BundledAOTAutogradCacheEntry,"
+        "BundledCompiledForward,BundledCompiledBackward,GenericCompiledBackward,GenericAOTAutogradCacheEntry",
+        "torch/_functorch/_aot_autograd/functional_utils.py:MetadataKey,ViewMetaSequence",
         "torch/_functorch/_aot_autograd/runtime_wrappers.py:AOTDedupeWrapper,AOTDispatchSubclassWrapper,"
         "AOTSyntheticBaseWrapper,EffectTokensWrapper,FakifiedOutWrapper,FunctionalizedRngRuntimeWrapper,RuntimeWrapper",
         "torch/_dynamo/source.py",
@@ -90,6 +94,21 @@ BY_HAND = {
             ),
         ),
         "torch/storage.py, UntypedStorage.__reduce__": ("torch.storage._load_from_bytes",),
+    },
+    # Those that take a text for no expression: most functions of sympy evaluate one as Python, and are not known.
+    "symbols": {
+        "torch/fx/experimental/symbolic_shapes.py": ("torch.fx.experimental.symbolic_shapes.SymIntEqByExpr",),
+        "torch/__init__.py": ("torch.SymBool", "torch.SymFloat", "torch.SymInt"),
+        "torch/csrc/functionalization/Module.cpp": ("torch._C._functionalization.InverseReturnMode",),
+        "sympy/core: strict sympify": (
+            "sympy.core.add.Add",
+            "sympy.core.mul.Mul",
+            "sympy.core.numbers.Integer",
+            "sympy.core.numbers.NegativeOne",
+            "sympy.core.numbers.One",
+            "sympy.core.numbers.Zero",
+            "sympy.core.symbol.Symbol",
+        ),
     },
     "common": {
         "Lib/pickle.py and Lib/copyreg.py: containers and members of enums": (
