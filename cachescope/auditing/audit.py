@@ -43,6 +43,9 @@ _MOST_OF_A_RULE: Final = 10_000
 _HOLD_CODE: Final = frozenset({AOTAUTOGRAD, FXGRAPH, PRECOMPILE})
 # What torch leaves beside the code of a kernel: a mark of a library that was tried, a folder of g++.
 _BESIDE_CODE: Final = re.compile(rf"c{HASH}.*(?:\.load_ok|_CxxBuild)", re.DOTALL)
+# Python that torch generates is called by its hash, whatever C++ is called.
+_PYTHON: Final = re.compile(r".*\.py[cdow]?", re.DOTALL)
+_OWN_PYTHON: Final = re.compile(rf"c{HASH}\.(?:py|.*\.pyc)", re.DOTALL)
 _OF_TRITON: Final = re.compile(
     r"lock|.*\.(?:json|ttir|ttgir|llir|ptx|amdgcn|cubin|hsaco|source|so|spv|zebin|metallib|lock)|.*tmp\.pid_.*",
     re.DOTALL,
@@ -237,7 +240,12 @@ class _Run:
         rule = file_rule(place, item.name)
         kind = OTHER if rule is None else rule.kind
         is_odd = rule is None or (
-            kind == TRITON and place is not TRITON_TEMPORARY and not _OF_TRITON.fullmatch(item.name)
+            (kind == TRITON and place is not TRITON_TEMPORARY and not _OF_TRITON.fullmatch(item.name))
+            or (
+                kind == CODE
+                and _PYTHON.fullmatch(item.name) is not None
+                and not _OWN_PYTHON.fullmatch(item.name)
+            )
         )
         is_left = re.fullmatch(r"\..*\.tmp", item.name, re.DOTALL) is not None
         if is_odd and place is not UNKNOWN and not is_left and not self._is_mega_cache(item):
@@ -256,7 +264,7 @@ class _Run:
             self._names_of.setdefault((item.found.st_dev, item.found.st_ino), []).append(item)
         if kind in _HOLD_CODE:
             self._code.setdefault(kind, Counter())["entries"] += 1
-        elif is_code(kind, item.name):
+        elif is_code(item.name):
             self._code.setdefault(kind, Counter())[os.path.splitext(item.name)[1]] += 1
         if kind == LOCK and item.found.st_size == 0:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Final
 from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.known import ANY, VERSIONED
 from cachescope.auditing.mega_cache import audit_mega_cache
-from cachescope.auditing.native_code import foreign_calls, foreign_symbols
+from cachescope.auditing.native_code import foreign_calls, foreign_names, foreign_symbols
 from cachescope.auditing.pickles import (
     Place,
     acts_as_pickle,
@@ -28,12 +29,13 @@ from cachescope.readers.fxgraph import FX_CLASSES
 from cachescope.readers.inert_pickle import Stub, global_name
 from cachescope.readers.json_file import load_object
 from cachescope.readers.mega_cache import looks_like_mega_cache
+from cachescope.readers.triton_dir import TRITON_KEY, triton_hash
 from cachescope.terms import (
     AOTAUTOGRAD,
     CACHING_PACKAGE,
-    CODE,
     CODE_KEY,
     FXGRAPH,
+    IMC,
     ON_DISK_CACHE,
     PGO,
     PRECOMPILE,
@@ -48,6 +50,7 @@ _NATIVE: Final = frozenset("cpp cc c cxx h hpp cu hip".split())  # noqa: SIM905
 _LINKED: Final = frozenset("so o a dylib pyd dll".split())  # noqa: SIM905
 _TEMPORARY: Final = re.compile(r"\.\d+\.\d+\.tmp")
 _CONTENT_NAME: Final = re.compile(r"[a-z2-7]{51}")
+_TRITON_HASH: Final = re.compile(TRITON_KEY)
 _CLASSES: Final = {FXGRAPH: FX_CLASSES, AOTAUTOGRAD: AOT_CLASSES}
 _PICKLED: Final = {
     PGO: PGO,
@@ -153,6 +156,8 @@ def _code(file: File) -> Iterator[Finding]:
         yield from (_foreign(file, part) for part in foreign_calls(data.decode("utf-8", "backslashreplace")))
     elif file.ending in _LINKED:
         yield from (_foreign(file, part) for part in foreign_symbols(data, is_launcher=file.kind == TRITON))
+    elif file.ending == "pyc":
+        yield from (_foreign(file, part) for part in foreign_names(data))
     elif file.ending == "pt2":
         yield from audit_zip(data, Place(file.path, ANY))
 
@@ -167,10 +172,44 @@ def _other(file: File) -> Iterator[Finding]:
         yield from audit_bytes(data, Place(file.path, ANY))
     elif data and acts_as_pickle(data):
         yield from audit_pickle(data, Place(file.path, ANY)).findings
-    elif file.kind == TRITON and file.name.startswith("__grp__") and file.name.endswith(".json"):
-        yield from _group(file)
+    elif file.kind == TRITON and file.ending == "json":
+        yield from _group(file) if file.name.startswith("__grp__") else _kernel(file)
+    elif file.kind == IMC:
+        yield from _dump(file)
     elif data[:2] == b"#!" or data[:4] in (b"\x7fELF", b"MZ\x90\x00"):
         yield Finding("unknown-file", file.path, "a program", 0, file.kind)
+
+
+def _kernel(file: File) -> Iterator[Finding]:
+    """Triton loads what is beside it, by what it says."""
+    try:
+        said = load_object(file.data).get("hash")
+    except DamagedContent as error:
+        yield Finding("entry-damaged", file.path, error.what, error.offset, file.kind)
+        return
+    folder = os.path.basename(os.path.dirname(file.path))
+    if isinstance(said, str) and _TRITON_HASH.fullmatch(folder) and triton_hash(folder) != said:
+        yield Finding(
+            "entry-misnamed", file.path, "the kernel of another hash than its folder's", 0, file.kind
+        )
+
+
+def _dump(file: File) -> Iterator[Finding]:
+    """Keys and values of torch 2.10 as Python's bytes, which are taken for pickles when it looks them up."""
+    try:
+        said = load_object(file.data)
+    except DamagedContent as error:
+        yield Finding("entry-damaged", file.path, error.what, error.offset, file.kind)
+        return
+    for text in (*said.keys(), *said.values()):
+        if not isinstance(text, str) or not text.startswith(("b'", 'b"')):
+            continue
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(value, bytes):
+            yield from audit_bytes(value, Place(file.path, VERSIONED, None))
 
 
 def _group(file: File) -> Iterator[Finding]:
@@ -195,6 +234,6 @@ def _group(file: File) -> Iterator[Finding]:
         )
 
 
-def is_code(kind: str, name: str) -> bool:
-    """Whether a file is run, and nothing but its name says what it should be."""
-    return kind in (CODE, TRITON) and os.path.splitext(name)[1][1:].lower() in CODE_ENDINGS
+def is_code(name: str) -> bool:
+    """Whether a file is run, or compiled and then run."""
+    return os.path.splitext(name)[1][1:].lower() in CODE_ENDINGS

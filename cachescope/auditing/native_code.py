@@ -25,6 +25,15 @@ _SYMBOLS: Final = re.compile(
 )
 # Triton's launchers look their driver up by themselves.
 _OF_LAUNCHERS: Final = frozenset({b"dlopen", b"dlsym"})
+# Names in compiled Python, whose source would use them.
+_NAMES: Final = re.compile(
+    rb"(?<!\w)(?:subprocess|__import__|popen|system|execve|spawnl|socket|urllib|marshal|importlib|__builtins__|__subclasses__)(?!\w)"
+)
+
+
+def foreign_names(data: bytes) -> list[str]:
+    """What compiled Python names that generated code does not."""
+    return [f"names {name.decode()}" for name in dict.fromkeys(_NAMES.findall(data))]
 
 
 def foreign_calls(text: str) -> list[str]:

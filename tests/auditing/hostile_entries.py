@@ -10,6 +10,7 @@ import base64
 import functools
 import io
 import json
+import marshal
 import operator
 import os
 import pickle
@@ -209,6 +210,7 @@ _NAMES = {
     "torch.hub": ("torch.hub", "load"),
     "torch.ops": ("torch", "ops.load_library"),
     "a compiler": ("torch.utils.cpp_extension", "load_inline"),
+    "a function of sympy": ("sympy.core.sympify", "sympify"),
     "another rebuilder": ("torch._utils", "_rebuild_from_type_v2"),
     "a code cache": ("torch._inductor.codecache", "PyCodeCache.load"),
     "a worker": ("torch._inductor.compile_worker.subproc_pool", "SubprocPool"),
@@ -232,7 +234,7 @@ def _named(module: str, name: str) -> Make:
     def make(root: Path) -> Wanted:
         data = b"\x80\x04" + line(module) + line(name) + b"\x93" + line(SENTINEL) + b"\x85R."
         rule = "pickle-dangerous-global"
-        if module in ("victims_own_module", "torch_inductor.output_code"):
+        if module in ("victims_own_module", "torch_inductor.output_code", "sympy.core.sympify"):
             rule = "pickle-unknown-global"
         elif name in ("_rebuild_from_type_v2", "SubprocPool"):
             rule = "pickle-unknown-global" if name.startswith("_") else "pickle-dangerous-global"
@@ -566,6 +568,45 @@ def _(root: Path) -> Wanted:
 def _(root: Path) -> Wanted:
     write(root, f"cc/c{'c' * 51}.cpp", b"")
     return Wanted("code-foreign-call", write(root, "cc/torch.py", b"import subprocess\n"))
+
+
+@case("compiled Python that starts a program")
+def _(root: Path) -> Wanted:
+    code = compile("import subprocess; subprocess.run(['true'])", "x", "exec")
+    data = b"\xa7\r\r\n" + bytes(12) + marshal.dumps(code)
+    write(root, f"cc/c{'c' * 51}.cpp", b"")
+    return Wanted("code-foreign-call", write(root, f"cc/__pycache__/c{'c' * 51}.cpython-311.pyc", data))
+
+
+@case("a module that Python imports by itself")
+def _(root: Path) -> Wanted:
+    write(root, f"cc/c{'c' * 51}.cpp", b"")
+    return Wanted("unknown-file", write(root, "cc/sitecustomize.py", b"import math\n"))
+
+
+@case("a dump of a deterministic cache")
+def _(root: Path) -> Wanted:
+    dump = {repr(pickle.dumps("key")): repr(pickle.dumps(REDUCED["os.system"]))}
+    return Wanted(
+        "pickle-dangerous-global", write(root, "cache/dcache_dump/imc.save", json.dumps(dump).encode())
+    )
+
+
+@case("a kernel of another folder")
+def _(root: Path) -> Wanted:
+    data = json.dumps({"hash": "0123456789abcdef" * 4, "name": "kernel"}).encode()
+    return Wanted("entry-misnamed", write(root, f"triton/0/{TRITON_KEY}/kernel.json", data), b"{")
+
+
+@case("a text that sympy evaluates")
+def _(root: Path) -> Wanted:
+    data = (
+        b"\x80\x04"
+        + found("torch.utils._sympy.functions", "FloorDiv")
+        + line("__import__('os')") * 2
+        + b"\x86R."
+    )
+    return Wanted("pickle-unknown-global", entry(root, AOT, data), b"ctorch")
 
 
 @case("a folder of nobody's")

@@ -42,7 +42,16 @@ def test_there_are_enough_of_them() -> None:
     assert len(CASES) >= 60
 
 
-@pytest.mark.parametrize("name", CASES)
+# Some ask for as much as is given: seconds.
+QUICK = [
+    pytest.param(name, marks=pytest.mark.slow)
+    if any(word in name for word in ("wide", "many", "big ints", "bomb"))
+    else name
+    for name in CASES
+]
+
+
+@pytest.mark.parametrize("name", QUICK)
 def test_a_hostile_entry_is_found(name: str, root: Path) -> None:
     wanted = CASES[name](root)
     found = cachescope.audit(root)
@@ -54,6 +63,7 @@ def test_a_hostile_entry_is_found(name: str, root: Path) -> None:
         assert any(data[place:].startswith(wanted.at) for place in places), places
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_found_fails_unless_it_is_a_link_within(name: str, root: Path) -> None:
     wanted = CASES[name](root)
