@@ -320,7 +320,7 @@ _WATCHED: Final[dict[tuple[str, str], Callable[[_Run, Global, tuple[Any, ...]], 
 
 def _long_text(run: _Run) -> None:
     line = run.line()
-    run.stack.append(line.decode("raw-unicode-escape"))
+    run.stack.append(codecs.raw_unicode_escape_decode(line)[0])
 
 
 def _quoted(run: _Run) -> None:

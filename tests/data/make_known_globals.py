@@ -112,10 +112,12 @@ BY_HAND = {
     },
     "common": {
         "Lib/pickle.py and Lib/copyreg.py: containers and members of enums": (
+            "builtins.complex",
             "builtins.dict",
             "builtins.frozenset",
             "builtins.getattr",
             "builtins.list",
+            "builtins.range",
             "builtins.set",
             "builtins.slice",
             "builtins.tuple",
