@@ -55,12 +55,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     arguments = sys.argv[1:] if argv is None else argv
+    args = argparse.Namespace()
+    _Parser.redacts = "--redact" in arguments
     try:
         parser = _parser(arguments[0] if arguments else None)
         if not arguments:
             parser.print_help(sys.stderr)
             return 2
-        args = parser.parse_args(arguments)
+        parser.parse_args(arguments, args)
         status: int = args.run(args)
         if getattr(args, "unread", None):
             # What could be read is answered for; that there was more must not pass unseen.
@@ -69,9 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 2
     except (NotFoundError, SchemaError) as error:
-        return _failed(error, 2)
+        return _failed(error, 2, args)
     except CachescopeError as error:
-        return _failed(error, 1)
+        return _failed(error, 1, args)
     except BrokenPipeError:
         # Whoever read has enough. Python would fail once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -81,17 +83,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _failed(error: CachescopeError, status: int) -> int:
-    from cachescope.cli.sources import say
+def _failed(error: CachescopeError, status: int, args: argparse.Namespace) -> int:
+    from cachescope.cli.sources import redaction_of, say
 
-    say(error)
+    say(error, redaction_of(args))
     return status
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line: it quotes arguments, which a shell may have made of the names of files."""
+    """Says what is wrong in one line: it quotes arguments, which a shell may have made of the names of files.
+
+    Without what was given where that is to be hidden.
+    """
+
+    redacts = False
 
     def error(self, message: str) -> NoReturn:
+        """Say it, and end with status 2."""
+        if _Parser.redacts:
+            from cachescope.cli.sources import redaction_of
+
+            redaction = redaction_of(argparse.Namespace(redact=True))
+            message = message if redaction is None else redaction(message)
         super().error(harmless_line(message))
 
 

@@ -24,7 +24,7 @@ from cachescope.terms import AUDIT_LEVELS
 
 if TYPE_CHECKING:
     from cachescope.auditing.audit import Audit
-    from cachescope.cli.sources import Redaction
+    from cachescope.report.redact import Redaction
 
 FOUND: Final = 1
 UNREAD: Final = 2
@@ -101,8 +101,7 @@ def _redaction(rows: Any, paths: list[str]) -> Redaction:
     import os
     import socket
 
-    from cachescope.cli.sources import Redaction
-    from cachescope.report.redact import Identities
+    from cachescope.report.redact import Identities, Redaction
 
     owners = {name for row in rows for name in _OWNERS.findall(row["message"])}
     with contextlib.suppress(KeyError, OSError, ImportError):  # a container's user id without an account

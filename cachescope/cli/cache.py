@@ -23,13 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from cachescope.cli.sources import add_output_arguments
 
     parser.add_argument("--clear", action="store_true", help="remove all of it")
-    add_output_arguments(parser, redactable=False)
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """List what is kept, and remove it where that is asked."""
     from cachescope.cli.output import write_json, write_lines
+    from cachescope.cli.sources import redaction_of
     from cachescope.readers.index import Index
+    from cachescope.report.redact import Identities
 
     index = Index.of_user()
     kept = _kept(index)
@@ -38,10 +40,13 @@ def run(args: argparse.Namespace) -> int:
             index.clear()
         except OSError as error:
             raise SourceError(str(index.folder), f"cannot be cleared: {error.strerror or error}") from error
+    redaction = redaction_of(args)
+    if redaction is not None:
+        redaction.learn(Identities(paths=[kept["folder"], *(log["path"] for log in kept["logs"])]))
     if args.json:
-        write_json({**kept, "cleared": args.clear})
+        write_json({**kept, "cleared": args.clear}, redaction)
     else:
-        write_lines(list(_lines(kept, cleared=args.clear)))
+        write_lines(list(_lines(kept, cleared=args.clear)), redaction)
     return 0
 
 

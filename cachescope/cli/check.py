@@ -19,8 +19,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from cachescope.cli.sources import Redaction
     from cachescope.report.check import Check
+    from cachescope.report.redact import Redaction
     from cachescope.scope import Scope
 
 NOT_MET: Final = 3
@@ -94,8 +94,15 @@ def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None)
         write_json(check_object(checked, scope), redaction)
         return
     if redaction is not None:
-        # Before anything is escaped: only what was read from logs can tell who and where.
-        checked = replace(checked, causes=redaction(checked.causes), unread=redaction(checked.unread))
+        # Before anything is escaped.
+        bars = tuple(replace(bar, reason=redaction(bar.reason)) for bar in checked.bars)
+        checked = replace(
+            checked,
+            bars=bars,
+            causes=redaction(checked.causes),
+            headline=redaction(checked.headline),
+            unread=redaction(checked.unread),
+        )
     if form == "github":
         write_plain(github_lines(checked))
     elif form == "junit":

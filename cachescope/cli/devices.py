@@ -7,12 +7,8 @@ vendors' datasheets, and it is said how a name led to one; a device without one 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from cachescope.errors import NotFoundError
-
-if TYPE_CHECKING:
-    from cachescope.cli.sources import Redaction
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,24 +48,16 @@ def _of_sources(args: argparse.Namespace) -> int:
 
 def _of_this_machine(args: argparse.Namespace) -> int:
     from cachescope.cli.output import write_json, write_lines
+    from cachescope.cli.sources import redaction_of
     from cachescope.devices.live import measurements_frame, this_machine
     from cachescope.report.devices import device_lines, devices_object
 
     measurements = measurements_frame() if args.measure else None
     machine = this_machine()
-    redaction = _hide_boards() if args.redact else None
+    redaction = redaction_of(args)
     if args.json:
         shown = devices_object(machine.devices, measurements=measurements, notes=machine.notes)
         write_json(shown, redaction)
     else:
         write_lines(device_lines(machine.devices, measurements=measurements, notes=machine.notes), redaction)
     return 0
-
-
-def _hide_boards() -> Redaction:
-    import socket
-
-    from cachescope.cli.sources import Redaction
-    from cachescope.report.redact import Identities
-
-    return Redaction(Identities(hosts={socket.gethostname()}))

@@ -84,6 +84,10 @@ def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
     from cachescope.report.entry_table import entry_lines
 
     if args.prune_list:
+        if args.redact:
+            raise NotFoundError(
+                "--prune-list is for rm, and --redact hides what it would remove: leave one out"
+            )
         _print_paths(list(scope.removable["path"]))
         return 0
     locks = scope.locks() if args.locks else None

@@ -13,7 +13,7 @@ from cachescope.report.layout import Line, laid_out
 from cachescope.wording import harmless_cut, without_commands
 
 if TYPE_CHECKING:
-    from cachescope.cli.sources import Redaction
+    from cachescope.report.redact import Redaction
 
 _WIDTH_OF_A_PIPE: Final = 100
 _WIDEST: Final = 120

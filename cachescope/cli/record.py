@@ -43,14 +43,14 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("give the command to run after --")
     for name in ("TORCH_TRACE", "TORCH_LOGS_OUT"):
         if os.environ.get(name):
-            _say(f"{name} is set; for this run it points into {args.output}")
+            _say(args, f"{name} is set; for this run it points into {args.output}")
     try:
         recorded = record(command, args.output)
     except CommandNotFoundError as error:
-        _say(str(error))
+        _say(args, str(error))
         return error.status
     ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
-    _say(f"its logs are in {recorded.folder} (exit status {recorded.exit_status}{ended})")
+    _say(args, f"its logs are in {recorded.folder} (exit status {recorded.exit_status}{ended})")
     _explain(args, recorded)
     return recorded.exit_status
 
@@ -78,8 +78,8 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> None:
         return
     missing = what_is_missing(scope, runs, recorded)
     if not runs:
-        for text in missing if redaction is None else redaction(missing):
-            _say(text)
+        for text in missing:
+            _say(args, text)
         return
     further = (
         f"compared with what was recorded before: cachescope explain {args.output} shows all of it"
@@ -100,7 +100,10 @@ def _runs_below(scope: Scope, folder: str) -> set[int]:
     }
 
 
-def _say(text: str) -> None:
+def _say(args: argparse.Namespace, text: str) -> None:
+    from cachescope.cli.sources import redaction_of
     from cachescope.wording import harmless_line
 
+    redaction = redaction_of(args)
+    text = text if redaction is None else redaction(text)
     print(harmless_line(f"cachescope: {text}"), file=sys.stderr, flush=True)

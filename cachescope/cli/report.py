@@ -1,7 +1,7 @@
 """Write one HTML file with figures, tables and explanations, for people without Jupyter; it opens offline.
 
 PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, or directories and globs of them. The file loads nothing
-from anywhere; --redact hides who and where before it is sent.
+from anywhere; --redact hides whatever may tell of you before it is sent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, write the file, and say where it is."""
     from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_given
+    from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.layout import Line
     from cachescope.report.text import headline
     from cachescope.wording import file_size, harmless
@@ -31,8 +31,11 @@ def run(args: argparse.Namespace) -> int:
     scope = read_given(args, args.paths, args.baseline)
     path = scope.report(args.output, redact=args.redact)
     size = path.stat().st_size
+    redaction = redaction_of(args, scope, args.paths)
     if args.json:
         write_json({"report": str(path), "bytes": size})
     else:
-        write_lines([Line(headline(scope)), Line(f"{harmless(str(path))}  {file_size(size)}", whole=True)])
+        # Where the file is was said by whoever asks; what was read was not.
+        write_lines([Line(headline(scope))], redaction)
+        write_lines([Line(f"{harmless(str(path))}  {file_size(size)}", whole=True)])
     return 0

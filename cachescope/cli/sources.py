@@ -6,15 +6,14 @@ import argparse
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cachescope.errors import CachescopeError, SchemaError, SourceError
 from cachescope.readers.reading import WHOLE_SOURCE
-from cachescope.report.identities import identities
-from cachescope.report.redact import Identities, redact
+from cachescope.report.identities import identities, of_this_machine
+from cachescope.report.redact import Redaction
 from cachescope.scope import Scope, read
 from cachescope.wording import harmless_line
 
@@ -26,22 +25,10 @@ if TYPE_CHECKING:
 Schema = TypeVar("Schema")
 
 
-@dataclass(frozen=True, slots=True)
-class Redaction:
-    """Hides what tells who and where: the sources as given, and this machine and its user."""
-
-    known: Identities
-
-    def __call__(self, value: Any) -> Any:
-        """The value with stand-ins."""
-        return redact(value, self.known)
-
-
-def add_output_arguments(parser: argparse.ArgumentParser, *, redactable: bool = True) -> None:
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """``--json`` and ``--redact``."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    if redactable:
-        add_redact_argument(parser)
+    add_redact_argument(parser)
 
 
 def add_redact_argument(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +36,8 @@ def add_redact_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--redact",
         action="store_true",
-        help="replace paths, host names, user names, board uuids and bus ids by stand-ins",
+        help="show only what is known to tell nothing of you: torch's and cachescope's own words, numbers, versions, keys; "
+        "stand-ins replace the rest",
     )
 
 
@@ -94,10 +82,19 @@ def read_schema(path: str, schema_of: Callable[[bytes], Schema]) -> Schema:
 
 
 def read_scope(
-    paths: list[str], *, strict: bool = False, baseline: str = "auto", jobs: int = 1, index: bool = True
+    paths: list[str],
+    *,
+    strict: bool = False,
+    baseline: str = "auto",
+    jobs: int = 1,
+    index: bool = True,
+    names: bool = True,
 ) -> Scope:
-    """Read the sources and judge every miss, with a progress bar where standard error is a terminal."""
-    with _progress() as progress:
+    """Read the sources and judge every miss, with a progress bar where standard error is a terminal.
+
+    The bar names what is being read, but where `names` is False.
+    """
+    with _progress(names=names) as progress:
         with _workers(jobs) as executor:
             scope = read(
                 *paths, strict=strict, baseline=baseline, progress=progress, executor=executor, index=index
@@ -113,25 +110,50 @@ def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto
 
     Of each that could not be read one line goes to standard error, and the command ends with status 1.
     """
-    scope = read_scope(paths, strict=args.strict, baseline=baseline, jobs=args.jobs, index=not args.no_index)
+    scope = read_scope(
+        paths,
+        strict=args.strict,
+        baseline=baseline,
+        jobs=args.jobs,
+        index=not args.no_index,
+        names=not args.redact,
+    )
     problems = scope.problems
     unread = problems[problems["where"] == WHOLE_SOURCE]
+    redaction = redaction_of(args, scope, paths)
     for source, message in zip(unread["source"], unread["message"], strict=True):
-        say(SourceError(source, message))
+        say(SourceError(source, message), redaction)
     args.unread = [*getattr(args, "unread", []), *unread["source"]]
     return scope
 
 
-def say(message: CachescopeError | str) -> None:
+def say(message: CachescopeError | str, redaction: Redaction | None = None) -> None:
     """One line on standard error, whatever the message quotes."""
-    print(harmless_line(f"cachescope: {' '.join(str(message).split())}"), file=sys.stderr)
+    text = str(message) if redaction is None else redaction(str(message))
+    print(harmless_line(f"cachescope: {' '.join(text.split())}"), file=sys.stderr)
 
 
-def redaction_of(args: argparse.Namespace, scope: Scope, paths: list[str]) -> Redaction | None:
-    """What to hide, or None without ``--redact``."""
-    if not args.redact:
+def redaction_of(
+    args: argparse.Namespace, scope: Scope | None = None, paths: Iterable[str] = ()
+) -> Redaction | None:
+    """What hides, or None without ``--redact``: one for all that a command says, so that its stand-ins agree.
+
+    Parameters
+    ----------
+    args : Namespace
+    scope : Scope, optional
+        What was read.
+    paths : iterable of str
+        Paths as they were given.
+    """
+    if not getattr(args, "redact", False):
         return None
-    return Redaction(identities(scope, paths))
+    if getattr(args, "redaction", None) is None:
+        args.redaction = Redaction(of_this_machine())
+    redaction: Redaction = args.redaction
+    if scope is not None:
+        redaction.learn(identities(scope, paths))
+    return redaction
 
 
 @contextlib.contextmanager
@@ -152,7 +174,7 @@ def _workers(jobs: int) -> Iterator[Executor | None]:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Progress | None]:
+def _progress(*, names: bool) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
@@ -165,6 +187,7 @@ def _progress() -> Iterator[Progress | None]:
         task = bar.add_task("", total=None)
 
         def show(path: str, done: int, total: int) -> None:
-            bar.update(task, description=harmless_line(path)[-50:], completed=done, total=total)
+            name = harmless_line(path)[-50:] if names else ""
+            bar.update(task, description=name, completed=done, total=total)
 
         yield show

@@ -1,21 +1,27 @@
-"""What of a scope, and of this machine, tells who and where: what `redact` is told beside what it tells by form."""
+"""What of a scope, and of this machine, tells who and where: what a redaction is told beside what it tells by form."""
 
 from __future__ import annotations
 
 import getpass
 import os
+import re
 import socket
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
+from cachescope.analysis.contexts.keys import isolation_keys
 from cachescope.report.redact import Identities
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cachescope.scope import Scope
+
+_USER_OF_PATH: Final = re.compile(r"(?:[/\\](?:home|Users)[/\\]+|torchinductor_)([\w.-]+)")
 
 
 def identities(scope: Scope, paths: Iterable[str] = ()) -> Identities:
-    """The sources of a scope, its hosts, and this machine, its user and the folder we are in.
+    """The sources of a scope, its hosts and functions, its keys, and this machine, its user and the folder we are in.
 
     Parameters
     ----------
@@ -23,20 +29,57 @@ def identities(scope: Scope, paths: Iterable[str] = ()) -> Identities:
     paths : iterable of str
         Paths as they were given, besides.
     """
-    sources = [
-        *scope.runs["source"],
-        *(source for sources in scope.runs["sources"] for source in sources),
-        *scope.runs["cache_dir"].dropna(),
-        *scope.entries["root"].unique(),
-        *scope.problems["source"].unique(),
-        *scope.tables.contexts["source"].unique(),
-    ]
+    runs, lookups, entries, contexts = scope.runs, scope.lookups, scope.entries, scope.tables.contexts
+    machine = of_this_machine()
+    found = {
+        *machine.paths,
+        *paths,
+        *_values(runs, "source", "sources", "cache_dir"),
+        *_values(lookups, "file", "entry_path"),
+        *_values(entries, "root", "path", "link"),
+        *_values(scope.problems, "source"),
+        *_values(contexts, "source"),
+    }
+    keys = {
+        *_values(lookups, "cache_key"),
+        # A damaged file may be anyone's, whatever its name.
+        *_values(
+            entries[entries["status"] == "ok"],
+            "cache_key",
+            "code_key",
+            "fx_keys",
+            "kernel_keys",
+            "triton_hashes",
+        ),
+        *_values(isolation_keys(scope.contexts), "isolation_key"),
+    }
+    return Identities(
+        paths=found,
+        hosts={*machine.hosts, *_values(contexts, "host")},
+        users={*machine.users, *(user for path in found for user in _USER_OF_PATH.findall(path))},
+        functions={*_values(lookups, "function")},
+        keys=keys,
+    )
+
+
+def of_this_machine() -> Identities:
+    """What tells of this machine: its name, its user and the folder we are in."""
     home = os.path.expanduser("~")
     return Identities(
-        paths={*paths, *sources, os.getcwd(), *([home] if home.count("/") > 1 else [])},
-        hosts={socket.gethostname(), *scope.tables.contexts["host"].dropna()},
+        paths={os.getcwd(), *([home] if home.count("/") > 1 else [])},
+        hosts={socket.gethostname()},
         users={_user(), os.path.basename(home)},
     )
+
+
+def _values(frame: pd.DataFrame, *columns: str) -> Iterator[str]:
+    """The texts of some columns, each once; those of lists one by one."""
+    for column in columns:
+        values: Iterable[Any] = (
+            frame[column].dropna().drop_duplicates() if column != "sources" else frame[column]
+        )
+        for value in values:
+            yield from (value,) if isinstance(value, str) else value
 
 
 def _user() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -99,7 +98,8 @@ class Shown:
         path : path
             The file; one that is there is replaced.
         redact : bool
-            Whether stand-ins replace paths, host names, user names, board uuids and bus ids.
+            Whether stand-ins replace all that is not known to tell nothing of anyone: what stays are torch's and
+            cachescope's own words, numbers, versions, models of devices, and keys.
 
         Returns
         -------
@@ -123,10 +123,10 @@ class Shown:
             from cachescope.report.page.file import report
 
         from cachescope.report.identities import identities
-        from cachescope.report.redact import redact as redacted
+        from cachescope.report.redact import Redaction
 
         scope = cast("Scope", self)
-        redaction = partial(redacted, known=identities(scope)) if redact else None
+        redaction = Redaction(identities(scope)) if redact else None
         return report(scope, Path(path), redaction)
 
     def predictions(self, run: int) -> pd.DataFrame:

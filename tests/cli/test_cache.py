@@ -47,6 +47,9 @@ def test_it_lists_what_was_read_and_clears_it(log: Path, run: Run, tmp_path: Pat
     assert one["log_bytes"] == log.stat().st_size
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and path.stat().st_size]
     assert told["kept_bytes"] == one["kept_bytes"] == sum(path.stat().st_size for path in files)
+    for form in ([], ["--json"]):
+        redacted = run("cache", "--redact", *form).out
+        assert str(tmp_path) not in redacted and log.name not in redacted and "<path-2>" in redacted
     assert run("cache", "--clear").out.startswith("removed: 1 log kept in")
     assert json.loads(run("cache", "--json").out)["logs"] == []
 

@@ -24,7 +24,7 @@ from cachescope.report.page.hiding import hidden
 from cachescope.report.page.markup import drawings_of
 from cachescope.report.page.page import page_of
 from cachescope.report.page.parts import Drawing, Head, Page, Section, Table, Text
-from cachescope.report.redact import Identities, redact
+from cachescope.report.redact import Identities, Redaction
 from cachescope.scope import Scope
 from tests.figures.frames import frame, many_entries, many_lookups, runs_of
 from tests.hostile_texts import hostile_scope
@@ -195,7 +195,7 @@ def test_one_stand_in_for_one_thing_in_tables_and_figures() -> None:
     )
     page = Page("t", "h", "a", (Section("hits", "t", "s.", parts),))
     known = Identities(paths=[path])
-    made = hidden(page, lambda value: redact(value, known))
+    made = hidden(page, Redaction(known))
     text = without_plotly(document(made))
     assert uuid not in text and "secret" not in text and "deep/" not in text and "3b:00" not in text
     told = made.sections[0].parts[0]

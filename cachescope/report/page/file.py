@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cachescope.scope import Scope
 
 
-def report(scope: Scope, target: Path, redaction: Callable[[Any], Any] | None) -> Path:
+def report(scope: Scope, target: Path, redaction: Callable[[Any, str], Any] | None) -> Path:
     """Write the report of a scope; see `Scope.report`."""
     sources = [source for sources in scope.runs["sources"] for source in sources]
     refuse(target, [*sources, *scope.entries["root"].unique()])

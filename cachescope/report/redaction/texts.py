@@ -1,0 +1,180 @@
+"""Free text with a stand-in for every word that is not known to be harmless."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from cachescope.report.redaction.forms import is_harmless, is_time
+from cachescope.report.redaction.given_values import without_given_values
+from cachescope.report.redaction.phrases import Phrases
+from cachescope.report.redaction.places import hidden_place, is_place
+from cachescope.report.redaction.splitting import RUN, WORD, trimmed
+from cachescope.report.redaction.stand_ins import STAND_IN, StandIns
+from cachescope.report.redaction.vocabulary import Vocabulary
+from cachescope.wording import SHORT_KEY
+
+_ADDRESS: Final = r"[A-Za-z][A-Za-z0-9+.-]*:/{2,}[^\s'\"`<>|]*"
+_TOKEN: Final = re.compile(
+    rf"(?P<made>{STAND_IN})"
+    # A quoted path may hold blanks.
+    r"|(?<!\w)(?P<lead>[bru]{0,2})(?P<quote>['\"])(?=(?:[A-Za-z]:)?[/\\~]|\.{1,2}[/\\]|[A-Za-z][\w+.-]{0,30}:/{2})"
+    r"(?P<quoted>[^'\"\n]{1,4096}?)(?P=quote)"
+    rf"|(?P<address>{_ADDRESS})"
+    r"|(?P<escape>\\[nrt](?![\w\\]))"
+    rf"|(?P<run>{RUN})"
+)
+_COLONS: Final = re.compile(
+    r"(?:(?<![\w.:-])|(?<=:))(?:[0-9A-Fa-f]{0,8}:){1,12}[0-9A-Fa-f]{0,8}(?:\.[0-9A-Fa-f]{1,3}){0,3}(?:%[\w.-]{1,40})?(?![\w-])"
+)
+_ESCAPED: Final = re.compile(r"%[0-9A-Fa-f]{2}|&#?\w{1,10};|=[0-9A-F]{2}=")
+_UUID: Final = re.compile(
+    r"(?:[A-Za-z]+-)*[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:[/\-.]\w+)*"
+)
+_BUS: Final = re.compile(r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-9A-Fa-f])?")
+# Only for what a stand-in is called: what looks otherwise is hidden all the same.
+_HOST: Final = re.compile(
+    r"\d{1,3}(?:[.-]\d{1,3}){3}|ip-[\d-]+|(?:[\w-]+\.)+(?:local|internal|lan|corp|intranet|localdomain|svc|com|org|net|io|edu)",
+    re.IGNORECASE,
+)
+_WHOLE_RUN: Final = re.compile(RUN)
+_MANY: Final = 50_000
+
+
+class Texts:
+    """Hides in texts what is not known to be harmless.
+
+    Parameters
+    ----------
+    known : Vocabulary
+    stand_ins : StandIns
+    """
+
+    def __init__(self, known: Vocabulary, stand_ins: StandIns) -> None:
+        self._known = known
+        self._stand_ins = stand_ins
+        # Words of this source: what they are, such as the name of a host; and keys as torch makes them.
+        self._kinds: dict[str, str] = {}
+        self._keys: list[str] = []
+        self._phrases = Phrases(())
+        self._done: dict[str, str] = {}
+
+    def learn(self, kinds: Mapping[str, str], keys: Collection[str]) -> None:
+        """Learn which texts are paths, hosts or users, and which keys stay.
+
+        Parameters
+        ----------
+        kinds : mapping
+            From a text to the kind of its stand-in.
+        keys : collection of str
+            Keys and hashes, which stay in full and shortened.
+        """
+        self._done.clear()
+        self._kinds |= kinds
+        self._keys = sorted({*self._keys, *keys})
+        # What is no run is found nowhere by its words: a path with blanks, the name of a function with brackets.
+        self._phrases = Phrases(text for text in self._kinds if not _WHOLE_RUN.fullmatch(text))
+
+    def hidden(self, text: str) -> str:
+        """The text with stand-ins."""
+        made = self._done.get(text)
+        if made is None:
+            made = self._hidden(text)
+            if len(text) < 1000 and len(self._done) < _MANY:
+                self._done[text] = made
+        return made
+
+    def hidden_whole(self, kind: str, text: str) -> str:
+        """A value that is a path, a host or the like, whatever it is made of."""
+        if not text or (kind in ("function", "key") and text in self._known.words):
+            return text
+        if "://" in text and all(trimmed(run) in self._known.words for run in _WHOLE_RUN.findall(text)):
+            return text  # a page that a datasheet is on
+        if re.fullmatch(STAND_IN, text):
+            return self._stand_ins.keep(text)
+        if kind == "path":
+            return hidden_place(text, self._known, self._stand_ins)
+        return self._stand_ins.of(kind, text)
+
+    def is_key(self, word: str) -> bool:
+        """Whether it is a key that stays, or enough of the beginning of one."""
+        at = bisect_left(self._keys, word)
+        return len(word) >= SHORT_KEY and at < len(self._keys) and self._keys[at].startswith(word)
+
+    def _hidden(self, text: str) -> str:
+        text = self._phrases.replaced(text, lambda found: self.hidden_whole(self._kinds[found], found))
+        text = without_given_values(text, self._known, self._stand_ins)
+        return _TOKEN.sub(self._token, text)
+
+    def _token(self, match: re.Match[str]) -> str:
+        if match["made"]:
+            return self._stand_ins.keep(match["made"])
+        if match["escape"]:
+            return match["escape"]
+        if match["quoted"]:
+            quote = match["quote"]
+            return f"{match['lead']}{quote}{self._quoted(match['quoted'])}{quote}"
+        if match["address"]:
+            return self._address(match["address"])
+        return self._run(match["run"])
+
+    def _quoted(self, text: str) -> str:
+        return self._address(text) if "://" in text else hidden_place(text, self._known, self._stand_ins)
+
+    def _address(self, text: str) -> str:
+        address = text.rstrip(".,:;!?)]}")
+        known = address in self._known.words
+        return (address if known else self._stand_ins.of("url", address)) + text[len(address) :]
+
+    def _run(self, run: str) -> str:
+        bare = trimmed(run)
+        if bare in self._known.words or not bare:
+            return run
+        before, _, after = run.partition(bare)
+        return before + self._bare(bare) + after
+
+    def _bare(self, run: str) -> str:
+        if run in self._kinds and not is_harmless(run, self._known):
+            return self.hidden_whole(self._kinds[run], run)
+        if _UUID.fullmatch(run):
+            return self._stand_ins.of("uuid", run)
+        if "@" in run.strip("@"):
+            return self._stand_ins.of("url" if is_place(run) or ":" in run else "user", run)
+        if is_place(run):
+            return hidden_place(run, self._known, self._stand_ins)
+        if run.startswith("~") and len(run) > 1:
+            return self._stand_ins.of("path", run)
+        if _ESCAPED.search(run):
+            return self._stand_ins.of("value", run)
+        if run.count(":"):
+            run = _COLONS.sub(self._colons, run)
+        return re.sub(rf"{STAND_IN}|{WORD.pattern}", self._word, run)
+
+    def _colons(self, match: re.Match[str]) -> str:
+        """Numbers between colons: times and ratios stay; addresses of networks and of boards do not."""
+        text = match[0]
+        parts = text.split(":")
+        is_scope = (
+            not parts[-1].isdigit()
+            and any(parts)
+            and all(not part or part in self._known.words for part in parts)
+        )
+        if is_time(text) or is_scope:
+            return text
+        if len(parts) == 2 and all(part.isdigit() and len(part) < 7 for part in parts):
+            return text
+        if len(parts) == 2 and not (parts[0] and parts[1]):
+            return text
+        return self._stand_ins.of("bus" if _BUS.fullmatch(text) else "address", text)
+
+    def _word(self, match: re.Match[str]) -> str:
+        word = match[0]
+        if word.startswith("<") or is_harmless(word, self._known) or self.is_key(word):
+            return word
+        if word in self._kinds:
+            return self.hidden_whole(self._kinds[word], word)
+        if _UUID.fullmatch(word):
+            return self._stand_ins.of("uuid", word)
+        return self._stand_ins.of("host" if _HOST.fullmatch(word) else "name", word)

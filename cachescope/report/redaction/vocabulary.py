@@ -1,0 +1,106 @@
+"""Words that tell nothing of anyone: cachescope's own, torch's, those of the catalogue and of the datasheets.
+
+Nothing is read from a source to make them. What a source says besides is hidden, whatever it looks like.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import errno
+import json
+import keyword
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, Final
+
+from cachescope.frames import FRAMES
+from cachescope.report.redaction.columns import KEYS, WHOLE
+from cachescope.report.redaction.splitting import words_of
+
+# What runs, or shows, rather than words things; and what stands here as an example of what is hidden.
+_LEFT_OUT: Final = frozenset({"redaction", "redact.py", "samples", "views", "__pycache__"})
+_SAID_BY_PYTHON: Final = """Permission denied No such file or directory Is a directory Not a directory Too many open files
+Input/output error Connection refused Linux Darwin Windows x86_64 aarch64 arm64 glibc2 CPython GCC Clang main default AMD64
+ieee tf32 highest high medium low none cpu cuda xpu mps hip rocm meta miss hit bypass aten triton inductor sympy numpy GET PUT UTC str bytes File Traceback most recent
+call last invalid unexpected expected missing unsupported USER HOME HOST HOSTNAME LOGNAME PATH PWD LD_LIBRARY_PATH user
+unrecognized ambiguous argument arguments required choose from choice username hostname host password passwd token secret api_key Authorization Bearer Basic https http"""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What is known to be harmless.
+
+    Attributes
+    ----------
+    words : frozenset of str
+        Words and whole runs.
+    pieces : frozenset of str
+        What the generated names of fused kernels are put together of.
+    files : frozenset of str
+        The files of torch's compiler, from ``torch/``.
+    """
+
+    words: frozenset[str]
+    pieces: frozenset[str]
+    files: frozenset[str]
+
+
+@lru_cache(maxsize=1)
+def vocabulary() -> Vocabulary:
+    """The words, put together once."""
+    package = files("cachescope")
+    sections: dict[str, list[str]] = {}
+    for line in files(__package__).joinpath("torch_words.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            sections[line.strip("[]")] = members = []
+        else:
+            members.append(line)
+    operators = sections["operators"]
+    own = (word for text in _own_texts(package) for word in words_of(text))
+    system = (word for number in errno.errorcode for word in words_of(os.strerror(number)))
+    columns = (column.name for frame in FRAMES.values() for column in frame.columns)
+    python = (*keyword.kwlist, *dir(builtins), *_SAID_BY_PYTHON.split(), *system)
+    return Vocabulary(
+        frozenset((*operators, *sections["words"], *own, *python, *columns, *WHOLE, *KEYS)),
+        frozenset(piece for name in operators for piece in (name, *name.split("_"))),
+        frozenset(sections["files"]),
+    )
+
+
+def _own_texts(folder: Traversable) -> Iterator[str]:
+    for child in folder.iterdir():
+        if child.name in _LEFT_OUT:
+            continue
+        if child.is_dir():
+            yield from _own_texts(child)
+        elif child.name.endswith(".py"):
+            yield from _constants(ast.parse(child.read_text(encoding="utf-8")))
+        elif child.name.endswith(".json"):
+            yield from _texts(json.loads(child.read_text(encoding="utf-8")))
+
+
+def _constants(tree: ast.AST) -> Iterator[str]:
+    """The texts of a module, without those that document it: these give made-up names as examples."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        yield from _constants(node)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value

@@ -1,0 +1,87 @@
+"""What is hidden by where it stands: every text column of every frame, and no list of columns has to be complete for it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cachescope.frames import FRAMES
+from cachescope.report.redact import Redaction, redact
+from cachescope.report.redaction.columns import KEYS, NUMBERS_HIDDEN, WHOLE
+from cachescope.report.redaction.vocabulary import vocabulary
+from tests.redaction.planted import CORPUS, leaks
+
+TEXTS = sorted(
+    {
+        column.name
+        for frame in FRAMES.values()
+        for column in frame.columns
+        if column.dtype in ("str", "object")
+    }
+)
+
+
+@pytest.mark.parametrize("column", [*TEXTS, "a_column_of_later"])
+def test_no_column_shows_a_secret(column: str) -> None:
+    redaction = Redaction()
+    for planted in CORPUS[::3]:
+        if planted.telling != ("max-autotune",) or "=" in planted.text or ":" in planted.text:
+            shown = redaction({column: planted.text, "of": [{column: (planted.text,)}], planted.text: 1})
+            assert leaks(json.dumps(shown), planted) == [], planted
+
+
+def test_values_that_are_wholes_are_hidden_as_wholes() -> None:
+    for column, kind in WHOLE.items():
+        assert redact({column: "data and max"}) == {column: f"<{kind}-1>"}, column
+    for column in NUMBERS_HIDDEN:
+        assert redact({column: 59, "rank": 59}) == {column: "<bus-1>", "rank": 59}
+
+
+def test_only_keys_as_torch_makes_them_stay() -> None:
+    torchs = "f" + "abc" * 17
+    for column in KEYS:
+        assert redact({column: torchs}) == {column: torchs}
+        for other in ("7f3c" * 10, "7f3c" * 16, "zquill", "data/max"):
+            assert redact({column: other}) == {column: "<key-1>"}
+
+
+def test_the_columns_that_are_named_are_there() -> None:
+    named = {*WHOLE, *KEYS} - {
+        "paths",
+        "report",
+        "folder",
+        "hostname",
+        "node",
+        "user",
+        "owner",
+        "mail",
+        "email",
+    }
+    assert named - NUMBERS_HIDDEN <= set(TEXTS)
+
+
+def test_columns_and_words_of_torch_are_known_and_names_of_people_are_not() -> None:
+    known = vocabulary()
+    assert all(column.name in known.words for frame in FRAMES.values() for column in frame.columns)
+    people = [
+        "ann",
+        "annabel",
+        "alice",
+        "bob",
+        "carol",
+        "dave",
+        "eve",
+        "mallory",
+        "john",
+        "jane",
+        "smith",
+        "acme",
+        "globex",
+        "hunter2",
+        "gpu-box",
+        "example.com",
+    ]
+    assert [name for name in people if name in known.words or name.capitalize() in known.words] == []
+    assert {"epilogue_fusion", "float32", "relu", "inductor_config", "add"} <= known.words
+    assert "torch/_inductor/codecache.py" in known.files
