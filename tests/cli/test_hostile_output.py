@@ -58,6 +58,7 @@ COMMANDS = (
     [*BAR, "--format", "github"],
     [*BAR, "--format", "junit"],
 )
+AUDITS = (["audit"], ["audit", "--json"], ["audit", "--format", "sarif"])
 SIDES = (["diff", "run:0", "run:1"], ["diff", "run:0", "run:1", "--json"])
 # The only commands that cachescope means: with one property, in which nothing ends it.
 MEANT = re.compile(r"::(?:error|warning) title=[^:,]*::")
@@ -68,7 +69,7 @@ def assert_harmless(done: Outcome, arguments: list[str]) -> None:
     assert done.status in (0, 1, 2, 3)
     assert acting_in(done.out, meant=MEANT if "github" in arguments else None) == [], arguments
     assert acting_in(done.err) == [], arguments
-    if done.out and "--json" in arguments:
+    if done.out and {"--json", "sarif"} & set(arguments):
         strict_json(done.out)
     if done.out and "junit" in arguments:
         ElementTree.fromstring(done.out)
@@ -121,7 +122,7 @@ def test_texts_of_every_kind_of_source_act_on_nothing(
     for key in scope.entries["cache_key"].dropna().unique():
         for form in ([], ["--json"]):
             assert_harmless(run("entries", key, folder / "cache", *form), ["entries", *form])
-    assert [*all_of(run, folder / "cache", COMMANDS[:2] + COMMANDS[4:14])]
+    assert [*all_of(run, folder / "cache", AUDITS + COMMANDS[:2] + COMMANDS[4:14])]
 
 
 @pytest.fixture(scope="module")
