@@ -7,7 +7,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pandas as pd
@@ -142,10 +142,11 @@ class _Run:
     """One source while it is audited."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path = path.rstrip("/") or path
         self.files = 0
         self.tree: Tree = Disk()
-        self._found: list[Finding] = []
+        self._found: dict[Finding, None] = {}
+        self._counts: Counter[str] = Counter()
         self._code: dict[str, Counter[str]] = {}
         self._names_of: dict[tuple[int, int], list[Item]] = {}
 
@@ -154,33 +155,39 @@ class _Run:
         item = Disk().item(self.path)
         if item is None:
             raise SourceError(self.path, "is not there", "missing")
-        self._found += audit_above(self.path)
+        self._keep(audit_above(self.path))
         if item.target is not None:
             item = Disk().item(os.path.realpath(self.path))
             if item is None:
                 raise SourceError(self.path, "a link that leads nowhere", "missing")
-        self._found += audit_rights(item.path, item.found)
+        self._keep(audit_rights(item.path, item.found))
         if item.is_folder:
             if not os.access(item.path, os.R_OK | os.X_OK):
                 raise SourceError(self.path, "may not be read")
-            self._folder(item, place_here(self.tree, item) or UNKNOWN, None, 0)
+            named = replace(item, name=os.path.basename(os.path.abspath(item.path)))
+            key = named.name if FX_KEY.fullmatch(named.name) else None
+            self._folder(item, place_here(self.tree, named) or UNKNOWN, key, 0)
         elif stat.S_ISREG(item.found.st_mode):
             self._single(item)
         else:
             self._thing(item)
-        self._found += self._hard_links()
-        self._found += self._unverified()
+        self._keep(self._hard_links())
+        self._keep(self._unverified())
 
     def limited(self) -> Iterator[Finding]:
         """What was found, each once, and no more of a rule than anybody reads."""
-        counts: Counter[str] = Counter()
-        for one in dict.fromkeys(self._found):
-            counts[one.rule] += 1
-            if counts[one.rule] <= _MOST_OF_A_RULE:
-                yield one
-        for rule, count in counts.items():
+        yield from self._found
+        for rule, count in self._counts.items():
             if count > _MOST_OF_A_RULE:
                 yield Finding("limit-reached", self.path, f"{count - _MOST_OF_A_RULE} more of {rule}")
+
+    def _keep(self, found: Iterable[Finding]) -> None:
+        for one in found:
+            if one in self._found:
+                continue
+            self._counts[one.rule] += 1
+            if self._counts[one.rule] <= _MOST_OF_A_RULE:
+                self._found[one] = None
 
     def _single(self, item: Item) -> None:
         if not os.access(item.path, os.R_OK):
@@ -211,7 +218,7 @@ class _Run:
             if item.target is not None or not (item.is_folder or stat.S_ISREG(item.found.st_mode)):
                 self._thing(item)
                 continue
-            self._found += audit_rights(item.path, item.found)
+            self._keep(audit_rights(item.path, item.found))
             if item.is_folder:
                 self._inner(item, place, key, depth)
             else:
@@ -283,7 +290,7 @@ class _Run:
             return
         if looks_like_mega_cache(data[:200]):
             self._code.setdefault(MEGA_CACHE, Counter())["mega-caches"] += 1
-        self._found += audit_content(File(item.path, item.name, kind, key, data))
+        self._keep(audit_content(File(item.path, item.name, kind, key, data)))
 
     def _thing(self, item: Item) -> None:
         """A link, or what is no file."""
@@ -293,7 +300,7 @@ class _Run:
             return
         if is_stranger(item.found.st_uid):
             self._add("other-owner", item, f"a link that belongs to {user_name(item.found.st_uid)}")
-        self._found.append(self._link(item, item.target))
+        self._keep([self._link(item, item.target)])
 
     def _link(self, item: Item, target: str) -> Finding:
         where = f"a link to {shown(target)}"
@@ -328,7 +335,7 @@ class _Run:
             yield Finding("code-unverified", self.path, f"files that hold code: {kinds}", None, kind)
 
     def _add(self, rule: str, item: Item, message: str) -> None:
-        self._found.append(Finding(rule, item.path, message))
+        self._keep([Finding(rule, item.path, message)])
 
 
 _WHAT: Final = {

@@ -31,9 +31,6 @@ class Global:
 class Made:
     """Something that a call gave."""
 
-    def __init__(self, of: Global | None) -> None:
-        self.of = of
-
 
 class Encoded:
     """Bytes that were made of a text."""
@@ -103,7 +100,6 @@ class Program:
     end: int = 0
     damage: str | None = None
     is_cut: bool = False
-    has_persistent_ids: bool = False
 
 
 class _Broken(Exception):  # noqa: N818 - what it is
@@ -207,10 +203,10 @@ class _Run:
         """What a call gives."""
         if not isinstance(target, Global):
             self.act("computed", None, "calls what it computed")
-            return Made(None)
+            return Made()
         given = arguments if isinstance(arguments, tuple) else (arguments,)
         watched = _WATCHED.get((target.module, target.name))
-        return Made(target) if watched is None else watched(self, target, given)
+        return Made() if watched is None else watched(self, target, given)
 
     def changed(self, target: Any, how: str) -> None:
         """Something is put into what may be no object of the pickle's own."""
@@ -285,14 +281,14 @@ def _partial(run: _Run, target: Global, given: tuple[Any, ...]) -> Any:
     """What is called later is one of the globals that are named."""
     if not given or not isinstance(given[0], Global):
         run.act("computed", target, f"calls {target} with what it computed")
-    return Made(target)
+    return Made()
 
 
 def _nested(run: _Run, target: Global, given: tuple[Any, ...]) -> Any:
     """Bytes that are unpickled in their turn have to be there to be looked at."""
     if not given or not isinstance(given[0], (Bytes, Encoded)):
         run.act("computed", target, f"calls {target} with what it computed")
-    return Made(target)
+    return Made()
 
 
 def _encode(run: _Run, target: Global, given: tuple[Any, ...]) -> Any:
@@ -390,14 +386,12 @@ def _extension(size: int) -> Callable[[_Run], None]:
 
 def _persistent_line(run: _Run) -> None:
     run.line()
-    run.program.has_persistent_ids = True
     run.act("odd", None, "a persistent id")
     run.stack.append(OTHER)
 
 
 def _persistent(run: _Run) -> None:
     run.stack.pop()
-    run.program.has_persistent_ids = True
     run.act("odd", None, "a persistent id")
     run.stack.append(OTHER)
 

@@ -81,7 +81,9 @@ def _write(args: argparse.Namespace, whole: Audit) -> None:
     from cachescope.report.as_json import frame_rows
     from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
 
-    report = AuditReport(frame_rows(whole.frame), [readable(path) for path in args.paths], whole.files)
+    report = AuditReport(
+        frame_rows(whole.frame), [readable(path.rstrip("/") or path) for path in args.paths], whole.files
+    )
     redaction = _redaction(report.rows, args.paths) if args.redact else None
     if args.format == "text":
         write_lines(audit_lines(report), redaction)

@@ -185,3 +185,23 @@ def test_a_file_that_becomes_a_pipe_or_a_link_while_it_is_read(
 
     monkeypatch.setattr(tree.Disk, "items", changed_after)
     assert rules(cache) <= {"special-file"}
+
+
+def test_a_key_folder_is_told_however_it_is_given(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own name, with a slash behind it, and from inside."""
+    folder = cache / FX
+    (folder / "odd").write_bytes(b"x")
+    for path in (f"{folder}", f"{folder}/", "."):
+        monkeypatch.chdir(folder)
+        assert {"entry-odd-name"} <= set(cachescope.audit(path)["rule"]), path
+
+
+def test_no_more_is_kept_than_anybody_reads(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cachescope.auditing import audit
+
+    monkeypatch.setattr(audit, "_MOST_OF_A_RULE", 3)
+    for number in range(10):
+        (cache / FX / f"odd{number}").write_bytes(b"x")
+    found = cachescope.audit(cache)
+    assert found["rule"].value_counts()["entry-odd-name"] == 3
+    assert found.loc[found["rule"] == "limit-reached", "message"].tolist()[0].startswith("7 more of entry-")
