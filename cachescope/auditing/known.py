@@ -54,10 +54,13 @@ _ALSO: Final = frozenset(
     "__builtin__ __main__ commands copy_reg distutils dl exceptions imp IPython joblib cloudpickle dill nose numexpr "  # noqa: SIM905
     "pexpect pip pkg_resources psutil py _pytest pytest setuptools sh torch_xla urllib2 UserDict".split()
 )
-# Words that tell, in a module of any package, that something is loaded or run.
+# Words that tell, in a module or a name of any package, that something is loaded or run.
+_MODULES_THAT_RUN: Final = re.compile(
+    r"(?:^|\.)(?:hub|cpp_extension|subproc\w*|compile_worker|__\w+__|shell|exec\w*)(?:\.|$)"
+)
 _RUNS: Final = re.compile(
-    r"(?:^|[._])(?:system|popen|exec\w*|eval|spawn\w*|subproc\w*|shell|load\w*|import\w*|compile\w*|hub|cpp_extension|"
-    r"call\w*|run\w*|apply|__\w+__|attrgetter|methodcaller|partial|reduce|open|write\w*|unlink|remove|rmtree)(?:$|[._])"
+    r"(?:^|[._])(?:system|popen|exec\w*|eval|spawn\w*|subproc\w*|shell|load|loads|load_\w+|import\w*|compile|call|run|"
+    r"runstring|hub|apply|__\w+__|attrgetter|methodcaller|partial|reduce|open|write\w*|unlink|remove|rmtree)(?:$|[._])"
 )
 
 
@@ -101,6 +104,6 @@ def is_dangerous(found: Global) -> bool:
     if package in _ALSO or (package in sys.stdlib_module_names and package not in _VALUES_ONLY):
         return True
     # A dotted name walks from one module into another: torch._inductor.codecache + os.system.
-    if "." in found.name or _RUNS.search(found.name) or _RUNS.search(found.module):
+    if "." in found.name or _RUNS.search(found.name) or _MODULES_THAT_RUN.search(found.module):
         return True
     return found.name in sys.stdlib_module_names

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from cachescope.auditing.permissions import me
 from cachescope.errors import SourceError
 from cachescope.readers.steady_file import read_steady
 
@@ -117,12 +118,12 @@ class Archive:
         kinds = ((tarfile.TarInfo.isdir, stat.S_IFDIR), (tarfile.TarInfo.issym, stat.S_IFLNK),
                  (tarfile.TarInfo.isfifo, stat.S_IFIFO), (tarfile.TarInfo.isdev, stat.S_IFCHR))  # fmt: skip
         kind = next((kind for is_kind, kind in kinds if is_kind(member)), stat.S_IFREG)
-        # A hard link in an archive names another member: whoever unpacks it makes the link.
+        # What is unpacked belongs to whoever unpacks it. A hard link in an archive names another member: whoever unpacks it makes the link.
         target = member.linkname if member.issym() or member.islnk() else None
         kind = stat.S_IFLNK if target is not None else kind
         path = "/".join([self.path, *parts])
         found = os.stat_result(
-            (kind | (member.mode & 0o7777), 0, 0, 1, member.uid, member.gid, member.size, 0, 0, 0)
+            (kind | (member.mode & 0o7777), 0, 0, 1, me(), member.gid, member.size, 0, 0, 0)
         )
         for depth in range(len(parts)):
             inside = "/".join([self.path, *parts[:depth]])

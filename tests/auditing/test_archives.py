@@ -80,3 +80,15 @@ def test_one_that_is_cut_or_too_big_is_no_clean_one(
     monkeypatch.setattr(tree, "_MOST_UNPACKED", 10)
     with pytest.raises(cachescope.SourceError, match="more than is looked at"):
         cachescope.audit(path)
+
+
+def test_who_made_it_does_not_matter(cache: Path, tmp_path: Path) -> None:
+    """What is unpacked belongs to whoever unpacks it."""
+
+    def given(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = 54_321
+        return member
+
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        archive.add(cache, "cache", filter=given)
+    assert set(cachescope.audit(tmp_path / "x.tar")["rule"]) == {"code-unverified"}
