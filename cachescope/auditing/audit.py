@@ -36,6 +36,7 @@ from cachescope.terms import (
     PRECOMPILE,
     TRITON,
 )
+from cachescope.wording import plural
 
 _DEEPEST: Final = 100
 _MOST_OF_A_RULE: Final = 10_000
@@ -270,7 +271,7 @@ class _Run:
         if item.found.st_nlink > 1:
             self._names_of.setdefault((item.found.st_dev, item.found.st_ino), []).append(item)
         if kind in _HOLD_CODE:
-            self._code.setdefault(kind, Counter())["entries"] += 1
+            self._code.setdefault(kind, Counter())["entry"] += 1
         elif is_code(item.name):
             self._code.setdefault(kind, Counter())[os.path.splitext(item.name)[1]] += 1
         if kind == LOCK and item.found.st_size == 0:
@@ -289,7 +290,7 @@ class _Run:
             self._add("entry-not-read", item, "bigger than is looked at")
             return
         if looks_like_mega_cache(data[:200]):
-            self._code.setdefault(MEGA_CACHE, Counter())["mega-caches"] += 1
+            self._code.setdefault(MEGA_CACHE, Counter())["mega-cache"] += 1
         self._keep(audit_content(File(item.path, item.name, kind, key, data)))
 
     def _thing(self, item: Item) -> None:
@@ -331,7 +332,7 @@ class _Run:
 
     def _unverified(self) -> Iterator[Finding]:
         for kind, counts in self._code.items():
-            kinds = ", ".join(f"{count} {ending}" for ending, count in sorted(counts.items()))
+            kinds = ", ".join(_counted(count, what) for what, count in sorted(counts.items()))
             yield Finding("code-unverified", self.path, f"files that hold code: {kinds}", None, kind)
 
     def _add(self, rule: str, item: Item, message: str) -> None:
@@ -344,3 +345,10 @@ _WHAT: Final = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+def _counted(count: int, what: str) -> str:
+    """So many files of an ending, or of a name."""
+    return (
+        f"{count} {what}" if what.startswith(".") else plural(count, what, {"entry": "entries"}.get(what, ""))
+    )

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from cachescope.auditing.program import Global
+from cachescope.auditing.acts import Global
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE
 
 VERSIONED: Final = "versioned"

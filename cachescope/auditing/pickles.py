@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Never
 
+from cachescope.auditing.acts import Act, Program
 from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known
 from cachescope.auditing.meaning import audit_object
-from cachescope.auditing.program import Act, Program, follow
+from cachescope.auditing.program import follow
 from cachescope.readers.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert, stand_in
 from cachescope.readers.versioned_pickle import HEADER
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tarfile
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +17,7 @@ RECORDED = sorted(
 )
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in DIRECTORIES.glob("*.tar.xz"))
 MODELS = sorted((Path(__file__).parents[1] / "data" / "models").glob("*.tar.xz"))
+AUDITED = sorted((Path(__file__).parents[1] / "data" / "audited").glob("*.tar.xz"))
 # What the recorder did to entries by hand, or a full disk: torch cannot load them.
 DAMAGED = {"aot_entry_truncated", "entry_garbage", "entry_truncated", "fxgraph_full"}
 
@@ -47,6 +49,26 @@ def test_nothing_stands_against_a_recording(version: str, name: str, recording: 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_stands_against_a_whole_directory(name: str, directory: Directory) -> None:
     assert bad(cachescope.audit(directory(name))) == NOTHING
+
+
+@pytest.mark.parametrize("archive", AUDITED, ids=lambda path: path.name)
+def test_nothing_stands_against_versions_without_recordings(archive: Path, tmp_path: Path) -> None:
+    with tarfile.open(archive) as members:
+        members.extractall(tmp_path, filter="data")
+    for source in (
+        tmp_path,
+        archive,
+        tmp_path / "plain" / "mega_cache.bin",
+        tmp_path / "bundled" / "mega_cache.bin",
+    ):
+        found = cachescope.audit(source)
+        assert bad(found) == NOTHING
+        assert "code-unverified" in set(found["rule"])
+
+
+def test_six_versions_of_torch_are_audited() -> None:
+    versions = {version for version, _ in RECORDED} | {path.name.removesuffix(".tar.xz") for path in AUDITED}
+    assert versions == {"2.6.0", "2.8.0", "2.10.0", "2.11.0", "2.13.0", "2.15.0"}
 
 
 @pytest.mark.slow

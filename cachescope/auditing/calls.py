@@ -1,0 +1,63 @@
+"""What a call in a pickle gives, and the few calls whose arguments decide what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cachescope.auditing.acts import OTHER, Bytes, Encoded, Global, Made, Run
+
+
+def _attribute(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
+    """What ``getattr`` of a global and a name stands for, as pickle.py writes members of enums and nested classes."""
+    if len(given) == 2 and isinstance(given[0], Global) and isinstance(given[1], str):
+        return run.name(given[0].module, f"{given[0].name}.{given[1]}")
+    run.act("computed", target, f"calls {target} with what it computed")
+    return OTHER
+
+
+def _partial(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
+    """What is called later is one of the globals that are named."""
+    if not given or not isinstance(given[0], Global):
+        run.act("computed", target, f"calls {target} with what it computed")
+    return Made()
+
+
+def _nested(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
+    """Bytes that are unpickled in their turn have to be there to be looked at."""
+    if not given or not isinstance(given[0], (Bytes, Encoded)):
+        run.act("computed", target, f"calls {target} with what it computed")
+    return Made()
+
+
+def _encode(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
+    """How protocols 0 to 2 write bytes."""
+    text = given[0] if given else None
+    if isinstance(text, Bytes):
+        text = run.data[text.start : text.end].decode("utf-8", "surrogatepass")
+    if not isinstance(text, str):
+        run.act("computed", target, f"calls {target} with what it computed")
+        return OTHER
+    is_latin = len(given) < 2 or given[1] in ("latin1", "latin-1")
+    run.program.texts_inside.append((text.encode("latin-1" if is_latin else "utf-8", "replace"), run.op_at))
+    return Encoded()
+
+
+# Calls whose arguments decide what they do.
+WATCHED: Final[dict[tuple[str, str], Callable[[Run, Global, tuple[Any, ...]], Any]]] = {
+    ("builtins", "getattr"): _attribute,
+    ("__builtin__", "getattr"): _attribute,
+    ("functools", "partial"): _partial,
+    ("torch.storage", "_load_from_bytes"): _nested,
+    ("_codecs", "encode"): _encode,
+}
+
+
+def call(run: Run, target: Any, arguments: Any) -> Any:
+    """What a call gives."""
+    if not isinstance(target, Global):
+        run.act("computed", None, "calls what it computed")
+        return Made()
+    given = arguments if isinstance(arguments, tuple) else (arguments,)
+    watched = WATCHED.get((target.module, target.name))
+    return Made() if watched is None else watched(run, target, given)
