@@ -35,6 +35,12 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
+def skip_own_group(rule: str) -> None:
+    """Only root can give a file to a group that is not the user's own, of which nothing is to be found."""
+    if rule == "group-can-write" and os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+
+
 def bad(found: pd.DataFrame) -> pd.DataFrame:
     return found[found["level"] != "note"]
 
@@ -55,6 +61,7 @@ QUICK = [
 @pytest.mark.parametrize("name", QUICK)
 def test_a_hostile_entry_is_found(name: str, root: Path) -> None:
     wanted = CASES[name](root)
+    skip_own_group(wanted.rule)
     found = cachescope.audit(root)
     there = found[(found["rule"] == wanted.rule) & (found["path"] == str(root / wanted.path))]
     assert len(there), found[["rule", "path", "message"]].to_string()
@@ -68,6 +75,7 @@ def test_a_hostile_entry_is_found(name: str, root: Path) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_found_fails_unless_it_is_a_link_within(name: str, root: Path) -> None:
     wanted = CASES[name](root)
+    skip_own_group(wanted.rule)
     assert len(bad(cachescope.audit(root))) or wanted.rule == "link-inside"
 
 
