@@ -73,7 +73,9 @@ def _compiled_graph(stub: Stub, state: dict[str, object]) -> Judged:
     if not isinstance(source, str):
         yield "code-foreign-call", f"its code is {_short(source)}", source
         return
-    if isinstance(key, str) and stored_code_hash(source) != key:
+    # Half of a surrogate pair is nothing that torch can hash.
+    written = source.encode("utf-8", "replace").decode()
+    if isinstance(key, str) and (written != source or stored_code_hash(source) != key):
         yield "code-changed", "its code is not that of the hash in its cache_key", source
     yield from ((rule_of(part), f"its code {part}", source) for part in foreign_parts(source))
 

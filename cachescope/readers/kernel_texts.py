@@ -42,7 +42,8 @@ def defined_kernels(source_code: str) -> tuple[str, ...]:
         before = source_code[max(0, literal.start() - _MOST_LOOKED_AT) : literal.start()]
         if _OPENS.search(before.rpartition("\n")[2] or before) is not None:
             text = _text_of(literal)
-            if text is not None:
+            # Half of a surrogate pair is nothing that torch can hash.
+            if text is not None and text.encode("utf-8", "replace").decode() == text:
                 found[stored_code_hash(text)] = None
     # The text passes through a writer of lines that may drop spaces: torch's own word on the name is there as well.
     found.update(dict.fromkeys(_KERNEL_PATH.findall(source_code)))

@@ -114,3 +114,9 @@ def test_an_intermediate_form_names_the_file_it_was_made_from(venv: str, directo
 @pytest.mark.parametrize("text", ["", "#loc = loc(unknown)", '#loc = loc("/x/mine.py":1:0)', "module {"])
 def test_a_kernel_of_ones_own_has_no_key(text: str, tmp_path: Path) -> None:
     assert compiled_from(text) is None
+
+
+def test_a_text_with_half_a_character_is_no_kernel() -> None:
+    # torch cannot encode it, so it made no file of it.
+    for half in ("\\ud800", "\ud800"):
+        assert defined_kernels(f"k = async_compile.triton('k', '''{half} def kernel(): pass''')") == ()
