@@ -32,8 +32,11 @@ def lines_of(version: str, name: str, way: str) -> list[Run]:
 
 def expected(version: str, name: str, way: str) -> list[list[str]]:
     """Their letters and outcomes."""
-    runs = lines_of(version, name, way)
-    return [[" ".join(line.removeprefix("text ").split()[:2]) for line in run] for run in runs]
+    runs = [[line.removeprefix("text ") for line in run] for run in lines_of(version, name, way)]
+    if (version, way) == ("2.15.0", "text"):
+        # It no longer logs the hash details of FX keys, which hold the direction.
+        runs = [[line.replace("B ", "F ", 1) for line in run] for run in runs]
+    return [[" ".join(line.split()[:2]) for line in run] for run in runs]
 
 
 def told(scope: cachescope.Scope) -> list[Run]:
