@@ -109,7 +109,12 @@ class Driver:
 
     def feed(self, number: int) -> None:
         """Make one input, and keep it where it fails."""
-        kind, data = self._made(number)
+        try:
+            kind, data = self._made(number)
+        except Exception as error:
+            # No input fails here, but the harness: it is counted, and goes on.
+            self._fail("made", number, b"", error)
+            return
         self.counts[kind.name] += 1
         try:
             with self._watch.over():

@@ -51,8 +51,8 @@ def changed_record(chance: random.Random, piece: Piece) -> Piece:
             return piece.changed(
                 record_of(line, changed_json(chance, json.loads(payload), chance.choice((1, 1, 3))))
             )
-    except ValueError:
-        pass
+    except (ValueError, RecursionError):
+        pass  # changed before
     if kind == 7:
         return piece.changed(changed_bytes(chance, prefix, 2) + brace + envelope + piece.data[len(line) :])
     return piece.changed(changed_bytes(chance, piece.data, chance.choice((1, 1, 4, 20))))

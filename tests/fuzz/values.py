@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 # As they stand in JSON, right or wrong.
@@ -17,6 +18,16 @@ BAD = (
     "-62135596800000000000", "100000000000000000000", "4102444800000000000", "99999999999999",
 )  # fmt: skip
 _RARE = ("[" * 100_000 + "]" * 100_000, '{"a":' * 50_000 + "1" + "}" * 50_000)
+# What a hash detail or a guard may say: Python as it is printed, or what looks like it.
+_SAID = (
+    "", "(" * 3_000, "[" * 100_000, "{'a': " * 2_000, "-" * 5_000 + "1", "not " * 5_000 + "x", "9" * 5_000, "1e999999", "nan", "10**10**10",
+    "1 << 10**9", "'x' * 10**9", "L['t0'] " + "+ 1 " * 3_000 + "> 0", "L['t0'] % 0 == 0", "2 <= L['t" + "9" * 5_000 + "'] <= 3", "lambda: 0",
+    "{1: 2, 1: 3}", "frozenset({nan})", "OrderedDict({'a': [1]})", "'\ud800'", "'\0'", "\x00", "b'\\xff'", "'a' 'b'", "f'{1}'", "True", "None",
+    "TensorMetadata(dtype=torch.float32, shape=torch.Size([" + "9" * 5_000 + "]))", "torch.Size([8, 8])", "(" + "1, " * 5_000 + ")",
+    "<torch._C.Generator object at 0x" + "f" * 5_000 + ">", "_CudaDeviceProperties(name='x', major=" + "9" * 5_000 + ")", "cuda:999999999999999999999",
+    "{'device': {'name': 'NVIDIA H100'}, 'version': {'triton': 5}}", "{'device': {'name': []}}", "\n" * 3_000, " " * 20_000 + "x", "x" * 50_000,
+)  # fmt: skip
+_DETAIL = re.compile(r"\[[a-z2-7]{51}\] [A-Za-z_]\w*(?:\[.*?\])?: ")
 _TOKEN = "\x01value\x01"
 
 
@@ -39,6 +50,8 @@ def changed_json(chance: random.Random, value: Any, times: int = 1) -> bytes:
                 holder[chance.choice(("\ud800", "", "x" * 1_000, "rank", "key", str(name) + "\x00"))] = (
                     holder.pop(name)
                 )
+            case 3 | 4 if isinstance(holder[name], str):
+                holder[name] = _said(chance, holder[name])
             case 2:
                 other, key = _place(chance, value)
                 holder[name] = json.loads(json.dumps(other[key] if other is not None else None))
@@ -51,6 +64,18 @@ def changed_json(chance: random.Random, value: Any, times: int = 1) -> bytes:
     for one in raw:
         text = text.replace(json.dumps(_TOKEN), one, 1)
     return text.encode("utf-8", "surrogatepass")
+
+
+def _said(chance: random.Random, text: str) -> str:
+    """Other words: of a hash detail its value, with another hash or the same."""
+    detail = _DETAIL.match(text)
+    if detail is None:
+        return chance.choice(_SAID)
+    other = chance.choice(
+        ("fx_kwargs[is_backward]: ", "example_inputs[0]: ", "system_info[device]: ", "inductor_config[x]: ")
+    )
+    start = detail[0] if chance.random() < 0.7 else detail[0][:54] + other
+    return "[" + chance.choice("abc") + start[2:] + chance.choice(_SAID)
 
 
 def _place(chance: random.Random, value: Any) -> tuple[Any, Any]:
