@@ -15,6 +15,7 @@ from cachescope.readers.log_prefix import PREFIX
 _TORCH: Final = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ (?P<place>torch/)?")
 # torch/_logging/_internal.py, `DEFAULT_FORMATTER`: logging's own format, without a time or a process.
 _SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
+_NO_RANK: Final = re.compile(rb"\[rank\d{10,}\]:")
 _RANK: Final = re.compile(rb"\[rank(\d{1,9})\]:")
 _COLOUR: Final = rb"\x1b\[[0-9;]*[A-Za-z]"
 _STAMP: Final = (
@@ -50,6 +51,11 @@ def without_tail(text: bytes) -> bytes:
     while (at := text.rfind(b"\x1b[", 0, end)) >= 0 and _ONE_COLOUR.fullmatch(text, at, end):
         end = at
     return text[:end]
+
+
+def tells_no_rank(lead: bytes) -> bool:
+    """Whether what stands before torch's prefix tells a rank that no process can have."""
+    return _NO_RANK.search(lead) is not None
 
 
 class Leads:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import IO, Final
+
+from cachescope.readers.json_record import load_json
 
 _PIECE_BYTES: Final = 1 << 17
 # A longer line is given in parts: docker and container runtimes split them at 16 kB.
@@ -108,8 +109,8 @@ def _from_docker(stream: IO[bytes]) -> Iterator[bytes]:
 
 def _docker_line(line: bytes) -> tuple[str, bytes]:
     try:
-        told = json.loads(line)
-        return str(told.get("stream")), told["log"].encode("utf-8", "replace")
+        told = load_json(line)
+        return str(told.get("stream")), told["log"].encode()
     except (ValueError, KeyError, AttributeError):
         # Cut, or not docker's: a line for itself.
         return "", b"\n"

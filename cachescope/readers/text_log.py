@@ -14,7 +14,7 @@ from typing import IO, Final
 from cachescope.errors import SourceError
 from cachescope.readers.byte_source import Pieces, modified_s, open_bytes
 from cachescope.readers.component_lines import ComponentLines, begins_component
-from cachescope.readers.line_leads import Leads, without_tail
+from cachescope.readers.line_leads import Leads, tells_no_rank, without_tail
 from cachescope.readers.log_lines import Lines
 from cachescope.readers.log_prefix import clock_us, pid_of
 from cachescope.readers.reading import Process, Reading
@@ -249,9 +249,10 @@ def _continues(text: bytes) -> bool:
 
 
 def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: Leads) -> Message:
-    name, rank = leads.name(line[: prefix.start()])
+    lead = line[: prefix.start()]
+    name, rank = leads.name(lead)
     compile_id = prefix["compile_id"]
-    clock, wrong = None, None
+    clock, wrong = None, "no process has the rank before its prefix" if tells_no_rank(lead) else None
     try:
         clock = clock_us(prefix["month"], prefix["day"], prefix["time"])
     except ValueError:

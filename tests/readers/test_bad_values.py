@@ -282,3 +282,22 @@ def test_files_of_another_age(seconds: int, recording: Recording, trace: bytes, 
     assert scope.entries["modified_time"].isna().all()
     assert scope.runs["start_time"].isna().all()
     json_text(explain_object(scope))
+
+
+def test_a_rank_before_a_line_that_no_process_has(text_log: bytes, tmp_path: Path) -> None:
+    whole = read(text_log, tmp_path, "whole.log")
+    scope = read(re.sub(rb"(?m)^(?=[VIWEC]\d{4} )", b"[rank%b]:" % LONG.encode(), text_log), tmp_path)
+    assert keys(scope) == keys(whole)
+    assert scope.runs["rank"].isna().all()
+    assert [message for message in scope.problems["message"] if "rank" in message]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f'{{"log": {DEEP}}}', LONG, "[1]", "{", '{"log": 7}', f'{{"log": "{HALF}\\n"}}', f'{{"x": {LONG}}}'],
+)
+def test_a_line_of_a_container_log_that_is_none(line: str, text_log: bytes, tmp_path: Path) -> None:
+    lines = [json.dumps({"log": f"{text}\n", "stream": "stderr"}) for text in text_log.decode().split("\n")]
+    lines.insert(1, line)
+    scope = read("\n".join(lines).encode(), tmp_path)
+    assert keys(scope) == keys(read(text_log, tmp_path, "whole.log"))
