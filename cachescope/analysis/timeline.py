@@ -193,7 +193,7 @@ def shows_symbol(text: str) -> bool:
 def _attempt_of(compile_id: str) -> tuple[str, int]:
     """A compile without its attempt, and the attempt: torch/_guards.py, `TraceId.__str__`."""
     name, _, attempt = compile_id.partition("_")
-    return name, int(attempt) if attempt.isdecimal() else 0
+    return name, int(attempt) if attempt.isdecimal() and len(attempt) < 10 else 0
 
 
 def _abnormal_end(run: RunRow) -> str | None:

@@ -148,7 +148,9 @@ def context_row(number: int, snapshot: Mapping[str, Any]) -> dict[str, Any]:
 
 def _protocol(python_version: str | None) -> int:
     """Which protocol pickle takes by default: another one from Python 3.14."""
-    numbers = [int(part) for part in (python_version or "").split(".")[:2] if part.isdecimal()]
+    numbers = [
+        int(part) for part in (python_version or "").split(".")[:2] if part.isdecimal() and len(part) < 5
+    ]
     return 5 if numbers >= [3, 14] else 4
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.errors import SourceError
 from cachescope.readers.byte_source import read_head
 from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
+from cachescope.readers.json_record import Record
 from cachescope.readers.log_folder import is_log_file, read_log_file
 from cachescope.readers.logs import read_logs
 from cachescope.readers.mega_cache import looks_like_mega_cache
@@ -245,4 +246,8 @@ def _read_context(path: str, reading: Reading) -> None:
     snapshot = read_snapshot(path)
     if snapshot["time"] is not None and moment_ns(snapshot["time"]) is None:
         reading.problem(path, "time", "bad_value", f"time is no moment: {snapshot['time'][:40]!r}")
-    reading.contexts.append({**snapshot, "source": path})
+    versions = Record({name: snapshot[name] for name in ("torch_version", "python_version")})
+    told = {name: versions.version(name) for name in versions.values}
+    if versions.wrong:
+        reading.problem(path, "versions", "bad_value", "; ".join(versions.wrong))
+    reading.contexts.append({**snapshot, **told, "source": path})

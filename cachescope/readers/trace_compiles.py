@@ -198,6 +198,18 @@ def _is_compile(row: object) -> bool:
     return all(value is None or type(value) is kind for value, kind in zip(row, _KINDS, strict=True))
 
 
+def compile_id_of(envelope: Record) -> str | None:
+    """The compile id of an envelope, as torch prints it: torch/_guards.py, `CompileId.__str__`, with the attempt of `TraceId.__str__`."""
+    names = ("compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
+    autograd, frame, number, attempt = map(envelope.whole, names)
+    if frame is None:
+        return None if autograd is None else f"!{autograd}"
+    text = f"{frame}/{number}"
+    if autograd is not None:
+        text = f"!{autograd}/{text}"
+    return f"{text}_{attempt}" if attempt else text
+
+
 def id_of_metrics(line: bytes) -> str | None:
     """The compile id of a line of metrics, as torch prints it, without reading the metrics."""
     match = _NUMBERS.search(line, max(len(line) - _LONGEST_NUMBERS, 0))

@@ -20,7 +20,7 @@ from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us, pid_of
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.readers.trace_artifacts import LOOKUP_ARTIFACTS, lookup_from_artifact, note_compile_event
-from cachescope.readers.trace_compiles import TraceCompiles
+from cachescope.readers.trace_compiles import TraceCompiles, compile_id_of
 from cachescope.readers.trace_end import TraceEnd
 from cachescope.readers.trace_records import Records, Span, Stray, read_records
 
@@ -310,7 +310,7 @@ class _Trace:
         start = None if envelope is None else envelope.record("dynamo_start")
         if envelope is not None and start is not None:
             at = self._clock_us(span.prefix)
-            self._compiles.begin(_compile_id(envelope) or "", at, start)
+            self._compiles.begin(compile_id_of(envelope) or "", at, start)
         if envelope is not None:
             self._tell_wrong(span, envelope)
 
@@ -337,7 +337,7 @@ class _Trace:
         values, details = read
         payload = Record(values)
         lookup = lookup_from_artifact(name, payload)
-        lookup.compile_id = _compile_id(envelope) or lookup.compile_id
+        lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
         lookup.details = details
         self._add(lookup, span, is_over=_AFTER_COMPILE in span.prefix["place"])
         self._tell_wrong(span, envelope, payload)
@@ -397,15 +397,3 @@ class _Trace:
             self._problem(at, "not_json", "the payload is no JSON object")
             return None
         return Record(told)
-
-
-def _compile_id(envelope: Record) -> str | None:
-    """As torch prints it: torch/_guards.py, `CompileId.__str__`, with the attempt of `TraceId.__str__`."""
-    names = ("compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
-    autograd, frame, number, attempt = map(envelope.whole, names)
-    if frame is None:
-        return None if autograd is None else f"!{autograd}"
-    text = f"{frame}/{number}"
-    if autograd is not None:
-        text = f"!{autograd}/{text}"
-    return f"{text}_{attempt}" if attempt else text

@@ -301,3 +301,23 @@ def test_a_line_of_a_container_log_that_is_none(line: str, text_log: bytes, tmp_
     lines.insert(1, line)
     scope = read("\n".join(lines).encode(), tmp_path)
     assert keys(scope) == keys(read(text_log, tmp_path, "whole.log"))
+
+
+@pytest.mark.parametrize("field", ["torch_version", "python_version"])
+@pytest.mark.parametrize("version", ["", LONG, "3." + LONG])
+def test_a_snapshot_whose_version_is_none(field: str, version: str, tmp_path: Path) -> None:
+    context = {"runtime_context": None, "compile_context": None}
+    file = tmp_path / "context.json"
+    file.write_text(json.dumps({"cachescope_snapshot": 1, "context": context, field: version}))
+    scope = cachescope.read(file)
+    assert scope.contexts[field].isna().all()
+    assert scope.problems["kind"].tolist() == ["bad_value"]
+    assert field in scope.problems["message"].iloc[0]
+
+
+@pytest.mark.parametrize("number", [LONG, "9" * 30])
+def test_compile_ids_with_a_huge_attempt(number: str, text_log: bytes, tmp_path: Path) -> None:
+    changed = re.sub(rb"\] \[(\d+/\d+)\]", rb"] [\g<1>_%b]" % number.encode(), text_log)
+    assert changed != text_log
+    scope = read(changed + changed, tmp_path)
+    assert len(scope.lookups) >= len(read(text_log, tmp_path, "whole.log").lookups)
