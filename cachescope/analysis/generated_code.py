@@ -16,14 +16,16 @@ Row = Mapping[str, Any]
 SourceOf = Callable[[Row], str | None]
 """The generated source of a row of the frame entries; None where it cannot be had."""
 
-# What a process writes into generated code of itself, and not of the graph: the number of the graph in it
-# (torch/_inductor/codegen/wrapper.py, `write_header`), and where its cache directory is (2.6 `#include`s
-# its header by path; Triton kernels are commented with `kernel path:`).
-_OF_THE_PROCESS: Final = re.compile(r"^# AOT ID:.*$|(?<=[\"'\s])/[^\"'\s]*/(?=c[a-z2-7]{51}\.)", re.MULTILINE)
+# What a process writes into generated code that does not change what it does: comments with the number of the graph in it
+# (torch/_inductor/codegen/wrapper.py, `write_header`) and the names of its nodes, which one key may stand for under
+# several; and where its cache directory is (2.6 `#include`s its header by path, which is no comment).
+_OF_THE_PROCESS: Final = re.compile(
+    r"^[ \t]*+(?:#|//)[ \t].*$|(?<=[\"'\s])/[^\"'\s]*/(?=c[a-z2-7]{51}\.)", re.MULTILINE
+)
 
 
 def same_code_form(source: str) -> str:
-    """Generated source without what tells only of the process that made it.
+    """Generated source without comments, and without what tells only of the process that made it.
 
     Examples
     --------
