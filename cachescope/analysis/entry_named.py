@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
+from cachescope.analysis.finding import is_number
 from cachescope.errors import NotFoundError
 from cachescope.terms import LOCK
 
@@ -30,7 +31,7 @@ def files_named(rows: list[Row], which: int | str) -> list[Row]:
         If nothing is called so, or several things are.
     """
     # A number from a frame is numpy's.
-    if not isinstance(which, str) or which.isdecimal():
+    if not isinstance(which, str) or is_number(which):
         found = [row for row in rows if row["entry"] == int(which)]
         if not found:
             raise NotFoundError(f"no entry {which}; there are {len(rows)}")

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from cachescope.readers.assemble import Tables
 
 _MODES: Final = ("auto", "nearest")
+# Python refuses to read numbers of some thousand.
+_MOST_DIGITS: Final = 19
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is the number of something: of a lookup, a run or an entry."""
+    return text.isdecimal() and len(text) < _MOST_DIGITS
 
 
 def full_key(tables: Tables, start: str) -> str:
@@ -49,7 +56,7 @@ def lookup_named(tables: Tables, which: int | str) -> int:
         If there is no such lookup or key.
     """
     lookups = tables.lookups
-    if isinstance(which, str) and not which.isdecimal():
+    if isinstance(which, str) and not is_number(which):
         same = lookups[lookups["cache_key"] == full_key(tables, which)]
         if same.empty:
             raise NotFoundError(f"{which!r} is the key of an entry, and no lookup of it was recorded")
@@ -93,7 +100,7 @@ def baseline_choice(tables: Tables, baseline: str | int) -> Choice:
     NotFoundError
         If there is no such run or key.
     """
-    if isinstance(baseline, str) and baseline.isdecimal():
+    if isinstance(baseline, str) and is_number(baseline):
         baseline = int(baseline)
     if isinstance(baseline, int):
         if baseline not in tables.runs["run"].tolist():

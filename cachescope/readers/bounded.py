@@ -21,12 +21,15 @@ class Bounded(io.RawIOBase):
     ----------
     stream : file
         Gives the unpacked bytes.
+    packed : file
+        The compressed file; it is closed with the stream.
     packed_bytes : int
-        Size of the compressed file.
+        Its size.
     """
 
-    def __init__(self, stream: IO[bytes], packed_bytes: int) -> None:
+    def __init__(self, stream: IO[bytes], packed: IO[bytes], packed_bytes: int) -> None:
         self._stream = stream
+        self._packed = packed
         self._most = self._left = max(_MOST_TIMES * packed_bytes, _ALWAYS_BYTES)
 
     def readable(self) -> bool:
@@ -54,4 +57,5 @@ class Bounded(io.RawIOBase):
     def close(self) -> None:
         """Close what it is read from, too."""
         self._stream.close()
+        self._packed.close()
         super().close()

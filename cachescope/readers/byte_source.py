@@ -55,7 +55,7 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
         packed = _open(path, ahead_bytes)
         size = packed.seek(0, os.SEEK_END)
         packed.seek(0)
-        stream = Bounded(decompress(packed, path), size)  # type: ignore[assignment]
+        stream = Bounded(decompress(packed, path), packed, size)  # type: ignore[assignment]
     for _ in range(_MOST_PACKINGS):
         unpack = unpacking(head)
         if unpack is None:

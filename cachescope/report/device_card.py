@@ -62,7 +62,7 @@ def device_card(scope: Scope, which: int | str) -> DeviceCard:
         If there is no such device, or several are called so.
     """
     devices = scope.devices
-    if isinstance(which, int):
+    if not isinstance(which, str):  # a number from a frame is numpy's
         found = devices[devices["device"] == which]
     else:
         found = devices[(devices["name"] == which) | (devices["uuid"] == which)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from cachescope.analysis.finding import is_number
 from cachescope.analysis.history import LookupRow
 from cachescope.errors import NotFoundError
 from cachescope.report.difference import side_of_runs
@@ -62,7 +63,7 @@ def side_named(scope: Scope, name: str) -> Side:
     """
     none = scope.entries.iloc[:0]
     kind, _, number = name.partition(":")
-    if kind == "run" and number.isdecimal():
+    if kind == "run" and is_number(number):
         if int(number) not in scope.facts.runs:
             raise NotFoundError(f"no run {number}; there are runs 0 to {len(scope.runs) - 1}")
         return Side(name, side_of_runs(scope, [int(number)], []), [int(number)], [], none)
@@ -71,7 +72,7 @@ def side_named(scope: Scope, name: str) -> Side:
 
 
 def _one_key(scope: Scope, everything: Iterable[LookupRow], name: str) -> LookupRow:
-    if name.isdecimal():
+    if is_number(name):
         lookup = scope.facts.lookups.get(int(name))
         if lookup is None:
             raise NotFoundError(f"no lookup {name}; there are {len(scope.lookups)}")

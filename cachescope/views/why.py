@@ -11,6 +11,7 @@ import pandas as pd
 
 from cachescope import figures
 from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.finding import is_number
 from cachescope.errors import NotFoundError
 from cachescope.figures.texts import run_labels
 from cachescope.frames.recorded import HASH_DETAILS
@@ -119,7 +120,7 @@ class Why(Pane):
         if not text and name == "other":
             self._state.other = None
             return
-        number = int(text) if text.isdecimal() else None
+        number = int(text) if is_number(text) else None
         if number not in self._scope.facts.lookups:
             raise NotFoundError(
                 f"no lookup {text!r}; there are {min(self._scope.facts.lookups)} to {max(self._scope.facts.lookups)}"

@@ -267,3 +267,10 @@ def test_possible_false_hits_are_a_line_where_there_is_one(
     assert "possible false hits: 2" in flat and "cpp_runtime_thread_count" in flat
     warned = json.loads(run("explain", *both, "--json").out)["false_hits"]
     assert [row["kind"] for row in warned] == ["missing_field"] * 2
+
+
+@pytest.mark.parametrize("option", ["--key", "--baseline", "--lookup"])
+def test_a_number_of_thousands_of_digits_is_no_number(run: Run, option: str, recording: Recording) -> None:
+    done = run("explain", str(recording("2.13.0", "config_flip") / "trace"), option, "9" * 5000)
+    assert (done.status, done.out) == (2, "")
+    assert "Traceback" not in done.err
