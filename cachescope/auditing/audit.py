@@ -150,6 +150,7 @@ class _Run:
         self._counts: Counter[str] = Counter()
         self._code: dict[str, Counter[str]] = {}
         self._names_of: dict[tuple[int, int], list[Item]] = {}
+        self._is_of_a_cache = False
 
     def all(self) -> None:
         """Look at everything."""
@@ -174,6 +175,11 @@ class _Run:
             self._thing(item)
         self._keep(self._hard_links())
         self._keep(self._unverified())
+        if self.files and not self._is_of_a_cache and not self._found:
+            # A wrong path must not read like a clean cache.
+            raise SourceError(
+                self.path, "holds nothing that torch or Triton writes into a cache", "unknown_source"
+            )
 
     def limited(self) -> Iterator[Finding]:
         """What was found, each once, and no more of a rule than anybody reads."""
@@ -213,7 +219,7 @@ class _Run:
         try:
             items = self.tree.items(folder.path)
         except OSError as error:
-            self._add("entry-not-read", folder, f"a folder that may not be listed: {error.strerror}")
+            self._add("entry-not-read", folder, f"a folder that may not be listed: {error.strerror or error}")
             return
         for item in items:
             if item.target is not None or not (item.is_folder or stat.S_ISREG(item.found.st_mode)):
@@ -268,6 +274,7 @@ class _Run:
 
     def _file(self, item: Item, kind: str, key: str | None) -> None:
         self.files += 1
+        self._is_of_a_cache |= kind != OTHER or is_code(item.name)
         if item.found.st_nlink > 1:
             self._names_of.setdefault((item.found.st_dev, item.found.st_ino), []).append(item)
         if kind in _HOLD_CODE:
@@ -284,13 +291,14 @@ class _Run:
         except FileNotFoundError:
             return  # gone meanwhile, or no file any more
         except OSError as error:
-            self._add("entry-not-read", item, f"a file that may not be read: {error.strerror}")
+            self._add("entry-not-read", item, f"a file that may not be read: {error.strerror or error}")
             return
         if len(data) > MOST_BYTES:
             self._add("entry-not-read", item, "bigger than is looked at")
             return
         if looks_like_mega_cache(data[:200]):
             self._code.setdefault(MEGA_CACHE, Counter())["mega-cache"] += 1
+            self._is_of_a_cache = True
         self._keep(audit_content(File(item.path, item.name, kind, key, data)))
 
     def _thing(self, item: Item) -> None:

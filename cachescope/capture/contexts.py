@@ -146,7 +146,7 @@ def write_snapshot(path: str | os.PathLike[str], *, torch_manifest: bool = False
         part.replace(target)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise CachescopeError(f"{target}: cannot write the snapshot: {error.strerror}") from error
+        raise CachescopeError(f"{target}: cannot write the snapshot: {error.strerror or error}") from error
     return snapshot
 
 

@@ -149,7 +149,9 @@ def _new_folder(folder: Path) -> Path:
                 path.mkdir()
                 return path
     except OSError as error:
-        raise CachescopeError(f"{folder}: cannot make a folder for the run: {error.strerror}") from error
+        raise CachescopeError(
+            f"{folder}: cannot make a folder for the run: {error.strerror or error}"
+        ) from error
     raise CachescopeError(f"{folder}: cannot make a folder for the run: a thousand began this second")
 
 
@@ -174,7 +176,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
         child = subprocess.Popen(list(command), env=dict(environment), stderr=pump.child_end)
     except OSError as error:
         pump.close()
-        raise CachescopeError(f"{command[0]}: cannot be started: {error.strerror}") from error
+        raise CachescopeError(f"{command[0]}: cannot be started: {error.strerror or error}") from error
     with _signals_to(child, pump):
         pump.start()
         status = child.wait()

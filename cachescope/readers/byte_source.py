@@ -45,8 +45,10 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
         raw.seek(0)
     except FileNotFoundError as error:
         raise SourceError(path, "there is no such file or directory") from error
+    except io.UnsupportedOperation as error:
+        raise SourceError(path, "cannot be read: a pipe; write it to a file first") from error
     except OSError as error:
-        raise SourceError(path, f"cannot be read: {error.strerror}") from error
+        raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
     decompress = next((opened for magic, opened in _COMPRESSED.items() if head.startswith(magic)), None)
     stream = raw
     if decompress is not None:

@@ -138,7 +138,7 @@ class CacheWalk:
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                self._unread(folder_path, root, place.kind, folder_key, str(error.strerror))
+                self._unread(folder_path, root, place.kind, folder_key, error.strerror or str(error))
                 continue
             if len(items) > 1:
                 items.sort(key=_NAME)
@@ -161,7 +161,7 @@ class CacheWalk:
                     continue
                 except OSError as error:
                     kind, _, _, key = names.tell(name)
-                    self._unread(item.path, root, kind, key or folder_key, str(error.strerror))
+                    self._unread(item.path, root, kind, key or folder_key, error.strerror or str(error))
                     continue
                 if is_plain and is_file and name.isascii() and ".tmp" not in name:
                     # What `_any_file` does, without a call for each of a hundred thousand files.
@@ -222,7 +222,7 @@ class CacheWalk:
             if is_entry or (rule is not None and rule.is_named):
                 # Where a disk is not mounted, all of it may be behind it.
                 kind = kind if rule is None else rule.place.kind
-                why = f"{shown_target(item.path)}: {error.strerror}"
+                why = f"{shown_target(item.path)}: {error.strerror or error}"
                 self._unread(item.path, root, kind, key or folder_key, why)
             else:
                 self._any_file(folder, item.path, item.name, own)

@@ -43,7 +43,7 @@ def imc_keys(path: str) -> list[bytes]:
     try:
         dump = load_object(Path(path).read_bytes())
     except OSError as error:
-        raise SourceError(path, f"cannot be read: {error.strerror}") from error
+        raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
     except DamagedContent as error:
         raise SourceError(path, error.what) from error
     keys = [_bytes_of_literal(key) for key in dump]

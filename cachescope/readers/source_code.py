@@ -67,7 +67,7 @@ def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode
         data, _ = read_steady(path, _MOST_BYTES + 1)
     except OSError as error:
         is_gone = isinstance(error, FileNotFoundError)
-        return SourceCode(None, why_not=_gone(path) if is_gone else f"unreadable: {error.strerror}")
+        return SourceCode(None, why_not=_gone(path) if is_gone else f"unreadable: {error.strerror or error}")
     if len(data) > _MOST_BYTES:
         return SourceCode(None, why_not=f"more than {_MOST_BYTES >> 20} MB: not read")
     return SourceCode(data.decode("utf-8", "backslashreplace"), language)

@@ -159,7 +159,7 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
         try:
             names = sorted(os.listdir(path))
         except OSError as error:
-            note_source(SourceError(path, f"cannot be read: {error.strerror}"), reading)
+            note_source(SourceError(path, f"cannot be read: {error.strerror or error}"), reading)
             return
         for name in names:
             child = os.path.join(path, name)

@@ -182,3 +182,19 @@ def test_several_sources_are_told_apart(run: Run, hostile: Path, clean: Path, tm
         r["locations"][0]["physicalLocation"]["artifactLocation"]["uriBaseId"] for r in check_required(log)
     }
     assert bases == {"SOURCE1", "SOURCE2"}
+
+
+@pytest.mark.parametrize("data", [b"hello\n", b"\x00\xff" * 500, b"[]", b"x = 1\n"])
+def test_what_is_nothing_of_a_cache_does_not_read_like_a_clean_one(
+    run: Run, data: bytes, clean: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes").write_bytes(data)
+    for path in (tmp_path / "other", tmp_path / "other" / "notes"):
+        done = run("audit", str(path), str(clean))
+        assert done.status == 2
+        assert "holds nothing that torch or Triton writes" in done.err
+        with pytest.raises(cachescope.SourceError, match="holds nothing"):
+            cachescope.audit(path)
+    (tmp_path / "empty").mkdir()
+    assert run("audit", str(tmp_path / "empty")).status == 0

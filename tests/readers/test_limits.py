@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import re
 import subprocess
@@ -205,3 +206,14 @@ def test_device_texts_of_any_number_and_length_are_read() -> None:
     assert device_parts("_CudaDeviceProperties(name='a', " + "k=[" * 100_000 + ")") == {}
     many = "".join(f"DeviceProperties(type='cuda', index={n})\n" for n in range(30_000))
     assert len(kernel_device_parts(many)) == 30_000
+
+
+def test_a_pipe_is_refused_in_words() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"V1120 nonsense\n")
+    os.close(writing)
+    try:
+        with pytest.raises(cachescope.SourceError, match="a pipe; write it to a file first"):
+            cachescope.read(f"/dev/fd/{reading}")
+    finally:
+        os.close(reading)

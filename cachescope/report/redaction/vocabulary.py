@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import errno
 import json
 import keyword
@@ -14,6 +15,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, Final
@@ -29,6 +31,10 @@ Input/output error Connection refused Linux Darwin Windows x86_64 aarch64 arm64 
 ieee tf32 highest high medium low none cpu cuda xpu mps hip rocm meta miss hit bypass aten triton inductor sympy numpy GET PUT UTC str bytes File Traceback most recent
 call last invalid unexpected expected missing unsupported USER HOME HOST HOSTNAME LOGNAME PATH PWD LD_LIBRARY_PATH user
 unrecognized ambiguous argument arguments required choose from choice username hostname host password passwd token secret api_key Authorization Bearer Basic https http"""
+# What a hostile pickle names, mostly: an audit without these names would say nothing.
+_MODULES_THAT_RUN: Final = (
+    "builtins ctypes functools importlib marshal operator os pickle posix pty runpy shutil socket subprocess sys types".split()  # noqa: SIM905
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +70,18 @@ def vocabulary() -> Vocabulary:
     own = (word for text in _own_texts(package) for word in words_of(text))
     system = (word for number in errno.errorcode for word in words_of(os.strerror(number)))
     columns = (column.name for frame in FRAMES.values() for column in frame.columns)
-    python = (*keyword.kwlist, *dir(builtins), *_SAID_BY_PYTHON.split(), *system)
+    python = (*keyword.kwlist, *dir(builtins), *_SAID_BY_PYTHON.split(), *system, *_functions_that_run())
     return Vocabulary(
         frozenset((*operators, *sections["words"], *own, *python, *columns, *WHOLE, *KEYS)),
         frozenset(piece for name in operators for piece in (name, *name.split("_"))),
         frozenset(sections["files"]),
     )
+
+
+def _functions_that_run() -> Iterator[str]:
+    for name in _MODULES_THAT_RUN:
+        with contextlib.suppress(ImportError):  # posix and pty are not everywhere
+            yield from (f"{name}.{function}" for function in dir(import_module(name)))
 
 
 def _own_texts(folder: Traversable) -> Iterator[str]:
