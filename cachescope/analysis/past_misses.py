@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cachescope.analysis.binaries import (
@@ -20,6 +21,8 @@ from cachescope.analysis.binaries import (
     KernelBinaries,
 )
 from cachescope.analysis.entry_times import resolution_ns
+from cachescope.analysis.field_differences import FieldDifferences
+from cachescope.analysis.fields import is_input
 from cachescope.analysis.generated_code import GeneratedCode
 from cachescope.analysis.history import EntryRow
 from cachescope.details import HashDetails
@@ -66,16 +69,19 @@ def _of_graph(
     binaries: KernelBinaries,
     resolutions: Mapping[str, int | None],
 ) -> Iterator[dict[str, Any]]:
+    nearest = _Nearest(of_graph, details)
+    of_key: dict[str, list[EntryRow]] = defaultdict(list)
+    of_key[of_graph[0].cache_key].append(of_graph[0])
     for at, entry in enumerate(of_graph[1:], 1):
-        earlier = of_graph[:at]
-        same_key = [e for e in earlier if e.cache_key == entry.cache_key]
+        same_key = of_key[entry.cache_key]
         if same_key:
             others = {e.guards_expr for e in same_key}
             verdict = "entry_unavailable" if entry.guards_expr in others else "guard_failed"
             baseline, changed = same_key[-1], tuple[str, ...]()
         else:
-            verdict = "key_changed"
-            baseline, changed = _nearest(entry, earlier, details)
+            baseline, changed = nearest.before(at)
+            verdict = "key_changed" if changed else "no_detail_differs"
+        same_key.append(entry)
         yield {
             "entry": entry.entry,
             "cache_key": entry.cache_key,
@@ -98,18 +104,24 @@ def _is_later(entry: EntryRow, baseline: EntryRow, resolutions: Mapping[str, int
     return entry.modified_time - baseline.modified_time >= max(one or 1 for one in found)
 
 
-def _nearest(
-    entry: EntryRow, earlier: list[EntryRow], details: HashDetails
-) -> tuple[EntryRow, tuple[str, ...]]:
-    assert entry.detail_set is not None
-    # Of equally near ones the latest.
-    found = [
-        (details.changed_fields(other.detail_set, entry.detail_set), other)
-        for other in reversed(earlier)
-        if other.detail_set is not None
-    ]
-    changed, baseline = min(found, key=lambda pair: len(pair[0]))
-    return baseline, changed
+class _Nearest:
+    """Finds, of the earlier entries of a graph, the one that differs in the fewest fields; of equals the latest."""
+
+    def __init__(self, of_graph: Sequence[EntryRow], details: HashDetails) -> None:
+        self._rows = of_graph
+        self._details = details
+        sets = [entry.detail_set for entry in of_graph if entry.detail_set is not None]
+        distinct = list(dict.fromkeys(sets))
+        number = {code: at for at, code in enumerate(distinct)}
+        self._sets = sets
+        self._numbers = np.array([number[code] for code in sets])
+        self._differences = FieldDifferences(details, distinct, is_input)
+
+    def before(self, at: int) -> tuple[EntryRow, tuple[str, ...]]:
+        changed, _ = self._differences.counts(int(self._numbers[at]))
+        earlier = changed[self._numbers[:at]]
+        found = at - 1 - int(np.argmin(earlier[::-1]))
+        return self._rows[found], self._details.changed_fields(self._sets[found], self._sets[at])
 
 
 def _same_code(entry: int, baseline: int, code: GeneratedCode, binaries: KernelBinaries) -> dict[str, Any]:

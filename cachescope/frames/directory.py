@@ -168,7 +168,7 @@ PAST_MISSES: Final = Frame(
         Column("graph", WHOLE, "number of the graph (equal gm, equal direction), in the order of first entries"),
         Column("direction", TEXT, "forward, backward or inference", missing="not recorded"),
         Column("made_time", TIME, "when it was made", "UTC", "vanished while being read"),
-        Column("verdict", TEXT, "key_changed; under one key guard_failed for other guards, and "
+        Column("verdict", TEXT, "key_changed, or no_detail_differs; under one key guard_failed for other guards, and "
                "entry_unavailable for equal ones: raced for, or made again"),
         Column("baseline_entry", WHOLE, "the earlier entry of the graph that it is compared with"),
         Column("is_order_known", FLAG, "whether the times of modification tell that it was made after its baseline: "

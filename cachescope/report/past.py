@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _GROUPS_SHOWN: Final = 10
 _NAMES: Final = {
+    "no_detail_differs": "the keys differ, and no recorded field does",
     "guard_failed": "other guards under one key",
     "entry_unavailable": "one key, equal guards: raced for, or made again",
 }

@@ -12,7 +12,9 @@ import pytest
 
 import cachescope
 from cachescope.analysis.binaries import KernelBinaries
+from cachescope.keys.hashing import entry_name
 from cachescope.readers.content_hash import content_hash
+from cachescope.report.past import past_lines
 from tests.conftest import Directory
 
 Recording = Callable[[str, str], Path]
@@ -146,3 +148,18 @@ def test_what_was_compared_survives_saving(directory: Directory, tmp_path: Path)
     scope.save(tmp_path / "saved")
     pd.testing.assert_frame_equal(cachescope.read(tmp_path / "saved").past_misses, scope.past_misses)
     pd.testing.assert_frame_equal(cachescope.read(tmp_path / "saved").links, scope.links)
+
+
+def test_another_key_of_equal_fields_is_told_as_such(recording: Recording, tmp_path: Path) -> None:
+    """torch hashes one pickle of everything: rarely two keys differ, and no field does."""
+    cache = shutil.copytree(recording("2.13.0", "cold_warm") / "cache", tmp_path / "cache")
+    (path,) = (path for path in cache.glob("fxgraph/??/*/*") if path.is_file())
+    key = path.parent.name
+    other = key[0] + "abcd" + key[5:]
+    data = path.read_bytes().replace(key.encode(), other.encode())
+    folder = cache / "fxgraph" / other[1:3] / other
+    folder.mkdir(parents=True)
+    (folder / entry_name(data)).write_bytes(data)
+    scope = cachescope.read(cache)
+    assert scope.past_misses[["verdict", "changed"]].values.tolist() == [["no_detail_differs", ()]]
+    assert any("no recorded field does" in line.text for line in past_lines(scope))

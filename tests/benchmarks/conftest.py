@@ -55,7 +55,8 @@ GOALS = [
             _said("trace[cachescope-100]", "megabytes")(measured)
             / measured["trace[cachescope-100]"].stats.median
         ),
-        at_least=300,
+        at_least=1000,
+        where_it_goes="stages_of_a_trace",
     ),
     Goal(
         "tlparse, in times of reading",
@@ -103,6 +104,23 @@ GOALS = [
         "import cachescope, in times of pandas",
         _ratio("import[import cachescope]", "import[import pandas]"),
         at_most=1.15,
+    ),
+    Goal(
+        "cachescope --help, in seconds", lambda measured: measured["command[help]"].stats.median, at_most=0.15
+    ),
+    Goal(
+        "explain a directory of 5,000 entries, in seconds",
+        lambda measured: measured["explain_directory"].stats.median,
+        at_most=5,
+    ),
+    *(
+        Goal(
+            f"judging 1,000,000 lookups ({kind}), in seconds",
+            lambda measured, kind=kind: measured[f"judging[{kind}-1000000]"].stats.median,  # type: ignore[misc]
+            at_most=20,
+            where_it_goes="CACHESCOPE_LOOKUPS=1000000; each miss is judged by itself",
+        )
+        for kind in ("varied", "hitting", "cold", "leaking", "mixed")
     ),
 ]
 

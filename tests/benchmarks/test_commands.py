@@ -1,0 +1,65 @@
+"""Whole commands, as whoever types them waits for them, beside `python -c pass` in the same run."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cachescope.keys.hashing import entry_name
+from tests.conftest import RECORDINGS, Recording
+
+ENTRIES = 5_000
+COMMANDS = {
+    "nothing": ["-c", "pass"],
+    "version": ["-m", "cachescope", "--version"],
+    "help": ["-m", "cachescope", "--help"],
+}
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+@pytest.mark.benchmark(group="commands")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command(name: str, benchmark) -> None:  # type: ignore[no-untyped-def]
+    benchmark.pedantic(
+        lambda: subprocess.run([sys.executable, *COMMANDS[name]], check=True, stdout=subprocess.DEVNULL),
+        rounds=15,
+        warmup_rounds=2,
+    )
+
+
+@pytest.fixture(scope="module")
+def directory(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real entries, each under many keys: the key that an entry holds is changed in it, letter by letter."""
+    root = tmp_path_factory.mktemp("directory")
+    names = (path.name.removesuffix(".tar.xz") for path in sorted(RECORDINGS.glob("2.13.0/*.tar.xz")))
+    caches = [recording("2.13.0", name) / "cache" for name in names]
+    found = {path for cache in caches for path in cache.glob("fxgraph/??/*/*") if path.is_file()}
+    codes = map("".join, itertools.product(_LETTERS, repeat=4))
+    for code, path in zip(itertools.islice(codes, ENTRIES), itertools.cycle(sorted(found)), strict=False):
+        key = path.parent.name
+        made = key[0] + code + key[5:]
+        data = path.read_bytes().replace(key.encode(), made.encode())
+        folder = root / "fxgraph" / made[1:3] / made
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / entry_name(data)).write_bytes(data)
+    return root
+
+
+@pytest.mark.benchmark(group="explain a directory")
+def test_explain_directory(directory: Path, benchmark) -> None:  # type: ignore[no-untyped-def]
+    told: subprocess.CompletedProcess[str] = benchmark.pedantic(
+        lambda: subprocess.run(
+            [sys.executable, "-m", "cachescope", "explain", str(directory)],
+            check=True,
+            capture_output=True,
+            text=True,
+        ),
+        rounds=2,
+        warmup_rounds=1,
+    )
+    benchmark.extra_info["entries"] = ENTRIES
+    assert told.stdout
