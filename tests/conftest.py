@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -50,6 +51,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for row, counts in [*sorted(rows.items()), ("together", total)]:
             words = ", ".join(f"{count} {column}" for column, count in sorted(counts.items()) if count)
             terminalreporter.write_line(f"{row:<36}{words}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_ends_programs() -> Iterator[None]:
+    """Also where the tests are started from a shell that ignores Ctrl-C, which whatever they start would inherit."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session", autouse=True)
