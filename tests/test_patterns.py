@@ -33,7 +33,7 @@ BOUNDED = {
     "capture.stderr_filter._LEAD": "looks at 320 bytes before torch's prefix",
     "keys.device_text._KEYWORD": "an argument of 10,000 characters at most",
     "keys.device_text._NAME": "10,000 characters at most",
-    "keys.device_text._NAME_BEFORE_MAJOR": "10,000 characters at most",
+    "keys.device_text._NAME_BEFORE_MAJOR": "a text that ends with its bracket matches at the last of its beginnings",
     "keys.device_text._PART": "10,000 characters at most",
     "readers.line_leads._VARIES": "1,000 bytes of a lead at most",
 }

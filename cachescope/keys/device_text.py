@@ -46,12 +46,13 @@ def device_parts(text: str) -> dict[str, str]:
     >>> device_parts("_CudaDeviceProperties(name='NVIDIA L4', major=8, minor=9, L2_cache_size=48MB)")
     {'name': 'NVIDIA L4', 'major': '8', 'minor': '9', 'L2_cache_size': '48MB'}
     """
-    if len(text) > _LONGEST:
-        return {}
-    match = _NAME_BEFORE_MAJOR.fullmatch(text) or _NAME.fullmatch(text)
+    match = _NAME_BEFORE_MAJOR.fullmatch(text) if text.endswith(")") else None
+    if match is None and len(text) <= _LONGEST:
+        match = _NAME.fullmatch(text)
     if match is None:
         return {}
-    parts = {part["key"]: part["value"].strip("'") for part in _PART.finditer(match["rest"])}
+    rest = match["rest"] if len(match["rest"]) <= _LONGEST else ""
+    parts = {part["key"]: part["value"].strip("'") for part in _PART.finditer(rest)}
     return {"name": match["name"], **parts}
 
 

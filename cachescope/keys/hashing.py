@@ -164,5 +164,4 @@ def entry_name(content: bytes) -> str:
 
 
 def _to_bytes(text: str | bytes) -> bytes:
-    # torch cannot encode half of a surrogate pair: such a text has no key, and this hash is nobody's.
-    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return text.encode("utf-8") if isinstance(text, str) else text
