@@ -23,9 +23,7 @@ ContentHash = Callable[[str], str | None]
 
 _COMPILED: Final = (".so", ".pyd", ".dylib", ".cubin", ".hsaco", ".o")
 SOURCE: Final = "equal code keys"
-SOURCE_BUT_FOR_THE_PROCESS: Final = (
-    "equal source but for the number of the graph and the cache directory in it"
-)
+SOURCE_BUT_FOR_THE_PROCESS: Final = "equal source but for comments and the cache directory in it"
 OTHER_SOURCE: Final = "other source"
 
 

@@ -140,7 +140,7 @@ def _different_code(rows: Sequence[Row], source_of: SourceOf) -> str | None:
         names = " and ".join(f"{code[:8]}…" for code in list(of_code)[:2])
         return (
             f"entries of one key and equal guards name different generated code ({names}), and it could not be "
-            "read: it may differ only in the number of the graph or in a path"
+            "read: it may differ only in comments or in a path"
         )
     return None
 

@@ -20,7 +20,6 @@ Key = tuple[str, str]
 
 # Of the repr of a device's properties: the model, not the board (uuid, bus, memory left over).
 _MODEL_PART: Final = re.compile(r"\b(major|minor|gcnArchName|multi_processor_count)=('[^']*'|[^,)]*)")
-_NAME: Final = re.compile(r"\bname='([^'\n]*+)', major=")
 _DEVICE: Final = "accelerator_properties"
 _KEYS_OF_TRITON: Final = "triton_version_hash"
 _CUT: Final = 60
@@ -112,9 +111,10 @@ def device_model(properties: str) -> str:
     >>> device_model("_CudaDeviceProperties(name='A', major=8, minor=0, total_memory=9MB, uuid=1)")
     'A major=8 minor=0'
     """
-    name = _NAME.search(properties)
+    # The name is not escaped and may hold an apostrophe.
+    name, found, _ = properties.partition("name='")[2].partition("', major=")
     parts = [f"{part}={value}" for part, value in _MODEL_PART.findall(properties)]
-    return " ".join([name[1], *parts]) if name else properties
+    return " ".join([name, *parts]) if found else properties
 
 
 def _minor(version: str) -> str:

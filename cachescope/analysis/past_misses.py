@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -110,7 +110,8 @@ class _Nearest:
     def __init__(self, of_graph: Sequence[EntryRow], details: HashDetails) -> None:
         self._rows = of_graph
         self._details = details
-        sets = [entry.detail_set for entry in of_graph if entry.detail_set is not None]
+        # A graph is known by its hash details.
+        sets = [cast("int", entry.detail_set) for entry in of_graph]
         distinct = list(dict.fromkeys(sets))
         number = {code: at for at, code in enumerate(distinct)}
         self._sets = sets

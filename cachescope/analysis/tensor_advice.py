@@ -106,5 +106,6 @@ def _of_shape(before: list[str], after: list[str]) -> str:
 
 
 def _sizes(shape: str) -> list[str]:
-    inside = shape[shape.find("[") + 1 : shape.rfind("]")].strip() if "[" in shape else ""
+    start, end = shape.find("["), shape.rfind("]")
+    inside = shape[start + 1 : end].strip() if 0 <= start < end else ""
     return [size.strip() for size in inside.split(",")] if inside else []

@@ -21,7 +21,7 @@ from cachescope.readers.steady_file import read_steady
 from cachescope.terms import CODE, TRITON
 
 _TENSOR_DEVICE: Final = re.compile(r"\bdevice=device\(type='(\w+)'(?:, index=(\d{1,6}))?\)")
-_SYSTEM_NAME: Final = re.compile(r"\{.*?'name': (['\"])(?P<name>(?:(?!\1).)*+)\1[,}]", re.DOTALL)
+_SYSTEM_NAME: Final = re.compile(r"\{.*?'name': (['\"])(?P<name>(?:\\.|(?!\1|\\).)*+)\1[,}]", re.DOTALL)
 _DEVICE_FIELD: Final = re.compile(r"system_info\[device\]|example_inputs\[.*|default_cuda_device_index")
 _ARCH: Final = re.compile(r"arch ([^,]+)")
 _MOST_BYTES: Final = 16 << 20

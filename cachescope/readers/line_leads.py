@@ -47,6 +47,8 @@ Name = tuple[bytes, int | None]
 
 def without_tail(text: bytes) -> bytes:
     """A text without the colour codes that end it."""
+    if not text.endswith((b"m", b"K")):
+        return text
     end = len(text)
     while (at := text.rfind(b"\x1b[", 0, end)) >= 0 and _ONE_COLOUR.fullmatch(text, at, end):
         end = at

@@ -234,6 +234,12 @@ def test_boards_of_one_model_share_keys_and_other_models_do_not(recording: Recor
         assert "(runs 0, 1)" in str(row["evidence"]) and "(run 2)" in str(row["evidence"])
 
 
+def test_the_name_of_a_device_may_hold_an_apostrophe() -> None:
+    assert device_model(H100.format(uuid="1", bus=1).replace("NVIDIA H100", "Bob's H100")).startswith(
+        "Bob's H100 80GB"
+    )
+
+
 def test_settings_of_the_processes_that_the_key_does_not_hold(recording: Recording, tmp_path: Path) -> None:
     folder = recording("2.10.0", "cold_warm")
     capability = "torch.backends.cpu.get_cpu_capability()"
