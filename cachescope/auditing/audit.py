@@ -16,7 +16,7 @@ from cachescope.auditing.contents import File, audit_content, is_code
 from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive
-from cachescope.auditing.where import file_rule, folder_rule, place_here
+from cachescope.auditing.where import place_here
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AUDIT
@@ -232,7 +232,7 @@ class _Run:
                 self._listed(item, place, key)
 
     def _inner(self, item: Item, around: Place, key: str | None, depth: int) -> None:
-        rule = folder_rule(around, item.name)
+        rule = around.folder_rule(item.name)
         if rule is not None:
             place = rule.place
             if around is FX_PREFIX and os.path.basename(os.path.dirname(item.path)) != item.name[1:3]:
@@ -251,7 +251,7 @@ class _Run:
         self._folder(item, place, item.name if is_key else key, depth + 1)
 
     def _listed(self, item: Item, place: Place, key: str | None) -> None:
-        rule = file_rule(place, item.name)
+        rule = place.file_rule(item.name)
         kind = OTHER if rule is None else rule.kind
         is_odd = rule is None or (
             (kind == TRITON and place is not TRITON_TEMPORARY and not _OF_TRITON.fullmatch(item.name))

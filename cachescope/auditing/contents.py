@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.known import ANY, VERSIONED
@@ -173,20 +173,26 @@ def _other(file: File) -> Iterator[Finding]:
     elif data and acts_as_pickle(data):
         yield from audit_pickle(data, Place(file.path, ANY)).findings
     elif file.kind == TRITON and file.ending == "json":
-        yield from _group(file) if file.name.startswith("__grp__") else _kernel(file)
+        yield from _object(file, _group if file.name.startswith("__grp__") else _kernel)
     elif file.kind == IMC:
-        yield from _dump(file)
+        yield from _object(file, _dump)
     elif data[:2] == b"#!" or data[:4] in (b"\x7fELF", b"MZ\x90\x00"):
         yield Finding("unknown-file", file.path, "a program", 0, file.kind)
 
 
-def _kernel(file: File) -> Iterator[Finding]:
-    """Triton loads what is beside it, by what it says."""
+def _object(file: File, look: Callable[[File, dict[str, Any]], Iterator[Finding]]) -> Iterator[Finding]:
+    """What stands against a JSON object, or that it is damaged."""
     try:
-        said = load_object(file.data).get("hash")
+        said = load_object(file.data)
     except DamagedContent as error:
         yield Finding("entry-damaged", file.path, error.what, error.offset, file.kind)
         return
+    yield from look(file, said)
+
+
+def _kernel(file: File, told: dict[str, Any]) -> Iterator[Finding]:
+    """Triton loads what is beside it, by what it says."""
+    said = told.get("hash")
     folder = os.path.basename(os.path.dirname(file.path))
     if isinstance(said, str) and _TRITON_HASH.fullmatch(folder) and triton_hash(folder) != said:
         yield Finding(
@@ -194,14 +200,9 @@ def _kernel(file: File) -> Iterator[Finding]:
         )
 
 
-def _dump(file: File) -> Iterator[Finding]:
+def _dump(file: File, told: dict[str, Any]) -> Iterator[Finding]:
     """Keys and values of torch 2.10 as Python's bytes, which are taken for pickles when it looks them up."""
-    try:
-        said = load_object(file.data)
-    except DamagedContent as error:
-        yield Finding("entry-damaged", file.path, error.what, error.offset, file.kind)
-        return
-    for text in (*said.keys(), *said.values()):
+    for text in (*told.keys(), *told.values()):
         if not isinstance(text, str) or not text.startswith(("b'", 'b"')):
             continue
         try:
@@ -212,13 +213,9 @@ def _dump(file: File) -> Iterator[Finding]:
             yield from audit_bytes(value, Place(file.path, VERSIONED, None))
 
 
-def _group(file: File) -> Iterator[Finding]:
+def _group(file: File, told: dict[str, Any]) -> Iterator[Finding]:
     """Triton loads the files of a group from where it says (`FileCacheManager.get_group`, triton/runtime/cache.py)."""
-    try:
-        paths = load_object(file.data).get("child_paths")
-    except DamagedContent as error:
-        yield Finding("entry-damaged", file.path, error.what, error.offset, file.kind)
-        return
+    paths = told.get("child_paths")
     folder = os.path.dirname(os.path.abspath(file.path))
     moved = False
     for name, path in paths.items() if isinstance(paths, dict) else ():

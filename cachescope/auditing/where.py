@@ -6,21 +6,17 @@ import re
 from typing import Final
 
 from cachescope.auditing.tree import Item, Tree, below
+from cachescope.readers.place_of import KEY_FOLDERS
 from cachescope.readers.places import (
     AOT_GRAPHS,
-    AOT_KEY_FOLDER,
     CODE_FOLDER,
     DYNAMO,
     FX_GRAPHS,
-    FX_KEY_FOLDER,
     MEMOIZED,
     ROOT,
     SYSTEM_CACHE,
     TRITON_DEVICES,
-    TRITON_FOLDER,
     TRITON_KEYS,
-    FileRule,
-    FolderRule,
     Place,
 )
 from cachescope.readers.triton_dir import TRITON_KEY
@@ -41,7 +37,7 @@ _BY_NAME: Final = {
 
 def place_here(tree: Tree, folder: Item) -> Place | None:
     """What a folder is; None where neither its name nor those in it tell."""
-    for pattern, place in ((FX_KEY, FX_KEY_FOLDER), (AOT_KEY, AOT_KEY_FOLDER), (_TRITON_KEY, TRITON_FOLDER)):
+    for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(folder.name):
             return place
     items = list(below(tree, folder))
@@ -89,13 +85,3 @@ def _by_folders(tree: Tree, folders: list[Item]) -> Place | None:
         ):
             return ROOT
     return None
-
-
-def file_rule(place: Place, name: str) -> FileRule | None:
-    """The rule of a file in a place."""
-    return next((rule for rule in place.files if rule.pattern.fullmatch(name)), None)
-
-
-def folder_rule(place: Place, name: str) -> FolderRule | None:
-    """The rule of a folder in a place."""
-    return next((rule for rule in place.folders if rule.pattern.fullmatch(name)), None)

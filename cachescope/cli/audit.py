@@ -34,7 +34,7 @@ _OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_redact_argument
+    from cachescope.cli.sources import add_format_arguments, add_redact_argument
 
     parser.add_argument("paths", nargs="+", metavar="DIR|FILE", help="what to look at")
     parser.add_argument(
@@ -44,11 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="end with status 1 from this level on: danger, warning (the default), note, or never",
     )
-    forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--format", choices=_FORMATS, default="text", help="how to print it (text)")
-    forms.add_argument(
-        "--json", dest="format", action="store_const", const="json", help="the same as --format json"
-    )
+    add_format_arguments(parser, _FORMATS)
     add_redact_argument(parser)
 
 

@@ -31,7 +31,7 @@ _TIME: Final = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>|s|ms|min
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_reading_arguments, add_redact_argument
+    from cachescope.cli.sources import add_format_arguments, add_reading_arguments, add_redact_argument
 
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read; all lookups in it count")
     parser.add_argument(
@@ -56,11 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="what --no-new-cause compares with: a saved scope, or anything that can be read",
     )
-    forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--format", choices=_FORMATS, default="text", help="how to print it (text)")
-    forms.add_argument(
-        "--json", dest="format", action="store_const", const="json", help="the same as --format json"
-    )
+    add_format_arguments(parser, _FORMATS)
     add_reading_arguments(parser)
     add_redact_argument(parser)
     parser.set_defaults(usage_error=parser.error)

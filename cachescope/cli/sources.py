@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,6 +29,15 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """``--json`` and ``--redact``."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_redact_argument(parser)
+
+
+def add_format_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
+    """``--format`` and, short for one of them, ``--json``."""
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--format", choices=formats, default="text", help="how to print it (text)")
+    forms.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="the same as --format json"
+    )
 
 
 def add_redact_argument(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
 _LOOK_AT: Final = 1_000
 _LEVELS: Final = 4
 
-_KEY_FOLDERS: Final = (
+KEY_FOLDERS: Final = (
     (FX_KEY, FX_KEY_FOLDER),
     (AOT_KEY, AOT_KEY_FOLDER),
     (re.compile(TRITON_KEY), TRITON_FOLDER),
@@ -82,7 +82,7 @@ def place_of(path: str, levels: int = _LEVELS) -> Place | None:
         How deep to look.
     """
     name = os.path.basename(os.path.abspath(path))
-    for pattern, place in _KEY_FOLDERS:
+    for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(name):
             return place
     return next((place for place in _told(path, levels) if place is not _SHUT), None)
@@ -93,7 +93,7 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
     absolute = os.path.abspath(path)
     name, folder = os.path.basename(absolute), os.path.dirname(absolute)
     parent, above = os.path.basename(folder), os.path.basename(os.path.dirname(folder))
-    for pattern, place in _KEY_FOLDERS:
+    for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(parent):
             return _ruled(place, name)
     if parent == "cache":
@@ -112,7 +112,8 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
 
 
 def _ruled(place: Place, name: str) -> tuple[Place, FileRule] | None:
-    return next(((place, rule) for rule in place.files if rule.pattern.fullmatch(name)), None)
+    rule = place.file_rule(name)
+    return None if rule is None else (place, rule)
 
 
 def is_linked_root(path: str) -> bool:

@@ -91,6 +91,14 @@ class Place:
     is_temporary: bool = False
     """Whether everything in it is a leftover of a process that died, or is still writing."""
 
+    def file_rule(self, name: str) -> FileRule | None:
+        """The rule of a file in it."""
+        return next((rule for rule in self.files if rule.pattern.fullmatch(name)), None)
+
+    def folder_rule(self, name: str) -> FolderRule | None:
+        """The rule of a folder in it."""
+        return next((rule for rule in self.folders if rule.pattern.fullmatch(name)), None)
+
 
 def _file(pattern: str, kind: str, read: ReadFile | None = None, status: str = "ok") -> FileRule:
     return FileRule(re.compile(pattern, re.DOTALL), kind, read, status)
