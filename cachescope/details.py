@@ -13,11 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cachescope.component_sets import Codes, ComponentSets, Numbers
 from cachescope.terms import HASH
-
-Codes = npt.NDArray[np.int32]
 
 # torch/_inductor/codecache.py, `FxGraphCachePickler.debug_lines`: a list gives one line per element, a
 # dict one per item. The key of a dict may hold a bracket, so it ends at the first "]: ".
@@ -82,16 +80,18 @@ class HashDetails:
     def __init__(self) -> None:
         self.components: list[str] = []
         self.fields: list[str] = []
-        self.sets: list[Codes] = []
+        self.sets = ComponentSets()
         self._component_code: dict[str, int] = {}
         self._field_code: dict[str, int] = {}
         self._hash_code: dict[str, int] = {}
-        self._set_code: dict[bytes, int] = {}
         self._component_field: list[int] = []
         self._component_hash: list[int] = []
         self._arrays: tuple[Codes, Codes] | None = None
-        # Whether a set has each of its fields once, as far as it was asked.
+        # Whether a base has each of its fields once, as far as it was asked.
         self._single_fields: dict[int, bool] = {}
+        # One pair is asked for several times in turn.
+        self._last_compared = -1, -1
+        self._last_changes: list[tuple[int, int | None, int | None]] = []
         self._direction_of_set: dict[int, str | None] = {}
         self._direction_of_components: dict[tuple[int | None, int | None], str | None] = {}
 
@@ -118,11 +118,7 @@ class HashDetails:
 
     def add_codes(self, codes: bytes) -> int:
         """Keep the component codes of one key, as the bytes of an array; equal ones have one set code."""
-        set_code = self._set_code.get(codes)
-        if set_code is None:
-            set_code = self._set_code[codes] = len(self.sets)
-            self.sets.append(np.frombuffer(codes, dtype=np.int32))  # the same bytes, not kept twice
-        return set_code
+        return self.sets.add(codes)
 
     def add_component(self, text: str) -> int | None:
         """Keep one component; its code, or None where it is no hash detail."""
@@ -230,6 +226,12 @@ class HashDetails:
 
     def changes(self, before: int, after: int) -> list[tuple[int, int | None, int | None]]:
         """The same as field codes, each with the component codes of both sides; None where a side has no such field."""
+        if (before, after) != self._last_compared:
+            self._last_changes = self._changes(before, after)
+            self._last_compared = before, after
+        return self._last_changes
+
+    def _changes(self, before: int, after: int) -> list[tuple[int, int | None, int | None]]:
         if before == after:
             return []
         if (in_place := self._changed_in_place(before, after)) is not None:
@@ -245,29 +247,94 @@ class HashDetails:
 
     def _changed_in_place(self, before: int, after: int) -> list[tuple[int, int | None, int | None]] | None:
         """The same where both have the same fields in the same order, as nearly all have; None where they have not."""
-        old, new = self.sets[before], self.sets[after]
-        if len(old) != len(new):
+        differences = self.sets.differences(before, after)
+        if differences is None:
             return None
-        # A handful of 640: all that follows is quicker in plain Python.
-        at = (old != new).nonzero()[0]
-        pairs = list(zip(old[at].tolist(), new[at].tolist(), strict=True))
-        fields, hashes = self._component_field, self._component_hash
-        if any(fields[one] != fields[other] for one, other in pairs):
-            return None
+        base, codes = differences
         # Of a field that is there twice only the last counts.
-        if not self._has_no_field_twice(before, after):
+        if not self._has_each_field_once(base):
             return None
-        return [(fields[new], old, new) for old, new in pairs if hashes[old] != hashes[new]]
+        fields, hashes = self._component_field, self._component_hash
+        found: list[tuple[int, int | None, int | None]] = []
+        for code, old, new in codes:
+            field = fields[code]
+            if fields[old] != field or fields[new] != field:
+                return None
+            if hashes[old] != hashes[new]:
+                found.append((field, old, new))
+        return found
 
-    def _has_no_field_twice(self, before: int, after: int) -> bool:
-        """Of two sets with the same fields in the same order."""
-        known = self._single_fields.get(before)
-        if known is None:
-            known = self._single_fields.get(after)
-        if known is None:
-            known = bool(np.bincount(self.field_codes[self.sets[after]]).max(initial=0) <= 1)
-        self._single_fields[before] = self._single_fields[after] = known
-        return known
+    def _has_each_field_once(self, base: int) -> bool:
+        if base not in self._single_fields:
+            fields = self.field_codes[self.sets.base(base)]
+            self._single_fields[base] = bool(np.bincount(fields).max(initial=0) <= 1)
+        return self._single_fields[base]
+
+    def differing(self, sets: Sequence[int]) -> tuple[Codes, Codes]:
+        """The fields in which some sets differ, and what each set has there.
+
+        Returns
+        -------
+        fields : array of int
+            Field codes.
+        hashes : array of int
+            Hash codes, a row for each set and a column for each of the fields; -1 where a set has no such field.
+        """
+        bases, sizes, places, codes = self.sets.joined(sets)
+        by_base = {base: self._hash_by_field(self.sets.base(base)) for base in np.unique(bases).tolist()}
+        rows = np.repeat(np.arange(len(sets)), sizes)
+        odd = self._without_the_layout_of_their_base(bases, rows, places, codes)
+        by_row = {row: self._hash_by_field(self.sets[sets[row]]) for row in odd.tolist()}
+        kept = ~np.isin(rows, odd)
+        rows, codes = rows[kept], codes[kept]
+        patched = self.field_codes[codes]
+        first = by_base[int(bases[0])]
+        varies = np.logical_or.reduce([one != first for one in (*by_base.values(), *by_row.values())])
+        varies[patched] = True
+        fields = np.flatnonzero(varies).astype(np.int32)
+        hashes = np.empty((len(sets), len(fields)), dtype=np.int32)
+        for base, held in by_base.items():
+            hashes[bases == base] = held[fields]
+        hashes[rows, (np.cumsum(varies) - 1)[patched]] = self.hash_codes[codes]
+        for row, held in by_row.items():
+            hashes[row] = held[fields]
+        differs = (hashes != hashes[0]).any(axis=0)
+        return fields[differs], hashes[:, differs]
+
+    def _without_the_layout_of_their_base(
+        self, bases: Codes, rows: Numbers, places: Codes, codes: Codes
+    ) -> Numbers:
+        """The rows of sets that have another field than their base at some place, or a field twice."""
+        is_odd = np.zeros(len(bases), dtype=bool)
+        for base in np.unique(bases).tolist():
+            if not self._has_each_field_once(base):
+                is_odd[bases == base] = True
+            mine = bases[rows] == base
+            layout = self.field_codes[self.sets.base(base)]
+            is_odd[rows[mine][layout[places[mine]] != self.field_codes[codes[mine]]]] = True
+        return np.flatnonzero(is_odd)
+
+    def _hash_by_field(self, codes: Codes) -> Codes:
+        """The hash code of each field; -1 of one that is not there. Of a field that is there twice the last counts."""
+        found = np.full(len(self.fields), -1, dtype=np.int32)
+        found[self.field_codes[codes]] = self.hash_codes[codes]
+        return found
+
+    def hashes_of(self, sets: Sequence[int], field: str) -> Codes:
+        """The hash code of a field in each of some sets; -1 where it has none."""
+        wanted = self.field_code(field)
+        found = np.full(len(sets), -1, dtype=np.int32)
+        if wanted is None or not len(sets):
+            return found
+        bases, sizes, places, codes = self.sets.joined(sets)
+        rows = np.repeat(np.arange(len(sets)), sizes)
+        for base in np.unique(bases).tolist():
+            found[bases == base] = self._hash_by_field(self.sets.base(base))[wanted]
+        here = self.field_codes[codes] == wanted
+        found[rows[here]] = self.hash_codes[codes[here]]
+        for row in self._without_the_layout_of_their_base(bases, rows, places, codes).tolist():
+            found[row] = self._hash_by_field(self.sets[sets[row]])[wanted]
+        return found
 
     def _by_field(self, set_code: int) -> dict[int, int]:
         codes = self.sets[set_code]

@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
-    ("errors", "terms", "columns", "wording", "catalogue", "frames", "details"),
+    ("errors", "terms", "columns", "wording", "catalogue", "frames", "details", "component_sets"),
     ("keys",),
     ("readers",),
     ("capture",),

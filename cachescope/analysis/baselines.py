@@ -30,8 +30,19 @@ from cachescope.analysis.timeline import Timeline
 from cachescope.details import HashDetails
 
 _NEARER_TRIED: Final = 32
+# Lookups of one graph that are looked at together.
+_AT_ONCE: Final = 4096
+_NOT_ASKED: Final = -2
 
 Candidate = LookupRow | EntryRow
+
+
+@dataclass(frozen=True, slots=True)
+class Nearer:
+    """A lookup that is nearer than a baseline, and in how many fields the baseline differs."""
+
+    row: LookupRow
+    apart: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +80,18 @@ class Baselines:
         compiles = numbered([row.compile_id for row in lookups])
         self._place, self._place_before = self._places(runs, compiles)
         self._in_place = Grouped(self._place)
+        in_place = self._in_place.how_many_before(self._place_before)
+        self._how_many_in_place = in_place.tolist()
+        self._only_in_place = np.full(len(lookups), NONE, dtype=np.int64)
+        is_one = in_place == 1
+        self._only_in_place[is_one] = self._in_place.first(self._place_before[is_one])
+        self._nearer: Numbers = np.full(len(lookups), _NOT_ASKED, dtype=np.int64)
+        self._apart: Numbers = np.zeros(len(lookups), dtype=np.int64)
         timeline = Timeline(lookups, runs) if timeline is None else timeline
         self._time: Numbers = np.array([_known(row.time, NEVER) for row in lookups], dtype=np.int64)
-        self._end: Numbers = np.array(
-            [_known(timeline.end_of(row), LONG_AGO) if row.is_miss else LONG_AGO for row in lookups],
-            dtype=np.int64,
-        )
+        # Single ends are quicker to come by in a list.
+        self._ends = [_known(timeline.end_of(row), LONG_AGO) if row.is_miss else LONG_AGO for row in lookups]
+        self._end: Numbers = np.array(self._ends, dtype=np.int64)
         self._place_of = {row.lookup: at for at, row in enumerate(lookups)}
         self._ranks = {run.run: run.rank for run in runs}
         self._rank_fields = RankFields(details)
@@ -112,25 +129,31 @@ class Baselines:
             found = self._recompiles.before(at)
         return found
 
-    def nearer(self, at: int, found: Candidate, changed: Sequence[str]) -> LookupRow | None:
+    def nearer(self, at: int, found: Candidate) -> Nearer | None:
         """A key of the same graph that differs in fewer fields than the baseline; None where there is none.
 
         The run before is what a person thinks of; the nearest key is what the cache could have used. One whose
         changes are a part of those against the run before goes before others.
         """
-        row = self._rows[at]
-        if self._choice.mode != "auto" or None in (row.gm, row.detail_set) or found.gm != row.gm:
+        if not self._may_have_nearer(at, found):
             return None
-        tried = self._of_graph.before(self._graph[at], at)[-_NEARER_TRIED:]
+        if isinstance(found, LookupRow) and self._place_of[found.lookup] == self._only_in_place[at]:
+            if self._nearer[at] == _NOT_ASKED:
+                self._find_nearer_in_graph(int(self._graph[at]))
+            nearer, apart = int(self._nearer[at]), int(self._apart[at])
+        else:
+            assert found.detail_set is not None
+            places, fields = self._nearer_than([at], [found.detail_set])
+            nearer, apart = int(places[0]), int(fields[0])
+        return None if nearer == NONE else Nearer(self._rows[nearer], apart)
+
+    def nearer_in_parts(self, at: int, found: Candidate, changed: Sequence[str]) -> LookupRow | None:
+        """A key whose inputs differ in some of the same parts only: in the dtype, and not in the shape as well."""
+        if not self._may_have_nearer(at, found) or not all(map(is_input, changed)):
+            return None
+        tried = self._of_graph.before(int(self._graph[at]), at)[-_NEARER_TRIED:]
         tried = self._ended(at, self._without_other_calls(at, tried))
-        if len(changed) > 1:
-            sets = self._sets_of_graph(at)
-            nearest = sets.nearest_within(at, tried, changed)
-            if nearest is None:
-                nearest = sets.nearest_below(at, tried, len(changed))
-            if nearest is not None:
-                return self._rows[nearest]
-        return self._nearer_in_parts(row, found, tried) if all(map(is_input, changed)) else None
+        return self._with_fewer_parts(self._rows[at], found, tried)
 
     def may_be_stored(self, at: int) -> bool:
         """Whether an entry of the same graph may have been there, and nothing tells whether it was."""
@@ -163,7 +186,7 @@ class Baselines:
     def _are_concurrent(self, found: LookupRow, row: LookupRow) -> bool:
         if found.run == row.run or row.time is None:
             return False
-        return int(self._end[self._place_of[found.lookup]]) > row.time
+        return self._ends[self._place_of[found.lookup]] > row.time
 
     def _ended(self, at: int, places: Numbers) -> Numbers:
         """Without what was still being compiled by another process."""
@@ -176,8 +199,37 @@ class Baselines:
         ranks = self._ranks.get(found.run), self._ranks.get(row.run)
         return self._rank_fields.all_hold_a_rank(found.detail_set, row.detail_set, ranks)
 
-    def _nearer_in_parts(self, row: LookupRow, found: Candidate, tried: Numbers) -> LookupRow | None:
-        """A key whose inputs differ in some of the same parts only: in the dtype, and not in the shape as well."""
+    def _may_have_nearer(self, at: int, found: Candidate) -> bool:
+        """Whether it is compared with a key of the same graph, and not as the user asked."""
+        row = self._rows[at]
+        return (
+            self._choice.mode == "auto"
+            and row.gm is not None
+            and found.gm == row.gm
+            and found.direction == row.direction
+        )
+
+    def _find_nearer_in_graph(self, graph: int) -> None:
+        """All at once for the lookups of a graph that have one lookup in their place in the run before."""
+        lookups = self._of_graph.of(graph)
+        lookups = lookups[self._only_in_place[lookups] != NONE]
+        for start in range(0, len(lookups), _AT_ONCE):
+            some = lookups[start : start + _AT_ONCE]
+            sets = [self._rows[place].detail_set or 0 for place in self._only_in_place[some].tolist()]
+            self._nearer[some], self._apart[some] = self._nearer_than(some, sets)
+
+    def _nearer_than(self, at: Sequence[int] | Numbers, baselines: Sequence[int]) -> tuple[Numbers, Numbers]:
+        """For some lookups of one graph, the place of a nearer one, -1 where there is none, and how far their baselines are."""
+        lookups = np.asarray(at)
+        sets = self._sets_of_graph(int(lookups[0]))
+        before = sets.before(lookups, _NEARER_TRIED)
+        is_of_run = self._run[before] == self._run[lookups, None]
+        has_ended = (self._end[before] <= self._time[lookups, None]) | is_of_run
+        frame, own = self._frame[before], self._frame[lookups, None]
+        is_elsewhere = is_of_run & (frame != own) & (frame != NONE) & (own != NONE)
+        return sets.nearer(lookups, baselines, has_ended, is_elsewhere)
+
+    def _with_fewer_parts(self, row: LookupRow, found: Candidate, tried: Numbers) -> LookupRow | None:
         assert found.detail_set is not None and row.detail_set is not None
         best, fewest = None, self._nearness.parts(found.detail_set, row.detail_set)
         if len(fewest) < 2:
@@ -203,7 +255,7 @@ class Baselines:
 
     def _in_the_run_before(self, at: int) -> Numbers:
         """Lookups of the same graph under the same compile id in the latest other run, one of the same rank if any."""
-        return self._in_place.before(int(self._place_before[at]), at)
+        return self._in_place.of(int(self._place_before[at]))[: self._how_many_in_place[at]]
 
     def _of_same_graph(self, at: int) -> tuple[Numbers, list[int]]:
         """Lookups of the same graph but other calls of it, and entries."""

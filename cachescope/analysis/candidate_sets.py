@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from cachescope.analysis.field_differences import FieldDifferences
+from cachescope.analysis.field_differences import FieldDifferences, Flags
 from cachescope.analysis.fields import is_input
-from cachescope.analysis.grouped import Numbers
+from cachescope.analysis.grouped import NONE, Numbers
 from cachescope.details import HashDetails
 
 
@@ -48,27 +47,41 @@ class CandidateSets:
                 return None, entries[nearest]
         return (None if best is None else int(lookups[best])), None
 
-    def nearest_within(self, at: int, lookups: Numbers, fields: Sequence[str]) -> int | None:
-        """The place of the lookup with the fewest changed fields, if all of them are among some and fewer."""
-        if not len(lookups):
-            return None
-        changed, is_within = self._differences.counts_within(self._of(at), self._of_places(lookups), fields)
-        chosen = np.flatnonzero(is_within & (changed > 0) & (changed < len(fields)))
-        return int(lookups[chosen[np.argmin(changed[chosen])]]) if len(chosen) else None
+    def nearer(
+        self, lookups: Numbers, baselines: Sequence[int], may_be: Flags, is_other_call: Flags
+    ) -> tuple[Numbers, Numbers]:
+        """Of the lookups right before some, those that differ from them in fewer fields than their baselines.
 
-    def nearest_below(self, at: int, lookups: Numbers, most: int) -> int | None:
-        """The place of the lookup with the fewest changed fields, of these the latest, if they are fewer than `most`."""
-        if not len(lookups):
-            return None
-        changed, _ = self._differences.counts(self._of(at))
-        counts = changed[self._of_places(lookups)]
-        nearest = _last_smallest(np.where(counts > 0, counts, most))
-        return int(lookups[nearest]) if 0 < counts[nearest] < most else None
+        Parameters
+        ----------
+        lookups : array of int
+            Their places.
+        baselines : sequence of int
+            The set of the baseline of each.
+        may_be, is_other_call : array of bool
+            For each of them and each of so many before it, the last for the one right before, whether it may be chosen, and
+            whether it may not where only inputs differ.
 
-    def only_inputs_differ(self, at: int, lookups: Numbers) -> npt.NDArray[np.bool_]:
+        Returns
+        -------
+        nearer, apart : array of int
+            The place of the nearer one, -1 where there is none; and how many fields separate each from its baseline.
+        """
+        at = self._places.searchsorted(lookups)
+        numbers = self._sets.searchsorted(baselines)
+        nearer, apart = self._differences.nearer(self._of_place, at, numbers, may_be, ~is_other_call)
+        return np.where(nearer == NONE, NONE, self._places[nearer]), apart
+
+    def before(self, lookups: Numbers, count: int) -> Numbers:
+        """The places of so many lookups right before each of some; where there are fewer, any."""
+        at = self._places.searchsorted(lookups)[:, None] + np.arange(-count, 0)
+        found: Numbers = self._places[np.maximum(at, 0)]
+        return found
+
+    def only_inputs_differ(self, at: int, lookups: Numbers) -> Flags:
         """Which lookups differ, and in fields alone that describe the inputs."""
         changed, others = self._differences.counts(self._of(at))
-        only_inputs: npt.NDArray[np.bool_] = (changed > 0) & (others == 0)
+        only_inputs: Flags = (changed > 0) & (others == 0)
         return only_inputs[self._of_places(lookups)]
 
     @cached_property

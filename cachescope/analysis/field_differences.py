@@ -1,22 +1,26 @@
 """How many fields separate one set of hash details from many others, without comparing them one by one.
 
-The sets of one graph differ in few of their 640 fields. Each is kept as what differs from the first of them, and
-a distance is counted over those few fields alone, for all other sets at once.
+The sets of one graph differ in few of their 640 fields, and each from the first of them in fewer: a distance is
+counted over those alone, for all other sets at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 
+Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
-_ABSENT = -1
-# Sets that are compared together.
-_AT_ONCE = 256
+# Hash codes that are compared together.
+_AT_ONCE: Final = 1 << 20
+_FAR: Final = 1 << 15
 
 
 class FieldDifferences:
@@ -32,80 +36,88 @@ class FieldDifferences:
     """
 
     def __init__(self, details: HashDetails, sets: Sequence[int], is_apart: Callable[[str], bool]) -> None:
-        self._details = details
-        values = self._values(sets[:_AT_ONCE])
-        self._first = values[0]
-        parts = [self._from_first(values, 0)]
-        for start in range(_AT_ONCE, len(sets), _AT_ONCE):
-            parts.append(self._from_first(self._values(sets[start : start + _AT_ONCE]), start))
-        rows, self._fields, self._held = (np.concatenate(part) for part in zip(*parts, strict=True))
-        self._size: Numbers = np.bincount(rows, minlength=len(sets))
-        self._starts: Numbers = np.concatenate([[0], np.cumsum(self._size)])
-        self._rows_of = self._by_field(rows)
-        self._is_apart = is_apart
-        self._apart: dict[int, bool] = {}
-        apart = np.array([self._counts_apart(field) for field in self._fields.tolist()], dtype=bool)
-        self._size_apart: Numbers = np.bincount(rows[apart], minlength=len(sets))
+        codes, self._hashes = details.differing(sets)
+        names = [details.fields[code] for code in codes.tolist()]
+        self._is_apart = np.array(list(map(is_apart, names)), dtype=bool)
+        differs = self._hashes != self._hashes[0]
+        self._size: Numbers = differs.sum(axis=1)
+        self._size_apart: Numbers = differs[:, self._is_apart].sum(axis=1)
+        self._rows_of = [
+            (rows := np.flatnonzero(column), held[rows])
+            for column, held in zip(differs.T, self._hashes.T, strict=True)
+        ]
 
     def counts(self, place: int) -> tuple[Numbers, Numbers]:
         """How many fields separate a set from each; and how many of them are not counted apart."""
-        fields, held = self._of(place)
+        mine = self._hashes[place]
+        fields = np.flatnonzero(mine != self._hashes[0])
         count = self._size + len(fields)
-        apart = self._size_apart + sum(self._counts_apart(field) for field in fields)
-        for field, value in zip(fields, held, strict=True):
+        apart = self._size_apart + np.count_nonzero(self._is_apart[fields])
+        for field in fields.tolist():
             rows, values = self._rows_of[field]
-            shared = 1 + (values == value)
+            shared = 1 + (values == mine[field])
             count[rows] -= shared
-            if self._counts_apart(field):
+            if self._is_apart[field]:
                 apart[rows] -= shared
         return count, count - apart
 
-    def counts_within(
-        self, place: int, others: Numbers, fields: Iterable[str]
-    ) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-        """How many fields separate a set from some others, and whether all of them are among certain fields."""
-        mine, held = self._of(place)
-        own = np.full(len(self._first), _ABSENT - 1, dtype=np.int64)
-        own[mine] = held
-        wanted = np.zeros(len(self._first), dtype=bool)
-        wanted[[code for field in fields if (code := self._details.field_code(field)) is not None]] = True
-        # Everything in which one of the others differs from the first, side by side.
-        sizes = self._size[others]
-        ends = np.cumsum(sizes)
-        at = np.arange(ends[-1]) + np.repeat(self._starts[others] - ends + sizes, sizes)
-        theirs = self._fields[at]
-        weight = 1 - (own[theirs] == self._held[at]) - (own[theirs] > _ABSENT - 1)
-        other = np.repeat(np.arange(len(others)), sizes)
-        count = np.bincount(other, weights=weight, minlength=len(others)) + len(mine)
-        inside = np.bincount(other, weights=weight * wanted[theirs], minlength=len(others))
-        return count.astype(np.int64), count == inside + wanted[mine].sum()
+    def nearer(
+        self, row: Numbers, at: Numbers, baselines: Numbers, may_be: Flags, may_be_apart: Flags
+    ) -> tuple[Numbers, Numbers]:
+        """Of the sets right before others in a row, those that are nearer to them than their baselines.
 
-    def _of(self, place: int) -> tuple[list[int], list[int]]:
-        here = slice(self._starts[place], self._starts[place + 1])
-        return self._fields[here].tolist(), self._held[here].tolist()
+        Parameters
+        ----------
+        row : array of int
+            Places of sets, each as often as it was looked up.
+        at : array of int
+            Which of the row are asked for.
+        baselines : array of int
+            The place of a set for each of them.
+        may_be : array of bool
+            For each of them and each of so many before it, the last for the one right before, whether it may be chosen.
+        may_be_apart : array of bool
+            Whether it may be chosen as well where all that differs are fields that are counted apart.
 
-    def _by_field(self, rows: Numbers) -> dict[int, tuple[Numbers, Numbers]]:
-        order = np.argsort(self._fields, kind="stable")
-        fields, first = np.unique(self._fields[order], return_index=True)
-        parts = np.split(order, first[1:])
-        return {int(f): (rows[part], self._held[part]) for f, part in zip(fields, parts, strict=False)}
+        Returns
+        -------
+        nearer : array of int
+            Which of the row has fewer changed fields, -1 where none has: the first with the fewest whose changes are all
+            among those of the baseline; else the last with the fewest.
+        apart : array of int
+            How many fields separate each from its baseline.
+        """
+        count = may_be.shape[1]
+        nearer, apart = np.full(len(at), -1), np.zeros(len(at), dtype=np.int64)
+        hashes = self._by_field
+        step = max(_AT_ONCE // (count * max(len(hashes), 1)), 1)
+        for start in range(0, len(at), step):
+            here = slice(start, start + step)
+            before = at[here, None] + np.arange(-count, 0)
+            own = hashes[:, row[at[here]]]
+            differs = own[:, :, None] != hashes[:, row[np.maximum(before, 0)]]
+            from_baseline = own != hashes[:, baselines[here]]
+            apart[here] = _how_many(from_baseline)
+            far = _how_many(differs)
+            fewer = may_be[here] & (before >= 0) & (far > 0) & (far < apart[here, None])
+            if not may_be_apart[here].all():
+                fewer &= may_be_apart[here] | differs[~self._is_apart].any(axis=0)
+            is_within = fewer & ~(differs & ~from_baseline[:, :, None]).any(axis=0)
+            first = np.argmin(np.where(is_within, far, _FAR), axis=1)
+            last = count - 1 - np.argmin(np.where(fewer, far, _FAR)[:, ::-1], axis=1)
+            chosen = np.where(is_within.any(axis=1), first, last)
+            found = np.take_along_axis(before, chosen[:, None], axis=1)[:, 0]
+            nearer[here] = np.where(fewer.any(axis=1), found, -1)
+        return nearer, apart
 
-    def _from_first(self, values: Numbers, start: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Which sets from one on differ from the first in which field, and what they hold there."""
-        rows, fields = np.nonzero(values != self._first)
-        return rows + start, fields, values[rows, fields]
+    @cached_property
+    def _by_field(self) -> Codes:
+        return np.ascontiguousarray(self._hashes.T)
 
-    def _values(self, sets: Sequence[int]) -> Numbers:
-        """The hash codes of sets by field. Of a field that is there twice the last counts, as in a dict."""
-        codes = [self._details.sets[code] for code in sets]
-        rows = np.repeat(np.arange(len(codes)), [len(one) for one in codes])
-        every = np.concatenate(codes)
-        values = np.full((len(codes), len(self._details.fields)), _ABSENT, dtype=np.int64)
-        values[rows, self._details.field_codes[every]] = self._details.hash_codes[every]
-        return values
 
-    def _counts_apart(self, field: int) -> bool:
-        if field not in self._apart:
-            name = self._details.fields[field]
-            self._apart[field] = self._is_apart(name)
-        return self._apart[field]
+def _how_many(differs: Flags) -> Numbers:
+    """How many are true along the first axis."""
+    # The smallest numbers are added the fastest.
+    sums = differs.view(np.uint8).sum(axis=0, dtype=np.uint8 if len(differs) < 256 else np.int32)
+    found: Numbers = sums.astype(np.int64)
+    return found

@@ -55,6 +55,20 @@ class Grouped:
         places = self.of(group)
         return places[: places.searchsorted(place)]
 
+    def first(self, groups: Numbers) -> Numbers:
+        """The first place of each of some groups that are there."""
+        found: Numbers = self._places[np.array(self._bounds)[groups]]
+        return found
+
+    def how_many_before(self, groups: Numbers) -> Numbers:
+        """For every place, how many places of a group, named for each, come before it."""
+        count = len(groups)
+        keys = self.group[self._places] * count + self._places
+        ends = np.searchsorted(keys, groups * count + np.arange(count))
+        is_there = (groups >= 0) & (groups < len(self._bounds) - 1)
+        found: Numbers = np.where(is_there, ends - np.array(self._bounds)[np.where(is_there, groups, 0)], 0)
+        return found
+
     def greatest_other_before(self, values: Numbers) -> Numbers:
         """For every place, the greatest value before it in its group that is not its own; -1 where there is none.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,6 @@ import pandas as pd
 from cachescope.columns import plain_columns, records
 from cachescope.details import HashDetails
 from cachescope.terms import CACHES
-
-# Sets that are looked into together.
-_AT_ONCE: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +147,7 @@ def run_rows(runs: pd.DataFrame) -> list[RunRow]:
 
 def _graphs_of(sets: list[int | None], details: HashDetails) -> list[int | None]:
     """The hash code of the graph of each set."""
-    wanted = np.array(sorted({code for code in sets if code is not None}), dtype=np.int64)
-    found: dict[int | None, int | None] = {}
-    gm = details.field_code("gm")
-    for start in range(0, len(wanted) if gm is not None else 0, _AT_ONCE):
-        chosen = wanted[start : start + _AT_ONCE].tolist()
-        codes = np.concatenate([details.sets[code] for code in chosen])
-        of_set = np.repeat(chosen, [len(details.sets[code]) for code in chosen])
-        at = np.flatnonzero(details.field_codes[codes] == gm)[::-1]
-        # Backwards, so that the first of several is the one that stays.
-        found |= zip(of_set[at].tolist(), details.hash_codes[codes[at]].tolist(), strict=True)
-    return [found.get(code) for code in sets]
+    distinct = list({code for code in sets if code is not None})
+    hashes = details.hashes_of(distinct, "gm").tolist()
+    found = {code: None if held < 0 else held for code, held in zip(distinct, hashes, strict=True)}
+    return [None if code is None else found[code] for code in sets]

@@ -137,6 +137,9 @@ class _Judge:
         baseline = self._baselines.find(at) or self._under_the_same(row)
         if baseline is None:
             return self._first_lookup(at, row)
+        nearer = self._baselines.nearer(at, baseline)
+        if nearer is not None:
+            return self._nearer_key_changed(row, nearer.row, nearer.apart)
         changes = self._changes.between(baseline, row)
         if not changes.fields:
             reason = (
@@ -145,13 +148,17 @@ class _Judge:
             )
             why = "torch recorded the hash details of both keys"
             return Miss(row, "no_detail_differs", reason, "recorded", why, baseline=baseline)
-        nearer = self._baselines.nearer(at, baseline, changes.fields)
-        if nearer is None:
-            return self._key_changed(row, baseline, changes)
-        less = self._changes.between(nearer, row)
-        miss = self._key_changed(row, nearer, less)
-        if len(less.fields) < len(changes.fields):
-            miss.reason += f" (compared with the run before it, {len(changes.fields)} fields differ)"
+        in_parts = self._baselines.nearer_in_parts(at, baseline, changes.fields)
+        if in_parts is not None:
+            return self._nearer_key_changed(row, in_parts, len(changes.fields))
+        return self._key_changed(row, baseline, changes)
+
+    def _nearer_key_changed(self, row: LookupRow, nearer: LookupRow, apart: int) -> Miss:
+        """Beside a baseline from which so many fields differ."""
+        changes = self._changes.between(nearer, row)
+        miss = self._key_changed(row, nearer, changes)
+        if len(changes.fields) < apart:
+            miss.reason += f" (compared with the run before it, {apart} fields differ)"
         return miss
 
     def _key_changed(self, row: LookupRow, baseline: Candidate, changes: _Changes) -> Miss:

@@ -178,19 +178,27 @@ class PastOfKeys:
         self._pasts: dict[tuple[str, str], KeyPast] = defaultdict(KeyPast)
         run = numbered([row.run for row in lookups])
         compiles = paired(run, numbered([row.compile_id for row in lookups])).tolist()
-        self._step_of: list[_Step] = []
-        for at, (row, compiled) in enumerate(zip(lookups, compiles, strict=True)):
-            step = _step(at, row, compiled, timeline, directories.get(row.run))
-            self._step_of.append(step)
+        self._none = KeyPast()
+        self._step_of: dict[int, _Step] = {}
+        of_key: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for at, row in enumerate(lookups):
             if row.cache_key is not None:
-                self._steps[row.cache, row.cache_key].append(step)
+                of_key[row.cache, row.cache_key].append(at)
+        self._firsts = {places[0] for places in of_key.values()}
+        for key, places in of_key.items():
+            # Most keys of a fleet that shares nothing are looked up once.
+            for at in places if len(places) > 1 else ():
+                row = lookups[at]
+                step = _step(at, row, compiles[at], timeline, directories.get(row.run))
+                self._step_of[at] = step
+                self._steps[key].append(step)
         self._other_run = self._first_of_other_runs()
 
     def of(self, at: int) -> KeyPast:
-        """The past of the key of a lookup; without a key there is none."""
+        """The past of the key of a lookup; the first of a key has none, nor has one without a key."""
         row = self._rows[at]
-        if row.cache_key is None:
-            return KeyPast()
+        if row.cache_key is None or at in self._firsts:
+            return self._none
         key = row.cache, row.cache_key
         past = self._pasts[key]
         past.move_to(self._step_of[at], self._steps[key])

@@ -22,7 +22,8 @@ from cachescope.analysis.outside_keys import CPU_CAPABILITY, OF_EVERY_LATER_KEY,
 from cachescope.analysis.safety import NOT_ASKED, CpuSafety, Safety, worst
 from cachescope.analysis.switches import keeps_graphs_inside, never_looked, switched_off
 from cachescope.columns import records
-from cachescope.details import Codes, HashDetails
+from cachescope.component_sets import Codes
+from cachescope.details import HashDetails
 from cachescope.frames.answers import PREDICTIONS
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE, WOULD_BYPASS

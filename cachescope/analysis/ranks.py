@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.details import Codes, HashDetails
+from cachescope.component_sets import Codes
+from cachescope.details import HashDetails
 from cachescope.frames.ranks import RANK_DIFFERENCES
 
 _ABSENT = -1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Final
 
 from cachescope.analysis.history import LookupRow
@@ -26,10 +27,6 @@ class Recompiles:
     def __init__(self, lookups: Sequence[LookupRow], nearness: Nearness) -> None:
         self._rows = lookups
         self._nearness = nearness
-        self._of_frame: dict[_Frame, list[int]] = defaultdict(list)
-        for at, row in enumerate(lookups):
-            if row.detail_set is not None and (frame := _frame_of(row)) is not None:
-                self._of_frame[frame].append(at)
 
     def before(self, at: int) -> LookupRow | None:
         """The nearest lookup of an earlier compile of the same function, of these the latest; None at its first."""
@@ -50,6 +47,14 @@ class Recompiles:
                 before.append(other)
         return min(before, key=lambda other: self._nearness.between(other, row), default=None)
 
+    @cached_property
+    def _of_frame(self) -> Mapping[_Frame, Sequence[int]]:
+        found: dict[_Frame, list[int]] = defaultdict(list)
+        for at, row in enumerate(self._rows):
+            if row.detail_set is not None and (frame := _frame_of(row)) is not None:
+                found[frame].append(at)
+        return found
+
     def is_before(self, other: LookupRow, row: LookupRow) -> bool:
         """Whether one is of an earlier compile of the same frame of one process."""
         return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
@@ -61,10 +66,16 @@ def _may_be_one(other: LookupRow, row: LookupRow) -> bool:
 
 
 def _frame_of(row: LookupRow) -> _Frame | None:
-    match = _COMPILE_ID.fullmatch(row.compile_id or "")
-    return None if match is None else (row.run, row.cache, match["frame"])
+    frame, _ = _parts(row.compile_id)
+    return None if frame is None else (row.run, row.cache, frame)
 
 
 def _compile_of(row: LookupRow) -> int:
-    match = _COMPILE_ID.fullmatch(row.compile_id or "")
-    return 0 if match is None else int(match["compile"])
+    return _parts(row.compile_id)[1]
+
+
+# All processes of a fleet have the same ones.
+@lru_cache(maxsize=4096)
+def _parts(compile_id: str | None) -> tuple[str | None, int]:
+    match = _COMPILE_ID.fullmatch(compile_id or "")
+    return (None, 0) if match is None else (match["frame"], int(match["compile"]))

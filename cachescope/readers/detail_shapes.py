@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from cachescope.details import Codes, HashDetails
+from cachescope.component_sets import Codes
+from cachescope.details import HashDetails
 from cachescope.terms import AOTAUTOGRAD
 
 Group = tuple[object, ...]

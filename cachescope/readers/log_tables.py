@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from cachescope.details import Codes, HashDetails
+from cachescope.component_sets import Codes
+from cachescope.details import HashDetails
 from cachescope.readers.reading import Lookup, Problem, Process, Reading
 
 _TYPES: Final = {"str": pa.string(), "int": pa.int64(), "bool": pa.bool_()}

@@ -186,27 +186,44 @@ def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
         assert baselines.find(at) == best
 
 
-@settings(max_examples=20)
+@settings(max_examples=100)
 @given(
-    st.lists(keys, min_size=2, max_size=9, unique=True),
-    st.sets(st.sampled_from(FIELDS), min_size=2).map(sorted),
+    made=st.lists(lookups, min_size=2, max_size=12),
+    entries=st.lists(stored, max_size=4),
+    ranks=st.lists(st.sampled_from([None, 0, 1]), min_size=4, max_size=4),
 )
 def test_a_nearer_key_differs_in_some_of_the_fields_or_in_fewer(
-    values: list[tuple], fields: list[str]
+    made: list[tuple], entries: list[tuple], ranks: list[int | None]
 ) -> None:
-    history = History([(one, at % 4, None, True) for at, one in enumerate(values)], [], [None] * 4)
-    *earlier, last = history.lookups
-    within = [one for one in earlier if one.gm == last.gm and history.changed(one, last) < set(fields)]
-    fewest = min((len(history.changed(one, last)) for one in within), default=0)
-    wanted = next((one for one in within if len(history.changed(one, last)) == fewest), None)
-    if wanted is None:
-        others = [one for one in earlier if one.gm == last.gm]
-        nearest = min(others, key=lambda one: (len(history.changed(one, last)), -one.time), default=None)
-        if nearest is not None and len(history.changed(nearest, last)) < len(fields):
-            wanted = nearest
-    baselines = Baselines(history.lookups, history.runs, [], history.store, Choice())
-    found = baselines.nearer(len(earlier), last, fields)
-    assert found == wanted
+    history = History(made, entries, ranks)
+    baselines = Baselines(history.lookups, history.runs, history.entries, history.store, Choice())
+    for at, row in enumerate(history.lookups):
+        if row.detail_set is None or (found := baselines.find(at)) is None:
+            continue
+        nearer = baselines.nearer(at, found)
+        assert (None if nearer is None else nearer.row) == nearest_by_search(history, at, found)
+        if nearer is not None:
+            assert nearer.apart == len(history.changed(found, row))
+
+
+def nearest_by_search(history: History, at: int, found: Candidate) -> LookupRow | None:
+    """The first with the fewest fields of those that differ in some of the same alone, else the last with the fewest."""
+    row = history.lookups[at]
+    fields = history.changed(found, row)
+    fewer = [
+        one
+        for one in history.lookups[:at]
+        if one.gm == row.gm == found.gm
+        and one.detail_set is not None
+        and not is_another_call(history, one, row)
+        and 0 < len(history.changed(one, row)) < len(fields)
+    ]
+    within = [one for one in fewer if history.changed(one, row) <= fields]
+
+    def distance(one: LookupRow) -> int:
+        return len(history.changed(one, row))
+
+    return min(within, key=distance, default=None) or min(reversed(fewer), key=distance, default=None)
 
 
 @settings(max_examples=20)

@@ -233,8 +233,7 @@ class _Fleet:
         for field, value in fields.items():
             if field in place:
                 mine[place[field]] = self._component(field, value)
-        self._store.sets.append(mine)
-        return len(self._store.sets) - 1
+        return self._store.add_codes(mine.tobytes())
 
     def _component(self, field: str, value: int) -> int:
         """A component that the recording does not have: the field with another hash."""

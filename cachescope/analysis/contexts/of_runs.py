@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.details import Codes, HashDetails, parse_component
+from cachescope.component_sets import Codes
+from cachescope.details import HashDetails, parse_component
 from cachescope.frames.contexts import CONTEXTS
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
 from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json

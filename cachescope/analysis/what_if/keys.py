@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cachescope.analysis.timeline import shows_symbol
-from cachescope.details import Codes, HashDetails
+from cachescope.component_sets import Codes
+from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed, is_tensor_text, without_parts
 
 Lanes = npt.NDArray[np.uint64]

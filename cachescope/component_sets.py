@@ -1,0 +1,124 @@
+"""The component codes of many keys, each kept as what it has otherwise than one like it.
+
+A key has about 640 components, and the keys of a fleet differ from each other in a few of them. A *base* is a set that is
+kept whole; another set of its length is kept as the places where it differs from that, and what it has there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final, overload
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.int64]
+
+# Of one length. Sets that are like none of so many are kept whole.
+_BASES_TRIED: Final = 8
+_MOST_DIFFERENT: Final = 0.25
+
+
+class ComponentSets(Sequence[Codes]):
+    """Distinct sets of component codes, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        # A set is the number of its base, the places where it differs, and the codes it has there, as bytes.
+        self._records: list[bytes] = []
+        self._number: dict[bytes, int] = {}
+        self._bases: list[Codes] = []
+        self._bases_of_length: dict[int, list[int]] = defaultdict(list)
+        self._alone: dict[bytes, int] = {}
+        # Single codes are quicker to come by in a list.
+        self._base_lists: dict[int, list[int]] = {}
+
+    def add(self, codes: bytes) -> int:
+        """Keep the bytes of an array of codes; equal ones have one number."""
+        record = self._record(np.frombuffer(codes, dtype=np.int32))
+        number = self._number.setdefault(record, len(self._records))
+        if number == len(self._records):
+            self._records.append(record)
+        return number
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, number: int) -> Codes: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Codes]: ...
+    def __getitem__(self, number: int | slice) -> Codes | list[Codes]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(len(self))[number]]
+        base, places, codes = self.parts(number)
+        if not len(places):
+            return self._bases[base]
+        whole = self._bases[base].copy()
+        whole[places] = codes
+        return whole
+
+    def base(self, number: int) -> Codes:
+        """A base by its number."""
+        return self._bases[number]
+
+    def parts(self, number: int) -> tuple[int, Codes, Codes]:
+        """The base of a set, the places where it differs from that, and the codes it has there."""
+        record = np.frombuffer(self._records[number], dtype=np.int32)
+        middle = len(record) // 2 + 1
+        return int(record[0]), record[1:middle], record[middle:]
+
+    def joined(self, numbers: Sequence[int]) -> tuple[Codes, Numbers, Codes, Codes]:
+        """The parts of many sets one after the other: their bases, how many places each has, the places, the codes."""
+        records = [self._records[number] for number in numbers]
+        every = np.frombuffer(b"".join(records), dtype=np.int32)
+        lengths = np.array([len(record) for record in records], dtype=np.int64) // every.itemsize
+        starts = np.cumsum(lengths) - lengths
+        sizes = lengths // 2
+        place = np.repeat(starts + 1 - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        return every[starts], sizes, every[place], every[place + np.repeat(sizes, sizes)]
+
+    def differences(self, one: int, other: int) -> tuple[int, list[tuple[int, int, int]]] | None:
+        """Each place where either of two sets differs from their base, with its code there and what they have.
+
+        Returns
+        -------
+        base : int
+        differences : list of (base's code, code of the one, code of the other)
+            In the order of the places. None where the two have two bases.
+        """
+        base, mine = self._patch(one)
+        base_of_other, theirs = self._patch(other)
+        if base != base_of_other:
+            return None
+        codes = self._codes_of_base(base)
+        found = []
+        for place in sorted(mine.keys() | theirs.keys()):
+            code = codes[place]
+            found.append((code, mine.get(place, code), theirs.get(place, code)))
+        return base, found
+
+    def _patch(self, number: int) -> tuple[int, dict[int, int]]:
+        record = memoryview(self._records[number]).cast("i").tolist()
+        middle = len(record) // 2 + 1
+        return record[0], dict(zip(record[1:middle], record[middle:], strict=True))
+
+    def _codes_of_base(self, base: int) -> list[int]:
+        if base not in self._base_lists:
+            self._base_lists[base] = self._bases[base].tolist()
+        return self._base_lists[base]
+
+    def _record(self, codes: Codes) -> bytes:
+        """Which base is taken does not depend on what was added since: equal sets have equal records."""
+        bases = self._bases_of_length[len(codes)]
+        for number in bases:
+            places = np.flatnonzero(codes != self._bases[number])
+            if len(places) <= _MOST_DIFFERENT * len(codes):
+                return np.concatenate(([number], places, codes[places]), dtype=np.int32).tobytes()
+        number = self._alone.setdefault(codes.tobytes(), len(self._bases))
+        if number == len(self._bases):
+            self._bases.append(codes)
+            if len(bases) < _BASES_TRIED:
+                bases.append(number)
+        return np.array([number], dtype=np.int32).tobytes()
