@@ -55,7 +55,7 @@ class KeyTable:
         self._values = _Values(details)
         self._row_of_key, sets, homes = _rows(keys)
         self.has_details: npt.NDArray[np.bool_] = self._row_of_key >= 0
-        self._grid = _Grid(self._values, [details.sets[code] for code in sets], homes)
+        self._grid = _Grid(self._values, details, sets, homes)
         self._own = _own_parts(keys, self._row_of_key)
         self._families: dict[str, Lanes] = {}
         for name, count in Counter(field.partition("[")[0] for field in self.varying).items():
@@ -207,16 +207,19 @@ class _Grid:
     A column is held only where the sets of one cache differ; what all of them share is one number.
     """
 
-    def __init__(self, values: _Values, sets: list[Codes], homes: list[tuple[str, str | None]]) -> None:
+    def __init__(
+        self, values: _Values, details: HashDetails, sets: list[int], homes: list[tuple[str, str | None]]
+    ) -> None:
         self._values = values
+        self._details = details
         self._sets = sets
-        self._n_fields = len(values._code_of_field)
+        self._n_fields = len(details.fields)
         caches = sorted({cache for cache, _ in homes})
         self._cache = np.array([caches.index(cache) for cache, _ in homes], dtype=np.int32)
         self._shared: Codes = np.zeros((len(caches), self._n_fields), dtype=np.int32)
         self.total: Lanes = np.zeros((2, len(sets)), dtype=np.uint64)
         self.is_symbolic = np.zeros(len(sets), dtype=bool)
-        self._field_of_component = values._details.field_codes
+        self._field_of_component = details.field_codes
         self._scan(homes)
         # Counted from the first value of each field, so that two bytes are nearly always enough.
         most = np.diff(values.first_of_field).max(initial=0)
@@ -262,7 +265,7 @@ class _Grid:
 
     def _chunk(self, start: int) -> Codes:
         """Some sets as rows of values by field."""
-        sets = self._sets[start : start + _CHUNK]
+        sets = [self._details.sets[code] for code in self._sets[start : start + _CHUNK]]
         lengths = np.array([len(codes) for codes in sets])
         codes = np.concatenate(sets)
         rows = np.repeat(np.arange(len(sets)), lengths)
