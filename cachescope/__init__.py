@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 # Not when it is asked for, as the others: the package of the same name would take its place.
 from cachescope.capture.contexts import capture
+from cachescope.version import __version__
 
 if TYPE_CHECKING:
     from cachescope.analysis.contexts.differences import manifest_difference
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from cachescope.scope.read import read
     from cachescope.scope.scope import Scope
     from cachescope.scope.two_sides import compare, will_hit
-
-__version__ = "0.1.0"
 
 __all__ = [
     "CachescopeError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -138,3 +138,38 @@ def file_time(ns: int) -> str:
 def plural(count: int, one: str, many: str = "") -> str:
     """``1 lookup``, ``2 lookups``."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def listed(values: Iterable[object], most: int, between: str = ", ", others: int = 0) -> str:
+    """``a, b and 3 more``.
+
+    Parameters
+    ----------
+    values : iterable
+    most : int
+        How many are named.
+    between : str
+        What stands between two of them.
+    others : int
+        How many there are beside `values`.
+
+    Examples
+    --------
+    >>> listed([1, 2, 3], 2)
+    '1, 2 and 1 more'
+    """
+    every = [str(value) for value in values]
+    more = len(every[most:]) + others
+    return between.join(every[:most]) + (f" and {more} more" if more else "")
+
+
+def and_more(count: int, what: str = "", where: str = "") -> str:
+    """``… and 3 more causes: --json lists all``: what stands below the first of many.
+
+    Examples
+    --------
+    >>> and_more(3), and_more(1, "cause", "--json lists all")
+    ('… and 3 more', '… and 1 more cause: --json lists all')
+    """
+    more = plural(count, f"more {what}") if what else f"{count} more"
+    return f"… and {more}" + (f": {where}" if where else "")

@@ -1,4 +1,7 @@
-"""The arrows of the design: a module imports only from its own layer and from those above it in this list."""
+"""The arrows of the design: a module imports only from its own layer and from those above it in this list.
+
+Every import counts: in a function, under ``TYPE_CHECKING``, in a string.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,19 @@ import sys
 from pathlib import Path
 
 import pytest
+import structure
+from structure import circles, edges, imports_of
 
 PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
-    ("errors", "terms", "columns", "wording", "catalogue", "frames", "details", "component_sets"),
+    ("version", "errors", "terms", "columns", "wording", "catalogue", "frames", "details", "component_sets"),
     ("keys",),
     ("readers",),
     ("capture",),
     ("analysis",),
     ("auditing",),
     ("devices",),
+    ("answers",),
     ("figures",),
     ("report",),
     ("views",),
@@ -40,29 +46,39 @@ ONLY_IN = {
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
+# What may be imported inside a function, so that who does not need it does not wait for it or need not have it.
+HEAVY = {
+    "IPython",
+    "anywidget",
+    "filelock",
+    "fsspec",
+    "ipywidgets",
+    "pandas",
+    "platformdirs",
+    "plotly",
+    "pyarrow",
+    "pynvml",
+    "torch",
+}
+ONLY_ON_SOME_SYSTEMS = {"fcntl", "grp", "pwd"}
+# Of our own, what imports one of those for all of its module.
+OWN_AND_HEAVY = {
+    # numpy; a program that captures its own process may be without it
+    "cachescope.details": {"capture"},
+    # pyarrow
+    "cachescope.readers.log_tables": {"readers"},
+    # plotly
+    "cachescope.report.page.file": {"scope"},
+    # ipywidgets and plotly
+    "cachescope.views.explorer": {"scope"},
+    "cachescope.views.following": {"scope"},
+    "cachescope.views.what_if": {"scope"},
+}
+
+
 def layer_of(path: Path) -> str:
     part = path.relative_to(PACKAGE).parts[0]
     return part.removesuffix(".py")
-
-
-def imports_of(tree: ast.AST) -> set[str]:
-    """Imported modules, but for those that only a type checker imports."""
-    only_typed = {
-        id(node)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
-        for node in ast.walk(block)
-    }
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if id(node) in only_typed:
-            continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -70,11 +86,44 @@ def test_imports_point_up_the_list_of_layers(path: Path) -> None:
     layer = layer_of(path)
     if path == PACKAGE / "__init__.py":
         return
-    for name in imports_of(ast.parse(path.read_text())):
-        parts = name.split(".")
-        if parts[0] == "cachescope" and parts[1] in LEVEL:
-            assert LEVEL[parts[1]] <= LEVEL[layer], f"{layer} imports {name}"
-        assert layer in ONLY_IN.get(parts[0], {layer}), f"{layer} imports {parts[0]}"
+    for one in imports_of(path):
+        parts = one.name.split(".")
+        if parts[0] == "cachescope":
+            assert parts[1] in LEVEL, f"{layer} imports what is put together from all layers: {one.name}"
+            assert LEVEL[parts[1]] <= LEVEL[layer], f"{layer} imports {one.name}"
+        assert one.only_typed or layer in ONLY_IN.get(parts[0], {layer}), f"{layer} imports {parts[0]}"
+
+
+def test_there_is_no_circle() -> None:
+    assert circles(edges(MODULES)) == []
+
+
+def test_a_circle_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever way one of its imports is written."""
+    monkeypatch.setattr(structure, "PACKAGE", tmp_path)
+    package = tmp_path.name
+    for text in (
+        f"def later():\n    from {package}.one import x\n",
+        f"if TYPE_CHECKING:\n    from {package} import one\n",
+        f"import {package}.one\n",
+    ):
+        (tmp_path / "one.py").write_text(f"from {package}.two import y\n")
+        (tmp_path / "two.py").write_text(text)
+        found = circles(edges([tmp_path / "one.py", tmp_path / "two.py"]))
+        assert found == [[f"{package}.one", f"{package}.two"]], text
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_functions_import_only_what_is_heavy(path: Path) -> None:
+    layer = layer_of(path)
+    if layer == "cli":
+        # A command is one of many: its module is imported for its help, and what it needs when it runs.
+        return
+    for one in imports_of(path):
+        if not one.in_function or one.name.split(".")[0] in HEAVY | ONLY_ON_SOME_SYSTEMS:
+            continue
+        module = one.name if one.name in OWN_AND_HEAVY else one.name.rpartition(".")[0]
+        assert layer in OWN_AND_HEAVY.get(module, set()), f"line {one.line} imports {one.name} in a function"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

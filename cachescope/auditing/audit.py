@@ -12,7 +12,8 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.auditing.contents import File, audit_content, is_code
+from cachescope.auditing.audited_file import File
+from cachescope.auditing.contents import audit_content, is_code
 from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive

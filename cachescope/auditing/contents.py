@@ -6,9 +6,9 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
+from cachescope.auditing.audited_file import File
 from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.known import ANY, VERSIONED
 from cachescope.auditing.mega_cache import audit_mega_cache
@@ -58,34 +58,6 @@ _PICKLED: Final = {
     ON_DISK_CACHE: VERSIONED,
     CACHING_PACKAGE: VERSIONED,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """One regular file whose bytes were read.
-
-    Attributes
-    ----------
-    path, name : str
-        Where it is, and its last part.
-    kind : str
-        What it is: as `cachescope.terms` calls it.
-    key : str or None
-        The key whose folder it is in.
-    data : bytes
-        All of it.
-    """
-
-    path: str
-    name: str
-    kind: str
-    key: str | None
-    data: bytes
-
-    @property
-    def ending(self) -> str:
-        """The last part of its name."""
-        return os.path.splitext(self.name)[1][1:].lower()
 
 
 def audit_content(file: File) -> Iterator[Finding]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from cachescope.auditing.audited_file import File
 from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.known import ANY
 from cachescope.auditing.pickles import Place, audit_bytes, audit_pickle
 from cachescope.readers.checked_file import DamagedContent
 from cachescope.readers.mega_cache import artifacts
 from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH, MEGA_CACHE, PGO, PRECOMPILE
-
-if TYPE_CHECKING:
-    from cachescope.auditing.contents import File
 
 _ENTRIES: Final = {"inductor": FXGRAPH, "aot_autograd": AOTAUTOGRAD}
 _PICKLES: Final = {"pgo": PGO, "precompile": PRECOMPILE, "precompile_dynamo": PRECOMPILE}
@@ -61,8 +59,6 @@ def _key(path: str, kind: str, key: str, at: int) -> Iterator[Finding]:
 def _content(
     path: str, kind: str, key: str, content: bytes, audit_entry: Callable[[File], Iterator[Finding]]
 ) -> Iterator[Finding]:
-    from cachescope.auditing.contents import File
-
     if kind in _ENTRIES:
         # torch gives it a name only when it writes it.
         yield from audit_entry(File(path, ".0.0.tmp", _ENTRIES[kind], key, content))

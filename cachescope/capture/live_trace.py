@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -113,8 +114,6 @@ class _TraceHandler(logging.FileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's own name)
         # A full disk is no reason to print into the user's output, or to stop the block.
-        import sys
-
         self.failure = self.failure or str(sys.exception())
 
 

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from cachescope import __version__
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
+from cachescope.version import __version__
 from cachescope.wording import harmless_line
 
 COMMANDS: Final = (

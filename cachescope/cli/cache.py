@@ -12,6 +12,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from cachescope.errors import SourceError
+from cachescope.version import __version__
 
 if TYPE_CHECKING:
     from cachescope.readers.index import Index
@@ -51,8 +52,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _kept(index: Index) -> dict[str, Any]:
-    from cachescope import __version__
-
     logs = index.logs()
     return {
         "cachescope": __version__,

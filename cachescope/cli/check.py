@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from cachescope.report.check import Check
+    from cachescope.answers.check import Check
     from cachescope.report.redact import Redaction
     from cachescope.scope import Scope
 

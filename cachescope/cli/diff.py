@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 
+from cachescope.version import __version__
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -27,14 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, pair and print."""
-    from cachescope import __version__
+    from cachescope.answers.comparison import Comparison
+    from cachescope.answers.sides import side_below, side_named
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.as_json import frame_rows
     from cachescope.report.comparison import comparison_lines, comparison_object
-    from cachescope.report.sides import side_below, side_named
     from cachescope.report.terminal import problem_lines
-    from cachescope.scope.two_sides import compare_sides
 
     paths = args.paths or [args.before, args.after]
     scope = read_given(args, paths)
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         # There is nothing to compare with.
         return 1
     side = side_named if args.paths else side_below
-    found = compare_sides(scope, side(scope, args.before), side(scope, args.after))
+    found = Comparison.of(scope, side(scope, args.before), side(scope, args.after))
     redaction = redaction_of(args, scope, paths)
     if args.json:
         printed = {"cachescope": __version__, **comparison_object(found)}

@@ -28,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.as_json import explain_object, explanation_object
-    from cachescope.report.terminal import answer_lines, explanation_lines
+    from cachescope.report.explanation import explanation_lines
+    from cachescope.report.terminal import answer_lines
 
     scope = read_given(args, args.paths, args.baseline)
     redaction = redaction_of(args, scope, args.paths)

@@ -22,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, write the file, and say where it is."""
+    from cachescope.answers.summary import headline
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.layout import Line
-    from cachescope.report.text import headline
     from cachescope.wording import file_size, harmless
 
     scope = read_given(args, args.paths, args.baseline)

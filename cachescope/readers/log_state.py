@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from cachescope.version import __version__
+
 FORMAT: Final = 2
 # Reading less takes no longer than looking it up.
 _LEAST_BYTES: Final = 4 << 20
@@ -75,8 +77,6 @@ def _probe(path: str, size: int) -> str:
 @cache
 def _code() -> str:
     """The version of cachescope, and the state of what reads logs: who works on a reader is not served its past."""
-    from cachescope import __version__
-
     found = hashlib.blake2b(__version__.encode(), digest_size=16)
     here = Path(__file__).parent
     for file in sorted([*here.glob("*.py"), *here.parent.glob("*.py")]):

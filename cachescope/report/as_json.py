@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from cachescope.answers.read import Read
+from cachescope.version import __version__
 from cachescope.wording import is_shown, without_commands
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
-    from cachescope.report.explanation import Explanation
-    from cachescope.scope import Scope
+    from cachescope.answers.explanation import Explanation
 
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
@@ -33,10 +34,8 @@ _NO_MISS: Final[Mapping[str, Any]] = {
 }
 
 
-def explain_object(scope: Scope) -> dict[str, Any]:
+def explain_object(scope: Read) -> dict[str, Any]:
     """What ``cachescope explain --json`` prints: runs, lookups with their verdicts, causes and problems."""
-    from cachescope import __version__
-
     return {
         "cachescope": __version__,
         "hit_rates": frame_rows(scope.hit_rates())[0] if len(scope.lookups) else None,
@@ -49,10 +48,8 @@ def explain_object(scope: Scope) -> dict[str, Any]:
     }
 
 
-def entries_object(scope: Scope, locks: pd.DataFrame | None = None) -> dict[str, Any]:
+def entries_object(scope: Read, locks: pd.DataFrame | None = None) -> dict[str, Any]:
     """What ``cachescope entries --json`` prints; every lock says whether it is held, where that was asked."""
-    from cachescope import __version__
-
     entries = frame_rows(scope.entries)
     if locks is not None:
         held = {row["entry"]: row["lock_held"] for row in frame_rows(locks)}
@@ -149,7 +146,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _lookups(scope: Scope) -> list[dict[str, Any]]:
+def _lookups(scope: Read) -> list[dict[str, Any]]:
     misses = {row["lookup"]: _verdict(row) for row in frame_rows(scope.misses)}
     first = ("lookup", "run", "order", "cache", "cache_key", "compile_id", "is_backward", "outcome")
     return [
@@ -167,7 +164,7 @@ def _verdict(miss: dict[str, Any]) -> dict[str, Any]:
     return {name: baseline if name == "baseline" else miss[name] for name in _NO_MISS}
 
 
-def _causes(scope: Scope) -> list[dict[str, Any]]:
+def _causes(scope: Read) -> list[dict[str, Any]]:
     roots = {row["cause"]: scope.facts.roots_of(row["cause"])[0]["lookup"] for row in scope.facts.causes}
     return [
         {**row, "changes": [change_object(change) for change in scope.changes(roots[row["cause"]])]}

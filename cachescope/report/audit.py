@@ -15,6 +15,7 @@ from urllib.parse import quote
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.report.layout import Line
 from cachescope.terms import AUDIT_LEVELS
+from cachescope.version import __version__
 from cachescope.wording import harmless, plural
 
 _SHOWN: Final = 20
@@ -81,8 +82,6 @@ def _by_rule(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[dict[st
 
 def audit_object(report: AuditReport) -> dict[str, Any]:
     """The audit for ``--format json``."""
-    from cachescope import __version__
-
     return {
         "cachescope": __version__,
         "sources": list(report.sources),
@@ -101,8 +100,6 @@ def sarif_object(report: AuditReport, *, with_places: bool = True) -> dict[str, 
     with_places : bool
         Whether it says where the sources are on this machine.
     """
-    from cachescope import __version__
-
     rules = list(AUDIT_RULES.values())
     places = {rule.name: number for number, rule in enumerate(rules)}
     run: dict[str, Any] = {

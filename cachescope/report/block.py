@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from cachescope.report.html import CODE_STYLE, STYLE, explanation_html, safe
+from cachescope.answers.explanation import Explanation
+from cachescope.answers.read import Read
+from cachescope.answers.summary import is_cold_start
+from cachescope.report.explanation import explanation_html
+from cachescope.report.html import CODE_STYLE, STYLE, safe
 from cachescope.report.layout import Line, laid_out
 from cachescope.report.terminal import answer_lines, run_lines
-from cachescope.report.text import is_cold_start
 from cachescope.wording import plural
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _WIDTH: Final = 100
 _NOTHING: Final = (
@@ -20,7 +20,7 @@ _NOTHING: Final = (
 )
 
 
-def block_lines(scope: Scope, run: int) -> list[Line]:
+def block_lines(scope: Read, run: int) -> list[Line]:
     """How the lookups of the block went in one line, then the causes that struck in it."""
     looked_up = any(row["run"] == run for row in scope.facts.lookups.values())
     if not looked_up:
@@ -30,12 +30,12 @@ def block_lines(scope: Scope, run: int) -> list[Line]:
     return [*run_lines(scope, {run}), *answer_lines(scope, {run}), *beside]
 
 
-def block_text(scope: Scope, run: int) -> str:
+def block_text(scope: Read, run: int) -> str:
     """The text repr of a recording."""
     return "\n".join(text for text, _ in laid_out(block_lines(scope, run), _WIDTH))
 
 
-def block_html(scope: Scope, run: int) -> str:
+def block_html(scope: Read, run: int) -> str:
     """The HTML repr: the same lines, and the costliest miss that has a reason with everything that changed."""
     first, *rest = (text for text, _ in laid_out(block_lines(scope, run), _WIDTH))
     shown = f"<p><b>{safe(first)}</b></p>"
@@ -45,13 +45,13 @@ def block_html(scope: Scope, run: int) -> str:
     return f"<div style='{STYLE}'>{shown}{_costliest(scope, run)}</div>"
 
 
-def _costliest(scope: Scope, run: int) -> str:
+def _costliest(scope: Read, run: int) -> str:
     facts = scope.facts
     for cause in facts.causes:
         if is_cold_start(cause):
             continue
         for miss in facts.misses_of(cause["cause"]):
             if miss["root"] and facts.lookups[miss["lookup"]]["run"] == run:
-                body = explanation_html(scope.explain(miss["lookup"]))
+                body = explanation_html(Explanation.of(scope, miss["lookup"]))
                 return f"<details><summary>{safe(cause['summary'])}, in full</summary>{body}</details>"
     return ""

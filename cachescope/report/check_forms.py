@@ -5,27 +5,72 @@ Every form is made of plain texts by the same few functions, so that all of them
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from xml.etree import ElementTree
 
 from cachescope.analysis.bars import Bar
+from cachescope.answers.check import Check
+from cachescope.answers.read import Read
 from cachescope.report.as_json import frame_rows
-from cachescope.report.check import Check, found_text, title_of, wanted_text
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line
-from cachescope.wording import harmless_cut, harmless_line, plural, without_commands
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
+from cachescope.version import __version__
+from cachescope.wording import (
+    and_more,
+    duration,
+    harmless,
+    harmless_cut,
+    harmless_line,
+    plural,
+    without_commands,
+)
 
 _CAUSES_SHOWN: Final = 20
+_TITLES: Final = {
+    "min_hit_rate": "hit rate",
+    "max_time_lost": "compile time lost",
+    "no_new_cause": "new causes",
+}
 _COLD_START: Final = (
     "First lookups count as misses, whichever run made them: give only the warm run where that one is meant."
 )
 # The characters of github.com/actions/toolkit, packages/core/src/command.ts, `escapeData` and `escapeProperty`.
 _DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
+
+
+def title_of(bar: Bar) -> str:
+    """``hit rate`` and the like."""
+    return _TITLES[bar.bar]
+
+
+def wanted_text(bar: Bar) -> str:
+    """What was wanted, in words."""
+    if bar.unit == "causes":
+        return "none"
+    if bar.unit == "share":
+        return f"at least {bar.wanted * 100:g} %"
+    return f"at most {duration(int(bar.wanted))}"
+
+
+def found_text(bar: Bar) -> str:
+    """What was found, in words."""
+    if bar.found is None:
+        return harmless(bar.reason)
+    return f"{_found_amount(bar, bar.found)} ({harmless(bar.reason)})"
+
+
+def _found_amount(bar: Bar, found: float) -> str:
+    if bar.unit == "causes":
+        return f"{found:g}"
+    if bar.unit == "share":
+        # Rounded down, so that what is below a bar does not look like it.
+        return f"{math.floor(found * 1000 + 1e-9) / 10:g} %"
+    text = duration(int(found))
+    too_close = not bar.passed and text == duration(int(bar.wanted))
+    return f"{found / 1e9:.9g} s" if too_close else text
 
 
 def verdict_line(check: Check) -> str:
@@ -49,7 +94,7 @@ def cause_lines(check: Check, bar: Bar) -> Iterator[str]:
     for cause in bar.causes[:_CAUSES_SHOWN]:
         yield harmless_cut(check.causes[cause].replace("\n", " "))
     if len(bar.causes) > _CAUSES_SHOWN:
-        yield f"… and {plural(len(bar.causes) - _CAUSES_SHOWN, 'more cause')}"
+        yield and_more(len(bar.causes) - _CAUSES_SHOWN, "cause")
 
 
 def problem_text(check: Check) -> str | None:
@@ -144,19 +189,17 @@ def _in_xml(text: str) -> str:
     return harmless_cut(text)
 
 
-def check_object(check: Check, scope: Scope) -> dict[str, Any]:
+def check_object(check: Check, read: Read) -> dict[str, Any]:
     """The check for ``--json``."""
-    from cachescope import __version__
-
-    causes = [row for row in frame_rows(scope.causes) if row["cause"] in check.causes]
+    causes = [row for row in frame_rows(read.causes) if row["cause"] in check.causes]
     return {
         "cachescope": __version__,
         "passed": check.passed,
         "unread": list(check.unread),
-        "hit_rates": frame_rows(scope.hit_rates())[0] if len(scope.lookups) else None,
+        "hit_rates": frame_rows(read.hit_rates())[0] if len(read.lookups) else None,
         "bars": frame_rows(check.frame),
         "causes": [{**row, "text": check.causes[row["cause"]]} for row in causes],
-        "problems": frame_rows(scope.problems),
+        "problems": frame_rows(read.problems),
     }
 
 

@@ -1,79 +1,24 @@
-"""Two sides beside each other: graphs and keys, contexts, and which entries of one the other would find."""
+"""A comparison of two sides as lines, and as an object for JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 
 from cachescope.analysis.prediction import OWN_FIELDS
+from cachescope.answers.comparison import Comparison
+from cachescope.answers.facts import Row
 from cachescope.columns import records
-from cachescope.frames.answers import DIFFERENCES
 from cachescope.report.as_json import frame_rows
 from cachescope.report.contexts import difference_line
-from cachescope.report.difference import Difference
 from cachescope.report.difference_forms import difference_lines, difference_object
-from cachescope.report.html import CODE_STYLE, STYLE, safe
-from cachescope.report.layout import Line, laid_out
+from cachescope.report.layout import Line
 from cachescope.wording import SHORT_KEY, harmless, plural
-
-if TYPE_CHECKING:
-    from cachescope.report.facts import Row
 
 _FIELDS_SHOWN: Final = 20
 _ENTRIES_SHOWN: Final = 3
-_WIDTH: Final = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What differs between two sides.
-
-    Attributes
-    ----------
-    before, after : str
-        What the sides are.
-    graphs : Difference or None
-        Keys paired by their graphs; None where a side holds no keys.
-    contexts : DataFrame or None
-        See ``describe("context_difference")``; None where neither side is a snapshot, or one has no context.
-    predictions : DataFrame or None
-        See ``describe("predictions")``: the entries of the side that is a directory, and whether the process of
-        the other would find them; None where there is no such process.
-    """
-
-    before: str
-    after: str
-    graphs: Difference | None = None
-    contexts: pd.DataFrame | None = None
-    predictions: pd.DataFrame | None = None
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per field that differs between paired keys, folded; see ``describe("differences")``."""
-        groups = () if self.graphs is None else self.graphs.groups
-        return DIFFERENCES.build(
-            {
-                "group": number,
-                "field": change.field,
-                "kind": change.kind,
-                "summary": change.summary,
-                "before": change.before,
-                "after": change.after,
-                "pairs": len(pairs),
-            }
-            for number, (changes, pairs) in enumerate(groups)
-            for change in changes
-        )
-
-    def __repr__(self) -> str:
-        return "\n".join(text for text, _ in laid_out(comparison_lines(self), _WIDTH))
-
-    def _repr_html_(self) -> str:
-        text = "\n".join(text for text, _ in laid_out(comparison_lines(self), _WIDTH))
-        return f"<div style='{STYLE}'><pre style='{CODE_STYLE}'>{safe(text)}</pre></div>"
 
 
 def comparison_lines(found: Comparison) -> list[Line]:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.analysis.contexts.keys import FORMS, isolation_keys, schema_without
 from cachescope.analysis.differences import short
+from cachescope.answers.read import Read
 from cachescope.columns import records
+from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
+from cachescope.version import __version__
 from cachescope.wording import harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.keys import IsolationSchema
-    from cachescope.scope import Scope
 
 _CONTEXTS_SHOWN: Final = 20
 _PAIRS_SHOWN: Final = 3
@@ -29,11 +31,8 @@ KNOWN_FROM: Final = {
 Row = dict[str, Any]
 
 
-def contexts_object(scope: Scope, schema: IsolationSchema) -> dict[str, Any]:
+def contexts_object(scope: Read, schema: IsolationSchema) -> dict[str, Any]:
     """What ``cachescope contexts --json`` prints."""
-    from cachescope import __version__
-    from cachescope.report.as_json import frame_rows
-
     return {
         "cachescope": __version__,
         "schema": schema.to_dict(),
@@ -45,7 +44,7 @@ def contexts_object(scope: Scope, schema: IsolationSchema) -> dict[str, Any]:
     }
 
 
-def context_lines(scope: Scope, schema: IsolationSchema) -> list[Line]:
+def context_lines(scope: Read, schema: IsolationSchema) -> list[Line]:
     """The answer to "which of these processes would share a cache"."""
     contexts = records(scope.contexts)
     if not contexts:
@@ -79,7 +78,7 @@ def _sharing(groups: list[Row]) -> str:
     return ", ".join(told)
 
 
-def _alike(scope: Scope, groups: list[Row]) -> Iterator[Line]:
+def _alike(scope: Read, groups: list[Row]) -> Iterator[Line]:
     """Which contexts are alike in the forms that are known of all, where the schema leaves some undecided."""
     if all(row["group"] is not None for row in groups) or len(groups) == 1:
         return
@@ -121,7 +120,7 @@ def _context(row: Row, key: Row) -> Iterator[Line]:
         yield Line(f"torch has no key for it, JSON cannot hold {harmless(', '.join(key['text_only']))}", 3)
 
 
-def _pair(scope: Scope, pair: Row) -> Iterator[Line]:
+def _pair(scope: Read, pair: Row) -> Iterator[Line]:
     before, after = pair["before"], pair["after"]
     undecided = f"; not known whether {', '.join(pair['undecided'])} differ" if pair["undecided"] else ""
     if not pair["differing"]:

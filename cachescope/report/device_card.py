@@ -6,19 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.errors import NotFoundError
 from cachescope.frames.devices import RATE_COLUMNS
 from cachescope.report.devices import UNITS_OF_TYPE, Row, device_lines, kind_of_device, where_seen
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
-from cachescope.wording import harmless, harmless_line
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
+from cachescope.wording import harmless_line
 
 _CUT: Final = 300
 _CARD: Final = (
@@ -51,26 +47,6 @@ class DeviceCard:
     def _repr_html_(self) -> str:
         (row,) = records(self.frame)
         return card_html(row)
-
-
-def device_card(scope: Scope, which: int | str) -> DeviceCard:
-    """The card of a device that the sources name.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such device, or several are called so.
-    """
-    devices = scope.devices
-    if not isinstance(which, str):  # a number from a frame is numpy's
-        found = devices[devices["device"] == which]
-    else:
-        found = devices[(devices["name"] == which) | (devices["uuid"] == which)]
-    if len(found) == 1:
-        return DeviceCard(found.reset_index(drop=True))
-    names = ", ".join(f"{row['device']} {harmless(row['name'])[:80]}" for row in records(devices.head(8)))
-    several = "several devices are called" if len(found) else "no device"
-    raise NotFoundError(f"{several} {which!r}; by number: {names or 'no source names a device'}")
 
 
 def card_html(row: Row) -> str:

@@ -13,6 +13,7 @@ from cachescope.columns import records
 from cachescope.frames.devices import RATE_COLUMNS
 from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
+from cachescope.version import __version__
 from cachescope.wording import harmless, plural
 
 Row = dict[str, Any]
@@ -28,8 +29,6 @@ def devices_object(
     notes: Iterable[str] = (),
 ) -> dict[str, Any]:
     """What ``cachescope devices --json`` prints."""
-    from cachescope import __version__
-
     found: dict[str, Any] = {"cachescope": __version__, "devices": frame_rows(devices)}
     if measurements is not None:
         found["device_measurements"] = frame_rows(measurements)

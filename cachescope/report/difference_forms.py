@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cachescope.analysis.history import LookupRow
+from cachescope.answers.difference import Difference, Pair
 from cachescope.report.as_json import change_object
-from cachescope.report.difference import Difference, Pair
+from cachescope.report.explanation import change_lines
 from cachescope.report.layout import Line
-from cachescope.report.terminal import change_lines
 from cachescope.wording import SHORT_KEY, harmless, plural
 
 _PAIRS_SHOWN: Final = 3

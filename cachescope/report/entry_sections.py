@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.beside import beside
 from cachescope.analysis.differences import short
+from cachescope.answers.facts import Row
+from cachescope.answers.read import Read
 from cachescope.columns import records
-from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.terms import HASH, UNREADABLE
 from cachescope.wording import file_size, harmless, plural
@@ -18,7 +19,6 @@ from cachescope.wording import file_size, harmless, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cachescope.scope import Scope
 
 _SHOWN: Final = 5
 _KEY: Final = 16
@@ -32,7 +32,7 @@ BESIDE_NAMES: Final = {
 _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
 
 
-def section_lines(scope: Scope, locks: pd.DataFrame | None = None) -> list[Line]:
+def section_lines(scope: Read, locks: pd.DataFrame | None = None) -> list[Line]:
     """The sections that have something to say, each after an empty line."""
     sections = (
         _damaged(scope),
@@ -50,7 +50,7 @@ def section_lines(scope: Scope, locks: pd.DataFrame | None = None) -> list[Line]
     return lines
 
 
-def _damaged(scope: Scope) -> Iterator[Line]:
+def _damaged(scope: Read) -> Iterator[Line]:
     damaged = [row for row in scope.facts.entries.values() if row["status"] == "damaged"]
     if damaged:
         yield Line(f"{len(damaged)} damaged:", style="bold")
@@ -60,7 +60,7 @@ def _damaged(scope: Scope) -> Iterator[Line]:
     yield from _more(damaged)
 
 
-def _unreadable(scope: Scope) -> Iterator[Line]:
+def _unreadable(scope: Read) -> Iterator[Line]:
     unread = [row for row in scope.facts.entries.values() if row["status"] == UNREADABLE]
     if unread:
         title = f"{len(unread)} unreadable: what they hold is not known, nor what they need"
@@ -71,7 +71,7 @@ def _unreadable(scope: Scope) -> Iterator[Line]:
     yield from _more(unread)
 
 
-def _shared(scope: Scope) -> Iterator[Line]:
+def _shared(scope: Read) -> Iterator[Line]:
     """Keys that hold several entries, and what tells these apart."""
     entries = scope.facts.entries
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
@@ -95,7 +95,7 @@ def _shared(scope: Scope) -> Iterator[Line]:
     yield from _more(groups)
 
 
-def _duplicates(scope: Scope) -> Iterator[Line]:
+def _duplicates(scope: Read) -> Iterator[Line]:
     groups = records(scope.duplicates)
     if not groups:
         return
@@ -111,14 +111,14 @@ def _duplicates(scope: Scope) -> Iterator[Line]:
         yield Line(f"{cache}: {files} of which {len(mine)} would do, {size} saved ({known_by})", 3, hang=2)
 
 
-def _alone(scope: Scope) -> Iterator[Line]:
+def _alone(scope: Read) -> Iterator[Line]:
     rows = records(scope.orphans)
     if rows:
         yield Line(f"{len(rows)} left alone:", style="bold")
     yield from _by_reason(rows)
 
 
-def _removable(scope: Scope) -> Iterator[Line]:
+def _removable(scope: Read) -> Iterator[Line]:
     rows = records(scope.removable)
     if rows:
         size = file_size(sum(row["size_bytes"] or 0 for row in rows))

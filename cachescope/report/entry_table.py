@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
+from cachescope.answers.facts import Row
+from cachescope.answers.read import Read
 from cachescope.report.entry_sections import section_lines
-from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
 from cachescope.terms import CACHES, UNREADABLE
@@ -17,17 +18,16 @@ from cachescope.wording import duration, file_size, file_time, harmless, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cachescope.scope import Scope
 
 _KEY: Final = 16
 
 
-def entry_lines(scope: Scope, most: int = 20, locks: pd.DataFrame | None = None) -> list[Line]:
+def entry_lines(scope: Read, most: int = 20, locks: pd.DataFrame | None = None) -> list[Line]:
     """The answer to "what is in this directory".
 
     Parameters
     ----------
-    scope : Scope
+    scope : Read
     most : int
         Entries listed one by one.
     locks : DataFrame, optional

@@ -1,145 +1,116 @@
-"""Why one lookup missed, as an object with text, HTML and a frame."""
+"""One explanation, said once: its sentences in their order, and the lines and the HTML that are made of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Final
-
-import pandas as pd
+from typing import Final, Literal
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.frames.answers import CHANGES
-from cachescope.report.text import baseline_name, in_compile, lookup_name, run_name
-from cachescope.wording import duration, harmless, harmless_line, plural
+from cachescope.answers.explanation import Explanation
+from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
+from cachescope.report.layout import Line
+from cachescope.wording import and_more, harmless, listed
 
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
-
-# A fleet misses the same by the hundred thousand.
-_SAME_CAUSE: Final = 100
-_NOT_SEEN: Final = "the log ends before its outcome, or has lost the line of it"
+_FIELDS_SHOWN: Final = 8
+_DIFF_LINES: Final = 12
+# Of a lookup that is asked for by name everything is wanted, as far as anybody reads on.
+_ALL_FIELDS: Final = 200
+_ALL_DIFF_LINES: Final = 400
+_SAME_CAUSE_SHOWN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why one lookup missed.
+class Sentence:
+    """One sentence of an explanation, as it is: each form makes it harmless in its own way."""
 
-    Attributes
-    ----------
-    lookup : int
-        The lookup.
-    verdict : str or None
-        One of ``describe("verdicts")``; None where it did not miss, or that is not known.
-    title, reason : str
-        Which lookup it is, and the sentence that says why.
-    evidence : str
-        What the verdict rests on: one of ``describe("evidence_kinds")``.
-    evidence_text : str
-        What exactly that is.
-    baseline : str or None
-        What it was compared with.
-    changes : tuple of FieldChange
-        Every field whose hash differs.
-    same_cause : tuple of str
-        The other misses of the same cause, the first hundred of them.
-    more_of_same_cause : int
-        How many more there are.
-    advice : str or None
-        What can be done.
-    outcome : str
-        The outcome of the lookup.
-    """
-
-    lookup: int
-    verdict: str | None
-    title: str
-    reason: str
-    evidence: str
-    evidence_text: str
-    baseline: str | None = None
-    changes: tuple[FieldChange, ...] = ()
-    same_cause: tuple[str, ...] = ()
-    more_of_same_cause: int = 0
-    advice: str | None = None
-    root: bool = True
-    outcome: str = "full_miss"
-
-    @property
-    def word(self) -> str:
-        """The verdict, or the outcome of what has none."""
-        return self.verdict or self.outcome
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per changed field; see ``describe("changes")``."""
-        names = [column.name for column in CHANGES.columns]
-        return CHANGES.build({name: getattr(change, name) for name in names} for change in self.changes)
-
-    def __repr__(self) -> str:
-        return "\n".join(map(harmless_line, explanation_lines(self)))
-
-    def _repr_html_(self) -> str:
-        from cachescope.report.html import explanation_html
-
-        return explanation_html(self)
+    kind: Literal["title", "verdict", "evidence", "baseline", "change", "same_cause", "advice"]
+    text: str
+    change: FieldChange | None = None
 
 
-def explanation(scope: Scope, lookup: int) -> Explanation:
-    """Everything that is known about one lookup, put together from the frames of a scope."""
-    facts = scope.facts
-    row = facts.lookups[lookup]
-    title = f"lookup {lookup}, {run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
-    if row["outcome"] == "hit":
-        saved = row["time_saved_ns"]
-        reason = (
-            "an entry was found" if saved is None else f"an entry was found, which saved {duration(saved)}"
-        )
-        return Explanation(lookup, None, title, reason, "recorded", "torch recorded the hit", outcome="hit")
-    if row["outcome"] == "unknown":
-        reason = "whether it hit or missed is not known"
-        return Explanation(lookup, None, title, reason, "not_known", _NOT_SEEN, outcome="unknown")
-    miss = facts.misses[lookup]
-    of_cause = facts.misses_of(miss["cause"])
-    first = (m["lookup"] for m in of_cause[: _SAME_CAUSE + 1] if m["lookup"] != lookup)
-    others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
-    return Explanation(
-        lookup,
-        miss["verdict"],
-        title,
-        miss["reason"],
-        miss["evidence"],
-        miss["evidence_text"],
-        baseline=baseline_name(scope, miss),
-        changes=scope.changes(lookup),
-        same_cause=tuple(f"run {other['run']}: {lookup_name(other)}" for other in others),
-        more_of_same_cause=len(of_cause) - 1 - len(others),
-        advice=facts.causes[miss["cause"]]["advice"],
-        root=miss["root"],
-        outcome=row["outcome"],
-    )
-
-
-def verdict_lines(explained: Explanation) -> tuple[str, str]:
-    """What happened, and what that rests on."""
+def sentences(explained: Explanation) -> Iterator[Sentence]:
+    """What is said of a lookup, in the order in which every form says it."""
+    yield Sentence("title", explained.title)
+    yield Sentence("verdict", f"{explained.word}: {explained.reason}")
     known = explained.evidence.replace("_", " ")
-    return f"{explained.word}: {explained.reason}", f"evidence: {known} ({explained.evidence_text})"
-
-
-def explanation_lines(explained: Explanation, most: int = 20) -> list[str]:
-    """The explanation as lines of plain text, control characters made visible."""
-    lines = [harmless(explained.title), *(harmless(line) for line in verdict_lines(explained))]
+    yield Sentence("evidence", f"evidence: {known} ({explained.evidence_text})")
     if explained.baseline is not None:
-        lines.append(f"compared with {explained.baseline}")
-    for change in explained.changes[:most]:
-        lines.append(f"  {harmless(change.field)}  {harmless(change.summary)}")
-        lines += [f"    {harmless(line)}" for line in change.diff.split("\n")[2:] if change.diff]
-    if len(explained.changes) > most:
-        lines.append(f"  … and {len(explained.changes) - most} more fields")
+        yield Sentence("baseline", f"compared with {explained.baseline}")
+    for change in explained.changes:
+        yield Sentence("change", f"{change.field}   {change.summary}", change)
     if explained.same_cause:
-        shown = "; ".join(explained.same_cause[:4])
-        more = len(explained.same_cause) + explained.more_of_same_cause - 4
-        lines.append(f"same cause: {shown}" + (f" and {plural(more, 'other')}" if more > 0 else ""))
+        others = listed(explained.same_cause, _SAME_CAUSE_SHOWN, "; ", explained.more_of_same_cause)
+        yield Sentence("same_cause", f"same cause: {others}")
     if explained.advice:
-        lines.append(harmless(explained.advice))
+        yield Sentence("advice", explained.advice)
+
+
+def explanation_lines(explained: Explanation) -> list[Line]:
+    """One lookup, with every changed field and the whole diff of its graph."""
+    lines = []
+    # The changed fields stand together, and those beyond the most are counted.
+    changes = list(change_lines(explained.changes, 2, _ALL_FIELDS, _ALL_DIFF_LINES))
+    for sentence in sentences(explained):
+        if sentence.change is None:
+            style = {"title": "bold", "advice": "dim"}.get(sentence.kind, "")
+            lines.append(Line(harmless(sentence.text), style=style))
+        else:
+            lines += changes
+            changes = []
     return lines
+
+
+def change_lines(
+    changes: Sequence[FieldChange], indent: int, fields: int = _FIELDS_SHOWN, diff_lines: int = _DIFF_LINES
+) -> Iterator[Line]:
+    """One line per changed field, and the diff of a changed graph."""
+    for change in changes[:fields]:
+        yield Line(f"{harmless(change.field)}   {harmless(change.summary)}", indent)
+        yield from code_lines(change, indent + 2, diff_lines)
+    if len(changes) > fields:
+        yield Line(and_more(len(changes) - fields, "field"), indent, "dim")
+
+
+def code_lines(change: FieldChange, indent: int, most: int = _DIFF_LINES) -> Iterator[Line]:
+    """The diff of a changed graph, without the two lines that name the files of a diff."""
+    lines = change.diff.split("\n")[2:] if change.diff else []
+    for text in lines[:most]:
+        style = {"+": "green", "-": "red", "@": "dim"}.get(text[:1], "")
+        yield Line(harmless(text), indent, style, verbatim=True)
+    if len(lines) > most:
+        yield Line(and_more(len(lines) - most, "line", "--key shows all"), indent, "dim")
+
+
+def explanation_html(explained: Explanation) -> str:
+    """The same sentences as HTML."""
+    body = "".join(map(_sentence_html, sentences(explained)))
+    return f"<div style='{STYLE}'>{body}</div>"
+
+
+def _sentence_html(sentence: Sentence) -> str:
+    text = safe(sentence.text)
+    match sentence.kind:
+        case "change":
+            assert sentence.change is not None
+            return _change_html(sentence.change)
+        case "verdict":
+            return f"<p><b>{text}</b></p>"
+        case "title" | "advice":
+            return f"<p>{text}</p>"
+        case _:
+            return f"<p style='{FAINT_STYLE}'>{text}</p>"
+
+
+def _change_html(change: FieldChange) -> str:
+    named = f"<div><code><b>{safe(change.field)}</b></code> {safe(change.summary)}</div>"
+    if not change.diff:
+        return named
+    body = "\n".join(_diff_line(line) for line in change.diff.split("\n")[2:])
+    return f"{named}<pre style='{CODE_STYLE}'>{body}</pre>"
+
+
+def _diff_line(line: str) -> str:
+    # Sign and weight carry the meaning, so that no colour is needed to read it.
+    text = safe(line)
+    return f"<b>{text}</b>" if line.startswith(("+", "-")) else text

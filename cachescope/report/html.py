@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
-from cachescope.report.facts import Row
-from cachescope.report.text import cause_rows, footer, headline, lookups_of_cause, miss_lines
+from cachescope.answers.facts import Row
+from cachescope.answers.names import lookups_of_cause
+from cachescope.answers.read import Read
+from cachescope.answers.struck import miss_lines
+from cachescope.answers.summary import cause_rows, footer, headline
 from cachescope.wording import duration, harmless_cut, plural
-
-if TYPE_CHECKING:
-    from cachescope.report.explanation import Explanation
-    from cachescope.scope import Scope
 
 _CAUSES_SHOWN = 5
 STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
@@ -27,7 +25,7 @@ def safe(text: object) -> str:
     return escape("\n".join(map(harmless_cut, str(text).split("\n"))), quote=True)
 
 
-def summary_html(scope: Scope) -> str:
+def summary_html(scope: Read) -> str:
     """The HTML repr of a Scope: the rates first, then the costliest causes, then what is left over."""
     parts = [f"<p><b>{safe(headline(scope))}</b></p>"]
     causes = cause_rows(scope)
@@ -52,36 +50,8 @@ def summary_html(scope: Scope) -> str:
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"
 
 
-def _first_change(scope: Scope, cause: Row) -> str:
+def _first_change(scope: Read, cause: Row) -> str:
     """Old and new value, where one field alone made the cause."""
     roots = scope.facts.roots_of(cause["cause"])
     changes = scope.changes(roots[0]["lookup"]) if roots else ()
     return f"{safe(changes[0].summary)} " if len(changes) == 1 else ""
-
-
-def explanation_html(explained: Explanation) -> str:
-    """The HTML repr of an explanation."""
-    from cachescope.report.explanation import verdict_lines
-
-    what, known = verdict_lines(explained)
-    parts = [
-        f"<p>{safe(explained.title)}<br><b>{safe(what)}</b></p><p style='{FAINT_STYLE}'>{safe(known)}</p>"
-    ]
-    if explained.baseline is not None:
-        parts.append(f"<p style='{FAINT_STYLE}'>compared with {safe(explained.baseline)}</p>")
-    for change in explained.changes:
-        parts.append(f"<div><code><b>{safe(change.field)}</b></code> {safe(change.summary)}</div>")
-        if change.diff:
-            body = "\n".join(_diff_line(line) for line in change.diff.split("\n")[2:])
-            parts.append(f"<pre style='{CODE_STYLE}'>{body}</pre>")
-    if explained.same_cause:
-        parts.append(f"<p style='{FAINT_STYLE}'>same cause: {safe('; '.join(explained.same_cause[:6]))}</p>")
-    if explained.advice:
-        parts.append(f"<p>{safe(explained.advice)}</p>")
-    return f"<div style='{STYLE}'>{''.join(parts)}</div>"
-
-
-def _diff_line(line: str) -> str:
-    # Sign and weight carry the meaning, so that no colour is needed to read it.
-    text = safe(line)
-    return f"<b>{text}</b>" if line.startswith(("+", "-")) else text

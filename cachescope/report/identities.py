@@ -10,22 +10,22 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.analysis.contexts.keys import isolation_keys
+from cachescope.answers.read import Read
 from cachescope.report.redact import Identities
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cachescope.scope import Scope
 
 _USER_OF_PATH: Final = re.compile(r"(?:[/\\](?:home|Users)[/\\]+|torchinductor_)([\w.-]+)")
 
 
-def identities(scope: Scope, paths: Iterable[str] = ()) -> Identities:
+def identities(scope: Read, paths: Iterable[str] = ()) -> Identities:
     """The sources of a scope, its hosts and functions, its keys, and this machine, its user and the folder we are in.
 
     Parameters
     ----------
-    scope : Scope
+    scope : Read
     paths : iterable of str
         Paths as they were given, besides.
     """

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from cachescope.answers.facts import Row
+from cachescope.answers.one_entry import OneEntry
 from cachescope.columns import records
 from cachescope.readers.source_code import SourceCode
 from cachescope.report.as_json import frame_rows
 from cachescope.report.entry_sections import BESIDE_NAMES
-from cachescope.report.facts import Row
+from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line
-from cachescope.report.one_entry import OneEntry
-from cachescope.report.terminal import change_lines
 from cachescope.terms import AUTOTUNE
+from cachescope.version import __version__
 from cachescope.wording import duration, file_size, file_time, harmless, plural
 
 _LABEL: Final = 12
@@ -181,8 +182,6 @@ def one_entry_html(one: OneEntry) -> str:
 
 def one_entry_object(one: OneEntry) -> dict[str, Any]:
     """What ``cachescope entries KEY --json`` prints."""
-    from cachescope import __version__
-
     source = one.source
     return {
         "cachescope": __version__,

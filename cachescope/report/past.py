@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.answers.facts import Row
+from cachescope.answers.read import Read
 from cachescope.columns import records
-from cachescope.report.facts import Row
 from cachescope.report.layout import Line
 from cachescope.wording import SHORT_KEY, duration, harmless, plural
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _GROUPS_SHOWN: Final = 10
 _NAMES: Final = {
@@ -22,7 +20,7 @@ _NAMES: Final = {
 }
 
 
-def past_lines(scope: Scope) -> list[Line]:
+def past_lines(scope: Read) -> list[Line]:
     """The past misses of the directories that were read, folded by what changed; none where there are none."""
     groups: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
     for row in records(scope.past_misses):
@@ -46,7 +44,7 @@ def _lost(rows: list[Row]) -> int:
     return sum(row["time_taken_ns"] or 0 for row in rows)
 
 
-def _group_lines(scope: Scope, number: int, rows: list[Row]) -> Iterator[Line]:
+def _group_lines(scope: Read, number: int, rows: list[Row]) -> Iterator[Line]:
     first = rows[0]
     changes = _changes(scope, first)
     if not changes:
@@ -94,7 +92,7 @@ def _same_code(rows: list[Row]) -> Iterator[Line]:
     yield Line(f"The generated source is the same{of_all}, {rest}.", 3)
 
 
-def _changes(scope: Scope, row: Row) -> list[FieldChange]:
+def _changes(scope: Read, row: Row) -> list[FieldChange]:
     if not row["changed"]:
         return []
     entries = scope.facts.entries

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cachescope.analysis.differences import short
+from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.report.layout import Line
 from cachescope.wording import harmless, plural
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _SHOWN: Final = 8
 _SPANS: Final = 8
 _VALUE: Final = 60
 
 
-def rank_lines(scope: Scope) -> Iterator[Line]:
+def rank_lines(scope: Read) -> Iterator[Line]:
     """The fields in which ranks of a job differ from the most of them; nothing where none does."""
     rows = records(scope.rank_differences)
     if not rows:

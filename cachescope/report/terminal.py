@@ -8,29 +8,19 @@ from typing import TYPE_CHECKING, Final
 from cachescope.analysis.change_kinds import UPGRADE
 from cachescope.analysis.differences import FieldChange, short
 from cachescope.analysis.rates import hit_rates
+from cachescope.answers.facts import Row
+from cachescope.answers.names import baseline_name, in_compile, lookup_name, lookups_of_cause, run_name
+from cachescope.answers.read import Read
+from cachescope.answers.summary import footer, headline, is_cold_start, is_unexplained, outcomes
 from cachescope.columns import records
-from cachescope.report.explanation import verdict_lines
-from cachescope.report.facts import Row
+from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
 from cachescope.report.ranks import rank_lines, rank_names
-from cachescope.report.text import (
-    baseline_name,
-    footer,
-    headline,
-    in_compile,
-    is_cold_start,
-    is_unexplained,
-    lookup_name,
-    lookups_of_cause,
-    outcomes,
-    run_name,
-)
-from cachescope.wording import SHORT_KEY, duration, harmless, plural
+from cachescope.wording import SHORT_KEY, duration, harmless, listed, plural
 
 if TYPE_CHECKING:
-    from cachescope.report.explanation import Explanation
-    from cachescope.scope import Scope
+    pass
 
 _ROOTS_SHOWN: Final = 2
 _FIELDS_SHOWN: Final = 8
@@ -40,12 +30,12 @@ _FALSE_HITS_SHOWN: Final = 2
 _ADVICE_ROWS: Final = 6
 
 
-def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 10) -> list[Line]:
+def answer_lines(scope: Read, runs: Collection[int] | None = None, most: int = 10) -> list[Line]:
     """The answer to "why did it miss": rates, the causes by time lost, what is left over.
 
     Parameters
     ----------
-    scope : Scope
+    scope : Read
         What was read.
     runs : collection of int, optional
         Only causes that struck in these runs, and of them only where they did.
@@ -69,7 +59,7 @@ def answer_lines(scope: Scope, runs: Collection[int] | None = None, most: int = 
     return lines + list(problem_lines(scope)) + list(false_hit_lines(scope))
 
 
-def _footer_of_runs(scope: Scope, runs: Collection[int]) -> str:
+def _footer_of_runs(scope: Read, runs: Collection[int]) -> str:
     facts = scope.facts
     of_number = {cause["cause"]: cause for cause in facts.causes}
     # That of the cause: a graph that is new because a mode changed is counted there already.
@@ -83,7 +73,7 @@ def _footer_of_runs(scope: Scope, runs: Collection[int]) -> str:
     return "    ".join([*parts, f"not explained: {unexplained}", f"problems: {len(facts.problems)}"])
 
 
-def run_lines(scope: Scope, runs: Collection[int]) -> list[Line]:
+def run_lines(scope: Read, runs: Collection[int]) -> list[Line]:
     """How the lookups of some runs went, in one line."""
     lookups = scope.lookups
     (rate,) = records(hit_rates(lookups[lookups["run"].isin(runs)]))
@@ -97,36 +87,7 @@ def run_lines(scope: Scope, runs: Collection[int]) -> list[Line]:
     return [Line(text, style="bold")]
 
 
-def explanation_lines(explained: Explanation) -> list[Line]:
-    """One lookup, with every changed field and the whole diff of its graph."""
-    lines = [
-        Line(harmless(explained.title), style="bold"),
-        *(Line(harmless(text)) for text in verdict_lines(explained)),
-    ]
-    if explained.baseline is not None:
-        lines.append(Line(f"compared with {harmless(explained.baseline)}"))
-    lines += change_lines(explained.changes, indent=2, fields=200, diff_lines=400)
-    if explained.same_cause:
-        lines.append(
-            Line(f"same cause: {_some(explained.same_cause, 4, '; ', explained.more_of_same_cause)}")
-        )
-    if explained.advice:
-        lines.append(Line(harmless(explained.advice), style="dim"))
-    return lines
-
-
-def change_lines(
-    changes: Sequence[FieldChange], indent: int, fields: int = _FIELDS_SHOWN, diff_lines: int = _DIFF_LINES
-) -> Iterator[Line]:
-    """One line per changed field, and the diff of a changed graph."""
-    for change in changes[:fields]:
-        yield Line(f"{harmless(change.field)}   {harmless(change.summary)}", indent)
-        yield from _diff(change, indent + 2, diff_lines)
-    if len(changes) > fields:
-        yield Line(f"… and {plural(len(changes) - fields, 'more field')}", indent, "dim")
-
-
-def problem_lines(scope: Scope) -> Iterator[Line]:
+def problem_lines(scope: Read) -> Iterator[Line]:
     """The first things that could not be read."""
     problems = scope.facts.problems
     for row in problems[:_PROBLEMS_SHOWN]:
@@ -136,7 +97,7 @@ def problem_lines(scope: Scope) -> Iterator[Line]:
         yield Line(f"… and {len(problems) - _PROBLEMS_SHOWN} more: --json lists all", 2, "dim")
 
 
-def false_hit_lines(scope: Scope) -> Iterator[Line]:
+def false_hit_lines(scope: Read) -> Iterator[Line]:
     """The first warnings of keys that seem to stand for more than one thing."""
     found = records(scope.false_hits)
     if not found:
@@ -149,7 +110,7 @@ def false_hit_lines(scope: Scope) -> Iterator[Line]:
         yield Line(harmless(f"{key}{row['evidence']}"), 2, "dim", rows=_ADVICE_ROWS)
 
 
-def _causes_in(scope: Scope, runs: Collection[int] | None) -> list[tuple[Row, Sequence[Row]]]:
+def _causes_in(scope: Read, runs: Collection[int] | None) -> list[tuple[Row, Sequence[Row]]]:
     facts = scope.facts
     found = []
     for cause in facts.causes:
@@ -164,7 +125,7 @@ def _causes_in(scope: Scope, runs: Collection[int] | None) -> list[tuple[Row, Se
     return found
 
 
-def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -> Iterator[Line]:
+def _cause_lines(scope: Read, number: int, cause: Row, misses: Sequence[Row]) -> Iterator[Line]:
     facts = scope.facts
     roots = [miss for miss in misses if miss["root"]] or misses
     times = [facts.lookups[miss["lookup"]]["time_taken_ns"] for miss in misses]
@@ -182,7 +143,7 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -
         title += f"   {harmless(changes[0].summary)}"
     yield Line(f"{number}  {title}", style="bold", right=right)
     if len(changes) == 1:
-        yield from _diff(changes[0], 5, _DIFF_LINES)
+        yield from code_lines(changes[0], 5)
         yield from _other_values(scope, roots, changes[0])
     elif changes and not is_upgrade:
         yield from change_lines(changes, 3)
@@ -194,7 +155,7 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -
         ranks = f", ranks {rank_names(cause['ranks'])}" if len(cause["ranks"]) > 1 else ""
         more = plural(len(roots) - _ROOTS_SHOWN, "more lookup")
         yield Line(f"and {more} in {_in_runs(scope, misses)}{ranks}", 3)
-    name = baseline_name(scope, roots[0])
+    name = baseline_name(facts, roots[0])
     if name is not None:
         yield Line(f"compared with {name}{_sameness(cause)}", 3)
     if roots[0]["evidence"] != "recorded":
@@ -205,17 +166,7 @@ def _cause_lines(scope: Scope, number: int, cause: Row, misses: Sequence[Row]) -
         yield Line(harmless(cause["advice"]), 3, "dim", rows=_ADVICE_ROWS)
 
 
-def _diff(change: FieldChange, indent: int, most: int) -> Iterator[Line]:
-    # The first two lines name the files of a diff; there are none here.
-    lines = change.diff.split("\n")[2:] if change.diff else []
-    for text in lines[:most]:
-        style = {"+": "green", "-": "red", "@": "dim"}.get(text[:1], "")
-        yield Line(harmless(text), indent, style, verbatim=True)
-    if len(lines) > most:
-        yield Line(f"… and {plural(len(lines) - most, 'more line')}: --key shows all", indent, "dim")
-
-
-def _other_values(scope: Scope, roots: Sequence[Row], first: FieldChange) -> Iterator[Line]:
+def _other_values(scope: Read, roots: Sequence[Row], first: FieldChange) -> Iterator[Line]:
     """The same field may have changed in several ways: they are one cause, and shown side by side."""
     if first.field == "gm":
         return
@@ -228,15 +179,15 @@ def _other_values(scope: Scope, roots: Sequence[Row], first: FieldChange) -> Ite
                 yield Line(f"and in run {run}: {harmless(change.summary)}", 3)
 
 
-def _where(scope: Scope, root: Row) -> str:
+def _where(scope: Read, root: Row) -> str:
     facts = scope.facts
     row = facts.lookups[root["lookup"]]
     text = f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
     names = [lookup_name(other) for other in facts.followers_of(root)]
-    return text + (f" and, because of it, {_some(names, 3, ', ')}" if names else "")
+    return text + (f" and, because of it, {listed(names, 3)}" if names else "")
 
 
-def _in_runs(scope: Scope, misses: Sequence[Row]) -> str:
+def _in_runs(scope: Read, misses: Sequence[Row]) -> str:
     return plural(len({scope.facts.lookups[miss["lookup"]]["run"] for miss in misses}), "run")
 
 
@@ -244,9 +195,3 @@ def _sameness(cause: Row) -> str:
     if cause["verdict"] != "key_changed":
         return ""
     return "; nothing else differs" if "gm" in cause["fields"] else ", the same graph; nothing else differs"
-
-
-def _some(texts: Sequence[str], most: int, between: str, others: int = 0) -> str:
-    shown = between.join(harmless(text) for text in texts[:most])
-    more = len(texts) - most + others
-    return shown + (f" and {more} more" if more > 0 else "")

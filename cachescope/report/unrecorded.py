@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from cachescope.answers.read import Read
+from cachescope.capture.new_entries import NewEntries
+from cachescope.capture.recording import LOG_NAME, Recorded
 from cachescope.wording import plural
-
-if TYPE_CHECKING:
-    from cachescope.capture.new_entries import NewEntries
-    from cachescope.capture.recording import Recorded
-    from cachescope.scope import Scope
 
 _NO_TORCH: Final = (
     "nothing was recorded: no process that had the variables of this recording imported torch. One that was started "
@@ -33,12 +31,12 @@ _NO_TRACE: Final = (
 _CHILDREN: Final = "A process that the command starts needs TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT"
 
 
-def what_is_missing(scope: Scope, runs: Collection[int], recorded: Recorded) -> list[str]:
+def what_is_missing(scope: Read, runs: Collection[int], recorded: Recorded) -> list[str]:
     """What of a recording is not there, and what else is known of it: one sentence or two for each.
 
     Parameters
     ----------
-    scope : Scope
+    scope : Read
         What was read.
     runs : collection of int
         The runs of it that were recorded just now.
@@ -58,7 +56,7 @@ def what_is_missing(scope: Scope, runs: Collection[int], recorded: Recorded) -> 
     return notes + came
 
 
-def recorded_object(scope: Scope, runs: Collection[int], recorded: Recorded) -> dict[str, Any]:
+def recorded_object(scope: Read, runs: Collection[int], recorded: Recorded) -> dict[str, Any]:
     """What ``--json`` says of the recording itself."""
     return {
         "folder": str(recorded.folder),
@@ -68,9 +66,7 @@ def recorded_object(scope: Scope, runs: Collection[int], recorded: Recorded) -> 
     }
 
 
-def _missing_logs(scope: Scope, runs: Collection[int]) -> Iterator[str]:
-    from cachescope.capture.recording import LOG_NAME
-
+def _missing_logs(scope: Read, runs: Collection[int]) -> Iterator[str]:
     logs = [[os.path.basename(source) for source in scope.facts.runs[run]["sources"]] for run in runs]
     if logs and all(LOG_NAME not in names for names in logs):
         yield _NO_TEXT

@@ -1,38 +1,23 @@
-"""What would have hit under other keys, as an object with text, HTML and frames; and the ranking of fields."""
+"""What would have hit under other keys, and the ranking of fields, as lines, HTML and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 
 from cachescope.analysis.evidence import SafetyOfFields
 from cachescope.analysis.fields import is_input
-from cachescope.analysis.what_if.cells import Outcomes
-from cachescope.analysis.what_if.frames import (
-    Ground,
-    causes_frame,
-    differences_frame,
-    lookups_frame,
-    rates_frame,
-    runs_frame,
-    warnings_frame,
-)
-from cachescope.analysis.what_if.keys import Lanes
+from cachescope.answers.names import in_compile, lookup_name, run_name
+from cachescope.answers.summary import headline
+from cachescope.answers.what_if import WhatIf
 from cachescope.columns import records
-from cachescope.keys.key_fields import Removed
-from cachescope.keys.key_schema import KeySchema
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
 from cachescope.report.layout import Line
-from cachescope.report.text import headline, in_compile, lookup_name, run_name
-from cachescope.wording import SHORT_KEY, duration, harmless, harmless_line, plural
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
+from cachescope.version import __version__
+from cachescope.wording import SHORT_KEY, duration, harmless, plural
 
 _SHOWN: Final = 6
 _WHAT_KEYS_ARE: Final = (
@@ -40,115 +25,9 @@ _WHAT_KEYS_ARE: Final = (
 )
 
 
-@dataclass(frozen=True)
-class WhatIf:
-    """What a replay under other keys says.
-
-    Attributes
-    ----------
-    schema : KeySchema
-        What counted.
-    frame, rates, by_cause, by_run, differences, warnings : DataFrame
-        See ``describe("what_if")``, ``what_if_rates``, ``what_if_causes``, ``what_if_runs``,
-        ``what_if_differences`` and ``what_if_warnings``.
-    """
-
-    schema: KeySchema
-    scope: Scope = field(repr=False)
-    removed: Removed = field(repr=False)
-    _ground: Ground = field(repr=False, compare=False)
-    _lanes: Lanes = field(repr=False, compare=False)
-    _after: Outcomes = field(repr=False, compare=False)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per lookup, before and after."""
-        return self._frame.copy(deep=False)
-
-    @property
-    def rates(self) -> pd.DataFrame:
-        """Hit rates as recorded, and as they would have been."""
-        return self._rates.copy(deep=False)
-
-    @cached_property
-    def by_cause(self) -> pd.DataFrame:
-        """Per cause, how many of its misses would have hit."""
-        causes = self.scope.facts.causes
-        cause_of = {lookup: miss["cause"] for lookup, miss in self.scope.facts.misses.items()}
-        return causes_frame(self._ground, self._after, causes, cause_of)
-
-    @cached_property
-    def by_run(self) -> pd.DataFrame:
-        """Per run, how many lookups would have hit."""
-        return runs_frame(self._ground, self._after)
-
-    @cached_property
-    def differences(self) -> pd.DataFrame:
-        """Recorded outcomes that do not follow from what was stored: something happened from outside."""
-        replay = self._ground.replay
-        if not replay.recorded.differences:
-            return differences_frame(replay, {})
-        reasons = {lookup: miss["reason"] for lookup, miss in self.scope.facts.misses.items()}
-        return differences_frame(replay, reasons)
-
-    @property
-    def has_unknown_directories(self) -> bool:
-        """Whether some run does not say which cache directory it had."""
-        return not self._ground.replay.recorded.directories.are_all_known
-
-    @property
-    def fields(self) -> list[str]:
-        """Every field that some key has."""
-        return self._ground.replay.table.fields
-
-    @property
-    def varying(self) -> tuple[str, ...]:
-        """The fields that have more than one value in what was recorded."""
-        return tuple(self._ground.replay.table.varying)
-
-    @property
-    def has_generated_code(self) -> bool:
-        """Whether entries were read, so that generated code could be compared."""
-        return any(entry.code_key is not None for entry in self._ground.entries)
-
-    @cached_property
-    def warnings(self) -> pd.DataFrame:
-        """Pairs of entries that would share a key and hold different code, generated or compiled."""
-        scope = self.scope
-        return warnings_frame(self._ground, self._lanes, scope.generated_code, scope.past_misses)
-
-    @cached_property
-    def _frame(self) -> pd.DataFrame:
-        return lookups_frame(self._ground, self.scope.lookups, self._after, self._lanes)
-
-    @cached_property
-    def _rates(self) -> pd.DataFrame:
-        return rates_frame(self._ground, self._after)
-
-    def __repr__(self) -> str:
-        return "\n".join(harmless_line(" " * line.indent + line.text) for line in what_if_lines(self))
-
-    def _repr_html_(self) -> str:
-        lines = "".join(_line_html(line) for line in what_if_lines(self))
-        return f"<div style='{STYLE}'>{lines}</div>"
-
-
-def what_if(scope: Scope, ground: Ground, schema: KeySchema) -> WhatIf:
-    """Replay the lookups of a scope under a schema."""
-    table = ground.replay.table
-    removed = schema.removed(table.fields, table.is_tensor)
-    lanes = table.lanes(removed)
-    return WhatIf(schema, scope, removed, ground, lanes, ground.replay.outcomes(removed, lanes))
-
-
-def _line_html(line: Line) -> str:
-    text = f"<b>{safe(line.text)}</b>" if "bold" in line.style else safe(line.text)
-    return f"<div style='margin-left: {line.indent / 2}em'>{text}</div>"
-
-
 def what_if_lines(found: WhatIf) -> list[Line]:
     """What is to be warned of, the answer, and where it comes from."""
-    if not found.scope.facts.lookups:
+    if not found.read.facts.lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     return [
         *_warning_lines(found),
@@ -160,9 +39,19 @@ def what_if_lines(found: WhatIf) -> list[Line]:
     ]
 
 
+def what_if_html(found: WhatIf) -> str:
+    """The same lines as HTML."""
+    return f"<div style='{STYLE}'>{''.join(map(_line_html, what_if_lines(found)))}</div>"
+
+
+def _line_html(line: Line) -> str:
+    text = f"<b>{safe(line.text)}</b>" if "bold" in line.style else safe(line.text)
+    return f"<div style='margin-left: {line.indent / 2}em'>{text}</div>"
+
+
 def _answer_lines(found: WhatIf) -> Iterator[Line]:
     if not found.removed:
-        yield Line(headline(found.scope), style="bold")
+        yield Line(headline(found.read), style="bold")
         yield Line("no field is left out, so nothing changes", style="dim")
         return
     yield Line(_headline(found), style="bold")
@@ -171,7 +60,7 @@ def _answer_lines(found: WhatIf) -> Iterator[Line]:
 
 def _safety_lines(found: WhatIf) -> Iterator[Line]:
     """What is known about leaving out each field that was left out and that varies."""
-    spoken = SafetyOfFields(found.scope.evidence)
+    spoken = SafetyOfFields(found.read.evidence)
     left_out = found.removed.fields
     for name in [name for name in found.varying if name in left_out][:_SHOWN]:
         yield Line(harmless(f"{name}: {spoken.on([name]).advice}"), 2)
@@ -220,7 +109,7 @@ def _cause_lines(found: WhatIf) -> Iterator[Line]:
 def _run_lines(found: WhatIf) -> Iterator[Line]:
     runs = [row for row in records(found.by_run) if row["hits_after"] > row["hits"]]
     for row in runs[:_SHOWN]:
-        name = run_name(found.scope.facts.runs[row["run"]])
+        name = run_name(found.read.facts.runs[row["run"]])
         time = "" if row["time_won_ns"] is None else f", {duration(row['time_won_ns'])} saved"
         yield Line(
             f"{name}: {row['hits']} -> {row['hits_after']} of {plural(row['lookups'], 'lookup')}{time}", 2
@@ -252,8 +141,8 @@ def _caveats(found: WhatIf) -> Iterator[Line]:
     if found.removed.parts:
         yield Line("parts of a field were told apart by their printed texts, not by hashes", style="dim")
     for row in records(found.differences)[:_SHOWN]:
-        lookup = found.scope.facts.lookups[row["lookup"]]
-        name = f"{run_name(found.scope.facts.runs[row['run']])}{in_compile(lookup)}: {lookup_name(lookup)}"
+        lookup = found.read.facts.lookups[row["lookup"]]
+        name = f"{run_name(found.read.facts.runs[row['run']])}{in_compile(lookup)}: {lookup_name(lookup)}"
         reason = harmless(row["reason"])
         yield Line(f"not replayed but taken as it came: {name}, {row['outcome']}: {reason}", style="dim")
     if found.has_unknown_directories:
@@ -299,8 +188,6 @@ def _note(row: dict[str, Any]) -> str:
 
 def what_if_object(found: WhatIf) -> dict[str, Any]:
     """What ``cachescope what-if --json`` prints."""
-    from cachescope import __version__
-
     return {
         "cachescope": __version__,
         "schema": found.schema.to_dict(),

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cachescope.errors import SourceError
+from cachescope.readers.log_folder import write_logs
+from cachescope.readers.log_tables import LogTables
+from cachescope.readers.reading import Reading, note_source
+from cachescope.readers.sources import logs_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from cachescope.readers.log_tables import LogTables
 
 
 def collect(*sources: str | Path, folder: str | Path) -> int:
@@ -46,12 +50,6 @@ def collect(*sources: str | Path, folder: str | Path) -> int:
     ...     len(cachescope.read(folder).lookups)
     6
     """
-    from cachescope.errors import SourceError
-    from cachescope.readers.log_folder import write_logs
-    from cachescope.readers.log_tables import LogTables
-    from cachescope.readers.reading import Reading, note_source
-    from cachescope.readers.sources import logs_in
-
     unread = Reading()
     logs = logs_in([str(source) for source in sources], unread)
 

@@ -10,13 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from cachescope.capture.fresh_caches import FreshCaches
+from cachescope.capture.live_trace import LiveTrace
 from cachescope.errors import CachescopeError
+from cachescope.readers.assemble import assemble
+from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir
+from cachescope.readers.reading import Reading
+from cachescope.readers.sources import read_sources
+from cachescope.readers.trace_log import read_trace_log
+from cachescope.report.block import block_html, block_text
 from cachescope.scope.scope import Scope
-
-if TYPE_CHECKING:
-    from cachescope.readers.reading import Reading
 
 _block_numbers: Final = itertools.count(1)
 
@@ -31,8 +36,6 @@ class Block:
 
     def read_into(self, reading: Reading) -> None:
         """Add the block to `reading`, as one process."""
-        from cachescope.readers.trace_log import read_trace_log
-
         with tempfile.NamedTemporaryFile(prefix="cachescope-live-", suffix=".log.gz") as file:
             file.write(self.trace)
             file.flush()
@@ -56,9 +59,6 @@ class Recording:
     """
 
     def __init__(self, fresh: bool, against: Iterable[Against]) -> None:
-        from cachescope.capture.fresh_caches import FreshCaches
-        from cachescope.capture.live_trace import LiveTrace
-
         self.fresh = fresh
         self.kept: Path | None = None
         self._against = tuple(against)
@@ -154,10 +154,6 @@ class Recording:
         return self._block
 
     def _read(self, block: Block) -> Scope:
-        from cachescope.readers.assemble import assemble
-        from cachescope.readers.reading import Reading
-        from cachescope.readers.sources import read_sources
-
         reading = Reading()
         for one in self._against:
             if isinstance(one, Block):
@@ -170,22 +166,16 @@ class Recording:
         return Scope(assemble(reading))
 
     def _read_entries(self, reading: Reading) -> None:
-        from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir
-
         assert self._caches is not None
         if looks_like_cache_dir(str(self._caches.folder)):
             read_cache_dir(str(self._caches.folder), reading)
 
     def __repr__(self) -> str:
-        from cachescope.report.block import block_text
-
         if self._scope is None:
             return f"cachescope.Recording: {self._state}"
         return block_text(self._scope, self.run)
 
     def _repr_html_(self) -> str:
-        from cachescope.report.block import block_html
-
         return f"<p>{self!r}</p>" if self._scope is None else block_html(self._scope, self.run)
 
 

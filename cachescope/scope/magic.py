@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,8 +98,6 @@ def load_ipython_extension(ipython: Any) -> None:
 
 
 def _options(line: str) -> argparse.Namespace:
-    import shlex
-
     parser = _Parser(prog="%%cachescope", add_help=False)
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--against", action="append", default=[], metavar="PATH")

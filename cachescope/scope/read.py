@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from cachescope.answers.reading import tables_of
+from cachescope.readers.sources import Progress
+from cachescope.samples import refuse_packed
 from cachescope.scope.scope import Scope
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
-    from cachescope.readers.sources import Progress
 
 
 def read(
@@ -65,24 +63,10 @@ def read(
     >>> scope.lookups["outcome"].value_counts().to_dict()
     {'full_miss': 4, 'hit': 2}
     """
-    from cachescope.readers.assemble import assemble
-    from cachescope.readers.index import index_of_user
-    from cachescope.readers.log_folder import is_log_folder, read_log_folder
-    from cachescope.readers.parquet_folder import is_saved_scope, read_saved_scope
-    from cachescope.readers.reading import Reading
-    from cachescope.readers.sources import read_sources
-    from cachescope.samples import refuse_packed
-
     paths = [str(source) for source in sources]
     if not paths:
         raise TypeError("read() needs at least one source")
     for path in paths:
         refuse_packed(path)
-    if len(paths) == 1 and is_saved_scope(paths[0]):
-        return Scope(read_saved_scope(paths[0]), baseline, tuple(paths), index)
-    if len(paths) == 1 and is_log_folder(paths[0]):
-        return Scope(assemble(read_log_folder(paths[0], strict=strict)), baseline, tuple(paths), index)
-    reading = Reading(strict=strict)
-    kept = index_of_user() if index else None
-    read_sources(paths, reading, progress, executor=executor, index=kept)
-    return Scope(assemble(reading), baseline, tuple(paths), index)
+    tables = tables_of(paths, strict=strict, progress=progress, executor=executor, index=index)
+    return Scope(tables, baseline, tuple(paths), index)

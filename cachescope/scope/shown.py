@@ -6,21 +6,25 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from cachescope.answers.one_device import one_device
+from cachescope.answers.predictions import predictions_of_run
+from cachescope.answers.read import Read
 from cachescope.errors import CachescopeError
+from cachescope.report.device_card import DeviceCard
+from cachescope.report.identities import identities
+from cachescope.report.redact import Redaction
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from cachescope.report.device_card import DeviceCard
-    from cachescope.scope.scope import Scope
     from cachescope.views.explorer import Explorer
     from cachescope.views.what_if import WhatIfView
 
 
-class Shown:
-    """The widgets over a scope."""
+class Shown(Read):
+    """What was read, with what shows it."""
 
     def explore(self, watch: bool = False) -> Explorer:
         """The explorer: hit rates, lookups, why they missed, what-if, machines and entries, in one widget.
@@ -41,20 +45,18 @@ class Shown:
         CachescopeError
             If what notebooks need is not installed; or if it is to follow sources and has none, or no event loop runs.
         """
-        from cachescope.scope.following import Following
-
         with _needs_widgets():
             from cachescope.views.explorer import Explorer
+            from cachescope.views.following import Following
 
-        scope = cast("Scope", self)
-        return Explorer(scope, Following(scope) if watch else None)
+        return Explorer(self, Following(self) if watch else None)
 
     def what_if_view(self) -> WhatIfView:
         """The toggles of `what_if` as a widget of its own."""
         with _needs_widgets():
             from cachescope.views.what_if import WhatIfView
 
-        return WhatIfView(cast("Scope", self))
+        return WhatIfView(self)
 
     def device_card(self, which: int | str) -> DeviceCard:
         """One device that the sources name: what was seen of it, and the figures of its datasheet with their address.
@@ -82,9 +84,7 @@ class Shown:
         0  cpu  cpu
            seen in keys of lookups; runs 0, 1, 2, 3, 4, 5
         """
-        from cachescope.report.device_card import device_card
-
-        return device_card(cast("Scope", self), which)
+        return DeviceCard(one_device(self.devices, which))
 
     def report(self, path: str | os.PathLike[str], *, redact: bool = False) -> Path:
         """Write one HTML file that answers the same for people without Jupyter; it opens offline.
@@ -122,12 +122,7 @@ class Shown:
         with _needs_widgets():
             from cachescope.report.page.file import report
 
-        from cachescope.report.identities import identities
-        from cachescope.report.redact import Redaction
-
-        scope = cast("Scope", self)
-        redaction = Redaction(identities(scope)) if redact else None
-        return report(scope, Path(path), redaction)
+        return report(self, Path(path), Redaction(identities(self)) if redact else None)
 
     def predictions(self, run: int) -> pd.DataFrame:
         """Whether the process of a run would find each entry that was read; as `cachescope.will_hit` says it.
@@ -137,10 +132,7 @@ class Shown:
         NotFoundError
             If there is no such run.
         """
-        from cachescope.scope.two_sides import will_hit
-
-        scope = cast("Scope", self)
-        return will_hit(scope, scope, run=run)
+        return predictions_of_run(self, run)
 
 
 @contextmanager

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from cachescope.answers.read import Read
+from cachescope.answers.what_if import WhatIf
 from cachescope.columns import records
 from cachescope.errors import NotFoundError
 from cachescope.keys.key_schema import KeySchema
 from cachescope.views.state import State
 
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
-
 Numbers = dict[int, int]
 
 
-def carried(state: State, old: Scope, new: Scope) -> dict[str, Any]:
+def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
     """The traits of the state as the new scope has them: numbers as it numbers them, None for what is gone.
 
     A field that is in no key any longer cannot be left out: it is dropped.
@@ -49,24 +48,24 @@ def carried(state: State, old: Scope, new: Scope) -> dict[str, Any]:
     }
 
 
-def _can_be_left_out(name: str, scope: Scope) -> bool:
+def _can_be_left_out(name: str, scope: Read) -> bool:
     try:
-        scope.what_if(KeySchema(without=(name,)))
+        WhatIf.of(scope, KeySchema(without=(name,)))
     except NotFoundError:
         return False
     return True
 
 
-def _runs(scope: Scope) -> list[tuple[int, Any]]:
+def _runs(scope: Read) -> list[tuple[int, Any]]:
     return _named(scope.runs, "run", ["source", "pid", "rank"])
 
 
-def _lookups(scope: Scope, runs: Numbers | None) -> list[tuple[int, Any]]:
+def _lookups(scope: Read, runs: Numbers | None) -> list[tuple[int, Any]]:
     rows = records(scope.lookups, ["lookup", "run", "order"])
     return [(row["lookup"], (_run(row["run"], runs), row["order"])) for row in rows]
 
 
-def _contexts(scope: Scope, runs: Numbers | None) -> list[tuple[int, Any]]:
+def _contexts(scope: Read, runs: Numbers | None) -> list[tuple[int, Any]]:
     rows = records(scope.contexts, ["context", "source", "run"])
     return [(row["context"], (row["source"], _run(row["run"], runs))) for row in rows]
 

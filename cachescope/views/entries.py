@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os.path import basename
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 
 from cachescope import figures
+from cachescope.answers.one_entry import OneEntry
+from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.terms import UNREADABLE
 from cachescope.views import html
@@ -18,9 +20,6 @@ from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.wording import duration, file_size, file_time
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _HEADS: Final = (
     Head("entry", "Entry", number=True),
@@ -40,7 +39,7 @@ _NOTHING: Final = (
 class Entries(Pane):
     """The files of the cache directories, and one of them."""
 
-    def __init__(self, scope: Scope, state: State) -> None:
+    def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
         self._rows = records(scope.entries)
         if not self._rows:
@@ -101,7 +100,7 @@ class Entries(Pane):
         """The files under the key of the entry."""
         if self._state.entry is None:
             return self._scope.entries
-        return self._scope.entry(self._state.entry).frame
+        return OneEntry.of(self._scope, self._state.entry).frame
 
     def _listed(self) -> list[tuple[int, list[Any]]]:
         kind = self._state.kind
@@ -120,10 +119,10 @@ class Entries(Pane):
         if self._state.entry is None:
             return
         self.table.selected = self._state.entry
-        self.one.value = entry_html(self._scope.entry(self._state.entry))
+        self.one.value = entry_html(OneEntry.of(self._scope, self._state.entry))
 
 
-def _pictures(scope: Scope, state: State) -> Iterator[Pane]:
+def _pictures(scope: Read, state: State) -> Iterator[Pane]:
     """Links and autotuning, where there are any."""
     if len(scope.links):
         plot = Plot(
@@ -154,7 +153,7 @@ def _row(entry: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _summary(scope: Scope) -> str:
+def _summary(scope: Read) -> str:
     entries = records(scope.entries)
     damaged = sum(entry["status"] == "damaged" for entry in entries)
     unread = sum(entry["status"] == UNREADABLE for entry in entries)

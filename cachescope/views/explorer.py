@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import ipywidgets
 import pandas as pd
 
+from cachescope.answers.read import Read
 from cachescope.report.html import safe
 from cachescope.views import html
 from cachescope.views.carried import carried
@@ -23,8 +24,7 @@ from cachescope.views.why import Why
 from cachescope.wording import plural
 
 if TYPE_CHECKING:
-    from cachescope.scope import Scope
-    from cachescope.scope.following import Following
+    from cachescope.views.following import Following
 
 
 class Shows(Protocol):
@@ -54,7 +54,7 @@ class Explorer(Pane):
 
     Parameters
     ----------
-    scope : Scope
+    scope : Read
     following : Following, optional
         Follows what the scope was read from; what is chosen stays where numbers move.
 
@@ -64,7 +64,7 @@ class Explorer(Pane):
         What is chosen, filtered and left out.
     """
 
-    def __init__(self, scope: Scope, following: Following | None = None) -> None:
+    def __init__(self, scope: Read, following: Following | None = None) -> None:
         self.watching: Watching | None = None
         self._scope = scope
         self.state = State()
@@ -90,7 +90,7 @@ class Explorer(Pane):
             self.watching.start()
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> Read:
         """What is shown; where it follows its sources, the newest reading."""
         return self._scope
 
@@ -104,7 +104,7 @@ class Explorer(Pane):
         frame: pd.DataFrame = self._shown.frame()
         return frame
 
-    def show(self, scope: Scope) -> None:
+    def show(self, scope: Read) -> None:
         """Show another reading of the same sources; pane, filters and what is chosen stay."""
         chosen = carried(self.state, self._scope, scope)
         gone = [name for name in self.state.without if name not in chosen["without"]]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from cachescope.answers.read import Read
 from cachescope.views.table import Head
 from cachescope.wording import SHORT_KEY, duration
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 HEADS: Final = (
     Head("lookup", "Lookup", number=True),
@@ -36,7 +34,7 @@ FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge
 Positions = npt.NDArray[np.intp]
 
 
-def lookups_frame(scope: Scope) -> pd.DataFrame:
+def lookups_frame(scope: Read) -> pd.DataFrame:
     """Every lookup with why it missed and the rank of its run."""
     lookups = scope.lookups.merge(scope.misses, on="lookup", how="left")
     return lookups.merge(scope.runs[["run", "rank"]], on="run", how="left")

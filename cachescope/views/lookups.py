@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets
 import pandas as pd
 
-from cachescope.report.text import run_name
+from cachescope.answers.names import run_name
+from cachescope.answers.read import Read
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, choice, markup, row
 from cachescope.views.lookup_rows import LookupRows, lookups_frame, query
 from cachescope.views.state import FILTERS, State
 from cachescope.views.table import Table
 
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
-
 
 class Lookups(Pane):
     """The table of lookups with its filters."""
 
-    def __init__(self, scope: Scope, state: State) -> None:
+    def __init__(self, scope: Read, state: State) -> None:
         self._state = state
         self.rows = LookupRows(lookups_frame(scope))
         if not len(self.rows):
@@ -55,7 +53,7 @@ class Lookups(Pane):
         super().__init__([row(*self._choices(scope), self.text, clear), self.summary, self.table])
         self._say()
 
-    def _choices(self, scope: Scope) -> list[ipywidgets.Widget]:
+    def _choices(self, scope: Read) -> list[ipywidgets.Widget]:
         facts, state, rows = scope.facts, self._state, self.rows
         runs = [(run_name(facts.runs[run]), run) for run in rows.values("run")]
         causes = [(cause["summary"], cause["cause"]) for cause in facts.causes]

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import ipywidgets
 import pandas as pd
 
 from cachescope import figures
+from cachescope.answers.names import run_name
+from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
 from cachescope.report.device_card import card_html
 from cachescope.report.html import safe
-from cachescope.report.text import run_name
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.will_hit import WillHit
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
 _MOST: Final = 12
@@ -32,7 +30,7 @@ _NOTHING: Final = "No context was read: neither a snapshot (cachescope capture) 
 class Machines(Pane):
     """Which processes and machines are alike in what torch keys them by."""
 
-    def __init__(self, scope: Scope, state: State) -> None:
+    def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
         self.contexts = records(scope.contexts)
         devices = [markup(html.title("Devices") + _devices(scope)), self._devices_plot()]
@@ -157,7 +155,7 @@ def _choice(label: str, names: list[tuple[str, int]]) -> ipywidgets.Dropdown:
     )
 
 
-def _name(scope: Scope, context: dict[str, Any]) -> str:
+def _name(scope: Read, context: dict[str, Any]) -> str:
     if context["run"] is not None:
         return run_name(scope.facts.runs[context["run"]])
     host = f" of {context['host']}" if context["host"] else ""
@@ -189,7 +187,7 @@ def _difference_row(found: dict[str, Any]) -> list[str]:
     return [*names, before, after, safe(found["note"] or "")]
 
 
-def _devices(scope: Scope) -> str:
+def _devices(scope: Read) -> str:
     devices = scope.devices
     if devices.empty:
         return html.paragraph(

@@ -15,7 +15,7 @@ from cachescope.views import html
 from cachescope.wording import harmless, plural
 
 if TYPE_CHECKING:
-    from cachescope.report.one_entry import OneEntry
+    from cachescope.answers.one_entry import OneEntry
 
 # Highlighting makes every token an element; more than this is shown as it is.
 _MOST_HIGHLIGHTED: Final = 100_000

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from cachescope import figures
+from cachescope.answers.read import Read
+from cachescope.answers.summary import headline, seen_text
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
-from cachescope.report.text import headline, seen_text
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, markup
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.wording import duration, harmless
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _CAUSES = (
     Head("summary", "Cause", wide=True),
@@ -56,7 +54,7 @@ class Overview(Pane):
 
     query = "scope.causes"
 
-    def __init__(self, scope: Scope, state: State) -> None:
+    def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
         if not scope.facts.lookups:
             super().__init__(
@@ -200,7 +198,7 @@ def _share(share: float | None) -> Shown | None:
     return None if share is None else Shown(percent(share), share)
 
 
-def _rates(scope: Scope) -> str:
+def _rates(scope: Read) -> str:
     (rate,) = records(scope.hit_rates())
     runs = records(scope.hit_rates(by=["run"]))
     all_hit = sum(row["hits"] == row["lookups"] for row in runs)
@@ -227,7 +225,7 @@ def _rates(scope: Scope) -> str:
     )
 
 
-def _what_now(scope: Scope) -> str:
+def _what_now(scope: Read) -> str:
     parts = []
     if scope.facts.entries:
         parts.append("The pane Entries shows what is in the cache directory.")

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from cachescope.answers.read import Read
 from cachescope.errors import CachescopeError
 from cachescope.report.html import safe
 from cachescope.views.controls import Pane, button, markup, row
 
 if TYPE_CHECKING:
-    from cachescope.scope import Scope
-    from cachescope.scope.following import Following
+    from cachescope.views.following import Following
 
 
 class Watching(Pane):
@@ -30,7 +30,7 @@ class Watching(Pane):
     """
 
     def __init__(
-        self, following: Following, take: Callable[[Scope], None], is_seen: Callable[[], bool]
+        self, following: Following, take: Callable[[Read], None], is_seen: Callable[[], bool]
     ) -> None:
         self.following = following
         self._take, self._is_seen = take, is_seen

@@ -8,6 +8,7 @@ import pandas as pd
 
 from cachescope import figures
 from cachescope.analysis.evidence import SafetyOfFields
+from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
 from cachescope.keys.key_schema import KeySchema
@@ -23,8 +24,7 @@ from cachescope.views.what_if_text import answer
 from cachescope.wording import duration, plural
 
 if TYPE_CHECKING:
-    from cachescope.report.what_if import WhatIf
-    from cachescope.scope import Scope
+    from cachescope.answers.what_if import WhatIf
 
 _HEADS: Final = (
     Head("lookup", "Lookup", number=True),
@@ -48,15 +48,15 @@ class WhatIfView(Pane):
 
     Parameters
     ----------
-    scope : Scope
+    scope : Read
     state : State, optional
         Shared with other panes; its own by default.
     """
 
-    def __init__(self, scope: Scope, state: State | None = None) -> None:
+    def __init__(self, scope: Read, state: State | None = None) -> None:
         self._scope, self._state = scope, state or State()
         self._past: list[tuple[str, ...]] = []
-        self.found: WhatIf = scope.what_if()
+        self.found: WhatIf = WhatIf.of(scope, KeySchema())
         if not scope.facts.lookups:
             super().__init__([markup(html.paragraph(NOTHING))])
             return
@@ -144,7 +144,7 @@ class WhatIfView(Pane):
 
     def _replay(self, change: object = None) -> None:
         without = self._state.without
-        self.found = self._scope.what_if(KeySchema(without=without))
+        self.found = WhatIf.of(self._scope, KeySchema(without=without))
         self.tree.off = list(without)
         self.undo.disabled, self.reset.disabled = not self._past, not without
         self.answer.value = answer(self.found)

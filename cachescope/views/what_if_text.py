@@ -12,7 +12,7 @@ from cachescope.views import html
 from cachescope.wording import duration, plural
 
 if TYPE_CHECKING:
-    from cachescope.report.what_if import WhatIf
+    from cachescope.answers.what_if import WhatIf
 
 
 def answer(found: WhatIf) -> str:

@@ -12,15 +12,17 @@ import pandas as pd
 from cachescope import figures
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.finding import is_number
+from cachescope.answers.comparison import Comparison
+from cachescope.answers.difference import difference
+from cachescope.answers.explanation import Explanation, costliest_root
+from cachescope.answers.names import in_compile, lookup_name, run_name
+from cachescope.answers.read import Read
+from cachescope.answers.sides import side_named
 from cachescope.errors import NotFoundError
 from cachescope.figures.texts import run_labels
 from cachescope.frames.recorded import HASH_DETAILS
-from cachescope.report.comparison import Comparison
-from cachescope.report.difference import difference
-from cachescope.report.explanation import Explanation, verdict_lines
+from cachescope.report.explanation import sentences
 from cachescope.report.html import safe
-from cachescope.report.sides import side_named
-from cachescope.report.text import in_compile, lookup_name, run_name
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.lookups import NOTHING
@@ -32,9 +34,9 @@ from cachescope.wording import duration, plural
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from cachescope.scope import Scope
 
 _FIELDS = 40
+_KINDS = {"title": "faint", "verdict": "strong", "evidence": "faint", "baseline": "faint", "advice": ""}
 _SAME_SHOWN = 1000
 _HEADS = (
     Head("lookup", "Lookup", number=True),
@@ -49,7 +51,7 @@ _HEADS = (
 class Why(Pane):
     """Why one lookup missed."""
 
-    def __init__(self, scope: Scope, state: State) -> None:
+    def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
         self.explained: Explanation | None = None
         self._changes: tuple[FieldChange, ...] = ()
@@ -141,7 +143,7 @@ class Why(Pane):
         lookup, other = self._state.lookup, self._state.other
         if lookup is None:
             return
-        self.explained = self._scope.explain(lookup)
+        self.explained = Explanation.of(self._scope, lookup)
         self.lookup.value, self.other.value = str(lookup), "" if other is None else str(other)
         if other is None:
             self._changes = self.explained.changes
@@ -200,12 +202,9 @@ class Why(Pane):
         self.same.show(ListedRows(_HEADS, rows))
 
 
-def first_to_show(scope: Scope) -> int:
+def first_to_show(scope: Read) -> int:
     """The lookup that Why opens with: the root miss that cost the most, or the first lookup where nothing missed."""
-    try:
-        return scope.explain().lookup
-    except NotFoundError:
-        return min(scope.facts.lookups)
+    return costliest_root(scope) if scope.facts.misses else min(scope.facts.lookups)
 
 
 def _box(label: str, hint: str) -> ipywidgets.Text:
@@ -218,23 +217,18 @@ def _box(label: str, hint: str) -> ipywidgets.Text:
     )
 
 
-def _full_name(scope: Scope, lookup: int) -> str:
+def _full_name(scope: Read, lookup: int) -> str:
     row = scope.facts.lookups[lookup]
     return f"lookup {lookup}, {run_name(scope.facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
 
 
 def _verdict(explained: Explanation) -> str:
-    what, known = verdict_lines(explained)
-    parts = [
-        html.paragraph(explained.title, "faint"),
-        html.paragraph(what, "strong"),
-        html.paragraph(known, "faint"),
-    ]
-    if explained.baseline is not None:
-        parts.append(html.paragraph(f"compared with {explained.baseline}", "faint"))
-    if explained.advice:
-        parts.append(html.paragraph(explained.advice))
-    return "".join(parts)
+    # Fields and other lookups of the cause have tables of their own.
+    return "".join(
+        html.paragraph(sentence.text, _KINDS[sentence.kind])
+        for sentence in sentences(explained)
+        if sentence.kind in _KINDS
+    )
 
 
 def _changes(changes: Sequence[FieldChange]) -> str:

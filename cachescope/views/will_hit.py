@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets
 import pandas as pd
 
+from cachescope.answers.comparison import Comparison
+from cachescope.answers.predictions import predictions_of_run
+from cachescope.answers.read import Read
 from cachescope.figures.texts import run_labels
-from cachescope.report.comparison import Comparison, comparison_lines
+from cachescope.report.comparison import comparison_lines
 from cachescope.views import html
 from cachescope.views.controls import Pane, markup
 from cachescope.views.state import State
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _NOTE = "A prediction for a process that was recorded, from the fields of its keys; it assumes the program that made each entry."
 
@@ -22,7 +22,7 @@ _NOTE = "A prediction for a process that was recorded, from the fields of its ke
 class WillHit(Pane):
     """Pick a process; its prediction for every entry."""
 
-    def __init__(self, scope: Scope, state: State) -> None:
+    def __init__(self, scope: Read, state: State) -> None:
         self._scope = scope
         looked_up = sorted({lookup["run"] for lookup in scope.facts.lookups.values()})
         if not looked_up or not scope.facts.entries:
@@ -45,7 +45,7 @@ class WillHit(Pane):
 
     def frame(self) -> pd.DataFrame:
         """The predictions; what ``cachescope.will_hit(scope, scope, run=…)`` gives."""
-        return self._scope.predictions(self.run.value)
+        return predictions_of_run(self._scope, self.run.value)
 
     def _show(self, change: dict[str, Any] | None = None) -> None:
         found = Comparison("the directory", "the process", predictions=self.frame())

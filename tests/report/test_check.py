@@ -12,8 +12,8 @@ import pytest
 
 import cachescope
 from cachescope.analysis.since_baseline import changed_since
+from cachescope.answers.check import Check
 from cachescope.frames import FRAMES
-from cachescope.report.check import Check
 from cachescope.report.check_forms import check_object, github_lines, junit_text
 from tests.conftest import Recording
 from tests.output_gates import commands_in

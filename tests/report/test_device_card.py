@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
 import cachescope
+from cachescope.answers.one_device import one_device
 from cachescope.devices.frame import frame_of
 from cachescope.devices.mention import Mention, of_name, of_properties
 from cachescope.errors import NotFoundError
-from cachescope.report.device_card import DeviceCard, device_card
+from cachescope.report.device_card import DeviceCard
 from tests.keys.test_isolation import H100, MI300X
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m" + "A" * 1_000_000
@@ -20,8 +18,7 @@ OTHER = H100.replace("uuid=5f", "uuid=6f").replace("pci_bus_id=25", "pci_bus_id=
 
 def cards(*mentions: Mention | None) -> list[DeviceCard]:
     devices = frame_of([mention for mention in mentions if mention is not None])
-    scope: Any = SimpleNamespace(devices=devices)
-    return [device_card(scope, number) for number in devices["device"].tolist()]
+    return [DeviceCard(one_device(devices, number)) for number in devices["device"].tolist()]
 
 
 def test_what_was_seen_stands_beside_the_datasheet() -> None:
@@ -69,11 +66,10 @@ def test_by_name_by_uuid_or_by_number() -> None:
     devices = frame_of(
         [one for one in (of_properties(H100, "a"), of_properties(OTHER, "a")) if one is not None]
     )
-    scope: Any = SimpleNamespace(devices=devices)
-    assert device_card(scope, devices["uuid"][1]).frame["device"].tolist() == [1]
+    assert one_device(devices, devices["uuid"][1])["device"].tolist() == [1]
     with pytest.raises(
         NotFoundError, match="several devices are called 'NVIDIA H100 80GB HBM3'; by number: 0 "
     ):
-        device_card(scope, "NVIDIA H100 80GB HBM3")
+        one_device(devices, "NVIDIA H100 80GB HBM3")
     with pytest.raises(NotFoundError, match="no device 7; by number: 0 NVIDIA"):
-        device_card(scope, 7)
+        one_device(devices, 7)

@@ -6,8 +6,8 @@ import pytest
 from scenarios import VERSIONS
 
 import cachescope
+from cachescope.answers.summary import headline
 from cachescope.report.terminal import run_lines
-from cachescope.report.text import headline
 from tests.conftest import Recording
 
 

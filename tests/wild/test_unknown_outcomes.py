@@ -9,8 +9,8 @@ import pytest
 
 import cachescope
 from cachescope import figures
+from cachescope.answers.summary import headline
 from cachescope.columns import records
-from cachescope.report.text import headline
 
 Recording = Callable[[str, str], Path]
 

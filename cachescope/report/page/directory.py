@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cachescope import figures
+from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import (
@@ -24,9 +25,6 @@ from cachescope.report.page.parts import (
 from cachescope.report.page.tables import table
 from cachescope.terms import ENTRY_KINDS, UNREADABLE
 from cachescope.wording import file_size, file_time
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _KINDS: Final = (
     Head("Kind", "word"),
@@ -74,7 +72,7 @@ _DRAWN: Final = [
 ]  # fmt: skip
 
 
-def entries_section(scope: Scope) -> Section:
+def entries_section(scope: Read) -> Section:
     """Question 5: what is in this directory."""
     sentence = (
         "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to,"
@@ -101,7 +99,7 @@ def entries_section(scope: Scope) -> Section:
     return Section("entries", "What is in the cache directory?", sentence, parts)
 
 
-def _numbers(scope: Scope, entries: list[dict[str, Any]]) -> Numbers:
+def _numbers(scope: Read, entries: list[dict[str, Any]]) -> Numbers:
     damaged = sum(row["status"] == "damaged" for row in entries)
     unread = sum(row["status"] == UNREADABLE for row in entries)
     can_go = records(scope.removable)
@@ -134,7 +132,7 @@ def _kinds(entries: list[dict[str, Any]]) -> Table:
     return Table("Files by kind, the largest first", _KINDS, tuple(rows))
 
 
-def _standing_out(scope: Scope) -> Iterator[Part]:
+def _standing_out(scope: Read) -> Iterator[Part]:
     entries = scope.facts.entries
     damaged: list[tuple[Cell, ...]] = [
         (row["entry"], row["cache"], _sized(row["size_bytes"]), row["damage"], row["path"])
@@ -218,7 +216,7 @@ def _group(
     return Group(anchor, title, (table(name, heads, rows, "files", source),))
 
 
-def _links(scope: Scope) -> Iterator[Part]:
+def _links(scope: Read) -> Iterator[Part]:
     if scope.links.empty:
         yield Group("links", "What refers to what", (Text("No file refers to another one.", "faint"),))
         return
@@ -226,7 +224,7 @@ def _links(scope: Scope) -> Iterator[Part]:
     yield Group("links", "What refers to what", (drawing,))
 
 
-def _measured(scope: Scope) -> Iterator[Part]:
+def _measured(scope: Read) -> Iterator[Part]:
     if scope.autotune.empty:
         return
     drawing = Drawing("What max-autotune measured", figures.autotune_margins, (scope.autotune,))

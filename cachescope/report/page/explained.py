@@ -7,17 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope import figures
-from cachescope.report.explanation import Explanation, verdict_lines
+from cachescope.answers.explanation import Explanation
+from cachescope.answers.names import lookups_of_cause
+from cachescope.answers.read import Read
+from cachescope.answers.struck import miss_lines
+from cachescope.report.explanation import sentences
 from cachescope.report.page.cuts import bounded, diff_lines
 from cachescope.report.page.parts import Cell, Diff, Drawing, Group, Head, Items, Part, Text
 from cachescope.report.page.tables import table
-from cachescope.report.text import lookups_of_cause, miss_lines
 from cachescope.terms import VERDICTS
 from cachescope.wording import duration, plural
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
-    from cachescope.scope import Scope
 
 # A cause is one set of fields; the values in them may differ from miss to miss.
 _WAYS: Final = 3
@@ -30,7 +32,7 @@ _NOT_THERE: Final = "(not there)"
 _EMPTY: Final = "(empty)"
 
 
-def cause_group(scope: Scope, number: int, cause: dict[str, Any]) -> Group:
+def cause_group(scope: Read, number: int, cause: dict[str, Any]) -> Group:
     """The explanation of one cause."""
     lost = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])} lost"
     told = f"{cause['verdict']}: {VERDICTS[cause['verdict']]}. {lookups_of_cause(cause['verdict'], cause['misses'])}{lost}."
@@ -50,7 +52,7 @@ def _one_change(ways: Sequence[Explanation]) -> str:
     return f": {changes[0].summary}" if len(changes) == 1 else ""
 
 
-def _ways(scope: Scope, cause: int) -> list[Explanation]:
+def _ways(scope: Read, cause: int) -> list[Explanation]:
     """The explanation of the costliest root, and of others whose values changed otherwise."""
     facts = scope.facts
     roots = [miss["lookup"] for miss in facts.misses_of(cause) if miss["root"]]
@@ -60,17 +62,17 @@ def _ways(scope: Scope, cause: int) -> list[Explanation]:
         # Graphs differ from one another anyway: that they all changed is one way.
         way = tuple("" if change.diff else change.summary for change in scope.changes(root))
         found.setdefault(way or facts.misses[root]["reason"], root)
-    return [scope.explain(root) for root in list(found.values())[:_WAYS]]
+    return [Explanation.of(scope, root) for root in list(found.values())[:_WAYS]]
 
 
-def _explained(scope: Scope, explained: Explanation, *, first: bool) -> list[Part]:
-    baseline = "" if explained.baseline is None else f"; compared with {explained.baseline}"
+def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part]:
+    said = {sentence.kind: sentence.text for sentence in sentences(explained)}
+    baseline = f"; {said['baseline']}" if "baseline" in said else ""
     opening = "" if first else "In another way: "
-    _, known = verdict_lines(explained)
     parts: list[Part] = [
         Text(f"{opening}{explained.reason}", "strong"),
-        Text(f"{known}.", "faint"),
-        Text(f"{explained.title}{baseline}.", "faint"),
+        Text(f"{said['evidence']}.", "faint"),
+        Text(f"{said['title']}{baseline}.", "faint"),
     ]
     changes = explained.changes
     if first and changes:
@@ -86,7 +88,7 @@ def _explained(scope: Scope, explained: Explanation, *, first: bool) -> list[Par
     return parts
 
 
-def _strip(scope: Scope, explained: Explanation) -> Drawing:
+def _strip(scope: Read, explained: Explanation) -> Drawing:
     fields = scope.hash_details(lookup=explained.lookup)
     # The hover text of a cell is a line: the values stand in the table.
     fields = fields.assign(value_text=fields["value_text"].str.slice(0, 200))
@@ -116,7 +118,7 @@ def _value(text: str | None) -> str | None:
     return _NOT_THERE if text is None else bounded(text) or _EMPTY
 
 
-def _places(scope: Scope, cause: int) -> list[Part]:
+def _places(scope: Read, cause: int) -> list[Part]:
     places = miss_lines(scope, cause, _PLACES)
     if not places:
         return []

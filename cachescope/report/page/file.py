@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cachescope.answers.read import Read
 from cachescope.errors import CachescopeError
 from cachescope.report.page.document import document
 from cachescope.report.page.hiding import hidden
 from cachescope.report.page.page import page_of
 
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
-
-def report(scope: Scope, target: Path, redaction: Callable[[Any, str], Any] | None) -> Path:
+def report(scope: Read, target: Path, redaction: Callable[[Any, str], Any] | None) -> Path:
     """Write the report of a scope; see `Scope.report`."""
     sources = [source for sources in scope.runs["sources"] for source in sources]
     refuse(target, [*sources, *scope.entries["root"].unique()])

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cachescope import figures
 from cachescope.analysis.contexts.keys import isolation_keys
+from cachescope.answers.names import run_name
+from cachescope.answers.predictions import predictions_of_run
+from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.report.contexts import KNOWN_FROM
 from cachescope.report.devices import device_lines
 from cachescope.report.page.cuts import first_of, listed
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Table, Text
 from cachescope.report.page.tables import table
-from cachescope.report.text import run_name
 from cachescope.wording import SHORT_KEY, plural
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _CONTEXTS: Final = (
     Head("Context", "name"),
@@ -49,7 +48,7 @@ _PAIRS: Final = 3
 _DEVICES: Final = 20
 
 
-def contexts_section(scope: Scope) -> Section:
+def contexts_section(scope: Read) -> Section:
     """Question 4: will a cache made on that machine be used on this one."""
     sentence = (
         "torch keys a process by its context: eight forms, from its configs to its accelerator. Two processes share a cache"
@@ -75,7 +74,7 @@ def contexts_section(scope: Scope) -> Section:
     return Section("machines", "Would a cache made there be used here?", sentence, tuple(parts))
 
 
-def devices_section(scope: Scope) -> Section:
+def devices_section(scope: Read) -> Section:
     """Question 6: which device was each key made for."""
     sentence = (
         "Every device that a key, an entry or a snapshot names. Beside it stand the peak dense rates of the vendor's"
@@ -99,13 +98,13 @@ def devices_section(scope: Scope) -> Section:
     return Section("devices", "Which device was each key made for?", sentence, parts)
 
 
-def _contexts(scope: Scope) -> Table:
+def _contexts(scope: Read) -> Table:
     keys = {row["context"]: row["isolation_key"] for row in records(isolation_keys(scope.contexts))}
     rows = [_context_row(scope, row, keys[row["context"]]) for row in records(scope.contexts)]
     return table("Contexts", _CONTEXTS, rows, "contexts", "scope.contexts")
 
 
-def _context_row(scope: Scope, row: dict[str, Any], key: str | None) -> tuple[Cell, ...]:
+def _context_row(scope: Read, row: dict[str, Any], key: str | None) -> tuple[Cell, ...]:
     source = run_name(scope.facts.runs[row["run"]]) if row["run"] is not None else row["source"]
     return (
         row["context"],
@@ -122,7 +121,7 @@ def _context_row(scope: Scope, row: dict[str, Any], key: str | None) -> tuple[Ce
     )
 
 
-def _pairs(scope: Scope) -> Iterator[Part]:
+def _pairs(scope: Read) -> Iterator[Part]:
     """What differs between the first pairs of contexts that are not equal."""
     pairs = records(scope.context_pairs())
     if not pairs:
@@ -165,7 +164,7 @@ def _safety(row: dict[str, Any]) -> str:
     return row["unsafe_reason"] if row["is_unsafe"] else f"not known: {row['unsafe_reason']}"
 
 
-def _predictions(scope: Scope) -> Group:
+def _predictions(scope: Read) -> Group:
     """Whether a process like the last run would find each entry."""
     title = "Would the last run find each entry?"
     looked_up = {lookup["run"] for lookup in scope.facts.lookups.values()}
@@ -176,7 +175,7 @@ def _predictions(scope: Scope) -> Group:
             " cachescope.will_hit, says it for a process that was captured on another machine."
         )
         return Group("predictions", title, (Text(told),))
-    rows = records(scope.predictions(max(looked_up)))
+    rows = records(predictions_of_run(scope, max(looked_up)))
     counts = {answer: sum(row["will_hit"] == answer for row in rows) for answer in ("yes", "no", "unknown")}
     told = (
         f"For a process like run {max(looked_up)}, {plural(len(rows), 'entry', 'entries')}: {counts['yes']} would be found,"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope import figures
+from cachescope.answers.read import Read
+from cachescope.answers.summary import seen_text
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
 from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
 from cachescope.report.page.tables import table
-from cachescope.report.text import seen_text
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.wording import duration
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cachescope.scope import Scope
 
 # What the figures of lookups read: the other columns need not be hidden.
 _DRAWN: Final = [
@@ -35,7 +35,7 @@ _RATES: Final = (
 )
 
 
-def outcomes_section(scope: Scope) -> Section:
+def outcomes_section(scope: Read) -> Section:
     """Question 1: did it hit."""
     sentence = (
         "A lookup is one attempt of torch.compile to find one key in one cache. The hit rate is told by count, and by"
@@ -49,7 +49,7 @@ def outcomes_section(scope: Scope) -> Section:
     return Section("hits", "Did it hit?", sentence, tuple(parts))
 
 
-def time_section(scope: Scope) -> Section:
+def time_section(scope: Read) -> Section:
     """Where in a job the misses are."""
     sentence = (
         "Every lookup at its time, with the compile that followed where it did not hit; then each run beside each graph,"
@@ -71,7 +71,7 @@ def time_section(scope: Scope) -> Section:
     )
 
 
-def drawn_lookups(scope: Scope) -> tuple[pd.DataFrame, pd.DataFrame]:
+def drawn_lookups(scope: Read) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The frames that figures of lookups are drawn from."""
     return scope.lookups[_DRAWN], scope.runs[["run", "rank", "start_time", "end_time"]]
 
@@ -86,7 +86,7 @@ def timed(ns: int | None) -> Sorted | None:
     return None if ns is None else Sorted(duration(ns), ns)
 
 
-def _numbers(scope: Scope) -> list[tuple[str, str, str]]:
+def _numbers(scope: Read) -> list[tuple[str, str, str]]:
     (rate,) = records(scope.hit_rates())
     runs = records(scope.hit_rates(by=["run"]))
     all_hit = sum(row["hits"] == row["lookups"] for row in runs)
@@ -116,11 +116,11 @@ def _share(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.0f} %"
 
 
-def _outcomes(scope: Scope) -> Drawing:
+def _outcomes(scope: Read) -> Drawing:
     return Drawing("Outcomes by cache and run", figures.outcomes, drawn_lookups(scope))
 
 
-def _rates(scope: Scope) -> Table:
+def _rates(scope: Read) -> Table:
     labels = run_labels(scope.runs)
     rows = [_rate_row(row, labels) for row in records(scope.hit_rates(by=["run", "cache"]))]
     source = 'scope.hit_rates(by=["run", "cache"])'

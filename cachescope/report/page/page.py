@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from cachescope.answers.read import Read
+from cachescope.answers.summary import headline
 from cachescope.report.page.directory import entries_section
 from cachescope.report.page.machines import contexts_section, devices_section
 from cachescope.report.page.outcomes import outcomes_section, time_section
 from cachescope.report.page.parts import Page
 from cachescope.report.page.reading import reading_section, words_section
 from cachescope.report.page.reasons import causes_section, what_if_section, why_section
-from cachescope.report.text import headline
+from cachescope.version import __version__
 from cachescope.wording import file_time, plural
 
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
-
-def page_of(scope: Scope) -> Page:
+def page_of(scope: Read) -> Page:
     """What the report of a scope says, as plain data."""
     return Page(
         title="Compile cache report",
@@ -38,10 +35,8 @@ def page_of(scope: Scope) -> Page:
     )
 
 
-def _about(scope: Scope) -> str:
+def _about(scope: Read) -> str:
     """When what was read was recorded, and by what; the same for the same data."""
-    from cachescope import __version__
-
     facts = scope.facts
     times = [row["start_time"] for row in facts.runs.values() if row["start_time"] is not None]
     versions = sorted({row["torch_version"] for row in facts.runs.values() if row["torch_version"]})

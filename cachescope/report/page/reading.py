@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.report.page.parts import Cell, Head, Part, Section, Sorted, Table, Text
 from cachescope.report.page.tables import table
 from cachescope.terms import VERDICTS
 from cachescope.wording import file_time
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 _RUNS: Final = (
     Head("Run", "name"),
@@ -47,7 +45,7 @@ _MEANINGS: Final = (
 )
 
 
-def reading_section(scope: Scope) -> Section:
+def reading_section(scope: Read) -> Section:
     """What was read, and what could not be."""
     sentence = (
         "The processes and files that this page was made from. What is damaged is listed, and the rest was read all the same;"
@@ -65,7 +63,7 @@ def words_section() -> Section:
     return Section("words", "Words", sentence, (Table("Words and verdicts", _WORDS, rows),))
 
 
-def _runs(scope: Scope) -> Part:
+def _runs(scope: Read) -> Part:
     runs = records(scope.runs)
     if not runs:
         roots = sorted({str(row["root"]) for row in scope.facts.entries.values()})
@@ -91,7 +89,7 @@ def _run_row(row: dict[str, Any], looked_up: dict[Any, int]) -> tuple[Cell, ...]
     )
 
 
-def _problems(scope: Scope) -> Part:
+def _problems(scope: Read) -> Part:
     rows = [
         (row["kind"], row["message"], row["where"] or None, row["source"]) for row in scope.facts.problems
     ]

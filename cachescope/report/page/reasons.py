@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cachescope import figures
+from cachescope.answers.read import Read
+from cachescope.answers.summary import cause_rows, footer
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
 from cachescope.report.page.cuts import listed
@@ -13,11 +15,7 @@ from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
 from cachescope.report.page.tables import table
 from cachescope.report.past import past_lines
-from cachescope.report.text import cause_rows, footer
 from cachescope.wording import SHORT_KEY
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 # Each is a picture, a table and a difference of code.
 _CAUSES_EXPLAINED: Final = 10
@@ -60,7 +58,7 @@ _NOTHING_MISSED: Final = "Nothing missed: every lookup that was read hit."
 _NOTHING_READ: Final = "No lookup was read, so none can have missed."
 
 
-def causes_section(scope: Scope) -> Section:
+def causes_section(scope: Read) -> Section:
     """What to fix first."""
     sentence = (
         "Misses with one reason are one cause, the costliest on top. One miss brings others: an AOTAutograd miss is followed"
@@ -78,7 +76,7 @@ def causes_section(scope: Scope) -> Section:
     return Section("causes", "What should be fixed first?", sentence, parts)
 
 
-def why_section(scope: Scope) -> Section:
+def why_section(scope: Read) -> Section:
     """Question 2: why, cause by cause, then every miss, then warnings."""
     sentence = (
         "Each cause with its costliest miss: which fields of the key changed, from what to what, against which earlier lookup"
@@ -100,7 +98,7 @@ def why_section(scope: Scope) -> Section:
     return Section("why", "Why did each one miss?", sentence, tuple(parts))
 
 
-def what_if_section(scope: Scope) -> Section:
+def what_if_section(scope: Read) -> Section:
     """Question 3: would it have hit without that field."""
     sentence = (
         "All lookups are replayed, in time order, as if a field were not in the key. The keys of a replay are what-if keys,"
@@ -133,7 +131,7 @@ def _cause_row(cause: dict[str, Any]) -> tuple[Cell, ...]:
     )
 
 
-def _without_causes(scope: Scope) -> str:
+def _without_causes(scope: Read) -> str:
     if not scope.facts.lookups:
         return _NOTHING_READ
     if not scope.facts.misses:
@@ -141,7 +139,7 @@ def _without_causes(scope: Scope) -> str:
     return "Every miss is a first lookup: the cold start, with nothing earlier to compare with."
 
 
-def _misses(scope: Scope) -> list[Part]:
+def _misses(scope: Read) -> list[Part]:
     facts = scope.facts
     if not facts.misses:
         return []
@@ -173,7 +171,7 @@ def _miss_row(lookup: dict[str, Any], miss: dict[str, Any], labels: dict[int, st
     )
 
 
-def _false_hits(scope: Scope) -> list[Part]:
+def _false_hits(scope: Read) -> list[Part]:
     rows = [
         (
             row["kind"],

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cachescope.analysis.align import GraphAligner
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history import LookupRow, entry_rows, lookup_rows
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
+from cachescope.answers.read import Read
 
 Pair = tuple[LookupRow, LookupRow]
 
@@ -44,12 +42,12 @@ class Difference:
     only_after: tuple[LookupRow, ...]
 
 
-def side_of_runs(scope: Scope, runs: Iterable[int], roots: Iterable[str]) -> list[LookupRow]:
+def side_of_runs(read: Read, runs: Iterable[int], roots: Iterable[str]) -> list[LookupRow]:
     """The distinct keys of some runs and of the entries below some directories, in the order of time."""
-    details = scope.tables.hash_details
+    details = read.tables.hash_details
     wanted, places = set(runs), tuple(roots)
-    rows = [row for row in lookup_rows(scope.lookups, details) if row.run in wanted]
-    for entry in sorted(entry_rows(scope.entries, details), key=lambda entry: entry.modified_time or 0):
+    rows = [row for row in lookup_rows(read.lookups, details) if row.run in wanted]
+    for entry in sorted(entry_rows(read.entries, details), key=lambda entry: entry.modified_time or 0):
         if entry.path.startswith(places) and entry.status == "ok":
             known: dict[str, Any] = {
                 name: getattr(entry, name, None) for name in (f.name for f in fields(LookupRow))
@@ -65,7 +63,7 @@ def side_of_runs(scope: Scope, runs: Iterable[int], roots: Iterable[str]) -> lis
 
 
 def difference(
-    scope: Scope, before: Sequence[LookupRow], after: Sequence[LookupRow], names: tuple[str, str]
+    read: Read, before: Sequence[LookupRow], after: Sequence[LookupRow], names: tuple[str, str]
 ) -> Difference:
     """Pair the keys of two sides and say what differs in each pair.
 
@@ -78,7 +76,7 @@ def difference(
     new = [row for row in after if (row.cache, row.cache_key) not in old_keys]
     # Two keys that were asked for by name are compared, whatever their graphs.
     by_name = len(before) == len(after) == len(old) == 1
-    pairs = [(old[0], new[0])] if by_name else list(_pairs(scope, old, new, before, after))
+    pairs = [(old[0], new[0])] if by_name else list(_pairs(read, old, new, before, after))
     paired = {row.lookup for pair in pairs for row in pair}
     groups: dict[object, tuple[tuple[FieldChange, ...], list[Pair]]] = {}
     unknown = []
@@ -86,7 +84,7 @@ def difference(
         if a.detail_set is None or b.detail_set is None:
             unknown.append((a, b))
             continue
-        changes = tuple(field_changes(scope.tables.hash_details, a.detail_set, b.detail_set))
+        changes = tuple(field_changes(read.tables.hash_details, a.detail_set, b.detail_set))
         groups.setdefault(_fold_key(changes), (changes, []))[1].append((a, b))
     ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
     return Difference(
@@ -100,13 +98,13 @@ def difference(
 
 
 def _pairs(
-    scope: Scope,
+    read: Read,
     old: Sequence[LookupRow],
     new: Sequence[LookupRow],
     before: Sequence[LookupRow],
     after: Sequence[LookupRow],
 ) -> Iterator[Pair]:
-    aligner = GraphAligner(scope.tables.hash_details)
+    aligner = GraphAligner(read.tables.hash_details)
     for kind, rows in _by_kind(new).items():
         free = {row.lookup: row for row in _by_kind(old)[kind]}
         # Aligned with all keys of both sides first: the equal ones hold the others in place.

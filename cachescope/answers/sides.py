@@ -6,17 +6,14 @@ import glob
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from cachescope.analysis.finding import is_number
 from cachescope.analysis.history import LookupRow
+from cachescope.answers.difference import side_of_runs
+from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
-from cachescope.report.difference import side_of_runs
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,7 @@ class Side:
     entries: pd.DataFrame
 
 
-def side_below(scope: Scope, path: str) -> Side:
+def side_below(read: Read, path: str) -> Side:
     """What was read from a path, or from what a pattern matches."""
     given = [path] if os.path.lexists(path) else glob.glob(path, recursive=True)
     folders = tuple(os.path.join(name, "") for name in given)
@@ -44,16 +41,16 @@ def side_below(scope: Scope, path: str) -> Side:
 
     runs = [
         int(run)
-        for run, sources in zip(scope.runs["run"], scope.runs["sources"], strict=True)
+        for run, sources in zip(read.runs["run"], read.runs["sources"], strict=True)
         if any(map(is_below, sources))
     ]
-    contexts = scope.contexts[scope.contexts["run"].isna()]
+    contexts = read.contexts[read.contexts["run"].isna()]
     snapshots = contexts.loc[contexts["source"].map(is_below).astype(bool), "context"].tolist()
-    entries = scope.entries[scope.entries["path"].map(is_below).astype(bool)]
-    return Side(path, side_of_runs(scope, runs, folders), runs, snapshots, entries)
+    entries = read.entries[read.entries["path"].map(is_below).astype(bool)]
+    return Side(path, side_of_runs(read, runs, folders), runs, snapshots, entries)
 
 
-def side_named(scope: Scope, name: str) -> Side:
+def side_named(read: Read, name: str) -> Side:
     """A key, a lookup by its number, or ``run:N``.
 
     Raises
@@ -61,21 +58,21 @@ def side_named(scope: Scope, name: str) -> Side:
     NotFoundError
         If nothing is called so, or several keys begin so.
     """
-    none = scope.entries.iloc[:0]
+    none = read.entries.iloc[:0]
     kind, _, number = name.partition(":")
     if kind == "run" and is_number(number):
-        if int(number) not in scope.facts.runs:
-            raise NotFoundError(f"no run {number}; there are runs 0 to {len(scope.runs) - 1}")
-        return Side(name, side_of_runs(scope, [int(number)], []), [int(number)], [], none)
-    everything = side_of_runs(scope, scope.runs["run"].tolist(), [""])
-    return Side(name, [_one_key(scope, everything, name)], [], [], none)
+        if int(number) not in read.facts.runs:
+            raise NotFoundError(f"no run {number}; there are runs 0 to {len(read.runs) - 1}")
+        return Side(name, side_of_runs(read, [int(number)], []), [int(number)], [], none)
+    everything = side_of_runs(read, read.runs["run"].tolist(), [""])
+    return Side(name, [_one_key(read, everything, name)], [], [], none)
 
 
-def _one_key(scope: Scope, everything: Iterable[LookupRow], name: str) -> LookupRow:
+def _one_key(read: Read, everything: Iterable[LookupRow], name: str) -> LookupRow:
     if is_number(name):
-        lookup = scope.facts.lookups.get(int(name))
+        lookup = read.facts.lookups.get(int(name))
         if lookup is None:
-            raise NotFoundError(f"no lookup {name}; there are {len(scope.lookups)}")
+            raise NotFoundError(f"no lookup {name}; there are {len(read.lookups)}")
         found = [row for row in everything if row.cache_key == lookup["cache_key"]]
     else:
         found = [row for row in everything if name and (row.cache_key or "").startswith(name)]

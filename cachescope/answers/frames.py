@@ -1,25 +1,37 @@
-"""The frames of a Scope, each made when it is first asked for."""
+"""The frames of what was read, each made when it is first asked for."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cachescope.errors import SourceError
+from cachescope.analysis.baselines import Choice
+from cachescope.analysis.binaries import KernelBinaries
+from cachescope.analysis.candidates import guards_frame
+from cachescope.analysis.contexts.of_runs import all_contexts
+from cachescope.analysis.duplicates import duplicates_frame
+from cachescope.analysis.evidence import evidence_frame
+from cachescope.analysis.false_hits import false_hits_frame
+from cachescope.analysis.finding import baseline_choice
+from cachescope.analysis.generated_code import GeneratedCode
+from cachescope.analysis.history import entry_rows
+from cachescope.analysis.judgement import judged, misses_frame, settled_lookups
+from cachescope.analysis.links.frame import links_frame
+from cachescope.analysis.links.orphans import orphans_frame
+from cachescope.analysis.links.removable import removable_frame
+from cachescope.analysis.misses import Miss
+from cachescope.analysis.past_misses import past_misses_frame
+from cachescope.analysis.ranks import rank_differences
+from cachescope.analysis.what_if.frames import Ground
+from cachescope.devices.frame import devices_frame
 from cachescope.frames.answers import CAUSES
-
-if TYPE_CHECKING:
-    from cachescope.analysis.baselines import Choice
-    from cachescope.analysis.generated_code import GeneratedCode
-    from cachescope.analysis.misses import Miss
-    from cachescope.analysis.what_if.frames import Ground
-    from cachescope.readers.assemble import Tables
-    from cachescope.scope.scope import Scope
+from cachescope.readers.assemble import Tables
+from cachescope.readers.content_hash import content_hash
+from cachescope.readers.source_code import source_of
 
 
-class ScopeFrames:
+class Frames:
     """What was read, as frames. Nothing in it changes; its frames are copies that are cheap to take.
 
     Attributes
@@ -65,8 +77,6 @@ class ScopeFrames:
     @property
     def guards(self) -> pd.DataFrame:
         """One row per candidate: the sound entries under each key, with the guards that must hold."""
-        from cachescope.analysis.candidates import guards_frame
-
         return guards_frame(self.tables.entries)
 
     @property
@@ -92,15 +102,11 @@ class ScopeFrames:
     @property
     def duplicates(self) -> pd.DataFrame:
         """One row per group of files of which one would do; told by names, sizes and guards, no file is read."""
-        from cachescope.analysis.duplicates import duplicates_frame
-
         return duplicates_frame(self.tables.entries)
 
     @property
     def removable(self) -> pd.DataFrame:
         """One row per file that can go without a later process noticing; cachescope itself removes nothing."""
-        from cachescope.analysis.links.removable import removable_frame
-
         return removable_frame(self.tables.entries, self._orphans_frame)
 
     @property
@@ -111,8 +117,6 @@ class ScopeFrames:
     @property
     def evidence(self) -> pd.DataFrame:
         """One row per set of fields in which entries of one graph differ, and whether their code does as well."""
-        from cachescope.analysis.evidence import evidence_frame
-
         return evidence_frame(self._past_misses_frame)
 
     @property
@@ -140,20 +144,6 @@ class ScopeFrames:
         """One row per distinct reason, the costliest first."""
         return self._causes_frame.copy(deep=False)
 
-    def read_again(self) -> Scope:
-        """What its sources hold now, as a new scope; a large log that did not change is not read anew.
-
-        Raises
-        ------
-        SourceError
-            If a source is gone, or there is none: what was recorded in this process cannot be read again.
-        """
-        from cachescope.scope.read import read
-
-        if not self.sources:
-            raise SourceError("this process", "there is no file to read again: it was recorded as it ran")
-        return read(*self.sources, baseline=self._baseline, index=self._index)
-
     @property
     def rank_differences(self) -> pd.DataFrame:
         """One row per field in which some ranks of a job differ from the most of them."""
@@ -163,28 +153,20 @@ class ScopeFrames:
 
     @cached_property
     def _lookups(self) -> pd.DataFrame:
-        from cachescope.analysis.judgement import settled_lookups
-
         return settled_lookups(self.tables.lookups, self.tables.entries, self.tables.hash_details)
 
     @cached_property
     def _contexts(self) -> pd.DataFrame:
-        from cachescope.analysis.contexts.of_runs import all_contexts
-
         tables = self.tables
         return all_contexts(tables.contexts, tables.runs, self._lookups, tables.hash_details)
 
     @cached_property
     def _judged(self) -> tuple[list[Miss], list[dict[str, object]]]:
-        from cachescope.analysis.judgement import judged
-
         tables = self.tables
         return judged(self._lookups, tables.entries, tables.runs, tables.hash_details, self._choice())
 
     @cached_property
     def _misses_frame(self) -> pd.DataFrame:
-        from cachescope.analysis.judgement import misses_frame
-
         return misses_frame(self._judged[0])
 
     @cached_property
@@ -193,21 +175,15 @@ class ScopeFrames:
 
     @cached_property
     def _links_frame(self) -> pd.DataFrame:
-        from cachescope.analysis.links.frame import links_frame
-
         tables = self.tables
         return links_frame(tables.entries, tables.autotune, tables.contexts, tables.hash_details)
 
     @cached_property
     def _orphans_frame(self) -> pd.DataFrame:
-        from cachescope.analysis.links.orphans import orphans_frame
-
         return orphans_frame(self.tables.entries, self._links_frame)
 
     @cached_property
     def _devices_frame(self) -> pd.DataFrame:
-        from cachescope.devices.frame import devices_frame
-
         tables = self.tables
         frames = (self._contexts, tables.runs, self._lookups, tables.entries, tables.autotune)
         return devices_frame(*frames, tables.hash_details)
@@ -215,45 +191,29 @@ class ScopeFrames:
     @cached_property
     def generated_code(self) -> GeneratedCode:
         """Compares the generated code of two entries."""
-        from cachescope.analysis.generated_code import GeneratedCode
-        from cachescope.readers.source_code import source_of
-
         return GeneratedCode(self.tables.entries, source_of)
 
     @cached_property
     def _past_misses_frame(self) -> pd.DataFrame:
-        from cachescope.analysis.binaries import KernelBinaries
-        from cachescope.analysis.history import entry_rows
-        from cachescope.analysis.past_misses import past_misses_frame
-        from cachescope.readers.content_hash import content_hash
-
         details, entries = self.tables.hash_details, self.tables.entries
         binaries = KernelBinaries(entries, self._links_frame, content_hash)
         return past_misses_frame(entry_rows(entries, details), details, self.generated_code, binaries)
 
     @cached_property
     def _false_hits_frame(self) -> pd.DataFrame:
-        from cachescope.analysis.false_hits import false_hits_frame
-        from cachescope.readers.source_code import source_of
-
         tables = self.tables
         frames = (self._lookups, tables.entries, tables.runs, tables.contexts)
         return false_hits_frame(*frames, tables.hash_details, source_of)
 
     @cached_property
-    def _ground(self) -> Ground:
-        from cachescope.analysis.what_if.frames import Ground
-
+    def ground(self) -> Ground:
+        """What every replay starts from: what was stored when, and how long it took."""
         tables = self.tables
         return Ground.of(self._lookups, tables.entries, tables.runs, tables.hash_details)
 
     def _choice(self) -> Choice:
-        from cachescope.analysis.finding import baseline_choice
-
         return baseline_choice(self.tables, self._baseline)
 
     @cached_property
     def _rank_differences_frame(self) -> pd.DataFrame:
-        from cachescope.analysis.ranks import rank_differences
-
         return rank_differences(self._lookups, self.tables.runs, self.tables.hash_details)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from cachescope.answers.read import Read
 from cachescope.errors import SourceError
 from cachescope.readers.stamps import Stamps, stamps
-
-if TYPE_CHECKING:
-    from cachescope.scope.scope import Scope
 
 SHORTEST_PAUSE_S: Final = 2.0
 PAUSES_PER_WORK: Final = 5
@@ -21,11 +19,11 @@ class Following:
 
     Parameters
     ----------
-    scope : Scope
+    scope : Read
 
     Attributes
     ----------
-    scope : Scope
+    scope : Read
         As it was last read.
     pause_s : float
         How long to wait before the next look, in seconds.
@@ -36,7 +34,7 @@ class Following:
         If it was recorded in this process and not read.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Read) -> None:
         if not scope.sources:
             raise SourceError("this process", "there is no file to follow: it was recorded as it ran")
         self.scope = scope

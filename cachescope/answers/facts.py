@@ -1,32 +1,29 @@
-"""The rows that reports are made of, as plain dictionaries: missing values None, times in nanoseconds."""
+"""The rows that answers are made of, as plain dictionaries: missing values None, times in nanoseconds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cachescope.answers.frames import Frames
+from cachescope.answers.rows import Places, Rows
+from cachescope.answers.rows import Row as Row
 from cachescope.columns import records
-from cachescope.report.rows import Places, Rows
-from cachescope.report.rows import Row as Row
-
-if TYPE_CHECKING:
-    from cachescope.scope import Scope
 
 
 class Facts:
-    """The frames of a scope by id; misses by the lookup that missed."""
+    """The frames by id; misses by the lookup that missed."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.runs = Rows(scope.runs, "run")
-        self.lookups = Rows(scope.lookups, "lookup")
-        self.misses = Rows(scope.misses, "lookup")
-        self.causes = records(scope.causes)
-        self.entries = Rows(scope.entries, "entry")
-        self.contexts = len(scope.tables.contexts)
-        self.problems = records(scope.problems)
+    def __init__(self, frames: Frames) -> None:
+        self.runs = Rows(frames.runs, "run")
+        self.lookups = Rows(frames.lookups, "lookup")
+        self.misses = Rows(frames.misses, "lookup")
+        self.causes = records(frames.causes)
+        self.entries = Rows(frames.entries, "entry")
+        self.contexts = len(frames.tables.contexts)
+        self.problems = records(frames.problems)
 
     def misses_of(self, cause: int) -> Sequence[Row]:
         """The misses of one cause, in the order of the lookups."""

@@ -1,0 +1,170 @@
+"""What was read, held against bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final, Self
+
+import pandas as pd
+
+from cachescope.analysis.bars import (
+    Bar,
+    CauseName,
+    cause_name,
+    hit_rate_bar,
+    new_cause_bar,
+    time_lost_bar,
+    unchecked,
+)
+from cachescope.analysis.since_baseline import ChangedSince
+from cachescope.answers.facts import Row
+from cachescope.answers.names import lookups_of_cause
+from cachescope.answers.read import Read
+from cachescope.answers.summary import headline
+from cachescope.columns import records
+from cachescope.frames.checks import CHECKS
+from cachescope.readers.reading import WHOLE_SOURCE
+from cachescope.wording import duration, listed, plural
+
+_CHANGES_NAMED: Final = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """What was read, held against bars.
+
+    Attributes
+    ----------
+    bars : tuple of Bar
+        One for each bar, in the order hit rate, time lost, new causes.
+    headline : str
+        Lookups, hits and misses in one line.
+    causes : dict
+        By the number of a cause that stands against a bar: what it is, in one line.
+    problems : int
+        Records that could not be read; what they held is not in the check.
+    is_cold : bool
+        Whether first lookups are among what stands against a bar.
+    unread : tuple of str
+        Sources, of what is checked and of the baseline, of which nothing could be read: each with what is wrong with it.
+    """
+
+    bars: tuple[Bar, ...]
+    headline: str
+    causes: dict[int, str]
+    problems: int
+    is_cold: bool = False
+    unread: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether every source was read and every bar is met."""
+        return not self.unread and all(bar.passed for bar in self.bars)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per bar; see ``describe("checks")``."""
+        return CHECKS.build(asdict(bar) for bar in self.bars)
+
+    @classmethod
+    def of(
+        cls, read: Read, min_hit_rate: float | None, max_time_lost_ns: int | None, baseline: Read | None
+    ) -> Self:
+        """Hold what was read against bars; see `Scope.check`."""
+        _refuse_no_bars(min_hit_rate, max_time_lost_ns, baseline)
+        facts = read.facts
+        lines = {cause["cause"]: _cause_line(read, cause) for cause in facts.causes}
+        wanted: list[tuple[str, float | None, str]] = [
+            ("min_hit_rate", min_hit_rate, "share"),
+            ("max_time_lost", max_time_lost_ns, "ns"),
+            ("no_new_cause", None if baseline is None else 0, "causes"),
+        ]
+        unread = unread_sources(read)
+        problems = len(facts.problems) - len(unread)
+        unread += () if baseline is None else unread_sources(baseline)
+        nothing = _why_nothing_was_checked(read)
+        if nothing is not None:
+            bars = unchecked(
+                [(bar, value, unit) for bar, value, unit in wanted if value is not None], nothing
+            )
+            return cls(tuple(bars), headline(read), {}, problems, unread=unread)
+        (rate,) = records(read.hit_rates())
+        bars = []
+        if min_hit_rate is not None:
+            bars.append(hit_rate_bar(min_hit_rate, rate, facts.causes))
+        if max_time_lost_ns is not None:
+            bars.append(time_lost_bar(max_time_lost_ns, rate, facts.causes))
+        if baseline is not None:
+            known = {cause_name(cause) for cause in baseline.facts.causes}
+            changed = _new_changes(read, baseline, known)
+            bars.append(new_cause_bar(facts.causes, known, rate, (since.cause for since in changed)))
+            for since in changed:
+                lines[since.cause] += f"; against the baseline {_since_text(since)}"
+        against = {cause for bar in bars for cause in bar.causes}
+        shown = {cause: line for cause, line in lines.items() if cause in against}
+        is_cold = any(row["verdict"] == "first_lookup" and row["cause"] in against for row in facts.causes)
+        return cls(tuple(bars), headline(read), shown, problems, is_cold, unread)
+
+
+def unread_sources(read: Read) -> tuple[str, ...]:
+    """Each source of which nothing could be read, with what is wrong with it."""
+    return tuple(
+        f"{row['source']}: {row['message']}"
+        for row in records(read.problems, ["source", "where", "message"])
+        if row["where"] == WHOLE_SOURCE
+    )
+
+
+def _refuse_no_bars(least: float | None, most: int | None, baseline: Read | None) -> None:
+    if least is None and most is None and baseline is None:
+        raise ValueError("check() needs a bar: min_hit_rate, max_time_lost_ns or baseline")
+    if least is not None and not 0 <= least <= 1:
+        raise ValueError(f"min_hit_rate is a share from 0 to 1, not {least}")
+    if most is not None and (most < 0 or not math.isfinite(most)):
+        raise ValueError(f"max_time_lost_ns is a time, not {most}")
+
+
+def _why_nothing_was_checked(read: Read) -> str | None:
+    """Why no bar can be met: no lookup, or a process that compiled and looked nothing up."""
+    facts = read.facts
+    if not facts.lookups:
+        return f"nothing to check: {headline(read)}"
+    blind = [row["run"] for row in facts.runs.values() if row["looked_up"] is False]
+    if blind:
+        runs = f"run {', '.join(map(str, blind[:8]))}"
+        return (
+            f"{runs} compiled and looked nothing up: its caches were off (or its backend is not inductor), and "
+            "what that cost is not known"
+        )
+    return None
+
+
+def _new_changes(read: Read, baseline: Read, known: Collection[CauseName]) -> list[ChangedSince]:
+    return [
+        since
+        for since in read.changed_since(baseline)
+        if ("key_changed", tuple(sorted(since.fields)), "") not in known
+    ]
+
+
+def _since_text(since: ChangedSince) -> str:
+    return f"{_changes_text([f'{change.field} {change.summary}' for change in since.changes])} changed"
+
+
+def _changes_text(texts: Sequence[str]) -> str:
+    return listed(texts, _CHANGES_NAMED)
+
+
+def _cause_line(read: Read, cause: Row) -> str:
+    """One cause in one line: what changed from what to what, in how many misses and runs, and what it cost."""
+    roots = read.facts.roots_of(cause["cause"])
+    changes = read.changes(roots[0]["lookup"]) if roots else ()
+    what = cause["summary"]
+    if changes:
+        what = _changes_text([f"{change.field} {change.summary}" for change in changes])
+    count = lookups_of_cause(cause["verdict"], cause["misses"])
+    counts = f"{count} in {plural(len(cause['runs']), 'run')}"
+    lost = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])} lost"
+    return f"{what}: {counts}{lost}"

@@ -1,0 +1,97 @@
+"""Two sides beside each other: graphs and keys, contexts, and which entries of one the other would find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import pandas as pd
+
+from cachescope.answers.difference import Difference, difference
+from cachescope.answers.predictions import context_fields, predictions, run_fields
+from cachescope.answers.read import Read
+from cachescope.answers.sides import Side
+from cachescope.frames.answers import DIFFERENCES
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs between two sides.
+
+    Attributes
+    ----------
+    before, after : str
+        What the sides are.
+    graphs : Difference or None
+        Keys paired by their graphs; None where a side holds no keys.
+    contexts : DataFrame or None
+        See ``describe("context_difference")``; None where neither side is a snapshot, or one has no context.
+    predictions : DataFrame or None
+        See ``describe("predictions")``: the entries of the side that is a directory, and whether the process of
+        the other would find them; None where there is no such process.
+    """
+
+    before: str
+    after: str
+    graphs: Difference | None = None
+    contexts: pd.DataFrame | None = None
+    predictions: pd.DataFrame | None = None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per field that differs between paired keys, folded; see ``describe("differences")``."""
+        groups = () if self.graphs is None else self.graphs.groups
+        return DIFFERENCES.build(
+            {
+                "group": number,
+                "field": change.field,
+                "kind": change.kind,
+                "summary": change.summary,
+                "before": change.before,
+                "after": change.after,
+                "pairs": len(pairs),
+            }
+            for number, (changes, pairs) in enumerate(groups)
+            for change in changes
+        )
+
+    @classmethod
+    def of(cls, read: Read, before: Side, after: Side) -> Self:
+        """What differs between two sides of what was read."""
+        names = (before.name, after.name)
+        both_have_keys = before.keys and after.keys
+        return cls(
+            *names,
+            graphs=difference(read, before.keys, after.keys, names) if both_have_keys else None,
+            contexts=_contexts(read, before, after),
+            predictions=_predictions(read, before, after),
+        )
+
+
+def _contexts(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
+    if not one.snapshots and not other.snapshots:
+        return None
+    before, after = _context_of(read, one), _context_of(read, other)
+    return None if before is None or after is None else read.context_difference(before, after)
+
+
+def _context_of(read: Read, side: Side) -> int | None:
+    """The snapshot of a side, else the context of its last run."""
+    if side.snapshots:
+        return side.snapshots[-1]
+    contexts = read.contexts
+    of_runs = contexts.loc[contexts["run"].isin(side.runs), "context"].tolist()
+    return of_runs[-1] if of_runs else None
+
+
+def _predictions(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
+    directories = [side for side in (one, other) if len(side.entries)]
+    processes = [side for side in (one, other) if not len(side.entries) and (side.snapshots or side.runs)]
+    if not directories or not processes:
+        return None
+    (directory,), (process,) = directories, processes
+    if process.snapshots:
+        known = context_fields(read, process.snapshots[-1])
+    else:
+        known = run_fields(read, process.runs[-1])
+    return predictions(read, directory.entries, known)

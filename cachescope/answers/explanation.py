@@ -1,0 +1,143 @@
+"""Why one lookup missed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, Self
+
+import pandas as pd
+
+from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.finding import lookup_named
+from cachescope.answers.names import baseline_name, in_compile, lookup_name, run_name
+from cachescope.answers.read import Read
+from cachescope.errors import NotFoundError
+from cachescope.frames.answers import CHANGES
+from cachescope.wording import duration
+
+# A fleet misses the same by the hundred thousand.
+_SAME_CAUSE: Final = 100
+_NOT_SEEN: Final = "the log ends before its outcome, or has lost the line of it"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why one lookup missed.
+
+    Attributes
+    ----------
+    lookup : int
+        The lookup.
+    verdict : str or None
+        One of ``describe("verdicts")``; None where it did not miss, or that is not known.
+    title, reason : str
+        Which lookup it is, and the sentence that says why.
+    evidence : str
+        What the verdict rests on: one of ``describe("evidence_kinds")``.
+    evidence_text : str
+        What exactly that is.
+    baseline : str or None
+        What it was compared with.
+    changes : tuple of FieldChange
+        Every field whose hash differs.
+    same_cause : tuple of str
+        The other misses of the same cause, the first hundred of them.
+    more_of_same_cause : int
+        How many more there are.
+    advice : str or None
+        What can be done.
+    outcome : str
+        The outcome of the lookup.
+    """
+
+    lookup: int
+    verdict: str | None
+    title: str
+    reason: str
+    evidence: str
+    evidence_text: str
+    baseline: str | None = None
+    changes: tuple[FieldChange, ...] = ()
+    same_cause: tuple[str, ...] = ()
+    more_of_same_cause: int = 0
+    advice: str | None = None
+    root: bool = True
+    outcome: str = "full_miss"
+
+    @property
+    def word(self) -> str:
+        """The verdict, or the outcome of what has none."""
+        return self.verdict or self.outcome
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per changed field; see ``describe("changes")``."""
+        names = [column.name for column in CHANGES.columns]
+        return CHANGES.build({name: getattr(change, name) for name in names} for change in self.changes)
+
+    @classmethod
+    def of(cls, read: Read, which: int | str | None = None) -> Self:
+        """Everything that is known about one lookup, put together from what was read.
+
+        Parameters
+        ----------
+        read : Read
+        which : int or str, optional
+            As in `Scope.explain`.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such lookup or key.
+        """
+        lookup = costliest_root(read) if which is None else lookup_named(read.tables, which)
+        facts = read.facts
+        row = facts.lookups[lookup]
+        title = f"lookup {lookup}, {run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
+        if row["outcome"] == "hit":
+            saved = row["time_saved_ns"]
+            reason = (
+                "an entry was found"
+                if saved is None
+                else f"an entry was found, which saved {duration(saved)}"
+            )
+            return cls(lookup, None, title, reason, "recorded", "torch recorded the hit", outcome="hit")
+        if row["outcome"] == "unknown":
+            reason = "whether it hit or missed is not known"
+            return cls(lookup, None, title, reason, "not_known", _NOT_SEEN, outcome="unknown")
+        miss = facts.misses[lookup]
+        of_cause = facts.misses_of(miss["cause"])
+        first = (m["lookup"] for m in of_cause[: _SAME_CAUSE + 1] if m["lookup"] != lookup)
+        others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
+        return cls(
+            lookup,
+            miss["verdict"],
+            title,
+            miss["reason"],
+            miss["evidence"],
+            miss["evidence_text"],
+            baseline=baseline_name(facts, miss),
+            changes=read.changes(lookup),
+            same_cause=tuple(f"run {other['run']}: {lookup_name(other)}" for other in others),
+            more_of_same_cause=len(of_cause) - 1 - len(others),
+            advice=facts.causes[miss["cause"]]["advice"],
+            root=miss["root"],
+            outcome=row["outcome"],
+        )
+
+
+def costliest_root(read: Read) -> int:
+    """The root miss of the costliest cause that is no cold start.
+
+    Raises
+    ------
+    NotFoundError
+        If nothing missed.
+    """
+    facts = read.facts
+    if not facts.misses:
+        raise NotFoundError("nothing missed")
+    of_reason = [cause["cause"] for cause in facts.causes if cause["verdict"] != "first_lookup"]
+    root: int = facts.roots_of(of_reason[0] if of_reason else 0)[0]["lookup"]
+    return root

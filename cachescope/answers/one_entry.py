@@ -1,0 +1,133 @@
+"""One entry of a cache directory and everything that is known about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import pandas as pd
+
+from cachescope.analysis.cutlass_machines import cutlass_machine
+from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.entry_named import files_named
+from cachescope.answers.facts import Row
+from cachescope.answers.read import Read
+from cachescope.columns import records
+from cachescope.readers.source_code import SourceCode, read_source_code
+from cachescope.terms import CACHES, CUTLASS_CONFIGS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneEntry:
+    """One entry, the other files under its key, and what refers to what.
+
+    Attributes
+    ----------
+    row : dict
+        The entry as a plain row of the frame ``entries``.
+    frame : DataFrame
+        The rows of ``entries`` under its key, its own first.
+    guards, links, kernels, past_misses, duplicates, orphans, removable, problems : DataFrame
+        The rows of those frames that speak of it: `guards` of every candidate under the key in its directory,
+        `links` to and from the files, `past_misses` that made it or a further entry beside it.
+    changes : tuple of FieldChange
+        The fields that made it, where its graph had been stored before.
+    made_for : str or None
+        Of a list of CUTLASS operations, the machine it is for, in words, or that it is for none that was read.
+    names : dict
+        A few words for each entry that `links` and `past_misses` refer to.
+    """
+
+    row: Row
+    frame: pd.DataFrame
+    guards: pd.DataFrame
+    links: pd.DataFrame
+    kernels: pd.DataFrame
+    past_misses: pd.DataFrame
+    duplicates: pd.DataFrame
+    orphans: pd.DataFrame
+    removable: pd.DataFrame
+    problems: pd.DataFrame
+    changes: tuple[FieldChange, ...]
+    made_for: str | None
+    names: dict[int, str]
+
+    @property
+    def source(self) -> SourceCode:
+        """Its generated source, read from the file again, or why there is none."""
+        files = records(self.frame, ["path", "cache", "cache_key"])
+        if self.row["cache"] in CACHES:
+            return read_source_code(**files[0])
+        # The files of code or of a kernel are one thing: beside a binary, and beside metadata in JSON, lies what it
+        # was made from.
+        read = [
+            read_source_code(**file)
+            for file in sorted(files, key=lambda file: file["path"].endswith(".json"))
+        ]
+        return next((source for source in read if source.text is not None), read[0])
+
+    @property
+    def source_code(self) -> str | None:
+        """The text of `source`."""
+        return self.source.text
+
+    @classmethod
+    def of(cls, read: Read, which: int | str) -> Self:
+        """Everything that is known about one entry, put together from what was read.
+
+        Raises
+        ------
+        NotFoundError
+            If nothing is called so, or several things are.
+        """
+        files = files_named(list(read.facts.entries.values()), which)
+        row = files[0]
+        numbers = [file["entry"] for file in files]
+        entries, links, past = read.entries, read.links, read.past_misses
+        guards, duplicates = read.guards, read.duplicates
+        # The other candidates of a graph have links of their own; the files of a kernel or of code are one thing.
+        mine = [row["entry"]] if row["cache"] in CACHES else numbers
+        is_outward = links["parent"].isin(mine) & ~links["child"].isin(numbers)
+        links = links[is_outward | (links["child"].isin(numbers) & ~links["parent"].isin(numbers))]
+        here = [file["entry"] for file in files if file["root"] == row["root"]]
+        past = past[past["entry"].isin([row["entry"]]) | past["baseline_entry"].isin([row["entry"]])]
+        shares = duplicates["entries"].map(lambda of_group: row["entry"] in of_group)
+        referred = {*links["parent"], *links["child"].dropna(), *past["entry"], *past["baseline_entry"]}
+        return cls(
+            row=row,
+            frame=entries.set_index("entry", drop=False).loc[numbers].reset_index(drop=True),
+            guards=guards[guards["entry"].isin(here)].reset_index(drop=True),
+            links=links.reset_index(drop=True),
+            kernels=_of(row, read.kernels),
+            past_misses=past.reset_index(drop=True),
+            duplicates=duplicates[shares.astype(bool)].reset_index(drop=True),
+            orphans=_of(row, read.orphans),
+            removable=_of(row, read.removable),
+            problems=read.problems[read.problems["source"] == row["path"]].reset_index(drop=True),
+            changes=_changes(read, past, row),
+            made_for=_made_for(read, row),
+            names={int(number): _name(read.facts.entries[number]) for number in referred},
+        )
+
+
+def _of(row: Row, frame: pd.DataFrame) -> pd.DataFrame:
+    of_row: pd.DataFrame = frame[frame["entry"] == row["entry"]]
+    return of_row.reset_index(drop=True)
+
+
+def _changes(read: Read, past: pd.DataFrame, row: Row) -> tuple[FieldChange, ...]:
+    for miss in records(past):
+        if miss["entry"] == row["entry"] and miss["changed"]:
+            before = read.facts.entries[miss["baseline_entry"]]["detail_set"]
+            return tuple(field_changes(read.tables.hash_details, before, row["detail_set"]))
+    return ()
+
+
+def _made_for(read: Read, row: Row) -> str | None:
+    if row["cache"] != CUTLASS_CONFIGS or row["status"] != "ok":
+        return None
+    return cutlass_machine(row["cache_key"], read.devices, read.contexts, read.autotune)
+
+
+def _name(row: Row) -> str:
+    return f"{row['cache']} {row['cache_key'] or row['path']}, entry {row['entry']}"

@@ -1,0 +1,71 @@
+"""Which entries of what was read a process would find, and what is known of a process."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+
+from cachescope.analysis.history import lookup_rows
+from cachescope.analysis.prediction import ProcessFields, predictions_frame
+from cachescope.answers.opened import Opened
+from cachescope.answers.read import Read
+from cachescope.columns import records
+from cachescope.errors import NotFoundError
+from cachescope.readers.source_code import source_of
+from cachescope.terms import CACHES, MEGA_CACHE
+
+
+def predictions(read: Read, entries: pd.DataFrame, process: ProcessFields) -> pd.DataFrame:
+    """Of a directory its entries; where there are none, those that mega-cache files hold."""
+    details = read.tables.hash_details
+    files = entries.loc[entries["cache"] == MEGA_CACHE, ["entry", "path"]]
+    if files.empty or entries["cache"].isin(CACHES).any():
+        return predictions_frame(entries, details, process, source_of)
+    opened = Opened(files, details)
+    found = predictions_frame(opened.entries, details, process, opened.source_of)
+    return found.assign(entry=found["entry"].map(opened.file_of).astype(found["entry"].dtype))
+
+
+def predictions_of_run(read: Read, run: int) -> pd.DataFrame:
+    """Whether the process of a run would find each entry that was read.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such run.
+    """
+    return predictions(read, read.entries, run_fields(read, run))
+
+
+def run_fields(read: Read, run: int | None = None) -> ProcessFields:
+    """What the lookups of a run, by default the last one, say of its process.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such run, or none at all.
+    """
+    runs = read.runs["run"].tolist()
+    if not runs:
+        raise NotFoundError("there is no run in what was read, and no snapshot was given")
+    if run is not None and run not in runs:
+        raise NotFoundError(f"no run {run}; there are runs 0 to {len(runs) - 1}")
+    number = runs[-1] if run is None else run
+    details = read.tables.hash_details
+    rows = [row for row in lookup_rows(read.lookups, details) if row.run == number]
+    (version,) = (row["torch_version"] for row in records(read.runs) if row["run"] == number)
+    return ProcessFields.of_lookups(rows, details, version)
+
+
+def context_fields(read: Read, context: int) -> ProcessFields:
+    """What a captured context says of its process."""
+    contexts = read.contexts
+    (captured,) = records(contexts[contexts["context"] == context])
+    return ProcessFields.of_snapshot(
+        json.loads(captured["key_fields"] or "null"),
+        json.loads(captured["settings"] or "{}"),
+        captured["key_fields_problem"],
+        captured["torch_version"],
+        captured["platform"],
+    )

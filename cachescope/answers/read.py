@@ -1,0 +1,200 @@
+"""What was read: its frames, and those that are asked for with something besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Self
+
+import pandas as pd
+
+from cachescope.analysis.contexts import differences
+from cachescope.analysis.contexts.caching_files import Call, caching_files
+from cachescope.analysis.contexts.keys import context_groups
+from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.finding import detail_set_of
+from cachescope.analysis.misses import Miss
+from cachescope.analysis.rates import hit_rates
+from cachescope.analysis.since_baseline import ChangedSince, changed_since
+from cachescope.analysis.what_if.sensitivity import sensitivity_frame
+from cachescope.answers.facts import Facts
+from cachescope.answers.frames import Frames
+from cachescope.answers.reading import tables_of
+from cachescope.errors import SourceError
+from cachescope.frames.recorded import HASH_DETAILS
+from cachescope.keys import IsolationSchema
+from cachescope.readers.caching_package import imc_keys
+from cachescope.readers.lock_state import locks_frame
+from cachescope.terms import IMC
+
+
+class Read(Frames):
+    """What was read. It never changes, and every answer is made of one."""
+
+    def read_again(self) -> Self:
+        """What its sources hold now, anew; a large log that did not change is not read again.
+
+        Raises
+        ------
+        SourceError
+            If a source is gone, or there is none: what was recorded in this process cannot be read again.
+        """
+        if not self.sources:
+            raise SourceError("this process", "there is no file to read again: it was recorded as it ran")
+        tables = tables_of(self.sources, index=self._index)
+        return type(self)(tables, self._baseline, self.sources, self._index)
+
+    def with_baseline(self, baseline: str | int) -> Self:
+        """The same, its misses compared with something else.
+
+        Parameters
+        ----------
+        baseline : {"auto", "nearest"}, run number or key
+            ``auto`` prefers the same graph, then the same compile id in the run before, then the fewest
+            changed fields, then the latest. ``nearest`` takes the fewest changed fields, whatever the graph.
+            A run number compares with that run only, a key with that key only.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such run or key.
+        """
+        other = type(self)(self.tables, baseline, self.sources, self._index)
+        other._choice()
+        return other
+
+    def hit_rates(self, by: Sequence[str] = ()) -> pd.DataFrame:
+        """Hit rates by count and by compile time, for groups of lookups; see ``describe("hit_rates")``.
+
+        Parameters
+        ----------
+        by : sequence of str
+            Columns of ``lookups``, such as ``["run", "cache"]``, or ``rank``.
+        """
+        lookups = self._lookups
+        if "rank" in by:
+            lookups = lookups.merge(self.tables.runs[["run", "rank"]], on="run", how="left")
+        return hit_rates(lookups, by)
+
+    def hash_details(self, cache_key: str | None = None, lookup: int | None = None) -> pd.DataFrame:
+        """The hash details of one key: field, detail_hash, value_text, in torch's order.
+
+        Parameters
+        ----------
+        cache_key : str, optional
+            A key, or enough of its beginning.
+        lookup : int, optional
+            A lookup, instead of a key.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such key or lookup, or no source recorded its details.
+        """
+        detail_set = detail_set_of(self.tables, cache_key, lookup)
+        rows = self.tables.hash_details.details(detail_set)
+        return HASH_DETAILS.build(
+            {"field": d.field, "detail_hash": d.detail_hash, "value_text": d.value_text} for d in rows
+        )
+
+    def locks(self) -> pd.DataFrame:
+        """One row per lock file: whether a process holds it now. Each is tried, and given back at once."""
+        return locks_frame(self.tables.entries)
+
+    def context_groups(self, schema: IsolationSchema | Mapping[str, object] | None = None) -> pd.DataFrame:
+        """Which contexts are equal under a schema; see ``describe("context_groups")``.
+
+        Parameters
+        ----------
+        schema : IsolationSchema or mapping, optional
+            Without it: all forms, then every smallest change of the schema that joins two of the contexts.
+
+        Raises
+        ------
+        SchemaError
+            If the schema is malformed.
+
+        Examples
+        --------
+        >>> import cachescope
+        >>> scope = cachescope.read(cachescope.sample("config_flip"))
+        >>> scope.context_groups(cachescope.IsolationSchema({"inductor_configs": True}, False))["contexts"].tolist()
+        [(0, 2), (1,)]
+        """
+        return context_groups(self._contexts, schema)
+
+    def context_pairs(self) -> pd.DataFrame:
+        """The smallest change of the schema that makes two contexts equal; see ``describe("context_pairs")``."""
+        return differences.context_pairs(self._contexts)
+
+    def context_difference(self, before: int, after: int) -> pd.DataFrame:
+        """The fields that differ between two contexts; see ``describe("context_difference")``.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such context.
+        """
+        return differences.context_difference(self._contexts, before, after)
+
+    def sensitivity(self, largest: int = 2) -> pd.DataFrame:
+        """Which fields would help: for each field and small set, the misses that hit without exactly these.
+
+        Parameters
+        ----------
+        largest : int, default 2
+            Sets of up to this many fields are tried wherever keys of one graph differ in them; of larger sets
+            only the smallest that separates a key from the others of its graph.
+
+        Returns
+        -------
+        DataFrame
+            See ``describe("sensitivity")``; the most compile time first. What changes nothing is not listed.
+
+        Examples
+        --------
+        >>> import cachescope
+        >>> scope = cachescope.read(cachescope.sample("config_flip"))
+        >>> scope.sensitivity()[["fields", "misses_alone"]].values.tolist()
+        [[('inductor_config[epilogue_fusion]',), 2]]
+        """
+        return sensitivity_frame(self.ground.replay, self.ground.times, self.evidence, largest)
+
+    def caching_files(self, isolation_key: str, calls: Iterable[Call] | None = None) -> pd.DataFrame:
+        """Which files of torch 2.10's caching package would be found; see ``describe("caching_files")``.
+
+        Parameters
+        ----------
+        isolation_key : str
+            The key of a context under the schema that the calls would use: `isolation_key` makes it.
+        calls : iterable of (callee, params), optional
+            ``params`` is ``(args, kwargs)``, or what the custom encoder makes of them. Without it, the calls whose
+            keys a deterministic cache dumped into this directory (``imc.save``).
+        """
+        entries = self.tables.entries
+        dumps = entries[(entries["cache"] == IMC) & (entries["status"] == "ok")]["path"]
+        listed = calls if calls is not None else [key for path in dumps for key in imc_keys(path)]
+        return caching_files(entries, isolation_key, listed)
+
+    def changes(self, lookup: int) -> tuple[FieldChange, ...]:
+        """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
+        miss = self._miss_of_lookup.get(lookup)
+        if miss is None or not miss.changed or miss.baseline is None:
+            return ()
+        before, after = miss.baseline.detail_set, miss.row.detail_set
+        assert before is not None and after is not None
+        return tuple(field_changes(self.tables.hash_details, before, after))
+
+    def changed_since(self, baseline: Read) -> list[ChangedSince]:
+        """What changed for first lookups whose graph another one had compiled under other keys only."""
+        keys = self._lookups["cache_key"].dropna()
+        return changed_since(self._judged[0], keys, self.tables.hash_details, baseline.tables)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The frames as plain rows, which answers are made of."""
+        return Facts(self)
+
+    @cached_property
+    def _miss_of_lookup(self) -> dict[int, Miss]:
+        return {miss.row.lookup: miss for miss in self._judged[0]}

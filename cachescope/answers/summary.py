@@ -1,0 +1,82 @@
+"""What was read in a line, and what stays outside the causes that are shown one by one."""
+
+from __future__ import annotations
+
+from cachescope.analysis.timeline import NOT_KNOWN
+from cachescope.answers.facts import Facts, Row
+from cachescope.answers.read import Read
+from cachescope.columns import records
+from cachescope.wording import duration, plural
+
+
+def headline(read: Read) -> str:
+    """Lookups, hits and misses, and the hit rate by count and by compile time, in one line."""
+    facts = read.facts
+    if not facts.lookups:
+        return _nothing_looked_up(facts)
+    (rate,) = records(read.hit_rates())
+    rates = "no hit rate" if rate["hit_rate"] is None else f"{100 * rate['hit_rate']:.0f} % by count"
+    if rate["time_hit_rate"] is not None:
+        rates += f", {100 * rate['time_hit_rate']:.0f} % by compile time"
+    lost = "" if rate["time_lost_ns"] is None else f"; {duration(rate['time_lost_ns'])} lost"
+    # Compile workers leave traces as well; a run is a process that looked something up.
+    looked_up = read.lookups["run"].nunique()
+    lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
+    return f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
+
+
+def outcomes(rate: Row) -> str:
+    """How many lookups of a row of hit rates went which way."""
+    bypassed = f", {rate['bypasses']} bypassed or disabled" if rate["bypasses"] else ""
+    unknown = f", {rate['unknown']} of unknown outcome" if rate["unknown"] else ""
+    return f"{rate['hits']} hit, {rate['misses']} missed{bypassed}{unknown}"
+
+
+def seen_text(rate: Row) -> str:
+    """Of how many lookups a hit rate is, and how many it leaves out."""
+    unknown = f"; {rate['unknown']:,} of unknown outcome" if rate["unknown"] else ""
+    return f"{plural(rate['lookups'] - rate['unknown'], 'lookup')}{unknown}"
+
+
+def _nothing_looked_up(facts: Facts) -> str:
+    if facts.runs:
+        return f"nothing was looked up in {plural(len(facts.runs), 'run')}: caching was off, or nothing was compiled"
+    if facts.entries:
+        size = sum(entry["size_bytes"] or 0 for entry in facts.entries.values())
+        return (
+            f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {size / 1e6:.1f} MB"
+        )
+    if facts.contexts:
+        return f"no lookups and no entries; {plural(facts.contexts, 'context')}"
+    return "nothing was looked up: the cache loggers or the caches were off, or nothing was compiled"
+
+
+def cause_rows(read: Read) -> list[Row]:
+    """The causes to show one by one: everything but first lookups."""
+    return [cause for cause in read.facts.causes if not is_cold_start(cause)]
+
+
+def is_cold_start(cause: Row) -> bool:
+    """Whether there is nothing to explain: the graphs were looked up for the first time."""
+    return bool(cause["verdict"] == "first_lookup" and cause["kind"] != NOT_KNOWN)
+
+
+def is_unexplained(cause: Row) -> bool:
+    """Whether nothing that was read says why it missed."""
+    return bool(
+        cause["verdict"] in ("details_not_recorded", "no_detail_differs") or cause["kind"] == NOT_KNOWN
+    )
+
+
+def footer(read: Read) -> str:
+    """What stays outside the numbered causes: cold starts, unexplained misses, problems."""
+    facts = read.facts
+    parts = []
+    for cause in facts.causes:
+        if is_cold_start(cause):
+            time = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])}"
+            parts.append(f"first lookups (cold start): {plural(cause['misses'], 'miss', 'misses')}{time}")
+    unexplained = [cause["misses"] for cause in facts.causes if is_unexplained(cause)]
+    parts.append(f"not explained: {sum(unexplained)}")
+    parts.append(f"problems: {len(facts.problems)}")
+    return "    ".join(parts)

@@ -1,0 +1,119 @@
+"""What would have hit under other keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+import pandas as pd
+
+from cachescope.analysis.what_if.cells import Outcomes
+from cachescope.analysis.what_if.frames import (
+    Ground,
+    causes_frame,
+    differences_frame,
+    lookups_frame,
+    rates_frame,
+    runs_frame,
+    warnings_frame,
+)
+from cachescope.analysis.what_if.keys import Lanes
+from cachescope.answers.read import Read
+from cachescope.keys.key_fields import Removed
+from cachescope.keys.key_schema import KeySchema
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a replay under other keys says.
+
+    Attributes
+    ----------
+    schema : KeySchema
+        What counted.
+    frame, rates, by_cause, by_run, differences, warnings : DataFrame
+        See ``describe("what_if")``, ``what_if_rates``, ``what_if_causes``, ``what_if_runs``,
+        ``what_if_differences`` and ``what_if_warnings``.
+    """
+
+    schema: KeySchema
+    read: Read = field(repr=False)
+    removed: Removed = field(repr=False)
+    _ground: Ground = field(repr=False, compare=False)
+    _lanes: Lanes = field(repr=False, compare=False)
+    _after: Outcomes = field(repr=False, compare=False)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per lookup, before and after."""
+        return self._frame.copy(deep=False)
+
+    @property
+    def rates(self) -> pd.DataFrame:
+        """Hit rates as recorded, and as they would have been."""
+        return self._rates.copy(deep=False)
+
+    @cached_property
+    def by_cause(self) -> pd.DataFrame:
+        """Per cause, how many of its misses would have hit."""
+        causes = self.read.facts.causes
+        cause_of = {lookup: miss["cause"] for lookup, miss in self.read.facts.misses.items()}
+        return causes_frame(self._ground, self._after, causes, cause_of)
+
+    @cached_property
+    def by_run(self) -> pd.DataFrame:
+        """Per run, how many lookups would have hit."""
+        return runs_frame(self._ground, self._after)
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """Recorded outcomes that do not follow from what was stored: something happened from outside."""
+        replay = self._ground.replay
+        if not replay.recorded.differences:
+            return differences_frame(replay, {})
+        reasons = {lookup: miss["reason"] for lookup, miss in self.read.facts.misses.items()}
+        return differences_frame(replay, reasons)
+
+    @property
+    def has_unknown_directories(self) -> bool:
+        """Whether some run does not say which cache directory it had."""
+        return not self._ground.replay.recorded.directories.are_all_known
+
+    @property
+    def fields(self) -> list[str]:
+        """Every field that some key has."""
+        return self._ground.replay.table.fields
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The fields that have more than one value in what was recorded."""
+        return tuple(self._ground.replay.table.varying)
+
+    @property
+    def has_generated_code(self) -> bool:
+        """Whether entries were read, so that generated code could be compared."""
+        return any(entry.code_key is not None for entry in self._ground.entries)
+
+    @cached_property
+    def warnings(self) -> pd.DataFrame:
+        """Pairs of entries that would share a key and hold different code, generated or compiled."""
+        read = self.read
+        return warnings_frame(self._ground, self._lanes, read.generated_code, read.past_misses)
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        return lookups_frame(self._ground, self.read.lookups, self._after, self._lanes)
+
+    @cached_property
+    def _rates(self) -> pd.DataFrame:
+        return rates_frame(self._ground, self._after)
+
+    @classmethod
+    def of(cls, read: Read, schema: KeySchema) -> Self:
+        """Replay the lookups that were read under a schema."""
+        ground = read.ground
+        table = ground.replay.table
+        removed = schema.removed(table.fields, table.is_tensor)
+        lanes = table.lanes(removed)
+        return cls(schema, read, removed, ground, lanes, ground.replay.outcomes(removed, lanes))

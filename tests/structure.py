@@ -1,0 +1,144 @@
+"""The shape of the package in figures: ``python tests/structure.py`` prints them.
+
+Every import counts: inside a function, under ``TYPE_CHECKING``, and a module that a string names. A name in a string
+annotation is one of these imports too, or mypy would not know it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+PACKAGE = Path(__file__).parent.parent / "cachescope"
+ROW = re.compile(r"^(?:type )?Row\b.*=", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One name imported by one module."""
+
+    module: str
+    name: str
+    line: int
+    in_function: bool
+    only_typed: bool
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a file of the package."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    """Every import of a file; of ``from a import b`` the name is ``a.b``."""
+    module = module_of(path)
+
+    def walk(node: ast.AST, in_function: bool, only_typed: bool) -> Iterator[Import]:
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names = [named.value for named in node.args[:1] if isinstance(named, ast.Constant)]
+        elif isinstance(node, ast.Constant) and _is_module(node.value):
+            names = [node.value]
+        for name in names:
+            yield Import(module, name, node.lineno, in_function, only_typed)  # type: ignore[attr-defined]
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            for child in node.body:
+                yield from walk(child, in_function, True)
+            for child in node.orelse:
+                yield from walk(child, in_function, only_typed)
+            return
+        inside = in_function or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, inside, only_typed)
+
+    yield from walk(ast.parse(path.read_text()), False, False)
+
+
+def _is_module(value: object) -> bool:
+    """Whether a text names a module of the package."""
+    parts = value.split(".") if isinstance(value, str) and value.isascii() and len(value) < 200 else []
+    return parts[:1] == [PACKAGE.name] and PACKAGE.parent.joinpath(*parts).with_suffix(".py").is_file()
+
+
+def edges(paths: list[Path]) -> dict[str, set[str]]:
+    """Which module of the package imports which; a package that is named stands for its ``__init__``."""
+    modules = {module_of(path) for path in paths}
+    found: dict[str, set[str]] = {module: set() for module in modules}
+    for path in paths:
+        for one in imports_of(path):
+            target = one.name if one.name in modules else one.name.rpartition(".")[0]
+            if target in modules and target != one.module:
+                found[one.module].add(target)
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The modules that can reach each other, largest circle first."""
+    reached = {module: _reached(graph, module) for module in graph}
+    seen: set[str] = set()
+    found = []
+    for module in sorted(graph):
+        if module in seen or module not in reached[module]:
+            continue
+        circle = sorted(other for other in reached[module] if module in reached[other])
+        seen.update(circle)
+        found.append(circle)
+    return sorted(found, key=len, reverse=True)
+
+
+def _reached(graph: dict[str, set[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    waiting = [*graph[start]]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting += graph[module]
+    return found
+
+
+def main() -> None:
+    """Print the figures."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    lengths = {path: len(path.read_text().splitlines()) for path in paths}
+    texts = [path.read_text() for path in paths]
+    imports = [one for path in paths for one in imports_of(path)]
+    statements = {(one.module, one.line) for one in imports if one.in_function}
+    own = {(one.module, one.line) for one in imports if one.in_function and one.name.startswith("cachescope")}
+    longest = max(paths, key=lengths.__getitem__)
+    print(f"modules                        {len(paths)}")
+    print(f"median lines                   {median(lengths.values()):.0f}")
+    print(
+        f"longest                        {lengths[longest]} ({longest.relative_to(PACKAGE)}), over 400: "
+        f"{sum(length > 400 for length in lengths.values())}"
+    )
+    print(f"imports inside functions       {len(statements)}, of cachescope itself {len(own)}")
+    found = circles(edges(paths))
+    print(
+        f"circles of imports             {len(found)}, of {', '.join(str(len(c)) for c in found) or 'none'}"
+    )
+    for circle in found:
+        rooms = sorted({module.split(".")[1] for module in circle if "." in module})
+        print(f"                               {len(circle)} modules in {', '.join(rooms)}")
+    flat: dict[str, int] = {}
+    for path in paths:
+        if path.parent.parent == PACKAGE:
+            flat[path.parent.name] = flat.get(path.parent.name, 0) + 1
+    listed = ", ".join(f"{room} {count}" for room, count in sorted(flat.items(), key=lambda item: -item[1]))
+    print(f"files flat in a room           {listed}")
+    print(f"dict[str, Any]                 {sum(text.count('dict[str, Any]') for text in texts)}")
+    print(f"definitions of Row             {sum(len(ROW.findall(text)) for text in texts)}")
+
+
+if __name__ == "__main__":
+    main()
