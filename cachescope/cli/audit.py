@@ -19,6 +19,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from cachescope.cli.arguments import add_format_arguments, add_redact_argument
 from cachescope.errors import CachescopeError
 from cachescope.terms import AUDIT_LEVELS
 
@@ -34,8 +35,6 @@ _OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_format_arguments, add_redact_argument
-
     parser.add_argument("paths", nargs="+", metavar="DIR|FILE", help="what to look at")
     parser.add_argument(
         "--fail-on",

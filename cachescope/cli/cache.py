@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from cachescope.cli.arguments import add_output_arguments
 from cachescope.errors import SourceError
 from cachescope.version import __version__
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments
-
     parser.add_argument("--clear", action="store_true", help="remove all of it")
     add_output_arguments(parser)
 

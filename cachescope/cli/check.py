@@ -18,6 +18,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from cachescope.cli.arguments import add_format_arguments, add_reading_arguments, add_redact_argument
+
 if TYPE_CHECKING:
     from cachescope.answers.check import Check
     from cachescope.report.redact import Redaction
@@ -31,8 +33,6 @@ _TIME: Final = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>|s|ms|min
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_format_arguments, add_reading_arguments, add_redact_argument
-
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read; all lookups in it count")
     parser.add_argument(
         "--min-hit-rate",

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
-
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a snapshot, or what explain reads")
     parser.add_argument(
         "--schema",

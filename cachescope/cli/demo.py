@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from cachescope.cli.arguments import add_output_arguments
+from cachescope.samples import archive, is_packed, sample, sample_names
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments
-    from cachescope.samples import sample_names
-
     names = ", ".join(sample_names())
     parser.add_argument("name", nargs="?", default="tour", help=f"which recording (tour): {names}")
     add_output_arguments(parser)
@@ -22,7 +22,6 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
     from cachescope.report.terminal import answer_lines
-    from cachescope.samples import archive, is_packed, sample, sample_names
 
     path = str(sample(args.name))
     scope = read_scope([path])

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import argparse
 
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
 from cachescope.version import __version__
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
-
     parser.add_argument("before", metavar="A", help="a path; with PATHs: a key, a lookup, or run:N")
     parser.add_argument("after", metavar="B", help="the same")
     parser.add_argument("paths", nargs="*", default=[], metavar="PATH", help="where to look A and B up")

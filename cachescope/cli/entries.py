@@ -16,6 +16,7 @@ import glob
 import os
 from typing import TYPE_CHECKING
 
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
 from cachescope.errors import NotFoundError, SourceError
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
-
     parser.add_argument("names", nargs="+", metavar="DIR|KEY", help="cache directories; or a key in them")
     parser.add_argument("--most", type=int, default=20, metavar="N", help="entries to list (20, the newest)")
     parser.add_argument(

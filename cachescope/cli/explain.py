@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 
+from cachescope.cli.arguments import add_baseline_argument, add_output_arguments, add_reading_arguments
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_baseline_argument, add_output_arguments, add_reading_arguments
-
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--key", help="only the last miss of this key (or of what begins with this)")

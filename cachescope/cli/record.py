@@ -13,6 +13,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from cachescope.cli.arguments import add_output_arguments
+
 if TYPE_CHECKING:
     from cachescope.capture.recording import Recorded
     from cachescope.scope import Scope
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments
-
     parser.add_argument(
         "-o",
         "--output",

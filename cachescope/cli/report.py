@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 
+from cachescope.cli.arguments import add_baseline_argument, add_output_arguments, add_reading_arguments
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_baseline_argument, add_output_arguments, add_reading_arguments
-
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     parser.add_argument("-o", "--output", required=True, metavar="FILE.html", help="where to write it")
     add_baseline_argument(parser)

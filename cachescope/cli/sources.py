@@ -1,4 +1,4 @@
-"""Reading for the commands: the arguments they share, the progress bar, and what --redact hides."""
+"""Reading for the commands: the progress bar, and what --redact hides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,61 +23,6 @@ if TYPE_CHECKING:
     from cachescope.readers.sources import Progress
 
 Schema = TypeVar("Schema")
-
-
-def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--json`` and ``--redact``."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    add_redact_argument(parser)
-
-
-def add_format_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
-    """``--format`` and, short for one of them, ``--json``."""
-    forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--format", choices=formats, default="text", help="how to print it (text)")
-    forms.add_argument(
-        "--json", dest="format", action="store_const", const="json", help="the same as --format json"
-    )
-
-
-def add_redact_argument(parser: argparse.ArgumentParser) -> None:
-    """``--redact``."""
-    parser.add_argument(
-        "--redact",
-        action="store_true",
-        help="show only what is known to tell nothing of you: torch's and cachescope's own words, numbers, versions, keys; "
-        "stand-ins replace the rest",
-    )
-
-
-def add_baseline_argument(parser: argparse.ArgumentParser) -> None:
-    """``--baseline``."""
-    parser.add_argument(
-        "--baseline",
-        default="auto",
-        metavar="auto|nearest|RUN|KEY",
-        help="what a miss is compared with: chosen for each (auto), the fewest changed fields (nearest), "
-        "a run by its number, or a key",
-    )
-
-
-def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--strict``, ``--jobs`` and ``--no-index``: of every command that reads what it is given."""
-    parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
-    parser.add_argument(
-        "--jobs", type=_number_of_processes, default=1, metavar="N", help="processes that read logs (1)"
-    )
-    parser.add_argument(
-        "--no-index",
-        action="store_true",
-        help="read every log anew, and keep none to be opened again at once (cachescope cache shows what is kept)",
-    )
-
-
-def _number_of_processes(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes: 1 or more")
-    return int(text)
 
 
 def read_schema(path: str, schema_of: Callable[[bytes], Schema]) -> Schema:
@@ -115,7 +60,7 @@ def read_scope(
 
 
 def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto") -> Scope:
-    """Read the sources as the options of `add_reading_arguments` say.
+    """Read the sources as the options of `arguments.add_reading_arguments` say.
 
     Of each that could not be read one line goes to standard error, and the command ends with status 1.
     """

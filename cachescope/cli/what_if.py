@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+
 if TYPE_CHECKING:
     from cachescope.keys.key_schema import KeySchema
     from cachescope.scope import Scope
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from cachescope.cli.sources import add_output_arguments, add_reading_arguments
-
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     parser.add_argument(
         "--without",

@@ -9,7 +9,7 @@ from cachescope.answers.read import Read
 from cachescope.answers.summary import is_cold_start
 from cachescope.report.explanation import explanation_html
 from cachescope.report.html import CODE_STYLE, STYLE, safe
-from cachescope.report.layout import Line, laid_out
+from cachescope.report.layout import Line, laid_out, wrapped
 from cachescope.report.terminal import answer_lines, run_lines
 from cachescope.wording import plural
 
@@ -32,7 +32,7 @@ def block_lines(scope: Read, run: int) -> list[Line]:
 
 def block_text(scope: Read, run: int) -> str:
     """The text repr of a recording."""
-    return "\n".join(text for text, _ in laid_out(block_lines(scope, run), _WIDTH))
+    return wrapped(block_lines(scope, run))
 
 
 def block_html(scope: Read, run: int) -> str:

@@ -15,7 +15,7 @@ from cachescope.answers.check import Check
 from cachescope.answers.read import Read
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
-from cachescope.report.layout import Line
+from cachescope.report.layout import Line, wrapped
 from cachescope.version import __version__
 from cachescope.wording import (
     and_more,
@@ -39,6 +39,18 @@ _COLD_START: Final = (
 # The characters of github.com/actions/toolkit, packages/core/src/command.ts, `escapeData` and `escapeProperty`.
 _DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
+
+
+class ShownCheck(Check):
+    """A check with its reprs."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return wrapped(check_lines(self))
+
+    def _repr_html_(self) -> str:
+        return check_html(self)
 
 
 def title_of(bar: Bar) -> str:

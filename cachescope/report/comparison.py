@@ -14,11 +14,24 @@ from cachescope.columns import records
 from cachescope.report.as_json import frame_rows
 from cachescope.report.contexts import difference_line
 from cachescope.report.difference_forms import difference_lines, difference_object
-from cachescope.report.layout import Line
+from cachescope.report.html import CODE_STYLE, STYLE, safe
+from cachescope.report.layout import Line, wrapped
 from cachescope.wording import SHORT_KEY, harmless, plural
 
 _FIELDS_SHOWN: Final = 20
 _ENTRIES_SHOWN: Final = 3
+
+
+class ShownComparison(Comparison):
+    """A comparison with its reprs."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return wrapped(comparison_lines(self))
+
+    def _repr_html_(self) -> str:
+        return f"<div style='{STYLE}'><pre style='{CODE_STYLE}'>{safe(repr(self))}</pre></div>"
 
 
 def comparison_lines(found: Comparison) -> list[Line]:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers.explanation import Explanation
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
-from cachescope.report.layout import Line
+from cachescope.report.layout import Line, unwrapped
 from cachescope.wording import and_more, harmless, listed
 
 _FIELDS_SHOWN: Final = 8
@@ -27,6 +27,18 @@ class Sentence:
     kind: Literal["title", "verdict", "evidence", "baseline", "change", "same_cause", "advice"]
     text: str
     change: FieldChange | None = None
+
+
+class ShownExplanation(Explanation):
+    """An explanation with its reprs."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return unwrapped(explanation_lines(self))
+
+    def _repr_html_(self) -> str:
+        return explanation_html(self)
 
 
 def sentences(explained: Explanation) -> Iterator[Sentence]:

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cachescope.wording import harmless_cut, without_commands
+from cachescope.wording import harmless_cut, harmless_line, without_commands
 
 _NARROWEST: Final = 20
+_WIDTH_OF_A_REPR: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,16 @@ def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
     for line in lines:
         for row in _rows(line.with_texts(harmless_cut(line.text), harmless_cut(line.right, width)), width):
             yield without_commands(row.rstrip().replace("\n", "\\n")), line.style
+
+
+def wrapped(lines: Iterable[Line], width: int = _WIDTH_OF_A_REPR) -> str:
+    """The lines as one text, for a repr."""
+    return "\n".join(text for text, _ in laid_out(lines, width))
+
+
+def unwrapped(lines: Iterable[Line]) -> str:
+    """Each line in one row, however long: what is compared by eye stays in one place."""
+    return "\n".join(harmless_line(" " * line.indent + line.text) for line in lines)
 
 
 def _rows(line: Line, width: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ from cachescope.report.as_json import frame_rows
 from cachescope.report.entry_sections import BESIDE_NAMES
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
-from cachescope.report.layout import Line
+from cachescope.report.layout import Line, wrapped
 from cachescope.terms import AUTOTUNE
 from cachescope.version import __version__
 from cachescope.wording import duration, file_size, file_time, harmless, plural
@@ -27,6 +27,18 @@ _VERDICTS: Final = {
     "guard_failed": "the key had been stored, under other guards",
     "entry_unavailable": "the key had been stored with equal guards: raced for, or made again",
 }
+
+
+class ShownEntry(OneEntry):
+    """One entry with its reprs."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return wrapped(one_entry_lines(self))
+
+    def _repr_html_(self) -> str:
+        return one_entry_html(self)
 
 
 def one_entry_lines(one: OneEntry) -> list[Line]:

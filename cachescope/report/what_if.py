@@ -15,7 +15,7 @@ from cachescope.answers.what_if import WhatIf
 from cachescope.columns import records
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
-from cachescope.report.layout import Line
+from cachescope.report.layout import Line, unwrapped
 from cachescope.version import __version__
 from cachescope.wording import SHORT_KEY, duration, harmless, plural
 
@@ -23,6 +23,16 @@ _SHOWN: Final = 6
 _WHAT_KEYS_ARE: Final = (
     "By what-if keys: cachescope's own, over the hash details that remain. torch makes its keys otherwise."
 )
+
+
+class ShownWhatIf(WhatIf):
+    """A replay with its reprs."""
+
+    def __repr__(self) -> str:
+        return unwrapped(what_if_lines(self))
+
+    def _repr_html_(self) -> str:
+        return what_if_html(self)
 
 
 def what_if_lines(found: WhatIf) -> list[Line]:

@@ -12,10 +12,13 @@ from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.what_if import WhatIf
 from cachescope.keys import IsolationSchema
 from cachescope.keys.key_schema import KeySchema, key_schema
+from cachescope.report.check_forms import ShownCheck
+from cachescope.report.explanation import ShownExplanation
 from cachescope.report.html import summary_html
+from cachescope.report.one_entry_forms import ShownEntry
 from cachescope.report.parquet_folder import write_scope
-from cachescope.report.reprs import ShownCheck, ShownEntry, ShownExplanation, ShownWhatIf
 from cachescope.report.text import summary_text
+from cachescope.report.what_if import ShownWhatIf
 from cachescope.scope.shown import Shown
 
 

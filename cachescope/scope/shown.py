@@ -15,8 +15,6 @@ from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.errors import CachescopeError
 from cachescope.report.device_card import DeviceCard
-from cachescope.report.identities import identities
-from cachescope.report.redact import Redaction
 
 if TYPE_CHECKING:
     from cachescope.views.explorer import Explorer
@@ -122,7 +120,7 @@ class Shown(Read):
         with _needs_widgets():
             from cachescope.report.page.file import report
 
-        return report(self, Path(path), Redaction(identities(self)) if redact else None)
+        return report(self, Path(path), redact=redact)
 
     def predictions(self, run: int) -> pd.DataFrame:
         """Whether the process of a run would find each entry that was read; as `cachescope.will_hit` says it.

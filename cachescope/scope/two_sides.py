@@ -15,7 +15,7 @@ from cachescope.answers.predictions import predictions, run_fields
 from cachescope.answers.sides import side_below, side_named
 from cachescope.errors import CachescopeError
 from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
-from cachescope.report.reprs import ShownComparison
+from cachescope.report.comparison import ShownComparison
 from cachescope.scope.read import read
 from cachescope.scope.scope import Scope
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from cachescope.answers.read import Read
 from cachescope.errors import CachescopeError
+from cachescope.report.identities import identities
 from cachescope.report.page.document import document
 from cachescope.report.page.hiding import hidden
 from cachescope.report.page.page import page_of
+from cachescope.report.redact import Redaction
 
 
-def report(scope: Read, target: Path, redaction: Callable[[Any, str], Any] | None) -> Path:
+def report(scope: Read, target: Path, *, redact: bool) -> Path:
     """Write the report of a scope; see `Scope.report`."""
     sources = [source for sources in scope.runs["sources"] for source in sources]
     refuse(target, [*sources, *scope.entries["root"].unique()])
     page = page_of(scope)
-    if redaction is not None:
-        page = hidden(page, redaction)
+    if redact:
+        page = hidden(page, Redaction(identities(scope)))
     return write_report(document(page), target)
 
 
