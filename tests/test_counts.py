@@ -15,6 +15,7 @@ from scenarios import UNTRACED_FX_MISSES
 from wild import unsaved
 
 import cachescope
+from cachescope.answers.why import RunsWent, Why
 from cachescope.report.as_json import explain_object
 from cachescope.report.check_forms import check_object
 from cachescope.report.layout import Line
@@ -178,10 +179,10 @@ def hold_frames(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
 
 def hold_answer(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
     """The terminal's answer, all causes shown."""
-    lines = answer_lines(scope, most=len(scope.causes))
+    lines = answer_lines(Why.of(scope, most=len(scope.causes)))
     assert headline_counts(lines[0].text) == shown_of(outcomes)
     assert counts_of_causes(lines) == shown_of(outcomes)[2:]
-    few = answer_lines(scope, most=1)
+    few = answer_lines(Why.of(scope, most=1))
     (rest,) = [int(m[1]) for line in few if (m := re.search(r"more causes? of (\d+) lookup", line.text))] or [
         0
     ]
@@ -206,12 +207,14 @@ def hold_record(scope: cachescope.Scope, runs: set[int]) -> None:
     """What `cachescope record` prints of its own runs among others."""
     mine = scope.lookups[scope.lookups["run"].isin(runs)]
     outcomes = Counter(mine["outcome"])
-    first = run_lines(scope, runs)[0].text
+    first = run_lines(RunsWent.of(scope, runs))[0].text
     if not outcomes:
         assert "looked nothing up" in first
         return
     assert headline_counts(first) == shown_of(outcomes)
-    assert counts_of_causes(answer_lines(scope, runs, most=len(scope.causes))) == shown_of(outcomes)[2:]
+    assert (
+        counts_of_causes(answer_lines(Why.of(scope, runs, most=len(scope.causes)))) == shown_of(outcomes)[2:]
+    )
 
 
 _HEADLINE = re.compile(

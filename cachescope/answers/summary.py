@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from cachescope.analysis.timeline import NOT_KNOWN
 from cachescope.answers.facts import Facts, Row
 from cachescope.answers.read import Read
@@ -51,11 +53,6 @@ def _nothing_looked_up(facts: Facts) -> str:
     return "nothing was looked up: the cache loggers or the caches were off, or nothing was compiled"
 
 
-def cause_rows(read: Read) -> list[Row]:
-    """The causes to show one by one: everything but first lookups."""
-    return [cause for cause in read.facts.causes if not is_cold_start(cause)]
-
-
 def is_cold_start(cause: Row) -> bool:
     """Whether there is nothing to explain: the graphs were looked up for the first time."""
     return bool(cause["verdict"] == "first_lookup" and cause["kind"] != NOT_KNOWN)
@@ -80,3 +77,18 @@ def footer(read: Read) -> str:
     parts.append(f"not explained: {sum(unexplained)}")
     parts.append(f"problems: {len(facts.problems)}")
     return "    ".join(parts)
+
+
+def footer_of_runs(read: Read, runs: Collection[int]) -> str:
+    """The same of some runs; times are those of the causes."""
+    facts = read.facts
+    of_number = {cause["cause"]: cause for cause in facts.causes}
+    # That of the cause: a graph that is new because a mode changed is counted there already.
+    mine = [
+        of_number[miss["cause"]]
+        for miss in facts.misses.values()
+        if facts.lookups[miss["lookup"]]["run"] in runs
+    ]
+    first, unexplained = sum(map(is_cold_start, mine)), sum(map(is_unexplained, mine))
+    parts = [f"first lookups: {plural(first, 'miss', 'misses')}"] if first else []
+    return "    ".join([*parts, f"not explained: {unexplained}", f"problems: {len(facts.problems)}"])

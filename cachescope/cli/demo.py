@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Explain one sample, and say where to go on."""
+    from cachescope.answers.why import Why
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_scope, redaction_of
     from cachescope.report.as_json import explain_object
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     others = ", ".join(name for name in sample_names() if name != args.name)
     lines = [
-        *answer_lines(scope),
+        *answer_lines(Why.of(scope)),
         Line(),
         # What was unpacked for this process is gone with it.
         Line(f"To read its files: tar -xf {archive(args.name)}; cachescope explain {args.name}", whole=True)

@@ -48,5 +48,5 @@ def run(args: argparse.Namespace) -> int:
         printed = {"cachescope": __version__, **comparison_object(found)}
         write_json({**printed, "problems": frame_rows(scope.problems)}, redaction)
     else:
-        write_lines([*comparison_lines(found), *problem_lines(scope)], redaction)
+        write_lines([*comparison_lines(found), *problem_lines(scope.facts.problems)], redaction)
     return 0

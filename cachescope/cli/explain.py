@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print the answer."""
+    from cachescope.answers.why import Why
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.as_json import explain_object, explanation_object
@@ -43,5 +44,5 @@ def run(args: argparse.Namespace) -> int:
     elif explained is not None:
         write_lines(explanation_lines(explained), redaction)
     else:
-        write_lines(answer_lines(scope, most=args.causes), redaction)
+        write_lines(answer_lines(Why.of(scope, most=args.causes)), redaction)
     return 0

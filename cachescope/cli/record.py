@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _explain(args: argparse.Namespace, recorded: Recorded) -> None:
+    from cachescope.answers.why import RunsWent, Why
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_scope, redaction_of
     from cachescope.errors import SourceError
@@ -86,7 +87,7 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> None:
         if len(scope.runs) > len(runs)
         else "nothing was recorded before: run it again to have something to compare"
     )
-    lines = [*run_lines(scope, runs), *answer_lines(scope, runs)]
+    lines = [*run_lines(RunsWent.of(scope, runs)), *answer_lines(Why.of(scope, runs))]
     lines += [Line(text) for text in missing] + [Line(further, style="dim")]
     write_lines(lines, redaction)
 

@@ -4,54 +4,45 @@ from __future__ import annotations
 
 from typing import Final
 
-from cachescope.answers.explanation import Explanation
-from cachescope.answers.read import Read
-from cachescope.answers.summary import is_cold_start
+from cachescope.answers.why import Block
 from cachescope.report.explanation import explanation_html
 from cachescope.report.html import CODE_STYLE, STYLE, safe
-from cachescope.report.layout import Line, laid_out, wrapped
+from cachescope.report.layout import Line, wrapped
 from cachescope.report.terminal import answer_lines, run_lines
 from cachescope.wording import plural
 
-_WIDTH: Final = 100
 _NOTHING: Final = (
     "Functions that this process compiled before the block are not compiled again: torch._dynamo.reset() forgets "
     "them, and so does a recording with fresh=True."
 )
 
 
-def block_lines(scope: Read, run: int) -> list[Line]:
+def block_lines(block: Block) -> list[Line]:
     """How the lookups of the block went in one line, then the causes that struck in it."""
-    looked_up = any(row["run"] == run for row in scope.facts.lookups.values())
-    if not looked_up:
-        return [*run_lines(scope, {run}), Line(_NOTHING, style="dim")]
-    earlier = len(scope.runs) - 1
-    beside = [Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")] if earlier else []
-    return [*run_lines(scope, {run}), *answer_lines(scope, {run}), *beside]
+    went = run_lines(block.went)
+    if block.why is None:
+        return [*went, Line(_NOTHING, style="dim")]
+    earlier = f"compared with {plural(block.earlier, 'earlier run')}"
+    return [*went, *answer_lines(block.why), *([Line(earlier, style="dim")] if block.earlier else [])]
 
 
-def block_text(scope: Read, run: int) -> str:
+def block_text(block: Block) -> str:
     """The text repr of a recording."""
-    return wrapped(block_lines(scope, run))
+    return wrapped(block_lines(block))
 
 
-def block_html(scope: Read, run: int) -> str:
+def block_html(block: Block) -> str:
     """The HTML repr: the same lines, and the costliest miss that has a reason with everything that changed."""
-    first, *rest = (text for text, _ in laid_out(block_lines(scope, run), _WIDTH))
+    first, *rest = block_text(block).split("\n")
     shown = f"<p><b>{safe(first)}</b></p>"
     if any(rest):
         lines = "\n".join(safe(text) for text in rest).strip("\n")
         shown += f"<pre style='{CODE_STYLE}'>{lines}</pre>"
-    return f"<div style='{STYLE}'>{shown}{_costliest(scope, run)}</div>"
+    return f"<div style='{STYLE}'>{shown}{_costliest(block)}</div>"
 
 
-def _costliest(scope: Read, run: int) -> str:
-    facts = scope.facts
-    for cause in facts.causes:
-        if is_cold_start(cause):
-            continue
-        for miss in facts.misses_of(cause["cause"]):
-            if miss["root"] and facts.lookups[miss["lookup"]]["run"] == run:
-                body = explanation_html(Explanation.of(scope, miss["lookup"]))
-                return f"<details><summary>{safe(cause['summary'])}, in full</summary>{body}</details>"
-    return ""
+def _costliest(block: Block) -> str:
+    if block.costliest is None:
+        return ""
+    summary, explained = block.costliest
+    return f"<details><summary>{safe(summary)}, in full</summary>{explanation_html(explained)}</details>"

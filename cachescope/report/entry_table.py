@@ -44,14 +44,17 @@ def entry_lines(scope: Read, most: int = 20, locks: pd.DataFrame | None = None) 
     title = f"{plural(len(entries), 'entry', 'entries')} of {file_size(total)}{where}"
     lines = [Line(title, style="bold", whole=True)]
     if not entries:
-        return [Line("no entries: no cache directory was read", style="bold"), *problem_lines(scope)]
+        return [
+            Line("no entries: no cache directory was read", style="bold"),
+            *problem_lines(scope.facts.problems),
+        ]
     lines += [Line(), *_totals(entries)]
     lines += section_lines(scope, locks)
     graphs = [row for row in entries if row["cache"] in CACHES]
     lines += [Line(), *_table(graphs, most)] if graphs else []
     listed = {row["path"] for row in entries if row["status"] == UNREADABLE}
     others = [p for p in scope.facts.problems if p["kind"] != "damaged_entry" and p["source"] not in listed]
-    return lines + ([Line(), *problem_lines(scope)] if others else [])
+    return lines + ([Line(), *problem_lines(scope.facts.problems)] if others else [])
 
 
 def _totals(entries: list[Row]) -> Iterator[Line]:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import pandas as pd
+
 from cachescope.analysis.differences import short
-from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.report.layout import Line
-from cachescope.wording import harmless, plural
+from cachescope.wording import and_more, harmless, listed, plural
 
 _SHOWN: Final = 8
 _SPANS: Final = 8
 _VALUE: Final = 60
 
 
-def rank_lines(scope: Read) -> Iterator[Line]:
-    """The fields in which ranks of a job differ from the most of them; nothing where none does."""
-    rows = records(scope.rank_differences)
+def rank_lines(found: pd.DataFrame) -> Iterator[Line]:
+    """The fields in which ranks of a job differ from the most of them, from the frame of that name; nothing where none does."""
+    rows = records(found)
     if not rows:
         return
     yield Line("ranks that differ from the others", style="bold")
@@ -26,7 +27,7 @@ def rank_lines(scope: Read) -> Iterator[Line]:
         where = f"{plural(row['graphs'], 'graph')}, {plural(row['misses'], 'miss', 'misses')}"
         yield Line(harmless(f"{row['field']}   {_difference(row)}"), 3, right=where)
     if len(rows) > _SHOWN:
-        yield Line(f"… and {plural(len(rows) - _SHOWN, 'more field')}: scope.rank_differences", 3, "dim")
+        yield Line(and_more(len(rows) - _SHOWN, "field", "scope.rank_differences"), 3, "dim")
 
 
 def _difference(row: dict[str, Any]) -> str:
@@ -58,5 +59,4 @@ def rank_names(ranks: Sequence[int]) -> str:
         else:
             spans.append([rank, rank])
     named = [str(first) if first == last else f"{first}-{last}" for first, last in spans]
-    more = f" and {len(named) - _SPANS} more" if len(named) > _SPANS else ""
-    return ", ".join(named[:_SPANS]) + more
+    return listed(named, _SPANS)

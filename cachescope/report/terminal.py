@@ -1,105 +1,80 @@
-"""What the command line shows of a scope: the answer first, then the causes by time lost, one block each."""
+"""What the command line shows of why it missed: the answer first, then the causes by time lost, one block each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from cachescope.analysis.change_kinds import UPGRADE
-from cachescope.analysis.differences import FieldChange, short
-from cachescope.analysis.rates import hit_rates
+from cachescope.analysis.differences import short
+from cachescope.answers.causes import Place, Struck
 from cachescope.answers.facts import Row
-from cachescope.answers.names import baseline_name, in_compile, lookup_name, lookups_of_cause, run_name
-from cachescope.answers.read import Read
-from cachescope.answers.summary import footer, headline, is_cold_start, is_unexplained, outcomes
-from cachescope.columns import records
+from cachescope.answers.names import lookups_of_cause
+from cachescope.answers.summary import outcomes
+from cachescope.answers.why import RunsWent, Why
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
 from cachescope.report.ranks import rank_lines, rank_names
-from cachescope.wording import SHORT_KEY, duration, harmless, listed, plural
+from cachescope.wording import SHORT_KEY, and_more, duration, harmless, listed, plural
 
-if TYPE_CHECKING:
-    pass
-
-_ROOTS_SHOWN: Final = 2
-_FIELDS_SHOWN: Final = 8
-_DIFF_LINES: Final = 12
+_PLACES_SHOWN: Final = 2
+_FOLLOWERS_SHOWN: Final = 3
 _PROBLEMS_SHOWN: Final = 3
 _FALSE_HITS_SHOWN: Final = 2
 _ADVICE_ROWS: Final = 6
 
 
-def answer_lines(scope: Read, runs: Collection[int] | None = None, most: int = 10) -> list[Line]:
-    """The answer to "why did it miss": rates, the causes by time lost, what is left over.
-
-    Parameters
-    ----------
-    scope : Read
-        What was read.
-    runs : collection of int, optional
-        Only causes that struck in these runs, and of them only where they did.
-    most : int
-        Causes shown one by one; the rest is counted.
-    """
-    causes = _causes_in(scope, runs)
-    lines = [] if runs is not None else [Line(headline(scope), style="bold")]
-    for number, (cause, misses) in enumerate(causes[:most], 1):
-        lines += [Line(), *_cause_lines(scope, number, cause, misses)]
-    if rest := causes[most:]:
-        left = sum(len(misses) for _, misses in rest)
-        more = f"… and {plural(len(rest), 'more cause')} of {plural(left, 'lookup')} that did not hit"
-        lines += [Line(), Line(f"{more}: --causes {len(causes)} shows all", style="dim")]
-    if not scope.facts.lookups and (past := past_lines(scope)):
+def answer_lines(why: Why) -> list[Line]:
+    """The answer to "why did it miss": rates, the causes by time lost, what is left over."""
+    causes = why.causes
+    lines = [] if why.headline is None else [Line(why.headline, style="bold")]
+    for number, struck in enumerate(causes.struck, 1):
+        lines += [Line(), *_cause_lines(number, struck)]
+    if causes.more:
+        left = plural(causes.more_misses, "lookup")
+        all_of_them = f"--causes {len(causes.struck) + causes.more} shows all"
+        more = f"{and_more(causes.more, 'cause')} of {left} that did not hit: {all_of_them}"
+        lines += [Line(), Line(more, style="dim")]
+    if past := past_lines(why.past):
         lines += [Line(), *past]
-    if runs is None and (ranks := list(rank_lines(scope))):
+    if why.rank_differences is not None and (ranks := list(rank_lines(why.rank_differences))):
         lines += [Line(), *ranks]
-    left_over = footer(scope) if runs is None else _footer_of_runs(scope, runs)
-    lines += [Line(), Line(left_over, style="dim")]
-    return lines + list(problem_lines(scope)) + list(false_hit_lines(scope))
+    lines += [Line(), Line(why.footer, style="dim")]
+    return lines + list(problem_lines(why.problems)) + list(_false_hit_lines(why.false_hits))
 
 
-def _footer_of_runs(scope: Read, runs: Collection[int]) -> str:
-    facts = scope.facts
-    of_number = {cause["cause"]: cause for cause in facts.causes}
-    # That of the cause: a graph that is new because a mode changed is counted there already.
-    mine = [
-        of_number[miss["cause"]]
-        for miss in facts.misses.values()
-        if facts.lookups[miss["lookup"]]["run"] in runs
-    ]
-    first, unexplained = sum(map(is_cold_start, mine)), sum(map(is_unexplained, mine))
-    parts = [f"first lookups: {plural(first, 'miss', 'misses')}"] if first else []
-    return "    ".join([*parts, f"not explained: {unexplained}", f"problems: {len(facts.problems)}"])
-
-
-def run_lines(scope: Read, runs: Collection[int]) -> list[Line]:
+def run_lines(went: RunsWent) -> list[Line]:
     """How the lookups of some runs went, in one line."""
-    lookups = scope.lookups
-    (rate,) = records(hit_rates(lookups[lookups["run"].isin(runs)]))
+    rate = went.rate
     if not rate["lookups"]:
         return [
             Line("this run looked nothing up: nothing was compiled, or its caches were off", style="bold")
         ]
-    processes = f" in {plural(len(runs), 'process', 'processes')}" if len(runs) > 1 else ""
+    processes = f" in {plural(went.processes, 'process', 'processes')}" if went.processes > 1 else ""
     lost = f"; {duration(rate['time_lost_ns'])} lost" if rate["time_lost_ns"] else ""
     text = f"this run: {plural(rate['lookups'], 'lookup')}{processes}: {outcomes(rate)}{lost}"
     return [Line(text, style="bold")]
 
 
-def problem_lines(scope: Read) -> Iterator[Line]:
+def problem_lines(problems: Sequence[Row]) -> Iterator[Line]:
     """The first things that could not be read."""
-    problems = scope.facts.problems
     for row in problems[:_PROBLEMS_SHOWN]:
         where = f" ({row['where']})" if row["where"] else ""
         yield Line(harmless(short(f"{row['source']}{where}: {row['kind']}: {row['message']}")), 2, "dim")
     if len(problems) > _PROBLEMS_SHOWN:
-        yield Line(f"… and {len(problems) - _PROBLEMS_SHOWN} more: --json lists all", 2, "dim")
+        yield Line(and_more(len(problems) - _PROBLEMS_SHOWN, where="--json lists all"), 2, "dim")
 
 
-def false_hit_lines(scope: Read) -> Iterator[Line]:
+def place_text(place: Place) -> str:
+    """Where a miss was, and what missed because of it."""
+    if not place.followers:
+        return place.name
+    return f"{place.name} and, because of it, {listed(place.followers, _FOLLOWERS_SHOWN)}"
+
+
+def _false_hit_lines(found: Sequence[Row]) -> Iterator[Line]:
     """The first warnings of keys that seem to stand for more than one thing."""
-    found = records(scope.false_hits)
     if not found:
         return
     yield Line(
@@ -110,29 +85,10 @@ def false_hit_lines(scope: Read) -> Iterator[Line]:
         yield Line(harmless(f"{key}{row['evidence']}"), 2, "dim", rows=_ADVICE_ROWS)
 
 
-def _causes_in(scope: Read, runs: Collection[int] | None) -> list[tuple[Row, Sequence[Row]]]:
-    facts = scope.facts
-    found = []
-    for cause in facts.causes:
-        # First lookups are the cold start: the footer counts them, and there is nothing to explain.
-        if is_cold_start(cause):
-            continue
-        misses = facts.misses_of(cause["cause"])
-        if runs is not None:
-            misses = [miss for miss in misses if facts.lookups[miss["lookup"]]["run"] in runs]
-        if misses:
-            found.append((cause, misses))
-    return found
-
-
-def _cause_lines(scope: Read, number: int, cause: Row, misses: Sequence[Row]) -> Iterator[Line]:
-    facts = scope.facts
-    roots = [miss for miss in misses if miss["root"]] or misses
-    times = [facts.lookups[miss["lookup"]]["time_taken_ns"] for miss in misses]
-    lost = sum(time for time in times if time is not None) if any(t is not None for t in times) else None
-    count = lookups_of_cause(cause["verdict"], len(misses))
-    right = f"{count:>8}  {duration(lost):>6}"
-    changes = scope.changes(roots[0]["lookup"])
+def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
+    cause, changes, first = struck.row, struck.changes, struck.first
+    count = lookups_of_cause(cause["verdict"], struck.misses)
+    right = f"{count:>8}  {duration(struck.time_lost_ns):>6}"
     is_upgrade = cause["kind"].startswith(UPGRADE)
     title = (
         harmless(cause["summary"])
@@ -144,51 +100,26 @@ def _cause_lines(scope: Read, number: int, cause: Row, misses: Sequence[Row]) ->
     yield Line(f"{number}  {title}", style="bold", right=right)
     if len(changes) == 1:
         yield from code_lines(changes[0], 5)
-        yield from _other_values(scope, roots, changes[0])
+        for run, summary in struck.other_values:
+            yield Line(f"and in run {run}: {harmless(summary)}", 3)
     elif changes and not is_upgrade:
         yield from change_lines(changes, 3)
-    elif not is_upgrade or "besides" in roots[0]["reason"]:
-        yield Line(harmless(short(roots[0]["reason"], 400)), 3)
-    for root in roots[:_ROOTS_SHOWN]:
-        yield Line(_where(scope, root), 3)
-    if len(roots) > _ROOTS_SHOWN:
+    elif not is_upgrade or "besides" in first["reason"]:
+        yield Line(harmless(short(first["reason"], 400)), 3)
+    for place in struck.places[:_PLACES_SHOWN]:
+        yield Line(place_text(place), 3)
+    if struck.roots > _PLACES_SHOWN:
         ranks = f", ranks {rank_names(cause['ranks'])}" if len(cause["ranks"]) > 1 else ""
-        more = plural(len(roots) - _ROOTS_SHOWN, "more lookup")
-        yield Line(f"and {more} in {_in_runs(scope, misses)}{ranks}", 3)
-    name = baseline_name(facts, roots[0])
-    if name is not None:
-        yield Line(f"compared with {name}{_sameness(cause)}", 3)
-    if roots[0]["evidence"] != "recorded":
-        known = roots[0]["evidence"].replace("_", " ")
-        yield Line(harmless(short(f"{known}: {roots[0]['evidence_text']}")), 3, "dim")
+        more = plural(struck.roots - _PLACES_SHOWN, "more lookup")
+        yield Line(f"and {more} in {plural(struck.runs, 'run')}{ranks}", 3)
+    if struck.baseline is not None:
+        yield Line(f"compared with {struck.baseline}{_sameness(cause)}", 3)
+    if first["evidence"] != "recorded":
+        known = first["evidence"].replace("_", " ")
+        yield Line(harmless(short(f"{known}: {first['evidence_text']}")), 3, "dim")
     # What to do about missing details is part of the reason.
     if cause["advice"] and cause["verdict"] != "details_not_recorded":
         yield Line(harmless(cause["advice"]), 3, "dim", rows=_ADVICE_ROWS)
-
-
-def _other_values(scope: Read, roots: Sequence[Row], first: FieldChange) -> Iterator[Line]:
-    """The same field may have changed in several ways: they are one cause, and shown side by side."""
-    if first.field == "gm":
-        return
-    seen = {first.summary}
-    for root in roots[1:20]:
-        for change in scope.changes(root["lookup"]):
-            if change.summary not in seen and len(seen) < 4:
-                seen.add(change.summary)
-                run = scope.facts.lookups[root["lookup"]]["run"]
-                yield Line(f"and in run {run}: {harmless(change.summary)}", 3)
-
-
-def _where(scope: Read, root: Row) -> str:
-    facts = scope.facts
-    row = facts.lookups[root["lookup"]]
-    text = f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
-    names = [lookup_name(other) for other in facts.followers_of(root)]
-    return text + (f" and, because of it, {listed(names, 3)}" if names else "")
-
-
-def _in_runs(scope: Read, misses: Sequence[Row]) -> str:
-    return plural(len({scope.facts.lookups[miss["lookup"]]["run"] for miss in misses}), "run")
 
 
 def _sameness(cause: Row) -> str:

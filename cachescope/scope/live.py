@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from cachescope.answers.why import Block as BlockAnswer
 from cachescope.capture.fresh_caches import FreshCaches
 from cachescope.capture.live_trace import LiveTrace
 from cachescope.errors import CachescopeError
@@ -173,10 +174,12 @@ class Recording:
     def __repr__(self) -> str:
         if self._scope is None:
             return f"cachescope.Recording: {self._state}"
-        return block_text(self._scope, self.run)
+        return block_text(BlockAnswer.of(self._scope, self.run))
 
     def _repr_html_(self) -> str:
-        return f"<p>{self!r}</p>" if self._scope is None else block_html(self._scope, self.run)
+        return (
+            f"<p>{self!r}</p>" if self._scope is None else block_html(BlockAnswer.of(self._scope, self.run))
+        )
 
 
 def recording(*, fresh: bool = False, against: Iterable[Against | Recording] = ()) -> Recording:

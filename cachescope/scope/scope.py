@@ -8,16 +8,16 @@ from typing import Any
 
 from cachescope.answers.check import Check
 from cachescope.answers.explanation import Explanation
+from cachescope.answers.in_short import InShort
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.what_if import WhatIf
 from cachescope.keys import IsolationSchema
 from cachescope.keys.key_schema import KeySchema, key_schema
 from cachescope.report.check_forms import ShownCheck
 from cachescope.report.explanation import ShownExplanation
-from cachescope.report.html import summary_html
+from cachescope.report.in_short import summary_html, summary_text
 from cachescope.report.one_entry_forms import ShownEntry
 from cachescope.report.parquet_folder import write_scope
-from cachescope.report.text import summary_text
 from cachescope.report.what_if import ShownWhatIf
 from cachescope.scope.shown import Shown
 
@@ -177,7 +177,7 @@ class Scope(Shown):
         write_scope(self.tables, Path(folder))
 
     def __repr__(self) -> str:
-        return summary_text(self)
+        return summary_text(InShort.of(self))
 
     def _repr_html_(self) -> str:
-        return summary_html(self)
+        return summary_html(InShort.of(self))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 import cachescope
+from cachescope.answers.why import Why
 from cachescope.readers.assemble import assemble
 from cachescope.readers.log_tables import LogTables, to_arrow
 from cachescope.readers.reading import Reading
@@ -38,7 +39,7 @@ def use(scope: Scope, folder: Path | None = None) -> None:
         text = json_text(made)
         json.loads(text.encode())
         assert len(text) < MOST_PRINTED, f"{len(text)} letters of JSON"
-    lines = answer_lines(scope)
+    lines = answer_lines(Why.of(scope))
     assert sum(len(str(line)) for line in lines) < MOST_PRINTED, "too long an answer"
     if len(scope.misses):
         repr(scope.explain())

@@ -7,6 +7,7 @@ from scenarios import VERSIONS
 
 import cachescope
 from cachescope.answers.summary import headline
+from cachescope.answers.why import RunsWent
 from cachescope.report.terminal import run_lines
 from tests.conftest import Recording
 
@@ -21,14 +22,14 @@ def test_hits_misses_and_bypasses_are_told_apart(name: str, recording: Recording
         hits, bypasses = outcomes.count("hit"), outcomes.count("bypass")
         words = f"{hits} hit, {len(outcomes) - hits - bypasses} missed"
         words += f", {bypasses} bypassed or disabled" if bypasses else ""
-        (line,) = run_lines(scope, {run})
+        (line,) = run_lines(RunsWent.of(scope, {run}))
         assert line.text.partition(";")[0] == f"this run: {len(outcomes)} lookups: {words}"
 
 
 def test_it_loses_what_the_headline_of_that_run_alone_says(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "config_flip") / "trace")
     for run, source in scope.runs[["run", "source"]].itertuples(index=False):
-        (line,) = run_lines(scope, {run})
+        (line,) = run_lines(RunsWent.of(scope, {run}))
         _, lost, time = line.text.partition("; ")
         assert bool(lost) == (run < 2)  # the last one hits
         assert f"{lost}{time}" in headline(cachescope.read(source))

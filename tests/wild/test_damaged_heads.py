@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cachescope
+from cachescope.answers.why import Why
 from cachescope.readers.trace_log import looks_like_trace_log
 from cachescope.report.terminal import answer_lines
 
@@ -116,7 +117,7 @@ def test_of_two_ranks_the_one_with_a_damaged_head_is_not_lost(
     scope = cachescope.read(tmp_path)
     assert sorted(scope.runs["rank"]) == [0, 1]
     assert str(damaged) in set(scope.problems["source"])
-    assert not any("nothing was looked up" in line.text for line in answer_lines(scope))
+    assert not any("nothing was looked up" in line.text for line in answer_lines(Why.of(scope)))
 
 
 def test_a_payload_that_is_longer_than_the_probe_hides_no_trace(recording: Recording, tmp_path: Path) -> None:

@@ -4,65 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope import figures
+from cachescope.answers.causes import Struck, ways
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.read import Read
-from cachescope.answers.struck import miss_lines
 from cachescope.report.explanation import sentences
 from cachescope.report.page.cuts import bounded, diff_lines
 from cachescope.report.page.parts import Cell, Diff, Drawing, Group, Head, Items, Part, Text
 from cachescope.report.page.tables import table
+from cachescope.report.terminal import place_text
 from cachescope.terms import VERDICTS
 from cachescope.wording import duration, plural
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
 
-# A cause is one set of fields; the values in them may differ from miss to miss.
 _WAYS: Final = 3
-_ROOTS_TRIED: Final = 20
 _FIELDS: Final = 20
 _DIFFS: Final = 2
-_PLACES: Final = 8
 _CHANGES: Final = (Head("Field", "code"), Head("Before", "long"), Head("After", "long"))
 _NOT_THERE: Final = "(not there)"
 _EMPTY: Final = "(empty)"
 
 
-def cause_group(scope: Read, number: int, cause: dict[str, Any]) -> Group:
+def cause_group(scope: Read, number: int, struck: Struck) -> Group:
     """The explanation of one cause."""
+    cause = struck.row
     lost = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])} lost"
     told = f"{cause['verdict']}: {VERDICTS[cause['verdict']]}. {lookups_of_cause(cause['verdict'], cause['misses'])}{lost}."
     parts: list[Part] = [Text(told, "faint")]
-    ways = _ways(scope, cause["cause"])
-    for place, explained in enumerate(ways):
+    found = ways(scope, cause["cause"], _WAYS)
+    for place, explained in enumerate(found):
         parts += _explained(scope, explained, first=place == 0)
     if cause["advice"]:
         parts.append(Text(f"What to do: {cause['advice']}"))
-    parts += _places(scope, cause["cause"])
-    return Group(f"cause-{number}", f"{number}. {cause['summary']}{_one_change(ways)}", tuple(parts))
+    parts += _places(struck)
+    return Group(f"cause-{number}", f"{number}. {cause['summary']}{_one_change(found)}", tuple(parts))
 
 
-def _one_change(ways: Sequence[Explanation]) -> str:
+def _one_change(found: Sequence[Explanation]) -> str:
     """From what to what, where that is one thing."""
-    changes = ways[0].changes if len(ways) == 1 else ()
+    changes = found[0].changes if len(found) == 1 else ()
     return f": {changes[0].summary}" if len(changes) == 1 else ""
-
-
-def _ways(scope: Read, cause: int) -> list[Explanation]:
-    """The explanation of the costliest root, and of others whose values changed otherwise."""
-    facts = scope.facts
-    roots = [miss["lookup"] for miss in facts.misses_of(cause) if miss["root"]]
-    roots.sort(key=lambda lookup: -(facts.lookups[lookup]["time_taken_ns"] or 0))
-    found: dict[object, int] = {}
-    for root in roots[:_ROOTS_TRIED]:
-        # Graphs differ from one another anyway: that they all changed is one way.
-        way = tuple("" if change.diff else change.summary for change in scope.changes(root))
-        found.setdefault(way or facts.misses[root]["reason"], root)
-    return [Explanation.of(scope, root) for root in list(found.values())[:_WAYS]]
 
 
 def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part]:
@@ -118,10 +104,7 @@ def _value(text: str | None) -> str | None:
     return _NOT_THERE if text is None else bounded(text) or _EMPTY
 
 
-def _places(scope: Read, cause: int) -> list[Part]:
-    places = miss_lines(scope, cause, _PLACES)
-    if not places:
-        return []
-    more = len(scope.facts.roots_of(cause)) - len(places)
+def _places(struck: Struck) -> list[Part]:
+    more = struck.roots - len(struck.places)
     rest = (f"and {plural(more, 'more lookup')}, in the table of misses below",) if more else ()
-    return [Text("Where it struck:"), Items((*places, *rest))]
+    return [Text("Where it struck:"), Items((*map(place_text, struck.places), *rest))]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cachescope import figures
+from cachescope.answers.causes import Causes
+from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
-from cachescope.answers.summary import cause_rows, footer
+from cachescope.answers.summary import footer
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
 from cachescope.report.page.cuts import listed
@@ -15,10 +17,11 @@ from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
 from cachescope.report.page.tables import table
 from cachescope.report.past import past_lines
-from cachescope.wording import SHORT_KEY
+from cachescope.wording import SHORT_KEY, plural
 
 # Each is a picture, a table and a difference of code.
 _CAUSES_EXPLAINED: Final = 10
+_PLACES: Final = 8
 _CAUSES: Final = (
     Head("Cause", "code"),
     Head("Verdict", "word"),
@@ -82,16 +85,14 @@ def why_section(scope: Read) -> Section:
         "Each cause with its costliest miss: which fields of the key changed, from what to what, against which earlier lookup"
         " it was held, and where else it struck. Hashes are compared, never texts."
     )
-    causes = cause_rows(scope)
-    parts: list[Part] = [
-        cause_group(scope, number, cause) for number, cause in enumerate(causes[:_CAUSES_EXPLAINED], 1)
-    ]
-    if not causes:
+    causes = Causes.of(scope, most=_CAUSES_EXPLAINED, places=_PLACES)
+    parts: list[Part] = [cause_group(scope, number, struck) for number, struck in enumerate(causes.struck, 1)]
+    if not causes.struck:
         parts.append(Text(_without_causes(scope)))
-    if len(causes) > _CAUSES_EXPLAINED:
-        rest = len(causes) - _CAUSES_EXPLAINED
-        parts.append(Text(f"{rest} more causes are in the table above and in scope.causes.", "faint"))
-    if past := past_lines(scope):
+    if causes.more:
+        more = plural(causes.more, "more cause is", "more causes are")
+        parts.append(Text(f"{more} in the table above and in scope.causes.", "faint"))
+    if past := past_lines(past_misses(scope)):
         told = Text("Read from the directory itself: which field made each further entry of a graph.")
         parts.append(Group("past", "Past misses", (told, Lines(tuple(past)))))
     parts += [*_misses(scope), *_false_hits(scope)]

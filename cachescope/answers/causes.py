@@ -1,0 +1,170 @@
+"""The causes of misses, each where it struck: in all that was read, or in some of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from cachescope.analysis.differences import FieldChange
+from cachescope.answers.explanation import Explanation
+from cachescope.answers.facts import Row
+from cachescope.answers.names import baseline_name, in_compile, lookup_name, run_name
+from cachescope.answers.read import Read
+from cachescope.answers.summary import is_cold_start
+
+# A cause is one set of fields; the values in them may differ from miss to miss.
+_ROOTS_TRIED: Final = 20
+_OTHER_VALUES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A root miss, and the lookups that missed because of it."""
+
+    name: str
+    followers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """One cause where it struck.
+
+    Attributes
+    ----------
+    row : dict
+        The cause as a plain row of the frame ``causes``.
+    misses, runs, roots : int
+        How many misses it made there, in how many runs, and how many of them follow from no other.
+    time_lost_ns : int or None
+        What those misses cost.
+    first : dict
+        The first root miss, as a plain row of the frame ``misses``.
+    baseline : str or None
+        What that one was compared with.
+    changes : tuple of FieldChange
+        What changed for that one.
+    other_values : tuple of (run, summary)
+        The same field changed otherwise, where one field alone made the cause.
+    places : tuple of Place
+        The first root misses.
+    """
+
+    row: Row
+    misses: int
+    runs: int
+    roots: int
+    time_lost_ns: int | None
+    first: Row
+    baseline: str | None
+    changes: tuple[FieldChange, ...]
+    other_values: tuple[tuple[int, str], ...]
+    places: tuple[Place, ...]
+
+    @classmethod
+    def of(cls, read: Read, cause: Row, misses: Sequence[Row], places: int) -> Self:
+        """The cause where `misses` are, of which there is one at least; the first so many places."""
+        facts = read.facts
+        if len(misses) == cause["misses"]:
+            # All of them, which may be the misses of a fleet: the frame has them counted.
+            roots = facts.roots_of(cause["cause"]) or misses
+            runs, lost = len(cause["runs"]), cause["time_lost_ns"]
+        else:
+            roots = [miss for miss in misses if miss["root"]] or misses
+            lookups = [facts.lookups[miss["lookup"]] for miss in misses]
+            times = [row["time_taken_ns"] for row in lookups if row["time_taken_ns"] is not None]
+            runs, lost = len({row["run"] for row in lookups}), sum(times) if times else None
+        changes = read.changes(roots[0]["lookup"])
+        return cls(
+            row=cause,
+            misses=len(misses),
+            runs=runs,
+            roots=len(roots),
+            time_lost_ns=lost,
+            first=roots[0],
+            baseline=baseline_name(facts, roots[0]),
+            changes=changes,
+            other_values=tuple(_other_values(read, roots, changes[0])) if len(changes) == 1 else (),
+            places=tuple(_place(read, root) for root in roots[:places]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """The causes but for the cold start, in which there is nothing to explain: the costliest first.
+
+    Attributes
+    ----------
+    struck : tuple of Struck
+        The first of them.
+    more, more_misses : int
+        How many further ones there are, and how many misses they made.
+    """
+
+    struck: tuple[Struck, ...]
+    more: int
+    more_misses: int
+
+    @classmethod
+    def of(cls, read: Read, runs: Collection[int] | None = None, most: int = 10, places: int = 2) -> Self:
+        """The causes that struck in some runs, or in any.
+
+        Parameters
+        ----------
+        read : Read
+        runs : collection of int, optional
+            Only causes that struck in these runs, and of them only where they did.
+        most, places : int
+            How many causes are looked into, and how many places of each.
+        """
+        every = list(_misses_by_cause(read, runs))
+        rest = every[most:]
+        return cls(
+            tuple(Struck.of(read, cause, misses, places) for cause, misses in every[:most]),
+            len(rest),
+            sum(len(misses) for _, misses in rest),
+        )
+
+
+def ways(read: Read, cause: int, most: int) -> list[Explanation]:
+    """The explanation of the costliest root of a cause, and of others whose values changed otherwise."""
+    facts = read.facts
+    roots = [miss["lookup"] for miss in facts.misses_of(cause) if miss["root"]]
+    roots.sort(key=lambda lookup: -(facts.lookups[lookup]["time_taken_ns"] or 0))
+    found: dict[object, int] = {}
+    for root in roots[:_ROOTS_TRIED]:
+        # Graphs differ from one another anyway: that they all changed is one way.
+        way = tuple("" if change.diff else change.summary for change in read.changes(root))
+        found.setdefault(way or facts.misses[root]["reason"], root)
+    return [Explanation.of(read, root) for root in list(found.values())[:most]]
+
+
+def _misses_by_cause(read: Read, runs: Collection[int] | None) -> Iterator[tuple[Row, Sequence[Row]]]:
+    facts = read.facts
+    for cause in facts.causes:
+        if is_cold_start(cause):
+            continue
+        misses = facts.misses_of(cause["cause"])
+        if runs is not None:
+            misses = [miss for miss in misses if facts.lookups[miss["lookup"]]["run"] in runs]
+        if misses:
+            yield cause, misses
+
+
+def _other_values(read: Read, roots: Sequence[Row], first: FieldChange) -> Iterator[tuple[int, str]]:
+    # Graphs differ from one another anyway.
+    if first.field == "gm":
+        return
+    seen = {first.summary}
+    for root in roots[1:_ROOTS_TRIED]:
+        for change in read.changes(root["lookup"]):
+            if change.summary not in seen and len(seen) <= _OTHER_VALUES:
+                seen.add(change.summary)
+                yield read.facts.lookups[root["lookup"]]["run"], change.summary
+
+
+def _place(read: Read, root: Row) -> Place:
+    facts = read.facts
+    row = facts.lookups[root["lookup"]]
+    name = f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
+    return Place(name, tuple(lookup_name(other) for other in facts.followers_of(root)))

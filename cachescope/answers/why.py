@@ -1,0 +1,133 @@
+"""Why it missed: the answer to the question that most people come with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Self
+
+import pandas as pd
+
+from cachescope.analysis.rates import hit_rates
+from cachescope.answers.causes import Causes
+from cachescope.answers.explanation import Explanation
+from cachescope.answers.facts import Row
+from cachescope.answers.past import PastMisses, past_misses
+from cachescope.answers.read import Read
+from cachescope.answers.summary import footer, footer_of_runs, headline, is_cold_start
+from cachescope.columns import records
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Why:
+    """Rates, causes, and what is left over; of all that was read, or of some of its runs.
+
+    Attributes
+    ----------
+    headline : str or None
+        Lookups, hits and misses in one line; None where it is asked of some runs.
+    causes : Causes
+        Why, the most time lost first.
+    past : tuple of PastMisses
+        Where nothing was looked up: misses read from a directory.
+    rank_differences : DataFrame or None
+        See ``describe("rank_differences")``; None where it is asked of some runs.
+    footer : str
+        What stays outside the causes.
+    problems, false_hits : tuple of dict
+        Plain rows of these frames.
+    """
+
+    headline: str | None
+    causes: Causes
+    past: tuple[PastMisses, ...]
+    rank_differences: pd.DataFrame | None
+    footer: str
+    problems: tuple[Row, ...]
+    false_hits: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, read: Read, runs: Collection[int] | None = None, most: int = 10) -> Self:
+        """Why it missed.
+
+        Parameters
+        ----------
+        read : Read
+        runs : collection of int, optional
+            Only causes that struck in these runs, and of them only where they did.
+        most : int
+            Causes that are looked into; the rest is counted.
+        """
+        return cls(
+            headline=headline(read) if runs is None else None,
+            causes=Causes.of(read, runs, most),
+            past=() if read.facts.lookups else tuple(past_misses(read)),
+            rank_differences=read.rank_differences if runs is None else None,
+            footer=footer(read) if runs is None else footer_of_runs(read, runs),
+            problems=tuple(read.facts.problems),
+            false_hits=tuple(records(read.false_hits)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunsWent:
+    """How the lookups of some runs went.
+
+    Attributes
+    ----------
+    rate : dict
+        Their row of hit rates.
+    processes : int
+        How many runs it is of.
+    """
+
+    rate: Row
+    processes: int
+
+    @classmethod
+    def of(cls, read: Read, runs: Collection[int]) -> Self:
+        """How they went."""
+        lookups = read.lookups
+        (rate,) = records(hit_rates(lookups[lookups["run"].isin(runs)]))
+        return cls(rate, len(runs))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """What is known of a block of code that was recorded: one run, those before it to compare with.
+
+    Attributes
+    ----------
+    went : RunsWent
+        How its lookups went.
+    why : Why or None
+        Why they missed; None where it looked nothing up.
+    earlier : int
+        How many runs it was compared with.
+    costliest : (str, Explanation) or None
+        The costliest cause that has a reason, and its first miss in the block.
+    """
+
+    went: RunsWent
+    why: Why | None
+    earlier: int
+    costliest: tuple[str, Explanation] | None
+
+    @classmethod
+    def of(cls, read: Read, run: int) -> Self:
+        """Of one run of what was read."""
+        went = RunsWent.of(read, {run})
+        if not went.rate["lookups"]:
+            return cls(went, None, 0, None)
+        return cls(went, Why.of(read, {run}), len(read.runs) - 1, _costliest(read, run))
+
+
+def _costliest(read: Read, run: int) -> tuple[str, Explanation] | None:
+    facts = read.facts
+    for cause in facts.causes:
+        if is_cold_start(cause):
+            continue
+        for miss in facts.misses_of(cause["cause"]):
+            if miss["root"] and facts.lookups[miss["lookup"]]["run"] == run:
+                return cause["summary"], Explanation.of(read, miss["lookup"])
+    return None

@@ -1,0 +1,57 @@
+"""The reprs of a Scope: short, and the same for the same data."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachescope.answers.causes import Struck
+from cachescope.answers.in_short import InShort
+from cachescope.answers.names import lookups_of_cause
+from cachescope.report.html import FAINT_STYLE, STYLE, safe
+from cachescope.report.terminal import place_text
+from cachescope.wording import duration, harmless, harmless_line, plural
+
+_CAUSES_IN_TEXT: Final = 3
+
+
+def summary_text(found: InShort) -> str:
+    """The text repr."""
+    lines = [f"cachescope.Scope: {found.headline}"]
+    for number, struck in enumerate(found.causes.struck[:_CAUSES_IN_TEXT], 1):
+        cause = struck.row
+        misses = lookups_of_cause(cause["verdict"], cause["misses"])
+        lines.append(
+            f"  {number}  {harmless(cause['summary'])}  [{cause['verdict']}]  {misses}  "
+            f"{duration(cause['time_lost_ns'])}"
+        )
+    if found.lookups or found.problems:
+        lines.append(f"  {found.footer}")
+    if found.entries:
+        also = f", unreadable: {found.unreadable}" if found.unreadable else ""
+        lines.append(f"  entries: {found.entries}, damaged: {found.damaged}{also}")
+    return "\n".join(map(harmless_line, lines))
+
+
+def summary_html(found: InShort) -> str:
+    """The HTML repr: the rates first, then the costliest causes, then what is left over."""
+    parts = [f"<p><b>{safe(found.headline)}</b></p>"]
+    parts += [_cause_html(number, struck) for number, struck in enumerate(found.causes.struck, 1)]
+    if found.causes.more:
+        more = plural(found.causes.more, "more cause")
+        parts.append(f"<p>… and {more}, see <code>scope.causes</code></p>")
+    parts.append(f"<p style='{FAINT_STYLE}'>{safe(found.footer.replace('    ', ' · '))}</p>")
+    return f"<div style='{STYLE}'>{''.join(parts)}</div>"
+
+
+def _cause_html(number: int, struck: Struck) -> str:
+    cause = struck.row
+    misses = lookups_of_cause(cause["verdict"], cause["misses"])
+    # Old and new value, where one field alone made the cause.
+    change = f"{safe(struck.changes[0].summary)} " if len(struck.changes) == 1 else ""
+    where = "".join(f"<li>{safe(place_text(place))}</li>" for place in struck.places)
+    advice = f"<div style='{FAINT_STYLE}'>{safe(cause['advice'])}</div>" if cause["advice"] else ""
+    return (
+        f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(cause['summary'])}</code> "
+        f"{change}({safe(cause['verdict'])}) · {misses} · {duration(cause['time_lost_ns'])}</summary>"
+        f"<ul>{where}</ul>{advice}</details>"
+    )
