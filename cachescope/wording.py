@@ -173,3 +173,19 @@ def and_more(count: int, what: str = "", where: str = "") -> str:
     """
     more = plural(count, f"more {what}") if what else f"{count} more"
     return f"… and {more}" + (f": {where}" if where else "")
+
+
+def percent(share: float | None, unknown: str = "-") -> str:
+    """A share as people write it.
+
+    Examples
+    --------
+    >>> percent(0.125), percent(None)
+    ('12 %', '-')
+    """
+    return unknown if share is None else f"{100 * share:.0f} %"
+
+
+def clock(ns: int) -> str:
+    """The time of the day, to the second; UTC."""
+    return f"{datetime.fromtimestamp(ns // 10**9, UTC):%H:%M:%S}"

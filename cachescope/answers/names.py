@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from cachescope.answers.facts import Facts, Row
-from cachescope.wording import SHORT_KEY, harmless, plural
+from cachescope.wording import SHORT_KEY, clock, harmless, plural
 
 
 def in_compile(row: Row) -> str:
@@ -24,7 +22,7 @@ def run_name(row: Row) -> str:
     """``run 1 (rank 0, pid 17905, 13:49:03)``; the clock is UTC."""
     facts = [f"{name} {row[name]}" for name in ("rank", "pid") if row[name] is not None]
     if row["start_time"] is not None:
-        facts.append(f"{datetime.fromtimestamp(row['start_time'] // 10**9, UTC):%H:%M:%S}")
+        facts.append(clock(row["start_time"]))
     return f"run {row['run']}" + (f" ({', '.join(facts)})" if facts else "")
 
 

@@ -8,7 +8,7 @@ from cachescope.analysis.timeline import NOT_KNOWN
 from cachescope.answers.facts import Facts, Row
 from cachescope.answers.read import Read
 from cachescope.columns import records
-from cachescope.wording import duration, plural
+from cachescope.wording import duration, file_size, percent, plural
 
 
 def headline(read: Read) -> str:
@@ -17,9 +17,9 @@ def headline(read: Read) -> str:
     if not facts.lookups:
         return _nothing_looked_up(facts)
     (rate,) = records(read.hit_rates())
-    rates = "no hit rate" if rate["hit_rate"] is None else f"{100 * rate['hit_rate']:.0f} % by count"
+    rates = "no hit rate" if rate["hit_rate"] is None else f"{percent(rate['hit_rate'])} by count"
     if rate["time_hit_rate"] is not None:
-        rates += f", {100 * rate['time_hit_rate']:.0f} % by compile time"
+        rates += f", {percent(rate['time_hit_rate'])} by compile time"
     lost = "" if rate["time_lost_ns"] is None else f"; {duration(rate['time_lost_ns'])} lost"
     # Compile workers leave traces as well; a run is a process that looked something up.
     looked_up = read.lookups["run"].nunique()
@@ -45,9 +45,7 @@ def _nothing_looked_up(facts: Facts) -> str:
         return f"nothing was looked up in {plural(len(facts.runs), 'run')}: caching was off, or nothing was compiled"
     if facts.entries:
         size = sum(entry["size_bytes"] or 0 for entry in facts.entries.values())
-        return (
-            f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {size / 1e6:.1f} MB"
-        )
+        return f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {file_size(size)}"
     if facts.contexts:
         return f"no lookups and no entries; {plural(facts.contexts, 'context')}"
     return "nothing was looked up: the cache loggers or the caches were off, or nothing was compiled"

@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 from cachescope.columns import records
 from cachescope.figures.canvas import canvas, empty, key_marks, legend_room, note, row_axis, stepped
 from cachescope.figures.palette import CYCLE, text_on, theme
-from cachescope.figures.texts import hover, listed, shown
-from cachescope.wording import plural
+from cachescope.figures.texts import hover, shown
+from cachescope.wording import listed, plural
 
 _MOST_SCHEMAS: Final = 30
 _MOST_CONTEXTS: Final = 120

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from cachescope.columns import records
 from cachescope.figures.canvas import AXIS, canvas, empty, note, value_axis
 from cachescope.figures.palette import SKY, theme
-from cachescope.figures.texts import hover, listed, plain, shown
+from cachescope.figures.texts import hover, plain, shown
 from cachescope.frames.devices import RATE_COLUMNS
-from cachescope.wording import file_size, plural
+from cachescope.wording import file_size, listed, plural
 
 _MOST: Final = 10
 _BAR: Final = 18

@@ -14,7 +14,7 @@ from cachescope.columns import records
 from cachescope.figures.canvas import NOTE, canvas, empty, key_marks, legend_room, stepped
 from cachescope.figures.palette import ORANGE, SKY, VERMILLION, theme
 from cachescope.figures.texts import hover, plain, shown
-from cachescope.wording import plural
+from cachescope.wording import and_more
 
 _PER_LINE: Final = 60
 _PITCH: Final = 14
@@ -121,7 +121,7 @@ def _names(
         for field, n in numbers.items()
     ] or ["no recorded field differs"]
     if len(changed) > len(numbers):
-        lines.append(f"and {plural(len(changed) - len(numbers), 'more field')}")
+        lines.append(and_more(len(changed) - len(numbers), "field"))
     for i, line in enumerate(lines):
         figure.add_annotation(
             text=line, xref="paper", x=0, xanchor="left", xshift=-_LEFT + 8, yref="paper", y=0, yanchor="top",

@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 from cachescope.columns import records
 from cachescope.figures.canvas import AXIS, canvas, count_axis, empty, legend_room, note, value_axis
 from cachescope.figures.palette import AFFECTS_COLOURS, GREY, VERDICT_COLOURS
-from cachescope.figures.texts import hover, listed, shown
+from cachescope.figures.texts import hover, shown
 from cachescope.terms import VERDICTS
-from cachescope.wording import duration, plural
+from cachescope.wording import duration, listed, plural
 
 _MOST: Final = 15
 _PITCH: Final = 46

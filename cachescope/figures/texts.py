@@ -5,14 +5,12 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Final
 
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.wording import harmless
+from cachescope.wording import clock, harmless
 
 NAME: Final = 44
 HOVER_LINE: Final = 72
@@ -61,13 +59,6 @@ def run_labels(runs: pd.DataFrame) -> dict[int, str]:
         if row["rank"] is not None:
             parts.append(f"rank {row['rank']}")
         if row["start_time"] is not None:
-            parts.append(f"{datetime.fromtimestamp(row['start_time'] // 10**9, UTC):%H:%M:%S}")
+            parts.append(clock(row["start_time"]))
         labels[int(row["run"])] = " · ".join(parts)
     return labels
-
-
-def listed(names: Iterable[object], most: int) -> str:
-    """``a, b and 3 more``."""
-    every = [str(name) for name in names]
-    more = f" and {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(every[:most]) + more

@@ -16,7 +16,7 @@ from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.report.layout import Line
 from cachescope.terms import AUDIT_LEVELS
 from cachescope.version import __version__
-from cachescope.wording import harmless, plural
+from cachescope.wording import and_more, harmless, plural
 
 _SHOWN: Final = 20
 _STYLES: Final = {"danger": "bold red", "warning": "yellow", "note": "dim"}
@@ -59,7 +59,7 @@ def audit_lines(report: AuditReport) -> list[Line]:
             where = row["path"] if row["offset"] is None else f"{row['path']}, byte {row['offset']}"
             lines += [Line(harmless(where), 2, whole=True), Line(harmless(row["message"]), 6)]
         if len(rows) > _SHOWN:
-            lines.append(Line(f"… and {len(rows) - _SHOWN} more", 2))
+            lines.append(Line(and_more(len(rows) - _SHOWN), 2))
         lines.append(Line(said.advice, 2, style="dim"))
     return lines
 

@@ -16,7 +16,7 @@ from cachescope.report.contexts import difference_line
 from cachescope.report.difference_forms import difference_lines, difference_object
 from cachescope.report.html import CODE_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped
-from cachescope.wording import SHORT_KEY, harmless, plural
+from cachescope.wording import SHORT_KEY, and_more, harmless, listed, plural
 
 _FIELDS_SHOWN: Final = 20
 _ENTRIES_SHOWN: Final = 3
@@ -91,11 +91,8 @@ def _folded(answer: str, reason: str, rows: list[Row]) -> Iterator[Line]:
         groups.setdefault(row[reason], []).append(row)
     for why, members in sorted(groups.items(), key=lambda item: -len(item[1])):
         yield Line(f"{answer}: {harmless(why)}", 3, right=plural(len(members), "entry", "entries"))
-        names = [
-            f"{row['cache']} {harmless(row['cache_key'][:SHORT_KEY])}…" for row in members[:_ENTRIES_SHOWN]
-        ]
-        more = f" and {len(members) - _ENTRIES_SHOWN} more" if len(members) > _ENTRIES_SHOWN else ""
-        yield Line(", ".join(names) + more, 6, "dim")
+        names = [f"{row['cache']} {harmless(row['cache_key'][:SHORT_KEY])}…" for row in members]
+        yield Line(listed(names, _ENTRIES_SHOWN), 6, "dim")
 
 
 def _context_lines(contexts: pd.DataFrame) -> Iterator[Line]:
@@ -107,7 +104,7 @@ def _context_lines(contexts: pd.DataFrame) -> Iterator[Line]:
     for row in known[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
     if len(known) > _FIELDS_SHOWN:
-        yield Line(f"… and {len(known) - _FIELDS_SHOWN} more", 3, "dim")
+        yield Line(and_more(len(known) - _FIELDS_SHOWN), 3, "dim")
     undecided = [row["form"] for row in rows if row["status"] == "unknown"]
     if undecided:
         yield Line(f"not known whether {', '.join(undecided)} differ", 3, "dim")

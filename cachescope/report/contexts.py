@@ -13,7 +13,7 @@ from cachescope.columns import records
 from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
 from cachescope.version import __version__
-from cachescope.wording import harmless, plural
+from cachescope.wording import and_more, harmless, plural
 
 if TYPE_CHECKING:
     from cachescope.keys import IsolationSchema
@@ -57,7 +57,7 @@ def context_lines(scope: Read, schema: IsolationSchema) -> list[Line]:
     for row in contexts[:_CONTEXTS_SHOWN]:
         lines += _context(row, keys[row["context"]])
     if len(contexts) > _CONTEXTS_SHOWN:
-        lines.append(Line(f"… and {len(contexts) - _CONTEXTS_SHOWN} more: --json lists all", style="dim"))
+        lines.append(Line(and_more(len(contexts) - _CONTEXTS_SHOWN, where="--json lists all"), style="dim"))
     lines += _alike(scope, groups)
     pairs = records(scope.context_pairs())
     for pair in pairs[:_PAIRS_SHOWN]:
@@ -65,7 +65,7 @@ def context_lines(scope: Read, schema: IsolationSchema) -> list[Line]:
     if len(pairs) > _PAIRS_SHOWN:
         lines += [
             Line(),
-            Line(f"… and {plural(len(pairs) - _PAIRS_SHOWN, 'more pair')}: --json lists all", style="dim"),
+            Line(and_more(len(pairs) - _PAIRS_SHOWN, "pair", "--json lists all"), style="dim"),
         ]
     return lines
 
@@ -137,7 +137,7 @@ def _pair(scope: Read, pair: Row) -> Iterator[Line]:
     for row in rows[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
     if len(rows) > _FIELDS_SHOWN:
-        yield Line(f"… and {len(rows) - _FIELDS_SHOWN} more", 3, "dim")
+        yield Line(and_more(len(rows) - _FIELDS_SHOWN), 3, "dim")
 
 
 def difference_line(row: Row) -> str:

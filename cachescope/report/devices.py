@@ -14,7 +14,7 @@ from cachescope.frames.devices import RATE_COLUMNS
 from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
 from cachescope.version import __version__
-from cachescope.wording import harmless, plural
+from cachescope.wording import harmless, listed, percent, plural
 
 Row = dict[str, Any]
 _CUT: Final = 300
@@ -97,8 +97,7 @@ def where_seen(row: Row) -> str:
 
 
 def _numbers(numbers: tuple[int, ...], prefix: str = "") -> str:
-    shown = ", ".join(f"{prefix}{number}" for number in numbers[:8])
-    return shown + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
+    return listed((f"{prefix}{number}" for number in numbers), 8)
 
 
 def _datasheet(row: Row, told_of: dict[str, int]) -> Iterator[Line]:
@@ -129,7 +128,7 @@ def _datasheet(row: Row, told_of: dict[str, int]) -> Iterator[Line]:
 def _measured(row: Row) -> Line:
     unit = "GB/s" if row["what"] == "copy" else "TFLOPS"
     peak = (
-        f"{100 * row['share']:.0f} % of {row['datasheet']:g}"
+        f"{percent(row['share'])} of {row['datasheet']:g}"
         if row["share"] is not None
         else "no datasheet figure"
     )

@@ -9,7 +9,7 @@ from cachescope.answers.difference import Difference, Pair
 from cachescope.report.as_json import change_object
 from cachescope.report.explanation import change_lines
 from cachescope.report.layout import Line
-from cachescope.wording import SHORT_KEY, harmless, plural
+from cachescope.wording import SHORT_KEY, and_more, harmless, listed, plural
 
 _PAIRS_SHOWN: Final = 3
 _NAMES_SHOWN: Final = 5
@@ -32,15 +32,13 @@ def difference_lines(found: Difference) -> list[Line]:
         lines += [Line(), Line(f"{number}  {title}", style="bold", right=plural(len(pairs), "key")), *shown]
         lines += [Line(_pair_text(pair), 3, "dim") for pair in pairs[:_PAIRS_SHOWN]]
         if len(pairs) > _PAIRS_SHOWN:
-            lines.append(Line(f"and {plural(len(pairs) - _PAIRS_SHOWN, 'more key')}", 3, "dim"))
+            lines.append(Line(and_more(len(pairs) - _PAIRS_SHOWN, "key"), 3, "dim"))
     if found.unknown:
         lines += [Line(), Line("differ, and their hash details were not recorded:", style="bold")]
         lines += [Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_PAIRS_SHOWN]]
     for title, rows in (("only before", found.only_before), ("only after", found.only_after)):
         if rows:
-            names = ", ".join(_name(row) for row in rows[:_NAMES_SHOWN])
-            more = f" and {len(rows) - _NAMES_SHOWN} more" if len(rows) > _NAMES_SHOWN else ""
-            lines += [Line(), Line(f"{title}: {names}{more}")]
+            lines += [Line(), Line(f"{title}: {listed(map(_name, rows), _NAMES_SHOWN)}")]
     return lines
 
 

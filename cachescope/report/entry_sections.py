@@ -14,7 +14,7 @@ from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.report.layout import Line
 from cachescope.terms import HASH, UNREADABLE
-from cachescope.wording import file_size, harmless, plural
+from cachescope.wording import and_more, file_size, harmless, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,4 +151,4 @@ def _locks(locks: pd.DataFrame | None) -> Iterator[Line]:
 def _more(found: Sized) -> Iterator[Line]:
     count = len(found) - _SHOWN
     if count > 0:
-        yield Line(f"and {count} more: --json lists all", 3, "dim")
+        yield Line(and_more(count, where="--json lists all"), 3, "dim")

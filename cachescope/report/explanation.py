@@ -106,9 +106,12 @@ def _sentence_html(sentence: Sentence) -> str:
         case "change":
             assert sentence.change is not None
             return _change_html(sentence.change)
+        # The two stand in one paragraph.
+        case "title":
+            return f"<p>{text}<br>"
         case "verdict":
-            return f"<p><b>{text}</b></p>"
-        case "title" | "advice":
+            return f"<b>{text}</b></p>"
+        case "advice":
             return f"<p>{text}</p>"
         case _:
             return f"<p style='{FAINT_STYLE}'>{text}</p>"

@@ -9,7 +9,7 @@ from cachescope.answers.in_short import InShort
 from cachescope.answers.names import lookups_of_cause
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.report.terminal import place_text
-from cachescope.wording import duration, harmless, harmless_line, plural
+from cachescope.wording import and_more, duration, harmless, harmless_line
 
 _CAUSES_IN_TEXT: Final = 3
 
@@ -37,8 +37,8 @@ def summary_html(found: InShort) -> str:
     parts = [f"<p><b>{safe(found.headline)}</b></p>"]
     parts += [_cause_html(number, struck) for number, struck in enumerate(found.causes.struck, 1)]
     if found.causes.more:
-        more = plural(found.causes.more, "more cause")
-        parts.append(f"<p>… and {more}, see <code>scope.causes</code></p>")
+        more = and_more(found.causes.more, "cause")
+        parts.append(f"<p>{more}, see <code>scope.causes</code></p>")
     parts.append(f"<p style='{FAINT_STYLE}'>{safe(found.footer.replace('    ', ' · '))}</p>")
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"
 

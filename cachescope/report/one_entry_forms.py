@@ -16,10 +16,11 @@ from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped
 from cachescope.terms import AUTOTUNE
 from cachescope.version import __version__
-from cachescope.wording import duration, file_size, file_time, harmless, plural
+from cachescope.wording import and_more, duration, file_size, file_time, harmless, plural
 
 _LABEL: Final = 12
 _SHOWN: Final = 8
+_ALL: Final = "--json lists all"
 # torch/_inductor/select_algorithm.py: `hash_key` of a choice is of the kernel that was timed, `output_node` makes another.
 _ENDED_IN: Final = "entries that are not known: the chosen kernel is written again, with what is fused into it, under another hash"
 _VERDICTS: Final = {
@@ -115,7 +116,7 @@ def _file_lines(one: OneEntry) -> Iterator[Line]:
             harmless(f"{file_size(file['size_bytes'] or 0):>9}  {file['path']}{status}"), 3, whole=True
         )
     if len(files) > _SHOWN:
-        yield Line(f"and {len(files) - _SHOWN} more", 3)
+        yield Line(and_more(len(files) - _SHOWN), 3)
 
 
 def _files(one: OneEntry) -> list[Row]:
@@ -135,7 +136,7 @@ def _link_lines(one: OneEntry) -> Iterator[Line]:
     for text in list(texts)[:_SHOWN]:
         yield Line(harmless(text), 3, hang=2)
     if len(texts) > _SHOWN:
-        yield Line(f"and {len(texts) - _SHOWN} more: --json lists all", 3)
+        yield Line(and_more(len(texts) - _SHOWN, where=_ALL), 3)
 
 
 def _past_lines(one: OneEntry) -> Iterator[Line]:
@@ -159,7 +160,7 @@ def _kernel_lines(one: OneEntry) -> Iterator[Line]:
         ops = f": {', '.join(row['aten_ops'])}" if row["aten_ops"] else ""
         yield Line(harmless(f"{row['kernel']} ({row['kind']}){ops}"), 3, hang=2)
     if len(rows) > _SHOWN:
-        yield Line(f"and {len(rows) - _SHOWN} more: --json lists all", 3)
+        yield Line(and_more(len(rows) - _SHOWN, where=_ALL), 3)
 
 
 def source_title(source: SourceCode) -> list[Line]:

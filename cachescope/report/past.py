@@ -49,7 +49,7 @@ def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
         direction = f" {row['direction']}" if row["direction"] == "backward" else ""
         yield Line(f"fxgraph{direction} {key[:SHORT_KEY]}… beside {before[:SHORT_KEY]}…", 3)
     if len(rows) > _KEYS_SHOWN:
-        yield Line(f"and {len(rows) - _KEYS_SHOWN} more", 3)
+        yield Line(and_more(len(rows) - _KEYS_SHOWN), 3)
     if not all(row["is_order_known"] for row in rows):
         yield Line("which was made first is not known: their times of modification do not tell", 3, "dim")
     if changes:

@@ -17,9 +17,10 @@ from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
 from cachescope.report.layout import Line, unwrapped
 from cachescope.version import __version__
-from cachescope.wording import SHORT_KEY, duration, harmless, plural
+from cachescope.wording import SHORT_KEY, and_more, duration, harmless, listed, percent, plural
 
 _SHOWN: Final = 6
+_FIELDS_NAMED: Final = 8
 _WHAT_KEYS_ARE: Final = (
     "By what-if keys: cachescope's own, over the hash details that remain. torch makes its keys otherwise."
 )
@@ -79,17 +80,13 @@ def _safety_lines(found: WhatIf) -> Iterator[Line]:
 def _headline(found: WhatIf) -> str:
     before, after = records(found.rates)
     text = f"{before['hits']} -> {after['hits']} of {plural(before['lookups'], 'lookup')} hit"
-    shares = [f"{_percent(before['hit_rate'])} -> {_percent(after['hit_rate'])} by count"]
+    shares = [f"{percent(before['hit_rate'])} -> {percent(after['hit_rate'])} by count"]
     if before["time_hit_rate"] is not None:
         shares.append(
-            f"{_percent(before['time_hit_rate'])} -> {_percent(after['time_hit_rate'])} by compile time"
+            f"{percent(before['time_hit_rate'])} -> {percent(after['time_hit_rate'])} by compile time"
         )
     won = (after["time_saved_ns"] or 0) - (before["time_saved_ns"] or 0)
     return f"{text} ({', '.join(shares)}; {duration(won)} saved)"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.0f} %"
 
 
 def _warning_lines(found: WhatIf) -> Iterator[Line]:
@@ -104,7 +101,7 @@ def _warning_lines(found: WhatIf) -> Iterator[Line]:
         codes = f"{pair['code_key'][:SHORT_KEY]}…, {pair['other_code_key'][:SHORT_KEY]}…"
         yield Line(harmless(f"fxgraph {keys}: code {codes}"), 2)
     if len(pairs) > 3:
-        yield Line(f"… and {len(pairs) - 3} more: .warnings lists all", 2, "dim")
+        yield Line(and_more(len(pairs) - 3, where=".warnings lists all"), 2, "dim")
 
 
 def _cause_lines(found: WhatIf) -> Iterator[Line]:
@@ -113,7 +110,7 @@ def _cause_lines(found: WhatIf) -> Iterator[Line]:
         text = f"{harmless(row['summary'])}  [{row['verdict']}]"
         yield Line(f"{text}: {_turned(row, row['misses'])}", 2)
     if len(causes) > _SHOWN:
-        yield Line(f"… and {plural(len(causes) - _SHOWN, 'more cause')}: .by_cause lists all", 2, "dim")
+        yield Line(and_more(len(causes) - _SHOWN, "cause", ".by_cause lists all"), 2, "dim")
 
 
 def _run_lines(found: WhatIf) -> Iterator[Line]:
@@ -125,7 +122,7 @@ def _run_lines(found: WhatIf) -> Iterator[Line]:
             f"{name}: {row['hits']} -> {row['hits_after']} of {plural(row['lookups'], 'lookup')}{time}", 2
         )
     if len(runs) > _SHOWN:
-        yield Line(f"… and {plural(len(runs) - _SHOWN, 'more run')}: .by_run lists all", 2, "dim")
+        yield Line(and_more(len(runs) - _SHOWN, "run", ".by_run lists all"), 2, "dim")
 
 
 def _turned(row: dict[str, Any], misses: int) -> str:
@@ -173,14 +170,12 @@ def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
     rows.sort(key=lambda row: any(is_input(name) or name == "gm" for name in row["fields"]))
     for row in rows[:most]:
         right = f"{plural(row['misses_alone'], 'miss', 'misses'):>8}  {duration(row['time_alone_ns']):>6}"
-        names = ", ".join(row["fields"][:8]) + (
-            f" and {len(row['fields']) - 8} more" if len(row["fields"]) > 8 else ""
-        )
+        names = listed(row["fields"], _FIELDS_NAMED)
         lines.append(Line(harmless(names), 2, right=right, hang=2))
         if note := _note(row):
             lines.append(Line(note, 4, "dim"))
     if len(rows) > most:
-        lines.append(Line(f"… and {len(rows) - most} more: --json lists all", 2, "dim"))
+        lines.append(Line(and_more(len(rows) - most, where="--json lists all"), 2, "dim"))
     return lines
 
 

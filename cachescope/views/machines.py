@@ -20,6 +20,7 @@ from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.will_hit import WillHit
+from cachescope.wording import and_more
 
 _FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
 _MOST: Final = 12
@@ -106,7 +107,7 @@ class Machines(Pane):
         parts = [html.table(_DIFFERENCE[:shown], [line[:shown] for line in lines])]
         if len(known) > _FIELDS:
             parts.append(
-                html.paragraph(f"… and {len(known) - _FIELDS} more: explorer.frame() has all", "faint")
+                html.paragraph(and_more(len(known) - _FIELDS, where="explorer.frame() has all"), "faint")
             )
         if not known:
             parts.append(html.paragraph("Nothing that is known of the two differs."))
@@ -127,7 +128,7 @@ class Machines(Pane):
             for form in _FORMS
         ]
         more = len(self.contexts) - _MOST
-        rest = html.paragraph(f"… and {more} more: scope.contexts has all", "faint") if more > 0 else ""
+        rest = html.paragraph(and_more(more, where="scope.contexts has all"), "faint") if more > 0 else ""
         return html.table(heads, rows) + rest
 
     def _devices_plot(self) -> ipywidgets.Widget:
@@ -195,5 +196,5 @@ def _devices(scope: Read) -> str:
         )
     cards = "".join(card_html(row) for row in records(devices.head(_MOST)))
     more = len(devices) - _MOST
-    rest = html.paragraph(f"… and {more} more: scope.devices has all", "faint") if more > 0 else ""
+    rest = html.paragraph(and_more(more, where="scope.devices has all"), "faint") if more > 0 else ""
     return f"<div class='cs-cards'>{cards}</div>{rest}"

@@ -16,7 +16,7 @@ from cachescope.views.controls import Pane, columns, markup
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import duration, harmless
+from cachescope.wording import duration, harmless, percent
 
 _CAUSES = (
     Head("summary", "Cause", wide=True),
@@ -189,11 +189,6 @@ def first_number(data: Any) -> int | None:
     return int(first) if isinstance(first, (int, float)) else None
 
 
-def percent(share: float | None) -> str:
-    """A share as people write it."""
-    return "–" if share is None else f"{100 * share:.0f} %"
-
-
 def _share(share: float | None) -> Shown | None:
     return None if share is None else Shown(percent(share), share)
 
@@ -206,15 +201,17 @@ def _rates(scope: Read) -> str:
         "nothing" if rate[name] is None else duration(rate[name])
         for name in ("time_lost_ns", "time_saved_ns")
     )
-    caches = [f"{row['cache']} {percent(row['hit_rate'])}" for row in records(scope.hit_rates(by=["cache"]))]
+    caches = [
+        f"{row['cache']} {percent(row['hit_rate'], '–')}" for row in records(scope.hit_rates(by=["cache"]))
+    ]
     return html.numbers(
         [
             (
                 "Hit rate by count",
-                percent(rate["hit_rate"]),
+                percent(rate["hit_rate"], "–"),
                 f"{rate['hits']} of {seen_text(rate)}",
             ),
-            ("By compile time", percent(rate["time_hit_rate"]), f"{saved} saved, {lost} lost"),
+            ("By compile time", percent(rate["time_hit_rate"], "–"), f"{saved} saved, {lost} lost"),
             ("By run", f"{all_hit} of {len(runs)}", "runs in which every lookup hit"),
             (
                 "By cache",

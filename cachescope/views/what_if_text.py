@@ -9,7 +9,7 @@ import pandas as pd
 from cachescope.columns import records
 from cachescope.report.what_if import what_if_lines
 from cachescope.views import html
-from cachescope.wording import duration, plural
+from cachescope.wording import duration, percent, plural
 
 if TYPE_CHECKING:
     from cachescope.answers.what_if import WhatIf
@@ -50,5 +50,5 @@ def key_counts(frame: pd.DataFrame) -> tuple[int, int, int]:
 
 
 def _moved(before: float | None, after: float | None) -> str:
-    one, other = ("–" if share is None else f"{100 * share:.0f} %" for share in (before, after))
+    one, other = (percent(share, "–") for share in (before, after))
     return one if one == other else f"{one} → {other}"

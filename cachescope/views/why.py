@@ -29,7 +29,7 @@ from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import duration, plural
+from cachescope.wording import and_more, duration, plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -236,7 +236,7 @@ def _changes(changes: Sequence[FieldChange]) -> str:
         return ""
     rows = [[f"<code>{safe(c.field)}</code>", *_values(c)] for c in changes[:_FIELDS]]
     more = len(changes) - _FIELDS
-    rest = html.paragraph(f"… and {more} more fields: explorer.frame() has all", "faint") if more > 0 else ""
+    rest = html.paragraph(and_more(more, "field", "explorer.frame() has all"), "faint") if more > 0 else ""
     diffs = "".join(
         html.title(f"Changed code of {c.field}") + html.diff(c.diff) for c in changes[:3] if c.diff
     )

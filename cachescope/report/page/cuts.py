@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from cachescope.report.page.parts import LONGEST
-from cachescope.wording import file_size, harmless
+from cachescope.wording import and_more, file_size, harmless
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ def diff_lines(diff: str, most: int = _DIFF_LINES) -> tuple[tuple[str, ...], str
     lines = diff.split("\n")[2:]
     kept = tuple(line[:_DIFF_LINE] for line in lines[:most])
     more = len(lines) - len(kept)
-    return kept, f"… and {more:,} more lines" if more else ""
+    return kept, and_more(more, "line") if more else ""
 
 
 def shortened(text: str, limit: int) -> str:
@@ -69,16 +69,3 @@ def shortened(text: str, limit: int) -> str:
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
     return f"{line[: limit - 1]}… ({file_size(len(text.encode('utf-8', 'replace')))})"
-
-
-def listed(values: Iterable[object], most: int) -> str:
-    """``a, b and 3 more``.
-
-    Examples
-    --------
-    >>> listed([1, 2, 3], 2)
-    '1, 2 and 1 more'
-    """
-    every = [str(value) for value in values]
-    more = f" and {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(every[:most]) + more

@@ -13,10 +13,10 @@ from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.report.contexts import KNOWN_FROM
 from cachescope.report.devices import device_lines
-from cachescope.report.page.cuts import first_of, listed
+from cachescope.report.page.cuts import first_of
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Table, Text
 from cachescope.report.page.tables import table
-from cachescope.wording import SHORT_KEY, plural
+from cachescope.wording import SHORT_KEY, listed, plural
 
 _CONTEXTS: Final = (
     Head("Context", "name"),

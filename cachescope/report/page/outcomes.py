@@ -12,7 +12,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
 from cachescope.report.page.tables import table
 from cachescope.terms import HOW_TO_RECORD
-from cachescope.wording import duration
+from cachescope.wording import duration, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,9 +76,9 @@ def drawn_lookups(scope: Read) -> tuple[pd.DataFrame, pd.DataFrame]:
     return scope.lookups[_DRAWN], scope.runs[["run", "rank", "start_time", "end_time"]]
 
 
-def percent(share: float | None) -> Sorted | None:
-    """A share as people write it."""
-    return None if share is None else Sorted(f"{100 * share:.0f} %", share)
+def shared(share: float | None) -> Sorted | None:
+    """A share as people write it, sorted by what it is."""
+    return None if share is None else Sorted(percent(share), share)
 
 
 def timed(ns: int | None) -> Sorted | None:
@@ -96,24 +96,20 @@ def _numbers(scope: Read) -> list[tuple[str, str, str]]:
     return [
         (
             "Hit rate by count",
-            _share(rate["hit_rate"]),
+            percent(rate["hit_rate"], "–"),
             f"{rate['hits']:,} of {seen_text(rate)}",
         ),
-        ("By compile time", _share(rate["time_hit_rate"]), by_time),
+        ("By compile time", percent(rate["time_hit_rate"], "–"), by_time),
         ("Runs that hit throughout", f"{all_hit} of {len(runs)}", "every lookup of the run hit"),
         *(
             (
                 f"Hit rate of {row['cache']}",
-                _share(row["hit_rate"]),
+                percent(row["hit_rate"], "–"),
                 f"{row['hits']:,} of {row['lookups'] - row['unknown']:,}",
             )
             for row in caches[:2]
         ),
     ]
-
-
-def _share(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.0f} %"
 
 
 def _outcomes(scope: Read) -> Drawing:
@@ -134,7 +130,7 @@ def _rate_row(row: dict[str, Any], labels: dict[int, str]) -> tuple[Any, ...]:
         row["lookups"],
         row["hits"],
         row["unknown"],
-        percent(row["hit_rate"]),
-        percent(row["time_hit_rate"]),
+        shared(row["hit_rate"]),
+        shared(row["time_hit_rate"]),
         timed(row["time_lost_ns"]),
     )

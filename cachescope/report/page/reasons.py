@@ -11,13 +11,12 @@ from cachescope.answers.read import Read
 from cachescope.answers.summary import footer
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
-from cachescope.report.page.cuts import listed
 from cachescope.report.page.explained import cause_group
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
 from cachescope.report.page.tables import table
 from cachescope.report.past import past_lines
-from cachescope.wording import SHORT_KEY, plural
+from cachescope.wording import SHORT_KEY, listed, plural
 
 # Each is a picture, a table and a difference of code.
 _CAUSES_EXPLAINED: Final = 10
