@@ -132,7 +132,7 @@ def file_size(count: int) -> str:
 
 def file_time(ns: int) -> str:
     """A time of the frames as people write it, to the minute; UTC."""
-    return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d %H:%M}"
+    return f"{date(ns)} {clock(ns)[:-3]}"
 
 
 def plural(count: int, one: str, many: str = "") -> str:
@@ -189,3 +189,8 @@ def percent(share: float | None, unknown: str = "-") -> str:
 def clock(ns: int) -> str:
     """The time of the day, to the second; UTC."""
     return f"{datetime.fromtimestamp(ns // 10**9, UTC):%H:%M:%S}"
+
+
+def date(ns: int) -> str:
+    """The day; UTC."""
+    return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d}"

@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print."""
+    from cachescope.answers.sharing import Sharing
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_given, read_schema, redaction_of
     from cachescope.keys import IsolationSchema
@@ -38,5 +39,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         write_json(contexts_object(scope, schema), redaction)
     else:
-        write_lines(context_lines(scope, schema), redaction)
+        write_lines(context_lines(Sharing.of(scope, schema)), redaction)
     return 0

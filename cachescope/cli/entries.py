@@ -77,6 +77,7 @@ def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope,
 
 
 def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
+    from cachescope.answers.directory import Directory
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import redaction_of
     from cachescope.report.as_json import entries_object
@@ -94,7 +95,7 @@ def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
     if args.json:
         write_json(entries_object(scope, locks), redaction)
     else:
-        write_lines(entry_lines(scope, args.most, locks), redaction)
+        write_lines(entry_lines(Directory.of(scope, locks), args.most), redaction)
     return 0
 
 

@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _explain(args: argparse.Namespace, recorded: Recorded) -> None:
+    from cachescope.answers.unrecorded import recorded_object, what_is_missing
     from cachescope.answers.why import RunsWent, Why
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_scope, redaction_of
@@ -65,7 +66,6 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> None:
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
     from cachescope.report.terminal import answer_lines, run_lines
-    from cachescope.report.unrecorded import recorded_object, what_is_missing
     from cachescope.scope import Scope
 
     try:

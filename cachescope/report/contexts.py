@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
-from cachescope.analysis.contexts.keys import FORMS, isolation_keys, schema_without
+from cachescope.analysis.contexts.keys import isolation_keys
 from cachescope.analysis.differences import short
+from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.answers.sharing import Pair, Sharing
+from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
 from cachescope.version import __version__
-from cachescope.wording import and_more, harmless, plural
-
-if TYPE_CHECKING:
-    from cachescope.keys import IsolationSchema
+from cachescope.wording import and_more, clock, date, harmless, plural
 
 _CONTEXTS_SHOWN: Final = 20
-_PAIRS_SHOWN: Final = 3
 _FIELDS_SHOWN: Final = 8
 KNOWN_FROM: Final = {
     "torch": "captured",
@@ -27,8 +24,6 @@ KNOWN_FROM: Final = {
     "hash_details": "reconstructed from hash details",
     None: "a bare context",
 }
-
-Row = dict[str, Any]
 
 
 def contexts_object(scope: Read, schema: IsolationSchema) -> dict[str, Any]:
@@ -44,33 +39,28 @@ def contexts_object(scope: Read, schema: IsolationSchema) -> dict[str, Any]:
     }
 
 
-def context_lines(scope: Read, schema: IsolationSchema) -> list[Line]:
+def context_lines(found: Sharing) -> list[Line]:
     """The answer to "which of these processes would share a cache"."""
-    contexts = records(scope.contexts)
-    if not contexts:
+    if not found.contexts:
         return [
             Line("no contexts: capture one with cachescope capture, or read a recorded run", style="bold")
         ]
-    keys = {row["context"]: row for row in records(isolation_keys(scope.contexts, schema))}
-    groups = records(scope.context_groups(schema))
-    lines = [Line(f"{plural(len(contexts), 'context')}: {_sharing(groups)}", style="bold"), Line()]
-    for row in contexts[:_CONTEXTS_SHOWN]:
-        lines += _context(row, keys[row["context"]])
-    if len(contexts) > _CONTEXTS_SHOWN:
-        lines.append(Line(and_more(len(contexts) - _CONTEXTS_SHOWN, where="--json lists all"), style="dim"))
-    lines += _alike(scope, groups)
-    pairs = records(scope.context_pairs())
-    for pair in pairs[:_PAIRS_SHOWN]:
-        lines += [Line(), *_pair(scope, pair)]
-    if len(pairs) > _PAIRS_SHOWN:
-        lines += [
-            Line(),
-            Line(and_more(len(pairs) - _PAIRS_SHOWN, "pair", "--json lists all"), style="dim"),
-        ]
+    count = plural(len(found.contexts), "context")
+    lines = [Line(f"{count}: {_sharing(found.groups)}", style="bold"), Line()]
+    for row in found.contexts[:_CONTEXTS_SHOWN]:
+        lines += _context(row, found.keys[row["context"]])
+    if len(found.contexts) > _CONTEXTS_SHOWN:
+        more = and_more(len(found.contexts) - _CONTEXTS_SHOWN, where="--json lists all")
+        lines.append(Line(more, style="dim"))
+    lines += _alike(found)
+    for pair in found.pairs:
+        lines += [Line(), *_pair(pair)]
+    if found.more_pairs:
+        lines += [Line(), Line(and_more(found.more_pairs, "pair", "--json lists all"), style="dim")]
     return lines
 
 
-def _sharing(groups: list[Row]) -> str:
+def _sharing(groups: Sequence[Row]) -> str:
     decided = [row for row in groups if row["group"] is not None]
     undecided = len(groups) - len(decided)
     told = [plural(len(decided), "group of equals", "groups of equals")] if decided else []
@@ -78,19 +68,12 @@ def _sharing(groups: list[Row]) -> str:
     return ", ".join(told)
 
 
-def _alike(scope: Read, groups: list[Row]) -> Iterator[Line]:
+def _alike(found: Sharing) -> Iterator[Line]:
     """Which contexts are alike in the forms that are known of all, where the schema leaves some undecided."""
-    if all(row["group"] is not None for row in groups) or len(groups) == 1:
-        return
-    contexts = records(scope.contexts, ("missing_forms", "hashed_forms"))
-    missing = {form for row in contexts for form in row["missing_forms"] if form not in row["hashed_forms"]}
-    known = [form for form in FORMS if form not in missing]
-    if not known:
-        return
-    found = records(scope.context_groups(schema_without(missing)))
-    alike = [", ".join(map(str, row["contexts"])) for row in found]
-    yield Line()
-    yield Line(f"alike in {', '.join(known)}, which is known of all: {' | '.join(alike)}")
+    if found.known_forms:
+        alike = " | ".join(", ".join(map(str, row["contexts"])) for row in found.alike)
+        yield Line()
+        yield Line(f"alike in {', '.join(found.known_forms)}, which is known of all: {alike}")
 
 
 def _context(row: Row, key: Row) -> Iterator[Line]:
@@ -104,23 +87,17 @@ def _context(row: Row, key: Row) -> Iterator[Line]:
         for name, column in (("torch", "torch_version"), ("Python", "python_version"))
         if row[column]
     ]
-    when = (
-        []
-        if row["time"] is None
-        else [f"{datetime.fromtimestamp(row['time'] // 10**9, UTC):%Y-%m-%d %H:%M:%S}"]
-    )
+    when = [] if row["time"] is None else [f"{date(row['time'])} {clock(row['time'])}"]
     host = [] if row["host"] is None else [f"on {row['host']}"]
     yield Line(harmless(", ".join([made, *versions, *host, *when])), 3, "dim")
     if row["missing_forms"]:
-        names = [
-            f"{form} (its hash is)" if form in row["hashed_forms"] else form for form in row["missing_forms"]
-        ]
-        yield Line(f"not known: {harmless(', '.join(names))}", 3, "dim")
+        yield Line(f"not known: {harmless(missing_forms(row))}", 3, "dim")
     if key["text_only"]:
         yield Line(f"torch has no key for it, JSON cannot hold {harmless(', '.join(key['text_only']))}", 3)
 
 
-def _pair(scope: Read, pair: Row) -> Iterator[Line]:
+def _pair(found: Pair) -> Iterator[Line]:
+    pair, rows = found.row, found.fields
     before, after = pair["before"], pair["after"]
     undecided = f"; not known whether {', '.join(pair['undecided'])} differ" if pair["undecided"] else ""
     if not pair["differing"]:
@@ -133,11 +110,17 @@ def _pair(scope: Read, pair: Row) -> Iterator[Line]:
         else f"one key without {forms}"
     )
     yield Line(harmless(f"{before} and {after}: {told}"), style="bold")
-    rows = [row for row in records(scope.context_difference(before, after)) if row["status"] != "unknown"]
     for row in rows[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
     if len(rows) > _FIELDS_SHOWN:
         yield Line(and_more(len(rows) - _FIELDS_SHOWN), 3, "dim")
+
+
+def missing_forms(row: Row) -> str:
+    """The forms of a context that are not known, and of which of them the hash is."""
+    return ", ".join(
+        f"{form} (its hash is)" if form in row["hashed_forms"] else form for form in row["missing_forms"]
+    )
 
 
 def difference_line(row: Row) -> str:

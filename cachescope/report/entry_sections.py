@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sized
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from collections.abc import Iterator, Sequence, Sized
+from typing import Final
 
-from cachescope.analysis.beside import beside
 from cachescope.analysis.differences import short
+from cachescope.answers.directory import Directory, SharedKey, size_of
 from cachescope.answers.facts import Row
-from cachescope.answers.read import Read
-from cachescope.columns import records
 from cachescope.report.layout import Line
-from cachescope.terms import HASH, UNREADABLE
+from cachescope.terms import HASH
 from cachescope.wording import and_more, file_size, harmless, plural
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _SHOWN: Final = 5
 _KEY: Final = 16
@@ -32,16 +26,16 @@ BESIDE_NAMES: Final = {
 _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
 
 
-def section_lines(scope: Read, locks: pd.DataFrame | None = None) -> list[Line]:
+def section_lines(found: Directory) -> list[Line]:
     """The sections that have something to say, each after an empty line."""
     sections = (
-        _damaged(scope),
-        _unreadable(scope),
-        _shared(scope),
-        _duplicates(scope),
-        _alone(scope),
-        _removable(scope),
-        _locks(locks),
+        _unsound("damaged", found.damaged),
+        _unsound("unreadable: what they hold is not known, nor what they need", found.unreadable),
+        _shared(found.shared),
+        _duplicates(found),
+        _alone(found.orphans),
+        _removable(found.removable),
+        _locks(found.locks),
     )
     lines = []
     for section in sections:
@@ -50,94 +44,67 @@ def section_lines(scope: Read, locks: pd.DataFrame | None = None) -> list[Line]:
     return lines
 
 
-def _damaged(scope: Read) -> Iterator[Line]:
-    damaged = [row for row in scope.facts.entries.values() if row["status"] == "damaged"]
-    if damaged:
-        yield Line(f"{len(damaged)} damaged:", style="bold")
-    for row in damaged[:_SHOWN]:
+def _unsound(what: str, rows: Sequence[Row]) -> Iterator[Line]:
+    if rows:
+        yield Line(f"{len(rows)} {what}:", style="bold")
+    for row in rows[:_SHOWN]:
         yield Line(harmless(row["path"]), 3, whole=True)
         yield Line(harmless(short(row["damage"] or "not said")), 5)
-    yield from _more(damaged)
+    yield from _more(rows)
 
 
-def _unreadable(scope: Read) -> Iterator[Line]:
-    unread = [row for row in scope.facts.entries.values() if row["status"] == UNREADABLE]
-    if unread:
-        title = f"{len(unread)} unreadable: what they hold is not known, nor what they need"
-        yield Line(f"{title}:", style="bold")
-    for row in unread[:_SHOWN]:
-        yield Line(harmless(row["path"]), 3, whole=True)
-        yield Line(harmless(short(row["damage"] or "not said")), 5)
-    yield from _more(unread)
-
-
-def _shared(scope: Read) -> Iterator[Line]:
+def _shared(shared: Sequence[SharedKey]) -> Iterator[Line]:
     """Keys that hold several entries, and what tells these apart."""
-    entries = scope.facts.entries
-    groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
-    marks = beside(entries.values())
-    for number in marks:
-        row = entries[number]
-        groups[row["root"], row["cache"], row["cache_key"]].append(row)
-    if groups:
-        what = "1 key holds" if len(groups) == 1 else f"{len(groups)} keys hold"
+    if shared:
+        what = "1 key holds" if len(shared) == 1 else f"{len(shared)} keys hold"
         yield Line(f"{what} several entries:", style="bold")
-    for (_, cache, key), rows in list(groups.items())[:_SHOWN]:
-        counts = Counter(row["status"] for row in rows)
-        told = {mark for row in rows for mark in marks[row["entry"]]}
+    for key in shared[:_SHOWN]:
         names = [
             name
             for mark, name in BESIDE_NAMES.items()
-            if mark in told and (mark != "damaged" or counts["ok"])
+            if mark in key.marks and (mark != "damaged" or "ok" in key.statuses)
         ]
-        how_many = ", ".join(f"{count} {status}" for status, count in counts.items())
-        yield Line(f"{cache} {harmless(key[:_KEY])}…: {how_many} ({'; '.join(names)})", 3, hang=2)
-    yield from _more(groups)
+        how_many = ", ".join(f"{count} {status}" for status, count in key.statuses.items())
+        text = f"{key.cache} {harmless(key.cache_key[:_KEY])}…: {how_many} ({'; '.join(names)})"
+        yield Line(text, 3, hang=2)
+    yield from _more(shared)
 
 
-def _duplicates(scope: Read) -> Iterator[Line]:
-    groups = records(scope.duplicates)
-    if not groups:
+def _duplicates(found: Directory) -> Iterator[Line]:
+    if not found.duplicates:
         return
-    saved = file_size(sum(group["saved_bytes"] for group in groups))
-    copies = sum(group["copies"] - 1 for group in groups)
+    saved = file_size(sum(group["saved_bytes"] for group in found.duplicates))
+    copies = sum(group["copies"] - 1 for group in found.duplicates)
     yield Line(f"{plural(copies, 'duplicate')} of {saved}, by names, sizes and guards:", style="bold")
-    alike: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for group in groups:  # what saves most comes first
-        alike[group["cache"], group["known_by"]].append(group)
-    for (cache, known_by), mine in list(alike.items())[:_SHOWN]:
-        size = file_size(sum(group["saved_bytes"] for group in mine))
-        files = plural(sum(group["copies"] for group in mine), "file")
-        yield Line(f"{cache}: {files} of which {len(mine)} would do, {size} saved ({known_by})", 3, hang=2)
+    for alike in found.alike[:_SHOWN]:
+        files, size = plural(alike.files, "file"), file_size(alike.saved_bytes)
+        text = f"{alike.cache}: {files} of which {alike.groups} would do, {size} saved ({alike.known_by})"
+        yield Line(text, 3, hang=2)
 
 
-def _alone(scope: Read) -> Iterator[Line]:
-    rows = records(scope.orphans)
+def _alone(rows: Sequence[Row]) -> Iterator[Line]:
     if rows:
         yield Line(f"{len(rows)} left alone:", style="bold")
     yield from _by_reason(rows)
 
 
-def _removable(scope: Read) -> Iterator[Line]:
-    rows = records(scope.removable)
+def _removable(rows: Sequence[Row]) -> Iterator[Line]:
     if rows:
-        size = file_size(sum(row["size_bytes"] or 0 for row in rows))
-        files = plural(len(rows), "file")
+        files, size = plural(len(rows), "file"), file_size(size_of(rows))
         yield Line(f"{files} of {size} can go (--prune-list prints the paths):", style="bold")
     yield from _by_reason(rows)
 
 
-def _by_reason(rows: list[Row]) -> Iterator[Line]:
+def _by_reason(rows: Sequence[Row]) -> Iterator[Line]:
     counts = Counter((row["cache"], _ANY_KEY.sub("", row["reason"])) for row in rows)
     for (cache, reason), count in counts.most_common(_SHOWN):
         yield Line(f"{count} {cache}: {harmless(reason)}", 3, hang=2)
     yield from _more(counts)
 
 
-def _locks(locks: pd.DataFrame | None) -> Iterator[Line]:
-    if locks is None:
+def _locks(rows: Sequence[Row] | None) -> Iterator[Line]:
+    if rows is None:
         return
-    rows = records(locks)
     held = [row for row in rows if row["lock_held"]]
     unknown = sum(row["lock_held"] is None for row in rows)
     free = len(rows) - len(held) - unknown

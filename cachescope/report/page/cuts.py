@@ -30,7 +30,12 @@ def first_of(
     kept = tuple(rows[:most])
     if len(kept) == len(rows):
         return kept, ""
-    return kept, f"The first {len(kept):,} of {len(rows):,} {what}; {all_of_them} has all."
+    return kept, cut_note(len(kept), len(rows), what, all_of_them)
+
+
+def cut_note(kept: int, every: int, what: str, all_of_them: str) -> str:
+    """How many are shown, and where all are."""
+    return f"The first {kept:,} of {every:,} {what}; {all_of_them} has all."
 
 
 def bounded(text: str | None) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from cachescope import figures
+from cachescope.answers.directory import Directory, Total, newest_first, size_of
+from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
-from cachescope.columns import records
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import (
     Cell,
@@ -23,7 +24,7 @@ from cachescope.report.page.parts import (
     Text,
 )
 from cachescope.report.page.tables import table
-from cachescope.terms import ENTRY_KINDS, UNREADABLE
+from cachescope.terms import ENTRY_KINDS
 from cachescope.wording import file_size, file_time
 
 _KINDS: Final = (
@@ -78,134 +79,120 @@ def entries_section(scope: Read) -> Section:
         "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to,"
         " and what could be deleted without a later process noticing. cachescope itself removes nothing."
     )
-    if not scope.facts.entries:
+    found = Directory.of(scope)
+    if not found.entries:
         told = (
             "No cache directory was read, so there are no entries. Give the directory as well: the one that"
             " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user."
         )
         return Section("entries", "What is in the cache directory?", sentence, (Text(told),))
-    entries = records(scope.entries)
     drawn = scope.entries[_DRAWN]
     parts = (
-        _numbers(scope, entries),
+        _numbers(found),
         Drawing("Sizes by kind, folder and file", figures.entry_sizes, (drawn,)),
         Drawing("When the files were written", figures.entry_ages, (drawn,)),
-        _kinds(entries),
-        *_standing_out(scope),
+        _kinds(found),
+        *_standing_out(found),
         *_links(scope),
         *_measured(scope),
-        _listed(entries),
+        _listed(found),
     )
     return Section("entries", "What is in the cache directory?", sentence, parts)
 
 
-def _numbers(scope: Read, entries: list[dict[str, Any]]) -> Numbers:
-    damaged = sum(row["status"] == "damaged" for row in entries)
-    unread = sum(row["status"] == UNREADABLE for row in entries)
-    can_go = records(scope.removable)
+def _numbers(found: Directory) -> Numbers:
+    unread = len(found.unreadable)
     return Numbers(
         (
-            ("Files", f"{len(entries):,}", file_size(_size(entries))),
-            ("Damaged", f"{damaged:,}", "their content is not what it should be"),
+            ("Files", f"{len(found.entries):,}", file_size(found.size_bytes)),
+            ("Damaged", f"{len(found.damaged):,}", "their content is not what it should be"),
             *([("Unreadable", f"{unread:,}", "what they hold is not known")] if unread else []),
-            ("Left alone", f"{len(scope.orphans):,}", "their other side is gone"),
-            ("Can go", f"{len(can_go):,}", file_size(_size(can_go))),
+            ("Left alone", f"{len(found.orphans):,}", "their other side is gone"),
+            ("Can go", f"{len(found.removable):,}", file_size(size_of(found.removable))),
         )
     )
 
 
-def _kinds(entries: list[dict[str, Any]]) -> Table:
-    by_kind: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in entries:
-        by_kind[row["cache"]].append(row)
+def _kinds(found: Directory) -> Table:
+    by_kind: dict[str, list[Total]] = defaultdict(list)
+    for total in found.totals:
+        by_kind[total.cache].append(total)
     rows = [
         (
             kind,
-            len(mine),
-            sum(row["status"] == "damaged" for row in mine),
-            _sized(_size(mine)),
-            _written(max(row["modified_time"] or 0 for row in mine)),
+            sum(total.count for total in mine),
+            sum(total.count for total in mine if total.status == "damaged"),
+            _sized(sum(total.size_bytes for total in mine)),
+            _written(max(total.newest_ns or 0 for total in mine)),
             ENTRY_KINDS.get(kind),
         )
-        for kind, mine in sorted(by_kind.items(), key=lambda item: -_size(item[1]))
+        for kind, mine in sorted(by_kind.items(), key=lambda item: -sum(t.size_bytes for t in item[1]))
     ]
     return Table("Files by kind, the largest first", _KINDS, tuple(rows))
 
 
-def _standing_out(scope: Read) -> Iterator[Part]:
-    entries = scope.facts.entries
-    damaged: list[tuple[Cell, ...]] = [
-        (row["entry"], row["cache"], _sized(row["size_bytes"]), row["damage"], row["path"])
-        for row in entries.values()
-        if row["status"] == "damaged"
-    ]
+def _standing_out(found: Directory) -> Iterator[Part]:
     yield _group(
         "damaged",
         ("Damaged", "Files that cannot be loaded"),
-        damaged,
+        [_unsound(row) for row in found.damaged],
         _DAMAGED,
         'scope.entries[scope.entries["status"] == "damaged"]',
         "No file is damaged.",
     )
-    unread: list[tuple[Cell, ...]] = [
-        (row["entry"], row["cache"], _sized(row["size_bytes"]), row["damage"], row["path"])
-        for row in entries.values()
-        if row["status"] == UNREADABLE
-    ]
-    if unread:
+    if found.unreadable:
         yield _group(
             "unreadable",
             (
                 "Unreadable",
                 "What may not be opened, or was not read wholly; nothing is known to be wrong with it",
             ),
-            unread,
+            [_unsound(row) for row in found.unreadable],
             _DAMAGED,
             'scope.entries[scope.entries["status"] == "unreadable"]',
             "",
         )
-    alone: list[tuple[Cell, ...]] = [
-        (row["entry"], row["cache"], row["reason"], entries[row["entry"]]["path"])
-        for row in records(scope.orphans)
-    ]
+    paths = {row["entry"]: row["path"] for row in found.entries}
     yield _group(
         "alone",
         ("Left alone", "Files whose other side is gone, or that nothing refers to"),
-        alone,
+        [(row["entry"], row["cache"], row["reason"], paths[row["entry"]]) for row in found.orphans],
         _ALONE,
         "scope.orphans",
         "Nothing refers to a file that is gone.",
     )
-    twice: list[tuple[Cell, ...]] = [
-        (row["cache"], row["cache_key"], row["copies"], _sized(row["saved_bytes"]), row["known_by"])
-        for row in records(scope.duplicates)
-    ]
     yield _group(
         "duplicates",
         ("There twice", "Files of which one would do"),
-        twice,
+        [
+            (row["cache"], row["cache_key"], row["copies"], _sized(row["saved_bytes"]), row["known_by"])
+            for row in found.duplicates
+        ],
         _DUPLICATES,
         "scope.duplicates",
         "No two files are duplicates by name, size and guards.",
     )
-    can_go: list[tuple[Cell, ...]] = [
-        (row["entry"], row["cache"], _sized(row["size_bytes"]), row["reason"], row["path"])
-        for row in records(scope.removable)
-    ]
     yield _group(
         "removable",
         ("What can go", "Files that can go, and why"),
-        can_go,
+        [
+            (row["entry"], row["cache"], _sized(row["size_bytes"]), row["reason"], row["path"])
+            for row in found.removable
+        ],
         _REMOVABLE,
         "scope.removable",
         "Every file may still be of use to a later process.",
     )
 
 
+def _unsound(row: Row) -> tuple[Cell, ...]:
+    return row["entry"], row["cache"], _sized(row["size_bytes"]), row["damage"], row["path"]
+
+
 def _group(
     anchor: str,
     names: tuple[str, str],
-    rows: list[tuple[Cell, ...]],
+    rows: Sequence[tuple[Cell, ...]],
     heads: tuple[Head, ...],
     source: str,
     empty: str,
@@ -232,8 +219,7 @@ def _measured(scope: Read) -> Iterator[Part]:
     yield Group("autotune", "What max-autotune measured", (told, drawing))
 
 
-def _listed(entries: list[dict[str, Any]]) -> Group:
-    newest = sorted(entries, key=lambda row: -(row["modified_time"] or 0))
+def _listed(found: Directory) -> Group:
     rows: list[tuple[Cell, ...]] = [
         (
             row["entry"],
@@ -245,14 +231,10 @@ def _listed(entries: list[dict[str, Any]]) -> Group:
             row["guards_expr"],
             row["path"],
         )
-        for row in newest
+        for row in newest_first(found.entries)
     ]
     shown = table("Files, the newest first", _ENTRIES, rows, "files, the newest first", "scope.entries")
     return Group("files", "Every file", (shown,))
-
-
-def _size(rows: list[dict[str, Any]]) -> int:
-    return sum(row["size_bytes"] or 0 for row in rows)
 
 
 def _sized(count: int | None) -> Sorted | None:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cachescope import figures
-from cachescope.analysis.contexts.keys import isolation_keys
 from cachescope.answers.names import run_name
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
+from cachescope.answers.sharing import Sharing
 from cachescope.columns import records
-from cachescope.report.contexts import KNOWN_FROM
+from cachescope.report.contexts import KNOWN_FROM, missing_forms
 from cachescope.report.devices import device_lines
-from cachescope.report.page.cuts import first_of
+from cachescope.report.page.cuts import cut_note, first_of
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Table, Text
 from cachescope.report.page.tables import table
 from cachescope.wording import SHORT_KEY, listed, plural
@@ -65,10 +65,11 @@ def contexts_section(scope: Read) -> Section:
     else:
         columns = ["context", "source", "run", "known_from", "torch_version", "host"]
         drawn = (scope.context_groups(), scope.contexts[columns])
+        found = Sharing.of(scope, most=_PAIRS)
         parts += [
-            _contexts(scope),
+            _contexts(scope, found),
             Drawing("Which contexts share a key under which schema", figures.context_sharing, drawn),
-            *_pairs(scope),
+            *_pairs(found),
         ]
     parts.append(_predictions(scope))
     return Section("machines", "Would a cache made there be used here?", sentence, tuple(parts))
@@ -98,9 +99,8 @@ def devices_section(scope: Read) -> Section:
     return Section("devices", "Which device was each key made for?", sentence, parts)
 
 
-def _contexts(scope: Read) -> Table:
-    keys = {row["context"]: row["isolation_key"] for row in records(isolation_keys(scope.contexts))}
-    rows = [_context_row(scope, row, keys[row["context"]]) for row in records(scope.contexts)]
+def _contexts(scope: Read, found: Sharing) -> Table:
+    rows = [_context_row(scope, row, found.keys[row["context"]]["isolation_key"]) for row in found.contexts]
     return table("Contexts", _CONTEXTS, rows, "contexts", "scope.contexts")
 
 
@@ -114,18 +114,14 @@ def _context_row(scope: Read, row: dict[str, Any], key: str | None) -> tuple[Cel
         row["python_version"],
         row["host"],
         key,
-        ", ".join(
-            f"{form} (its hash is)" if form in row["hashed_forms"] else form for form in row["missing_forms"]
-        )
-        or None,
+        missing_forms(row) or None,
     )
 
 
-def _pairs(scope: Read) -> Iterator[Part]:
+def _pairs(found: Sharing) -> Iterator[Part]:
     """What differs between the first pairs of contexts that are not equal."""
-    pairs = records(scope.context_pairs())
-    if not pairs:
-        alone = len(scope.contexts) == 1
+    if not found.pairs:
+        alone = len(found.contexts) == 1
         yield Text(
             "There is one context, so nothing to hold it against."
             if alone
@@ -133,25 +129,22 @@ def _pairs(scope: Read) -> Iterator[Part]:
             "faint",
         )
         return
-    kept, note = first_of(pairs, "pairs of contexts that differ", "scope.context_pairs()", most=_PAIRS)
-    for pair in kept:
-        before, after = pair["before"], pair["after"]
-        undecided = (
-            f" Not known whether these differ: {', '.join(pair['undecided'])}." if pair["undecided"] else ""
-        )
-        differing = ", ".join(pair["differing"])
+    for pair in found.pairs:
+        before, after, unknown = pair.row["before"], pair.row["after"], pair.row["undecided"]
+        undecided = f" Not known whether these differ: {', '.join(unknown)}." if unknown else ""
+        differing = ", ".join(pair.row["differing"])
         told = f"They differ in {differing}." if differing else "Nothing that is known of them differs."
-        rows = [
-            _difference_row(row)
-            for row in records(scope.context_difference(before, after))
-            if row["status"] != "unknown"
-        ]
+        rows = [_difference_row(row) for row in pair.fields]
         source = f"scope.context_difference({before}, {after})"
         shown = (table("What differs, field by field", _DIFFERENCE, rows, "fields", source),) if rows else ()
         title = f"Context {before} beside context {after}"
         yield Group(f"contexts-{before}-{after}", title, (Text(told + undecided), *shown))
-    if note:
-        yield Text(note, "faint")
+    if found.more_pairs:
+        every = len(found.pairs) + found.more_pairs
+        yield Text(
+            cut_note(len(found.pairs), every, "pairs of contexts that differ", "scope.context_pairs()"),
+            "faint",
+        )
 
 
 def _difference_row(row: dict[str, Any]) -> tuple[Cell, ...]:

@@ -31,43 +31,43 @@ _NO_TRACE: Final = (
 _CHILDREN: Final = "A process that the command starts needs TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT"
 
 
-def what_is_missing(scope: Read, runs: Collection[int], recorded: Recorded) -> list[str]:
+def what_is_missing(read: Read, runs: Collection[int], recorded: Recorded) -> list[str]:
     """What of a recording is not there, and what else is known of it: one sentence or two for each.
 
     Parameters
     ----------
-    scope : Read
+    read : Read
         What was read.
     runs : collection of int
         The runs of it that were recorded just now.
     recorded : Recorded
         The recording.
     """
-    mine = scope.lookups[scope.lookups["run"].isin(set(runs))]
+    mine = read.lookups[read.lookups["run"].isin(set(runs))]
     keys = set(mine["cache_key"].dropna())
     if not runs:
         notes = [_SILENT if recorded.has_torch_log else _NO_TORCH]
     else:
         # Where the caches are off, the loggers have nothing to say.
-        notes = list(_missing_logs(scope, set(mine["run"][mine["outcome"] != "disabled"])))
+        notes = list(_missing_logs(read, set(mine["run"][mine["outcome"] != "disabled"])))
     came = [text for one in recorded.new_entries if (text := _came(one, keys))]
     if not came and not len(mine):
         came = [_nothing_came(one) for one in recorded.new_entries if os.path.isdir(one.root)]
     return notes + came
 
 
-def recorded_object(scope: Read, runs: Collection[int], recorded: Recorded) -> dict[str, Any]:
+def recorded_object(read: Read, runs: Collection[int], recorded: Recorded) -> dict[str, Any]:
     """What ``--json`` says of the recording itself."""
     return {
         "folder": str(recorded.folder),
         "runs": sorted(runs),
         "exit_status": recorded.exit_status,
-        "not_recorded": what_is_missing(scope, runs, recorded),
+        "not_recorded": what_is_missing(read, runs, recorded),
     }
 
 
-def _missing_logs(scope: Read, runs: Collection[int]) -> Iterator[str]:
-    logs = [[os.path.basename(source) for source in scope.facts.runs[run]["sources"]] for run in runs]
+def _missing_logs(read: Read, runs: Collection[int]) -> Iterator[str]:
+    logs = [[os.path.basename(source) for source in read.facts.runs[run]["sources"]] for run in runs]
     if logs and all(LOG_NAME not in names for names in logs):
         yield _NO_TEXT
     if logs and all(names == [LOG_NAME] for names in logs):

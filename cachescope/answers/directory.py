@@ -1,0 +1,168 @@
+"""What is in the cache directories: totals by kind, and what stands out."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import pandas as pd
+
+from cachescope.analysis.beside import beside
+from cachescope.answers.facts import Row
+from cachescope.answers.read import Read
+from cachescope.columns import records
+from cachescope.terms import CACHES, UNREADABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The entries of one kind and status; times are those at which the oldest and the newest was written."""
+
+    cache: str
+    status: str
+    count: int
+    size_bytes: int
+    oldest_ns: int | None
+    newest_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedKey:
+    """A key that holds several entries: how many of each status, and what tells them apart.
+
+    `marks` are those of `analysis.beside`.
+    """
+
+    cache: str
+    cache_key: str
+    statuses: dict[str, int]
+    marks: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Duplicates of one kind that are known by the same: of `files` as many as `groups` would do."""
+
+    cache: str
+    known_by: str
+    groups: int
+    files: int
+    saved_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Directory:
+    """What is in the cache directories.
+
+    Attributes
+    ----------
+    roots : tuple of str
+        Where they are.
+    totals : tuple of Total
+        What takes the most comes first.
+    entries, damaged, unreadable, graphs : tuple of dict
+        Plain rows of the frame ``entries``: all, those of two statuses, and those of the FX and AOTAutograd caches,
+        the newest first.
+    shared : tuple of SharedKey
+        Keys that hold several entries.
+    duplicates, orphans, removable : tuple of dict
+        Plain rows of these frames.
+    alike : tuple of Alike
+        The duplicates folded, what saves most first.
+    locks : tuple of dict or None
+        Plain rows of what `Read.locks` gave, where it was asked.
+    problems : tuple of dict
+        Plain rows of the frame ``problems``, if one of them is not among the entries already.
+    """
+
+    roots: tuple[str, ...]
+    totals: tuple[Total, ...]
+    entries: tuple[Row, ...]
+    damaged: tuple[Row, ...]
+    unreadable: tuple[Row, ...]
+    graphs: tuple[Row, ...]
+    shared: tuple[SharedKey, ...]
+    duplicates: tuple[Row, ...]
+    alike: tuple[Alike, ...]
+    orphans: tuple[Row, ...]
+    removable: tuple[Row, ...]
+    locks: tuple[Row, ...] | None
+    problems: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, read: Read, locks: pd.DataFrame | None = None) -> Self:
+        """Of all directories that were read."""
+        entries = tuple(records(read.entries))
+        duplicates = tuple(records(read.duplicates))
+        unreadable = tuple(row for row in entries if row["status"] == UNREADABLE)
+        return cls(
+            roots=tuple(sorted({row["root"] for row in entries})),
+            totals=_totals(entries),
+            entries=entries,
+            damaged=tuple(row for row in entries if row["status"] == "damaged"),
+            unreadable=unreadable,
+            graphs=tuple(newest_first(row for row in entries if row["cache"] in CACHES)),
+            shared=tuple(_shared(entries)),
+            duplicates=duplicates,
+            alike=tuple(_alike(duplicates)),
+            orphans=tuple(records(read.orphans)),
+            removable=tuple(records(read.removable)),
+            locks=None if locks is None else tuple(records(locks)),
+            problems=_problems(read, bool(entries), {row["path"] for row in unreadable}),
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """What all entries take."""
+        return size_of(self.entries)
+
+
+def size_of(rows: Iterable[Row]) -> int:
+    """What entries take, as far as it is known."""
+    return sum(row["size_bytes"] or 0 for row in rows)
+
+
+def newest_first(rows: Iterable[Row]) -> list[Row]:
+    """Entries by the time at which they were written."""
+    return sorted(rows, key=lambda row: row["modified_time"] or 0, reverse=True)
+
+
+def _totals(entries: Iterable[Row]) -> tuple[Total, ...]:
+    by_kind: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in entries:
+        by_kind[row["cache"], row["status"]].append(row)
+    found = []
+    for (cache, status), rows in by_kind.items():
+        times = [row["modified_time"] for row in rows if row["modified_time"] is not None]
+        ends = (min(times), max(times)) if times else (None, None)
+        found.append(Total(cache, status, len(rows), size_of(rows), *ends))
+    return tuple(sorted(found, key=lambda total: (-total.size_bytes, total.cache, total.status)))
+
+
+def _shared(entries: tuple[Row, ...]) -> Iterator[SharedKey]:
+    groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    marks = beside(entries)
+    of_number = {row["entry"]: row for row in entries}
+    for number in marks:
+        row = of_number[number]
+        groups[row["root"], row["cache"], row["cache_key"]].append(row)
+    for (_, cache, key), rows in groups.items():
+        statuses = dict(Counter(row["status"] for row in rows))
+        yield SharedKey(cache, key, statuses, frozenset(m for row in rows for m in marks[row["entry"]]))
+
+
+def _alike(duplicates: Iterable[Row]) -> Iterator[Alike]:
+    alike: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for group in duplicates:  # what saves most comes first
+        alike[group["cache"], group["known_by"]].append(group)
+    for (cache, known_by), mine in alike.items():
+        files = sum(group["copies"] for group in mine)
+        yield Alike(cache, known_by, len(mine), files, sum(group["saved_bytes"] for group in mine))
+
+
+def _problems(read: Read, has_entries: bool, listed: set[str]) -> tuple[Row, ...]:
+    problems = tuple(read.facts.problems)
+    others = [row for row in problems if row["kind"] != "damaged_entry" and row["source"] not in listed]
+    return problems if others or not has_entries else ()

@@ -1,0 +1,98 @@
+"""Which contexts share a cache: their keys under a schema, who is equal, and what differs between those who are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from cachescope.analysis.contexts.keys import FORMS, isolation_keys, schema_without
+from cachescope.answers.facts import Row
+from cachescope.answers.read import Read
+from cachescope.columns import records
+from cachescope.keys import IsolationSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two contexts that differ.
+
+    Attributes
+    ----------
+    row : dict
+        A plain row of the frame ``context_pairs``.
+    fields : tuple of dict
+        What is known to differ: plain rows of the frame ``context_difference``.
+    """
+
+    row: Row
+    fields: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sharing:
+    """Which contexts share a cache under a schema.
+
+    Attributes
+    ----------
+    schema : IsolationSchema
+        What counts.
+    contexts : tuple of dict
+        Plain rows of the frame ``contexts``.
+    keys : dict
+        For each context its row of the frame ``isolation_keys``.
+    groups : tuple of dict
+        Plain rows of the frame ``context_groups`` under the schema.
+    known_forms : tuple of str
+        Where the schema leaves some undecided: the forms that are known of all, if there are any.
+    alike : tuple of dict
+        The groups under those.
+    pairs : tuple of Pair
+        The first contexts that differ.
+    more_pairs : int
+        How many further pairs there are.
+    """
+
+    schema: IsolationSchema
+    contexts: tuple[Row, ...]
+    keys: dict[int, Row]
+    groups: tuple[Row, ...]
+    known_forms: tuple[str, ...]
+    alike: tuple[Row, ...]
+    pairs: tuple[Pair, ...]
+    more_pairs: int
+
+    @classmethod
+    def of(cls, read: Read, schema: IsolationSchema | None = None, most: int = 3) -> Self:
+        """Of all contexts that were read, by default under a schema by which every form counts; `most` pairs."""
+        schema = IsolationSchema.all() if schema is None else schema
+        contexts = tuple(records(read.contexts))
+        groups = tuple(records(read.context_groups(schema))) if contexts else ()
+        known = _forms_known_of_all(contexts) if _is_open(groups) else ()
+        pairs = records(read.context_pairs())
+        return cls(
+            schema,
+            contexts,
+            {row["context"]: row for row in records(isolation_keys(read.contexts, schema))},
+            groups,
+            known,
+            tuple(records(read.context_groups(schema_without(set(FORMS) - set(known))))) if known else (),
+            tuple(_pairs(read, pairs[:most])),
+            len(pairs[most:]),
+        )
+
+
+def _is_open(groups: tuple[Row, ...]) -> bool:
+    """Whether the schema leaves some of several undecided."""
+    return len(groups) > 1 and any(row["group"] is None for row in groups)
+
+
+def _forms_known_of_all(contexts: Iterable[Row]) -> tuple[str, ...]:
+    missing = {form for row in contexts for form in row["missing_forms"] if form not in row["hashed_forms"]}
+    return tuple(form for form in FORMS if form not in missing)
+
+
+def _pairs(read: Read, rows: Iterable[Row]) -> Iterator[Pair]:
+    for row in rows:
+        differing = records(read.context_difference(row["before"], row["after"]))
+        yield Pair(row, tuple(field for field in differing if field["status"] != "unknown"))
