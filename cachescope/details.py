@@ -116,6 +116,11 @@ class HashDetails:
         codes = [code for code in known if code is not None]
         return self.add_codes(array("i", codes).tobytes()) if codes else None, rejected
 
+    def add_or_join(self, components: list[str]) -> tuple[int | None, list[str]]:
+        """The same for components that may have been split at every newline, as torch 2.4 did."""
+        set_code, rejected = self.add(components)
+        return self.add(join_components(components)) if rejected else (set_code, rejected)
+
     def add_codes(self, codes: bytes) -> int:
         """Keep the component codes of one key, as the bytes of an array; equal ones have one set code."""
         return self.sets.add(codes)

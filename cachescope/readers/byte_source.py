@@ -11,6 +11,7 @@ import gzip
 import io
 import lzma
 import os
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -121,10 +122,11 @@ def modified_s(path: str) -> float:
 
 
 class Pieces:
-    """A stream read piece by piece. A failure ends it, and what came before is given first."""
+    """A stream, or so many bytes of it, read piece by piece. A failure ends it, and what came before is given first."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], size: int | None = None) -> None:
         self._stream = stream
+        self._left = sys.maxsize if size is None else size
         self.is_plain = isinstance(stream, io.BufferedReader) and not isinstance(stream.raw, Unpacked)
         self._failure: Exception | None = None
 
@@ -146,6 +148,7 @@ class Pieces:
     def read_into(self, space: memoryview) -> int:
         """Fill this space, and say how far; less only at the end."""
         have = 0
+        space = space[: self._left]
         step = len(space) if self.is_plain else _PIECE_BYTES
         while have < len(space) and self._failure is None:
             try:
@@ -156,4 +159,5 @@ class Pieces:
             if not read:
                 break
             have += read
+        self._left -= have
         return have

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cachescope.details import HashDetails, join_components
+from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
 
 
@@ -253,13 +253,15 @@ class Reading:
 
     def add_details(self, components: list[str], source: str, where: str) -> int | None:
         """Keep the components of one key; what is no hash detail becomes a problem."""
-        set_code, rejected = self.details.add(components)
-        if rejected:
-            # torch 2.4 split them at every newline.
-            set_code, rejected = self.details.add(join_components(components))
+        set_code, rejected = self.details.add_or_join(components)
         for text in rejected:
-            self.problem(source, where, "hash_detail", f"not a hash detail: {text[:80]!r}")
+            self.problem(source, where, "hash_detail", not_a_hash_detail(text))
         return set_code
+
+
+def not_a_hash_detail(text: str) -> str:
+    """The message of a problem about a component that is none."""
+    return f"not a hash detail: {text[:80]!r}"
 
 
 def note_source(error: SourceError, reading: Reading) -> None:

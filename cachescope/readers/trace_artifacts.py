@@ -49,8 +49,8 @@ def lookup_from_artifact(name: str, payload: Record) -> Lookup:
     )
 
 
-def note_compile_event(event: Record, lookups: list[Lookup]) -> Lookup | None:
-    """What the event that ends an FX compile adds where no artifact tells: a bypass's time, a disabled cache.
+def lookup_from_event(event: Record) -> Lookup | None:
+    """What the event that ends an FX compile tells where no artifact does: a disabled cache, the time of a bypass.
 
     torch/_inductor/compile_fx.py, `_compile_fx_inner`: the event ``inductor_compile`` has the cache state
     among its arguments; a disabled cache leaves no artifact.
@@ -58,7 +58,8 @@ def note_compile_event(event: Record, lookups: list[Lookup]) -> Lookup | None:
     Returns
     -------
     Lookup or None
-        A lookup of outcome ``disabled``; None where the event only completes one of `lookups`, or is another.
+        A lookup of outcome ``disabled``; one of outcome ``bypass`` only says of the lookup that began at the same
+        moment what no artifact says. None where it is another event.
     """
     if event.text("ph") != "E" or event.text("name") != "inductor_compile":
         return None
@@ -79,11 +80,7 @@ def note_compile_event(event: Record, lookups: list[Lookup]) -> Lookup | None:
             bypass_reason=args.text("cache_bypass_reason"),
             time_taken_ns=taken,
         )
-    for lookup in reversed(lookups):
-        if (lookup.cache, lookup.outcome, lookup.time_ns) == (FXGRAPH, "bypass", began):
-            lookup.time_taken_ns, lookup.is_backward = taken, is_backward
-            break
-    return None
+    return Lookup(FXGRAPH, time_ns=began, outcome="bypass", is_backward=is_backward, time_taken_ns=taken)
 
 
 def _outcome(state: str, status: str | None) -> str:

@@ -65,10 +65,9 @@ class TraceCompiles:
         self._passed: set[str] = set()
         """Of these, the compiles after which another one ended: where no end is written nothing can be said."""
 
-    def note_string(self, line: bytes) -> None:
+    def note_string(self, number: str, text: str) -> None:
         """Keep a text that stacks refer to by its number."""
-        if match := _STRING.match(line):
-            self._strings[match[2].decode()] = _text(match[1])
+        self._strings[number] = text
 
     def begin(self, compile_id: str, at_us: int | None, start: Record) -> None:
         """A compile begins; the last frame of the stack is the code that is compiled."""
@@ -97,13 +96,10 @@ class TraceCompiles:
         elif lookup.compile_id is not None:
             self._open.setdefault(compile_id, []).append(lookup)
 
-    def end(self, line: bytes, at_us: int | None) -> bool:
-        """A compile ended; this is the line that says so. Tells whether it ended well."""
-        found = id_of_metrics(line)
-        at = line.find(_FAIL_TYPE)
-        error = _error(line) if at >= 0 and line.startswith(b'"', at + len(_FAIL_TYPE)) else None
+    def end(self, found: str | None, at_us: int | None, error: str | None) -> None:
+        """The compile of this id ended, well or with an error."""
         if found is None:
-            return error is None
+            return
         one = self._current.get(found)
         if one is None:
             # It began before the log does.
@@ -119,7 +115,6 @@ class TraceCompiles:
             aot.compile_error = error
         self._passed.discard(found)
         self._passed.update(self._open)
-        return error is None
 
     def finish(self) -> None:
         """The log ends: what was not seen to end by now did not end in it."""
@@ -222,8 +217,17 @@ def id_of_metrics(line: bytes) -> str | None:
     return text if attempt in (None, "0") else f"{text}_{attempt}"
 
 
-def _error(line: bytes) -> str | None:
-    """As ``fail_type: fail_reason``."""
+def interned_string(line: bytes) -> tuple[str, str] | None:
+    """The number of a text that stacks refer to, and the text; None where the line holds none."""
+    match = _STRING.match(line)
+    return None if match is None else (match[2].decode(), _text(match[1]))
+
+
+def error_of_metrics(line: bytes) -> str | None:
+    """The error that a line of metrics tells, as ``fail_type: fail_reason``; None of a compile that went well."""
+    at = line.find(_FAIL_TYPE)
+    if at < 0 or not line.startswith(b'"', at + len(_FAIL_TYPE)):
+        return None
     try:
         (told, *_) = load_json(line).values()
     except ValueError:

@@ -24,7 +24,7 @@ BLOCK_BYTES: int = 1 << 19
 """Fits the caches of a core: larger blocks are read more slowly."""
 _MOST_BYTES_OF_A_RECORD: Final = 16 << 20
 """Torch's longest are hash details with the code of a large graph, of some megabytes."""
-_RECORD_START: Final = re.compile(rb"\n[^\t]")
+RECORD_START: Final = re.compile(rb"\n[^\t]")
 
 _Places = npt.NDArray[np.int64]
 
@@ -96,7 +96,9 @@ def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records
             # A long record: as much again as is there, so that it is not looked at over and over.
             buffer = buffer + bytes(len(buffer))
             marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
-        read = pieces.read_into(memoryview(buffer)[have : have + len(buffer) // 2])
+        # No further than it takes to see that a record is too long, wherever in the block it begins.
+        space = min(len(buffer) // 2, _MOST_BYTES_OF_A_RECORD + 1 - have)
+        read = pieces.read_into(memoryview(buffer)[have : have + space])
         have += read
         at_end = not read
         if have:
@@ -121,7 +123,7 @@ def _pass_over(pieces: Pieces, buffer: bytearray, have: int) -> tuple[int, int]:
     passed = have - 1
     buffer[0] = buffer[passed]
     while read := pieces.read_into(memoryview(buffer)[1 : 1 + BLOCK_BYTES]):
-        if found := _RECORD_START.search(buffer, 0, 1 + read):
+        if found := RECORD_START.search(buffer, 0, 1 + read):
             start, end = found.start() + 1, 1 + read
             memoryview(buffer)[: end - start] = bytes(memoryview(buffer)[start:end])
             return passed + start, end - start

@@ -1,0 +1,246 @@
+"""A trace that is read in parts gives what reading it in one gives: every row, every problem, in the same order."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+from collections.abc import Callable
+from functools import partial
+from itertools import chain, pairwise
+from pathlib import Path
+
+import pytest
+
+from cachescope.errors import RecordError, SourceError
+from cachescope.readers import trace_records
+from cachescope.readers.log_tables import LogTables
+from cachescope.readers.logs import read_alone
+from cachescope.readers.reading import Reading
+from cachescope.readers.trace_log import read_on_trace_log, read_trace_log
+from cachescope.readers.trace_parts import parts_of_trace, put_together, read_trace_part
+from tests.conftest import Recording
+from tests.readers.growing import assert_same, in_columns, out_of_columns, written
+
+# A record is a line that begins with no tab, and the lines behind it that do.
+BORDER = re.compile(rb"(?<=\n)(?!\t)(?!\Z)")
+RECORDED = [
+    ("2.13.0", "tour"),
+    ("2.13.0", "force_disabled"),
+    ("2.13.0", "bypass_custom_pass_fx"),
+    ("2.6.0", "config_flip"),
+    ("2.10.0", "config_flip"),
+]
+Places = list[tuple[int, int | None]]
+
+
+def joined(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted((folder / "trace").iterdir()))
+
+
+@pytest.fixture(scope="module")
+def tour(recording: Recording) -> bytes:
+    """Six processes in one log: hits, misses, compiles of equal ids, interned strings that are told anew."""
+    return joined(recording("2.13.0", "tour"))
+
+
+def in_one(path: Path) -> Reading:
+    reading = Reading()
+    read_trace_log(str(path), reading)
+    return reading
+
+
+def in_parts(path: Path, places: Places, strict: bool = False) -> Reading:
+    """The parts as workers tell them, the last one read first."""
+    told = []
+    for start, end in reversed(places):
+        table = read_alone(partial(read_trace_part, start=start, end=end), str(path), strict=False)
+        told.append([table] if isinstance(table, LogTables) else list(LogTables.from_arrow(table, str(path))))
+    reading = Reading(strict)
+    put_together(str(path), reading, chain(*reversed(told)))
+    return reading
+
+
+def places_of(*borders: int) -> Places:
+    return list(pairwise([0, *sorted(set(borders) - {0}), None]))  # type: ignore[arg-type]
+
+
+def assert_parts_tell_the_same(data: bytes, path: Path, *sizes: int) -> Reading:
+    """Cut in parts of some sizes, and in a part for each of some of its records."""
+    whole = in_one(written(path, data))
+    for size in sizes:
+        places = parts_of_trace(str(path), size)
+        assert len(places) > 1
+        assert_same(in_parts(path, places), whole)
+    borders = [match.start() for match in BORDER.finditer(data)]
+    assert_same(in_parts(path, places_of(*random.Random(1).sample(borders, min(40, len(borders))))), whole)
+    return whole
+
+
+@pytest.mark.parametrize(("version", "name"), RECORDED)
+def test_parts_of_recordings_tell_what_the_whole_tells(
+    version: str, name: str, recording: Recording, tmp_path: Path
+) -> None:
+    whole = assert_parts_tell_the_same(joined(recording(version, name)), tmp_path / "t.log", 20_000, 150_000)
+    assert whole.processes[0].lookups
+
+
+def test_processes_whose_records_alternate(tour: bytes, tmp_path: Path) -> None:
+    records = [
+        tour[start:end]
+        for start, end in pairwise([0, *[m.start() for m in BORDER.finditer(tour)], len(tour)])
+    ]
+    half = len(records) // 2
+    mixed = b"".join(chain(*zip(records[:half], records[half : 2 * half], strict=True)))
+    assert_parts_tell_the_same(mixed, tmp_path / "t.log", 100_000, 400_000)
+
+
+def test_lines_that_end_as_on_windows(tour: bytes, tmp_path: Path) -> None:
+    assert_parts_tell_the_same(tour.replace(b"\n", b"\r\n"), tmp_path / "t.log", 300_000)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 100, 5_000, 90_000])
+def test_a_log_that_is_cut(cut: int, tour: bytes, tmp_path: Path) -> None:
+    whole = assert_parts_tell_the_same(tour[:-cut], tmp_path / "t.log", 300_000)
+    assert whole.processes[0].is_cut
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_damaged_records(seed: int, tour: bytes, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    data = bytearray(tour)
+    for _ in range(60):
+        at = chance.randrange(500, len(data))
+        match chance.randrange(4):
+            case 0:
+                data[at] = chance.randrange(256)
+            case 1:
+                data[at:at] = b"\nwritten by something else\n\n"
+            case 2:
+                del data[at : at + chance.randrange(300)]
+            case _:
+                line = data.rfind(b"\n", 0, at) + 1
+                data[line + 1 : line + 9] = b"9999 99:"
+    whole = assert_parts_tell_the_same(bytes(data), tmp_path / "t.log", 250_000)
+    assert len(whole.problems) > 5
+
+
+def test_wrong_values_of_every_kind_are_told_in_their_order(tour: bytes, tmp_path: Path) -> None:
+    data = tour.replace(b'"frame_id": 1', b'"rank": true, "frame_id": "1"').replace(
+        b'"name": "forward"', b'"name": 7'
+    )
+    data = data.replace(b'"components": ["', b'"components": ["no hash detail", "')
+    whole = assert_parts_tell_the_same(data, tmp_path / "t.log", 200_000)
+    assert {problem.kind for problem in whole.problems} >= {"bad_value", "hash_detail"}
+    path = tmp_path / "t.log"
+    errors = []
+    for read in (
+        lambda: read_trace_log(str(path), Reading(strict=True)),
+        lambda: in_parts(path, parts_of_trace(str(path), 200_000), strict=True),
+    ):
+        with pytest.raises(RecordError) as caught:
+            read()
+        errors.append((caught.value.where, caught.value.kind, str(caught.value)))
+    assert errors[0] == errors[1]
+
+
+def test_a_log_may_be_cut_at_any_byte_around_a_border(tour: bytes, tmp_path: Path) -> None:
+    path = written(tmp_path / "t.log", tour)
+    whole = in_one(path)
+    chance = random.Random(0)
+    borders = chance.sample([match.start() for match in BORDER.finditer(tour)], 4)
+    for border in borders:
+        for place in range(border - 3, border + 3):
+            # Two parts of which the first ends at this byte or behind it.
+            (_, found), _ = parts = parts_from(path, place)
+            assert found == next(
+                match.start() for match in BORDER.finditer(tour, place - 1) if match.start() >= place
+            )
+            if place in (border - 1, border + 1):
+                assert_same(in_parts(path, parts), whole)
+
+
+def parts_from(path: Path, place: int) -> Places:
+    from cachescope.readers.trace_parts import _record_behind
+
+    with path.open("rb") as stream:
+        return places_of(_record_behind(stream, place) or 0)
+
+
+def test_places_within_a_payload_or_a_line_are_moved_to_the_next_record(tour: bytes, tmp_path: Path) -> None:
+    path = written(tmp_path / "t.log", tour)
+    for size in (10_000, 77_777, len(tour) // 2):
+        places = parts_of_trace(str(path), size)
+        assert [end for _, end in places[:-1]] == [start for start, _ in places[1:]]
+        for start, _ in places[1:]:
+            assert tour[start - 1 : start] == b"\n"
+            assert tour[start : start + 1] != b"\t"
+
+
+def test_a_record_that_is_too_long_is_told_once_wherever_the_parts_begin(
+    tour: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_records, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(trace_records, "_MOST_BYTES_OF_A_RECORD", 30_000)
+    whole = assert_parts_tell_the_same(tour, tmp_path / "t.log", 200_000)
+    sizes = [
+        end - start for start, end in pairwise([0, *[m.start() for m in BORDER.finditer(tour)], len(tour)])
+    ]
+    assert (
+        [problem.kind for problem in whole.problems].count("limit")
+        == sum(size > 30_000 for size in sizes)
+        > 0
+    )
+
+
+def test_a_trace_without_the_time_of_an_event_has_the_year_of_its_file(tour: bytes, tmp_path: Path) -> None:
+    no_times = tour.replace(b'"ts": ', b'"st": ')
+    whole = assert_parts_tell_the_same(no_times, tmp_path / "t.log", 200_000)
+    assert whole.processes[0].start_time_ns is not None
+    # The first half has none, the second has.
+    assert_parts_tell_the_same(
+        no_times[: len(tour) // 2] + tour[len(tour) // 2 :], tmp_path / "u.log", 200_000
+    )
+
+
+def test_what_was_read_in_parts_is_gone_on_from(tour: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "t.log"
+    cut = [match.start() for match in BORDER.finditer(tour)][-40]
+    written(path, tour[:cut])
+    reading = out_of_columns(in_columns(in_parts(path, parts_of_trace(str(path), 200_000))))
+    written(path, tour)
+    assert read_on_trace_log(str(path), reading)
+    assert_same(reading, in_one(path))
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        lambda data: data[:50_000],
+        gzip.compress,
+        lambda data: b"[rank0]: nothing of torch's\n" * 10_000 + data,
+        lambda data: b"a text log\n" * 10 + b"\t" + b"x" * len(data),
+    ],
+    ids=["small", "packed", "with another beginning", "no trace"],
+)
+def test_what_one_process_reads(kept: Callable[[bytes], bytes], tour: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "t.log"
+    path.write_bytes(kept(tour))
+    assert parts_of_trace(str(path), 40_000) == []
+
+
+def test_a_payload_without_end_is_in_one_part(tour: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "t.log"
+    path.write_bytes(tour + b"\t" + b"x" * 2_000_000 + b"\n" + tour)
+    places = parts_of_trace(str(path), 100_000)
+    assert not any(len(tour) <= start <= len(tour) + 2_000_000 for start, _ in places[1:])
+    assert_same(in_parts(path, places), in_one(path))
+
+
+def test_a_file_that_is_gone_when_its_parts_are_read(tour: bytes, tmp_path: Path) -> None:
+    path = written(tmp_path / "t.log", tour)
+    places = parts_of_trace(str(path), 100_000)
+    path.unlink()
+    assert parts_of_trace(str(path), 100_000) == []
+    with pytest.raises(SourceError, match="no such file"):
+        in_parts(path, places)
