@@ -26,6 +26,9 @@ from cachescope.readers.trace_log import read_trace_log
 from cachescope.scope import Scope
 from tests.conftest import RECORDINGS, Recording
 from tests.dask_cluster import dask_client
+from tests.readers.growing import kept
+
+__all__ = ["kept"]
 
 pytestmark = pytest.mark.slow  # processes, Dask and every recording
 
@@ -119,11 +122,29 @@ def test_workers_tell_what_one_process_reads(
 ) -> None:
     monkeypatch.setattr(logs, "_TASK_BYTES", task_bytes)
     paths = [path for _, path in logs_in([str(recording(version, name))], Reading())]
-    alone, told = read_with(paths, None), read_with(paths, OutOfOrder())
+    assert_workers_tell_the_same(paths)
+
+
+@pytest.mark.parametrize(("version", "name"), EVERY)
+def test_workers_that_read_parts_of_a_trace_tell_what_one_process_reads(
+    version: str, name: str, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "_PART_BYTES", 50_000)
+    paths = [path for _, path in logs_in([str(recording(version, name))], Reading())]
+    executor = assert_workers_tell_the_same(paths)
+    traces = [path for path in paths if Path(path).parent.name == "trace"]
+    if any(Path(path).stat().st_size > 400_000 for path in traces):
+        assert len(executor.ran) > len(set(executor.ran))
+
+
+def assert_workers_tell_the_same(paths: list[str]) -> OutOfOrder:
+    executor = OutOfOrder()
+    alone, told = read_with(paths, None), read_with(paths, executor)
     assert alone.processes
     assert (told.processes, told.problems) == (alone.processes, alone.problems)
     assert told.details.components == alone.details.components
     assert [codes.tolist() for codes in told.details.sets] == [codes.tolist() for codes in alone.details.sets]
+    return executor
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -174,6 +195,99 @@ def test_processes_of_a_pool_send_no_more_than_a_path(
     assert told
     assert {type(one) for one in told} == {str}
     assert not any(Path(one).parent.exists() for one in told)
+
+
+@pytest.fixture
+def divided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One trace, of which each worker gets a part, between a small one and a text log."""
+    traces = [open_bytes(str(path)).read() for path in (cachescope.sample(SAMPLE) / "trace").iterdir()]
+    (tmp_path / "1_large.log").write_bytes(b"".join(traces))
+    (tmp_path / "0_small.log").write_bytes(min(traces, key=len)[:60_000])
+    text = next((cachescope.sample("entry_truncated") / "text").iterdir())
+    (tmp_path / "2_text.log").write_bytes(open_bytes(str(text)).read())
+    monkeypatch.setattr(logs, "_PART_BYTES", 500_000)
+    return tmp_path
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_trace_is_read_by_all_workers(seed: int, divided: Path) -> None:
+    executor = OutOfOrder(seed)
+    assert_same(cachescope.read(divided), cachescope.read(divided, executor=executor))
+    assert executor.ran.count(str(divided / "1_large.log")) > 5
+
+
+def test_one_trace_is_read_by_processes(divided: Path, processes: ProcessPoolExecutor) -> None:
+    assert_same(cachescope.read(divided), cachescope.read(divided, executor=processes))
+
+
+def test_parts_whose_workers_are_killed_are_read_in_this_process(divided: Path) -> None:
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        os.kill(pool.submit(os.getpid).result(), signal.SIGKILL)
+        with pytest.warns(RuntimeWarning, match="a worker was lost"):
+            assert_same(cachescope.read(divided), cachescope.read(divided, executor=pool))
+
+
+def test_some_parts_are_lost(divided: Path) -> None:
+    class SomeLost(OutOfOrder):
+        def run_all(self) -> None:
+            for future, _, _ in self.waiting[::2]:
+                future.set_running_or_notify_cancel()
+                future.set_exception(ConnectionError("killed"))
+            del self.waiting[::2]
+            super().run_all()
+
+    with pytest.warns(RuntimeWarning, match="ConnectionError"):
+        assert_same(cachescope.read(divided), cachescope.read(divided, executor=SomeLost()))
+
+
+def test_what_is_kept_of_a_trace_read_in_parts_is_what_one_process_keeps(
+    divided: Path, kept: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = divided / "1_large.log"
+    data = large.read_bytes()
+    large.write_bytes(data[: data.rindex(b"\nV") + 1])
+    executor = OutOfOrder()
+    cachescope.read(large, executor=executor)
+    assert executor.ran
+    large.write_bytes(data)
+    # Gone on from, by nobody else.
+    here = cachescope.read(large, executor=executor)
+    assert kept == [str(large)]
+    assert_same(here, cachescope.read(large, index=False))
+
+
+def test_parts_that_have_not_begun_are_cancelled_at_the_first_problem_under_strict(divided: Path) -> None:
+    large = divided / "1_large.log"
+    data = large.read_bytes()
+    large.write_bytes(data[: len(data) // 2] + b"\nwritten by something else\n" + data[len(data) // 2 :])
+    executor = OneByOne()
+    errors = []
+    for one in (None, executor):
+        with pytest.raises(RecordError) as caught:
+            cachescope.read(large, executor=one, strict=True)
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+    states = [future.cancelled() for future in executor.futures]
+    assert states == sorted(states)
+    assert states[0] is False
+    assert states[-1] is True
+
+
+class OneByOne(Executor):
+    """Runs what is asked for, when it is asked for."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
+        class Late(Future[Any]):
+            def result(self, timeout: float | None = None) -> Any:
+                if self.set_running_or_notify_cancel():
+                    self.set_result(function(*args))
+                return super().result(timeout)
+
+        self.futures.append(Late())
+        return self.futures[-1]
 
 
 @pytest.fixture(scope="module", name="dask")

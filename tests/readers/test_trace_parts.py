@@ -18,9 +18,11 @@ from cachescope.readers.log_tables import LogTables
 from cachescope.readers.logs import read_alone
 from cachescope.readers.reading import Reading
 from cachescope.readers.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.trace_parts import parts_of_trace, put_together, read_trace_part
+from cachescope.readers.trace_parts import _record_behind, parts_of_trace, put_together, read_trace_part
 from tests.conftest import Recording
 from tests.readers.growing import assert_same, in_columns, out_of_columns, written
+
+pytestmark = pytest.mark.slow  # megabytes, read again and again
 
 # A record is a line that begins with no tab, and the lines behind it that do.
 BORDER = re.compile(rb"(?<=\n)(?!\t)(?!\Z)")
@@ -95,8 +97,10 @@ def test_processes_whose_records_alternate(tour: bytes, tmp_path: Path) -> None:
     assert_parts_tell_the_same(mixed, tmp_path / "t.log", 100_000, 400_000)
 
 
-def test_lines_that_end_as_on_windows(tour: bytes, tmp_path: Path) -> None:
-    assert_parts_tell_the_same(tour.replace(b"\n", b"\r\n"), tmp_path / "t.log", 300_000)
+def test_lines_some_of_which_end_as_on_windows(tour: bytes, tmp_path: Path) -> None:
+    half = tour.index(b"\n", len(tour) // 2) + 1
+    data = tour[:half] + tour[half:].replace(b"\n", b"\r\n")
+    assert_parts_tell_the_same(data, tmp_path / "t.log", 300_000)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 100, 5_000, 90_000])
@@ -161,8 +165,6 @@ def test_a_log_may_be_cut_at_any_byte_around_a_border(tour: bytes, tmp_path: Pat
 
 
 def parts_from(path: Path, place: int) -> Places:
-    from cachescope.readers.trace_parts import _record_behind
-
     with path.open("rb") as stream:
         return places_of(_record_behind(stream, place) or 0)
 
@@ -218,10 +220,11 @@ def test_what_was_read_in_parts_is_gone_on_from(tour: bytes, tmp_path: Path) -> 
     [
         lambda data: data[:50_000],
         gzip.compress,
+        lambda data: data.replace(b"\n", b"\r\n"),
         lambda data: b"[rank0]: nothing of torch's\n" * 10_000 + data,
         lambda data: b"a text log\n" * 10 + b"\t" + b"x" * len(data),
     ],
-    ids=["small", "packed", "with another beginning", "no trace"],
+    ids=["small", "packed", "with the ends of lines of Windows", "with another beginning", "no trace"],
 )
 def test_what_one_process_reads(kept: Callable[[bytes], bytes], tour: bytes, tmp_path: Path) -> None:
     path = tmp_path / "t.log"
