@@ -107,12 +107,9 @@ class HashDetails:
         """
         texts = list(components)
         rejected: list[str] = []
-        # Nearly always all of them are known, and no loop in Python is as fast as `map`.
-        known = list(map(self._component_code.get, texts))
+        known = self.add_components(texts)
         if None in known:
             rejected = [text for text, code in zip(texts, known, strict=True) if code is None]
-            rejected = [text for text in rejected if self.add_component(text) is None]
-            known = list(map(self._component_code.get, texts))
         codes = [code for code in known if code is not None]
         return self.add_codes(array("i", codes).tobytes()) if codes else None, rejected
 
@@ -124,6 +121,17 @@ class HashDetails:
     def add_codes(self, codes: bytes) -> int:
         """Keep the component codes of one key, as the bytes of an array; equal ones have one set code."""
         return self.sets.add(codes)
+
+    def add_components(self, texts: list[str]) -> list[int | None]:
+        """Keep some components; the code of each, or None where it is no hash detail."""
+        # Nearly always all of them are known, and no loop in Python is as fast as `map`.
+        known = list(map(self._component_code.get, texts))
+        if None not in known:
+            return known
+        return [
+            self.add_component(text) if code is None else code
+            for text, code in zip(texts, known, strict=True)
+        ]
 
     def add_component(self, text: str) -> int | None:
         """Keep one component; its code, or None where it is no hash detail."""

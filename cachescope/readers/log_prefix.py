@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 # The trace id has to be numeric, or the hash at the start of a detail line would be taken for one.
@@ -52,12 +53,18 @@ def pid_of(prefix: re.Match[bytes]) -> int | None:
 def _naive_us(clock: int, year: int) -> int:
     """The clock of a prefix in a year, as if it were UTC, in microseconds since the epoch."""
     days, rest = divmod(clock, 86_400_000_000)
+    return _midnight_us(days, year) + rest
+
+
+@lru_cache
+def _midnight_us(days: int, year: int) -> int:
+    """When so many days of a year were over: the lines of a log are of a few days."""
     month = max(i for i, before in enumerate(_DAYS_BEFORE) if before <= days)
     day = days - _DAYS_BEFORE[month] + 1
     # 29 February of a year that has none can only be a wrong guess of the year.
     if month == 1 and day == 29 and (year % 4 or (year % 100 == 0 and year % 400)):
         day = 28
-    return int(datetime(year, month + 1, min(day, 31), tzinfo=UTC).timestamp()) * 1_000_000 + rest
+    return int(datetime(year, month + 1, min(day, 31), tzinfo=UTC).timestamp()) * 1_000_000
 
 
 class LogClock:

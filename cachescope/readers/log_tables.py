@@ -99,7 +99,7 @@ class LogTables:
         """Keep its hash details in another store; the codes of its sets there."""
         met = Met() if met is None else met
         # Every one of them is a hash detail: it was kept as one.
-        codes = [details.add_component(text) for text in self.components]
+        codes = details.add_components(self.components)
         if None in codes:
             raise ValueError("components that are no hash details")
         new = np.array(codes, dtype=np.int32)

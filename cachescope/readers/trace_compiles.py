@@ -69,17 +69,17 @@ class TraceCompiles:
         """Keep a text that stacks refer to by its number."""
         self._strings[number] = text
 
-    def begin(self, compile_id: str, at_us: int | None, start: Record) -> None:
+    def begin(
+        self, compile_id: str, at_us: int | None, stack: list[dict[str, Any]], wrong: list[str]
+    ) -> None:
         """A compile begins; the last frame of the stack is the code that is compiled."""
         self.segments[compile_id] += 1
         one = Compile(compile_id, at_us)
-        stack = start.values.get("stack")
-        frames = [Record(frame, start.wrong) for frame in stack] if isinstance(stack, list) else []
-        if frames:
+        if stack:
             # torch wraps its own modules, which it does not compile as they are: then the caller is the user's.
-            users = (frame for frame in reversed(frames) if not _WRAPPERS.search(self._file(frame) or ""))
-            frame = next(users, frames[-1])
-            one.file = self._file(frame)
+            users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self._file(frame) or ""))
+            frame = Record(next(users, stack[-1]), wrong)
+            one.file = self._file(frame.values)
             one.function, one.line = frame.text("name"), frame.whole("line")
         self._add(one)
 
@@ -149,8 +149,8 @@ class TraceCompiles:
         found._passed = set(told["passed"])
         return found
 
-    def _file(self, frame: Record) -> str | None:
-        file = frame.values.get("filename")
+    def _file(self, frame: dict[str, Any]) -> str | None:
+        file = frame.get("filename")
         return file if isinstance(file, str) else self._strings.get(str(file))
 
     def _add(self, one: Compile) -> None:

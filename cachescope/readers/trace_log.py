@@ -192,13 +192,7 @@ class TraceReader:
             case "inductor_compile":
                 self._read_event(span)
             case "dynamo_start":
-                self._tell(
-                    "compile_began",
-                    self._offset + span.prefix.start(),
-                    self._clock_us(span.prefix),
-                    # Text for columns, byte for byte.
-                    self._line(span).decode("latin-1"),
-                )
+                self._read_dynamo_start(span)
             case "compilation_metrics" | "bwd_compilation_metrics":
                 self._read_metrics(span)
             case "str":
@@ -278,6 +272,20 @@ class TraceReader:
         payload = bytes(memoryview(self._block)[span.line_end + 2 : span.end])
         # Those of artifacts are one long line, and looking for one byte is the fastest search there is.
         return payload.replace(b"\n\t", b"\n") if b"\n" in payload else payload
+
+    def _read_dynamo_start(self, span: Span) -> None:
+        envelope = self._envelope(span)
+        if envelope is None:
+            return
+        start = envelope.record("dynamo_start")
+        if start is None:
+            self._tell_wrong(span, envelope)
+            return
+        compile_id = compile_id_of(envelope)
+        stack = start.values.get("stack")
+        frames = [Record(frame, start.wrong).values for frame in stack] if isinstance(stack, list) else []
+        at, clock = self._offset + span.prefix.start(), self._clock_us(span.prefix)
+        self._tell("compile_began", at, clock, compile_id, frames, envelope.wrong)
 
     def _read_artifact(self, span: Span) -> None:
         match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)

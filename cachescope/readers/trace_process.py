@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.byte_source import modified_s
-from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.log_prefix import LogClock
 from cachescope.readers.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup, Process, Reading
-from cachescope.readers.trace_compiles import TraceCompiles, compile_id_of
+from cachescope.readers.trace_compiles import TraceCompiles
 from cachescope.readers.trace_end import TraceEnd
 from cachescope.terms import FXGRAPH
 
@@ -171,20 +170,17 @@ class TraceProcess:
         if self._process.cache_dir is None:
             self._process.cache_dir = folder
 
-    def _compile_began(self, at: int, clock_us: int | None, line: str) -> None:
-        """A compile began; this is the JSON object that says so, byte for byte."""
-        try:
-            envelope = Record(load_json(line.encode("latin-1")))
-        except ValueError as error:
-            self._problem(at, "not_json", str(error))
-            return
-        rank = envelope.whole("rank")
-        if rank is not None:
-            self._rank(rank)
-        start = envelope.record("dynamo_start")
-        if start is not None:
-            self._compiles.begin(compile_id_of(envelope) or "", clock_us, start)
-        if told := wrong_values(envelope.wrong, clock_us):
+    def _compile_began(
+        self,
+        at: int,
+        clock_us: int | None,
+        compile_id: str | None,
+        stack: list[dict[str, Any]],
+        wrong: list[str],
+    ) -> None:
+        """A compile began, with the stack that its record tells and what is wrong with the values of that."""
+        self._compiles.begin(compile_id or "", clock_us, stack, wrong)
+        if told := wrong_values(wrong, clock_us):
             self._problem(at, "bad_value", told)
 
     def _compile_ended(self, compile_id: str | None, clock_us: int | None, error: str | None) -> None:
