@@ -23,6 +23,7 @@ LOOKUP_ARTIFACTS: Final = {
     "aotautograd_cache_miss": (AOTAUTOGRAD, "miss"),
     "aotautograd_cache_bypass": (AOTAUTOGRAD, "bypass"),
 }
+VERSION_ARTIFACT: Final = "torch_version"
 
 
 def lookup_from_artifact(name: str, payload: Record) -> Lookup:

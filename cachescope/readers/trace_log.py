@@ -19,7 +19,12 @@ from cachescope.readers.component_lists import ComponentLists
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.log_prefix import PREFIX, LogClock, clock_us, pid_of
 from cachescope.readers.reading import Reading, not_a_hash_detail
-from cachescope.readers.trace_artifacts import LOOKUP_ARTIFACTS, lookup_from_artifact, lookup_from_event
+from cachescope.readers.trace_artifacts import (
+    LOOKUP_ARTIFACTS,
+    VERSION_ARTIFACT,
+    lookup_from_artifact,
+    lookup_from_event,
+)
 from cachescope.readers.trace_compiles import compile_id_of, error_of_metrics, id_of_metrics, interned_string
 from cachescope.readers.trace_end import TraceEnd
 from cachescope.readers.trace_process import Tell, TraceProcess, wrong_values
@@ -28,7 +33,6 @@ from cachescope.readers.trace_records import Records, Span, Stray, read_records
 _FIRST_LINE: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?" + PREFIX.pattern)
 # The metadata come first in the JSON object.
 _ARTIFACT_NAME: Final = re.compile(rb'\{"artifact": \{"name": "(\w+)"')
-_VERSION: Final = "torch_version"
 _PAYLOAD_HASH: Final = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
 _TORCH_VERSION: Final = re.compile(rb'"pytorch_version": "([^"\\]{1,200})"')
 _PYTHON_VERSION: Final = re.compile(rb'"python_version": "([^" \\]{1,200})')
@@ -40,7 +44,8 @@ _MOST_BEFORE_STAMP: Final = 4096
 # Generated code lies two levels below the cache directory: torch/_inductor/codecache.py, `get_path`.
 _OUTPUT_CODE: Final = re.compile(rb'\{"inductor_output_code": \{"filename": "([^"]+/[a-z2-7]{2}/c[^"/]+)"')
 # Only the event that ends a compile tells of a disabled cache, and of the time a bypass took.
-_UNCACHED: Final = re.compile(rb'\n\t"cache_state": "(?:disabled|bypass)"')
+_CACHE_STATE: Final = re.compile(rb'\n\t"cache_state": "(\w*)"')
+_UNCACHED: Final = (b"disabled", b"bypass")
 
 
 def looks_like_trace_log(head: bytes) -> bool:
@@ -290,7 +295,7 @@ class TraceReader:
     def _read_artifact(self, span: Span) -> None:
         match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)
         name = match[1].decode() if match else ""
-        if name not in LOOKUP_ARTIFACTS and name != _VERSION:
+        if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
             return
         envelope = self._envelope(span)
         if envelope is None:
@@ -302,7 +307,7 @@ class TraceReader:
             told = self._json_payload(at, name, text, envelope)
             if told is None:
                 return
-            if name == _VERSION:
+            if name == VERSION_ARTIFACT:
                 self._torch_version = told.version("pytorch_version")
                 self._tell("torch_version", self._torch_version)
                 self._tell_wrong(span, envelope, told)
@@ -329,7 +334,8 @@ class TraceReader:
 
     def _read_event(self, span: Span) -> None:
         """The event that ends a compile; not those of lookups that have an artifact, which says the same."""
-        if not _UNCACHED.search(self._block, span.line_end, span.end):
+        state = _CACHE_STATE.search(self._block, span.line_end, span.end)
+        if state is None or state[1] not in _UNCACHED:
             return
         try:
             event = Record(load_json(self._payload(span)))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from cachescope.readers.byte_source import Pieces
 from cachescope.readers.log_prefix import PREFIX
+from cachescope.readers.trace_artifacts import LOOKUP_ARTIFACTS, VERSION_ARTIFACT
 
 BLOCK_BYTES: int = 1 << 19
 """Fits the caches of a core: larger blocks are read more slowly."""
@@ -49,6 +50,10 @@ _KINDS: Final = {
     kind.encode()[:_WORD_BYTES]: kind
     for kind in (ARTIFACT, DYNAMO_START, METRICS, BACKWARD_METRICS, OUTPUT_CODE)
 } | {b'str": ["': STRING}
+# Of artifacts, whose name comes first, the eight letters of the name behind the seventh.
+_ARTIFACT_START: Final = b'{"artifact": {"name": "'
+_NAME_WORD: Final = len(_ARTIFACT_START) + 7
+_NAMES: Final = {f'{name}", '.encode()[7:][:_WORD_BYTES] for name in (*LOOKUP_ARTIFACTS, VERSION_ARTIFACT)}
 _EVENT: Final = b"chromium"
 # Most records are events. The name comes first in their payload; its last eight letters tell this one.
 _EVENT_START: Final = b'\n\t{\n\t"name": "inductor_compile"'
@@ -59,7 +64,9 @@ def _word(text: bytes) -> np.uint64:
     return np.uint64(int.from_bytes(text[:_WORD_BYTES], sys.byteorder))
 
 
-_WORDS: Final = [_word(word) for word in _KINDS]
+_WORDS: Final = [_word(word) for word, kind in _KINDS.items() if kind != ARTIFACT]
+_ARTIFACT_CODE: Final = _word(ARTIFACT.encode())
+_NAME_CODES: Final = [_word(name) for name in _NAMES]
 _EVENT_CODE: Final = _word(_EVENT)
 _EVENT_NAME_CODE: Final = _word(_EVENT_START[_EVENT_WORD:])
 
@@ -204,7 +211,7 @@ class Records:
     def _may_tell(self, is_record: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """The records that are of a known kind, or whose line is too long to tell so quickly."""
         may_tell = is_record.copy()
-        size = self.size - _HEAD_BYTES - _EVENT_WORD - _WORD_BYTES
+        size = self.size - _HEAD_BYTES - max(_EVENT_WORD, _NAME_WORD) - _WORD_BYTES
         told = np.flatnonzero(is_record & (self.starts < size))
         if not len(told):
             return may_tell
@@ -218,10 +225,14 @@ class Records:
         line_ends = (heads == _NEWLINE).argmax(axis=1)
         is_plain = (heads[rows, braces - 1] == _SPACE) & (heads[rows, braces - 2] == _BRACKET) & (braces > 1)
         kinds = words[starts + braces + 2]
-        names = words[starts + line_ends + _EVENT_WORD]
-        is_known = (kinds == _EVENT_CODE) & ((names == _EVENT_NAME_CODE) | (line_ends == 0))
+        events = words[starts + line_ends + _EVENT_WORD]
+        is_known = (kinds == _EVENT_CODE) & ((events == _EVENT_NAME_CODE) | (line_ends == 0))
         for word in _WORDS:  # `np.isin` takes ten times as long for so few
             is_known |= kinds == word
+        is_artifact = kinds == _ARTIFACT_CODE
+        names = words[starts + braces + _NAME_WORD]
+        for word in _NAME_CODES:
+            is_known |= is_artifact & (names == word)
         may_tell[told] = is_known | ~is_plain
         return may_tell
 
@@ -229,4 +240,8 @@ class Records:
         word = bytes(self.buffer[brace + 2 : brace + 2 + _WORD_BYTES])
         if word == _EVENT:
             return COMPILE_EVENT if self.buffer.startswith(_EVENT_START, line_end) else None
-        return _KINDS.get(word)
+        kind = _KINDS.get(word)
+        if kind == ARTIFACT:
+            at = brace + _NAME_WORD
+            return kind if bytes(self.buffer[at : at + _WORD_BYTES]) in _NAMES else None
+        return kind

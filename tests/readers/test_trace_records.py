@@ -16,11 +16,15 @@ from cachescope.readers.trace_records import COMPILE_EVENT, Stray, read_records
 _PREFIX = b"V1120 15:24:13.250000 3327 torch/_dynamo/utils.py:2350] "
 _LONG = b"V1120 15:24:13.250000 3327 torch/" + b"deep/" * 60 + b"{x}/utils.py:1] "
 _ARTIFACT = b'{"artifact": {"name": "fx_graph_cache_hit", "encoding": "json"}, "has_payload": "0"}'
+_OTHER_ARTIFACT = b'{"artifact": {"name": "fx_graph_runnable", "encoding": "string"}, "has_payload": "0"}'
 _EVENT = b'{"chromium_event": {}, "frame_id": 0}\n\t{\n\t"name": "%s",\n\t"ts": 1'
 _LINES = st.sampled_from(
     [
         _PREFIX + _ARTIFACT,
         _LONG + _ARTIFACT,
+        _PREFIX + _OTHER_ARTIFACT,
+        _LONG + _OTHER_ARTIFACT,
+        b"W1 [x] " + _OTHER_ARTIFACT,
         _PREFIX + _EVENT % b"inductor_compile",
         _PREFIX + b'{"chromium_event": {}, "x": "' + b"y" * 300 + b'"}\n\t{\n\t"name": "inductor_compile"',
         _PREFIX + _EVENT % b"dynamo_compile__",
@@ -68,6 +72,12 @@ def told(data: bytes) -> Told:
     return found
 
 
+def is_other_artifact(record: bytes) -> bool:
+    """Of an artifact, the eight letters of its name behind the seventh tell whether it may be one of a lookup."""
+    name = record[len(b'artifact": {"name": "') + 7 :][:8]
+    return record.startswith(b"artifact") and name not in (b"h_cache_", b"grad_cac", b'ersion",')
+
+
 def told_by_lines(data: bytes) -> Told:
     records: list[tuple[int, list[bytes]]] = []
     at = 0
@@ -86,12 +96,13 @@ def told_by_lines(data: bytes) -> Told:
         # Without a prefix, a line that says of what kind it is is a damaged record.
         named = line[brace + 4 :] if prefix is None and (brace := line.find(b'] {"')) >= 0 else b""
         is_event = named[:8] == b"chromium" and text.startswith(b'\n\t{\n\t"name": "inductor_compile"')
-        is_damaged = line[:1] != b"\t" and (is_event or named[:8] in [kind[:8] for kind in _KINDS])
+        is_known = named[:8] in [kind[:8] for kind in _KINDS] and not is_other_artifact(named)
+        is_damaged = line[:1] != b"\t" and (is_event or is_known)
         if line and (line[:1] not in b"\tVIWEC" or is_damaged):
             found.append(("stray", start, end, b""))
         for kind in _KINDS:
             # Eight letters after the brace and the quote are what a record is told by.
-            if rest[2:10] == kind[:8]:
+            if rest[2:10] == kind[:8] and not is_other_artifact(rest[2:]):
                 found.append((kind.decode(), start, end, text))
         if rest[2:10] == b"chromium" and text.startswith(b'\n\t{\n\t"name": "inductor_compile"'):
             found.append((COMPILE_EVENT, start, end, text))
