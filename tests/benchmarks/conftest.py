@@ -59,6 +59,18 @@ GOALS = [
         where_it_goes="stages_of_a_trace",
     ),
     Goal(
+        "a trace of 1 GB, in seconds",
+        lambda measured: measured["one_trace[1-1000]"].stats.median,
+        at_most=1,
+        where_it_goes="stages_of_a_trace",
+    ),
+    Goal(
+        "a trace of 1 GB by two processes, times as fast as by one",
+        _ratio("one_trace[1-1000]", "one_trace[2-1000]"),
+        at_least=1.7,
+        where_it_goes="cpu_s of both: half of what two take is what it would be with two cores to themselves",
+    ),
+    Goal(
         "tlparse, in times of reading",
         _ratio("trace[tlparse-100]", "trace[cachescope-100]"),
         at_least=20,

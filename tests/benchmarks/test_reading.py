@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +144,48 @@ def test_stages_of_a_trace(stage: str, logs: Logs, benchmark: Any) -> None:
     benchmark.group = f"stages of a trace of {MEGABYTES[0]} MB"
     benchmark.extra_info["megabytes"] = path.stat().st_size / 1e6
     measure(benchmark, lambda: STAGES[stage](path), MEGABYTES[0])
+
+
+def start(_: int) -> int:
+    """In a process of a pool: import what reading takes, as on a cluster, and wait for the others."""
+    cachescope.read(cachescope.sample("config_flip"), index=False)
+    time.sleep(0.2)
+    return os.getpid()
+
+
+def of_process(pid: int, name: str) -> int:
+    """A number of ``/proc/PID/status``: memory in kB."""
+    found = re.search(rf"{name}:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1])
+
+
+def cpu_s(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("megabytes", [max(MEGABYTES)])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_one_trace(processes: int, megabytes: int, logs: Logs, benchmark: Any) -> None:
+    """One log read by one process, and by two that have started; on a busy machine the time of the processors tells."""
+    path = logs("trace", megabytes)
+    benchmark.group = f"one trace of {megabytes} MB"
+    benchmark.extra_info["megabytes"] = path.stat().st_size / 1e6
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        executor = pool if processes > 1 else None
+        pids = {os.getpid(), *(pool.map(start, range(8)) if executor else ())}
+        start(0)
+        memory = {pid: of_process(pid, "VmRSS") for pid in pids}
+        before = {pid: cpu_s(pid) for pid in pids}
+        rounds = 5
+        benchmark.pedantic(lambda: cachescope.read(path, index=False, executor=executor), rounds=rounds)
+        benchmark.extra_info["cpu_s"] = sum(cpu_s(pid) - before[pid] for pid in pids) / rounds
+        benchmark.extra_info["best_s"] = benchmark.stats.stats.min
+        # What this process took for other logs before is no part of it.
+        workers = pids - {os.getpid()}
+        grown = sum(max(of_process(pid, "VmHWM") - memory[pid], 0) for pid in workers)
+        benchmark.extra_info["workers_peak_megabytes"] = grown * 1024 / 1e6
 
 
 @pytest.mark.parametrize("megabytes", [size for size in MEGABYTES if size <= _MOST_FOR_TLPARSE])
