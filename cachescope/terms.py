@@ -33,6 +33,17 @@ AOTAUTOGRAD: Final = "aotautograd"
 CACHES: Final = (AOTAUTOGRAD, FXGRAPH)
 MISSED: Final = ("full_miss", "guard_miss")
 
+# How a lookup ended. Shown to people: `cachescope.describe("outcomes")`.
+OUTCOMES: Final[dict[str, str]] = {
+    "hit": "an entry was found under the key, its guards held, and it was used",
+    "full_miss": "there was no entry under the key, or none could be loaded; torch compiled",
+    "guard_miss": "there were entries under the key, but their guards did not hold for these sizes; torch compiled "
+    "(inferred in text logs of torch 2.8 and later, which do not name it)",
+    "bypass": "torch would not cache this graph; `bypass_reason` holds its reason",
+    "disabled": "the cache was switched off",
+    "unknown": "what was read does not show how the lookup ended; it counts in no rate",
+}
+
 # Meanings are shown to people: `cachescope.describe("verdicts")`.
 VERDICTS: Final[dict[str, str]] = {
     "first_lookup": "nothing earlier to compare with: the graph is new, as at every cold start",
@@ -136,6 +147,9 @@ REFUSED: Final = (
 OTHER_NAME: Final = "content hash differs from the name"
 # The damage of generated code that was edited: torch runs the file that is there.
 OTHER_TEXT: Final = "code hash differs from the name"
+
+# What `cachescope record` notes beside the logs of a run.
+RUN_NOTE: Final = "run.json"
 
 # The two loggers whose DEBUG records hold the hash details.
 LOGGERS: Final = "+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.details import HashDetails, parse_component
+from cachescope.components import parse_component
+from cachescope.details import HashDetails
 
 HASHES = st.text("abcdefghijklmnopqrstuvwxyz234567", min_size=51, max_size=51)
 FIELDS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}(\[[a-z0-9_.]{1,8}\])?", fullmatch=True)

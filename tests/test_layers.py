@@ -16,7 +16,18 @@ from structure import circles, edges, imports_of
 
 PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
-    ("version", "errors", "terms", "columns", "wording", "catalogue", "frames", "details", "component_sets"),
+    (
+        "version",
+        "errors",
+        "terms",
+        "columns",
+        "wording",
+        "catalogue",
+        "frames",
+        "components",
+        "component_sets",
+        "details",
+    ),
     ("keys",),
     ("readers",),
     ("capture",),
@@ -67,6 +78,7 @@ OWN_AND_HEAVY = {
     "cachescope.details": {"capture"},
     # pyarrow
     "cachescope.readers.log_tables": {"readers"},
+    "cachescope.readers.trace_parts": {"readers"},
     # plotly
     "cachescope.report.page.file": {"scope"},
     # ipywidgets and plotly

@@ -40,7 +40,7 @@ def test_columns_that_are_never_missing_are_not(name: str, scope: cachescope.Sco
             assert frame[column.name].notna().all(), column.name
 
 
-@pytest.mark.parametrize("name", [*FRAMES, "verdicts"])
+@pytest.mark.parametrize("name", [*FRAMES, "outcomes", "verdicts", "evidence_kinds", "entry_kinds"])
 def test_every_frame_is_described(name: str) -> None:
     described = cachescope.describe(name)
     assert len(described)

@@ -14,7 +14,8 @@ from typing import Final
 from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.history import RunRow
 from cachescope.analysis.option_defaults import default_hashes
-from cachescope.details import HashDetails, parse_component
+from cachescope.components import parse_component
+from cachescope.details import HashDetails
 
 UPGRADE: Final = "upgrade: "
 """How the kind of a key begins that another torch made."""

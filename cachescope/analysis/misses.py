@@ -18,7 +18,8 @@ from cachescope.analysis.history import EntryRow, LookupRow, RunRow
 from cachescope.analysis.past_of_keys import PastOfKeys, Racing
 from cachescope.analysis.timeline import NOT_KNOWN, Timeline
 from cachescope.analysis.unavailable import UnavailableEntries
-from cachescope.details import HashDetails, parse_component
+from cachescope.components import parse_component
+from cachescope.details import HashDetails
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, Evidence, Verdict
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cachescope.analysis.differences import field_change
 from cachescope.analysis.fields import is_input
 from cachescope.analysis.history import LookupRow
-from cachescope.details import HashDetails, parse_component
+from cachescope.components import parse_component
+from cachescope.details import HashDetails
 
 Distance = tuple[int, int]
 

@@ -10,7 +10,8 @@ import re
 from typing import Final
 
 from cachescope.analysis.differences import field_change
-from cachescope.details import HashDetails, parse_component
+from cachescope.components import parse_component
+from cachescope.details import HashDetails
 
 _NUMBER: Final = re.compile(r"\d{1,18}")
 _DEVICE: Final = re.compile(r"(?<![a-z])[a-z]++:\d|device\(type='[a-z]++', index=\d")

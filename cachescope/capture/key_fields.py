@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Final
 
+from cachescope.components import parse_component
 from cachescope.keys.key_fields import OF_THE_PROGRAM
 from cachescope.terms import WOULD_BYPASS
 
@@ -130,9 +131,6 @@ def _empty_graph() -> Any:
 
 
 def _fields_of(details: Any, pickler: Any) -> Fields:
-    # Not above: numpy comes with it, which `import cachescope` does not wait for.
-    from cachescope.details import parse_component
-
     for name in OF_THE_GRAPH & vars(details).keys():
         delattr(details, name)
     found = (parse_component(line) for line in pickler.debug_lines(details))

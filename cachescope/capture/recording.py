@@ -23,8 +23,7 @@ from typing import Any, Final
 from cachescope.capture.new_entries import CacheWatch, NewEntries
 from cachescope.capture.stderr_pump import StderrPump
 from cachescope.errors import CachescopeError
-from cachescope.readers.run_notes import MANIFEST
-from cachescope.terms import LOGGERS
+from cachescope.terms import LOGGERS, RUN_NOTE
 
 LOG_NAME: Final = "torch.log"
 # torch/_logging/_internal.py, `LazyTraceHandler`.
@@ -156,7 +155,7 @@ def _new_folder(folder: Path) -> Path:
 
 
 def _write_manifest(run_folder: Path, about: Mapping[str, Any]) -> None:
-    (run_folder / MANIFEST).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    (run_folder / RUN_NOTE).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
 def _without_secrets(command: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from cachescope.cli.needed import NEEDED
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
 from cachescope.version import __version__
 from cachescope.wording import harmless_line
@@ -74,6 +75,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(error, 2, args)
     except CachescopeError as error:
         return _failed(error, 1, args)
+    except ModuleNotFoundError as error:
+        if error.name not in NEEDED:
+            raise
+        print(f"cachescope: {error.name} is not installed: pip install cachescope", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         # Whoever read has enough. Python would fail once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

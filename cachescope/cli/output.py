@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from cachescope.report.as_json import json_text
+from cachescope.report.json_text import json_text
 from cachescope.report.layout import Line, laid_out
 from cachescope.wording import harmless_cut, without_commands
 

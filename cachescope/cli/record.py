@@ -3,7 +3,8 @@
     cachescope record -- python train.py
 
 The command keeps the terminal and its exit status. Its trace and log go into a new folder of FOLDER; the
-DEBUG records of the two cache loggers go there only, and not to the terminal.
+DEBUG records of the two cache loggers go there only, and not to the terminal. Where cachescope was installed
+without the packages that explaining needs (pip install --no-deps), it records only.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it, then explain."""
     from cachescope.capture.recording import CommandNotFoundError, record
+    from cachescope.cli.needed import missing_package
+    from cachescope.cli.sources import redaction_of
 
+    redaction_of(args)  # before the command runs: hiding takes packages that may not be there
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         args.usage_error("give the command to run after --")
@@ -51,7 +55,10 @@ def run(args: argparse.Namespace) -> int:
         return error.status
     ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
     _say(args, f"its logs are in {recorded.folder} (exit status {recorded.exit_status}{ended})")
-    _explain(args, recorded)
+    if package := missing_package():
+        _say(args, f"{package} is not installed here; explain it elsewhere: cachescope explain {args.output}")
+    else:
+        _explain(args, recorded)
     return recorded.exit_status
 
 

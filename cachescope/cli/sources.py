@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cachescope.errors import CachescopeError, SchemaError, SourceError
-from cachescope.readers.reading import WHOLE_SOURCE
-from cachescope.report.identities import identities, of_this_machine
-from cachescope.report.redact import Redaction
-from cachescope.scope import Scope, read
 from cachescope.wording import harmless_line
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from cachescope.readers.sources import Progress
+    from cachescope.report.redact import Redaction
+    from cachescope.scope import Scope
 
 Schema = TypeVar("Schema")
 
@@ -48,6 +46,8 @@ def read_scope(
 
     The bar names what is being read, but where `names` is False.
     """
+    from cachescope.scope import read
+
     with _progress(names=names) as progress:
         with _workers(jobs) as executor:
             scope = read(
@@ -64,6 +64,8 @@ def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto
 
     Of each that could not be read one line goes to standard error, and the command ends with status 1.
     """
+    from cachescope.readers.reading import WHOLE_SOURCE
+
     scope = read_scope(
         paths,
         strict=args.strict,
@@ -102,6 +104,9 @@ def redaction_of(
     """
     if not getattr(args, "redact", False):
         return None
+    from cachescope.report.identities import identities, of_this_machine
+    from cachescope.report.redact import Redaction
+
     if getattr(args, "redaction", None) is None:
         args.redaction = Redaction(of_this_machine())
     redaction: Redaction = args.redaction

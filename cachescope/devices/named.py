@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.details import HashDetails, parse_component
+from cachescope.components import parse_component
+from cachescope.details import HashDetails
 from cachescope.devices.mention import Mention, of_kernel, of_name, of_properties, of_target
 from cachescope.keys.device_text import kernel_device_parts
 from cachescope.readers.checked_file import DamagedContent

@@ -47,7 +47,7 @@ from cachescope.frames.replay import (
     WHAT_IF_RUNS,
     WHAT_IF_WARNINGS,
 )
-from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, VERDICTS
+from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES, VERDICTS
 
 FRAMES: Final = {
     frame.name: frame
@@ -104,8 +104,8 @@ def describe(name: str | None = None) -> pd.DataFrame:
     Parameters
     ----------
     name : str, optional
-        A frame, ``"verdicts"``, ``"evidence_kinds"``, ``"entry_kinds"`` or ``"audit_rules"``. Without it, the list
-        of frames.
+        A frame, ``"outcomes"``, ``"verdicts"``, ``"evidence_kinds"``, ``"entry_kinds"`` or ``"audit_rules"``.
+        Without it, the list of frames.
 
     Returns
     -------
@@ -126,6 +126,8 @@ def describe(name: str | None = None) -> pd.DataFrame:
     if name is None:
         rows = [{"frame": f.name, "grain": f.grain, "columns": len(f.columns)} for f in FRAMES.values()]
         return pd.DataFrame(rows)
+    if name == "outcomes":
+        return pd.DataFrame([{"outcome": outcome, "meaning": text} for outcome, text in OUTCOMES.items()])
     if name == "verdicts":
         return pd.DataFrame([{"verdict": v, "meaning": text} for v, text in VERDICTS.items()])
     if name == "evidence_kinds":
@@ -140,7 +142,7 @@ def describe(name: str | None = None) -> pd.DataFrame:
             ]
         )
     if name not in FRAMES:
-        others = "verdicts, evidence_kinds, entry_kinds and audit_rules"
+        others = "outcomes, verdicts, evidence_kinds, entry_kinds and audit_rules"
         raise NotFoundError(f"no frame {name!r}; there are {', '.join(FRAMES)}, {others}")
     rename = {"name": "column"}
     rows = [

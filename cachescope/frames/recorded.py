@@ -43,7 +43,7 @@ LOOKUPS: Final = Frame(
                "only traces tell"),
         Column("cache", TEXT, "aotautograd or fxgraph"),
         Column("cache_key", TEXT, "the key", missing="bypassed before there was one", torch_name="key"),
-        Column("outcome", TEXT, "hit, full_miss, guard_miss, bypass, disabled, or unknown: its end was not seen"),
+        Column("outcome", TEXT, "hit, full_miss, guard_miss, bypass, disabled or unknown: `describe(\"outcomes\")`"),
         Column("cache_state", TEXT, "torch's own word", missing="not recorded", torch_name="cache_state"),
         Column("status_detailed", TEXT, "torch's own finer word", missing="not recorded (before 2.8, text logs)",
                torch_name="cache_status_detailed"),

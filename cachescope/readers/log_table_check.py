@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
+from cachescope.terms import OUTCOMES
 
 _YEAR_US: Final = 400 * 86_400_000_000
 _MOMENTS: Final = ("time_ns", "end_time_ns", "logged_ns", "start_time_ns")
@@ -26,7 +27,7 @@ _NEVER_MISSING: Final = {
 _WORDS: Final = {
     ("processes", "kind"): ("trace", "text"),
     ("lookups", "cache"): ("aotautograd", "fxgraph"),
-    ("lookups", "outcome"): ("hit", "full_miss", "guard_miss", "bypass", "disabled", "unknown"),
+    ("lookups", "outcome"): tuple(OUTCOMES),
 }
 _DIRECTIONS: Final = ("forward", "backward", "inference")
 

@@ -9,8 +9,8 @@ from typing import Final
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote import is_address
+from cachescope.terms import RUN_NOTE
 
-MANIFEST: Final = "run.json"
 _MAX_BYTES: Final = 1 << 20
 _OURS: Final = b"cachescope_run"
 
@@ -26,7 +26,7 @@ def tell_of_runs(reading: Reading) -> None:
             continue
         folder = os.path.dirname(process.source)
         if folder not in known:
-            known[folder] = _note(os.path.join(folder, MANIFEST), reading)
+            known[folder] = _note(os.path.join(folder, RUN_NOTE), reading)
         command, status = known[folder]
         process.command = process.command if command is None else command
         process.exit_status = process.exit_status if status is None else status

@@ -20,6 +20,7 @@ from cachescope import frames
 from cachescope.columns import REAL, STORED, TEXT, TIME, TUPLE, WHOLE, Column, Frame
 from cachescope.errors import SourceError
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
+from cachescope.terms import OUTCOMES
 
 # The number of a row is its place.
 _NUMBERS: Final = {"runs": "run", "lookups": "lookup", "entries": "entry", "contexts": "context"}
@@ -41,7 +42,7 @@ _NEVER_MISSING: Final = {
 }
 _WORDS: Final = {
     ("lookups", "cache"): frozenset({"aotautograd", "fxgraph"}),
-    ("lookups", "outcome"): frozenset({"hit", "full_miss", "guard_miss", "bypass", "disabled", "unknown"}),
+    ("lookups", "outcome"): frozenset(OUTCOMES),
     ("lookups", "direction"): frozenset({"forward", "backward", "inference"}),
     ("lookups", "details"): frozenset({"recorded", "from_entry", "from_log", "incomplete", "not_recorded"}),
     ("entries", "status"): frozenset({"ok", "damaged", "unreadable", "temporary", "foreign"}),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from cachescope.details import join_components
+from cachescope.components import join_components
 from cachescope.readers.component_lines import ComponentLines
 from cachescope.readers.log_prefix import LogClock
 from cachescope.readers.lookup_order import put_in_order

@@ -1,9 +1,7 @@
-"""The JSON forms: plain objects made from frames, and strict JSON text made from those."""
+"""The JSON forms: plain objects made from frames; `json_text` writes them."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +9,6 @@ import pandas as pd
 
 from cachescope.answers.read import Read
 from cachescope.version import __version__
-from cachescope.wording import is_shown, without_commands
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
@@ -19,8 +16,6 @@ if TYPE_CHECKING:
 
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
-# JSON itself escapes what is below a space, and a newline is one between values. Of the rest, what is seen may stand.
-_UNUSUAL: Final = re.compile("[^\n -~]")
 _NO_MISS: Final[Mapping[str, Any]] = {
     "verdict": None,
     "baseline": None,
@@ -103,33 +98,6 @@ def frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     names = [name for name in frame.columns if name not in _INTERNAL]
     columns = [[_plain(value) for value in frame[name].tolist()] for name in names]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def json_text(value: object, *, ascii_only: bool = False) -> str:
-    """Strict JSON, one line per key and list item, with nothing in it that steers a terminal or commands a CI system.
-
-    Every text survives it, but for half of a surrogate pair, which most parsers refuse in whatever form: it becomes the
-    six characters that would escape it.
-
-    Raises
-    ------
-    ValueError
-        If a number is not finite: `frame_rows` lets none through.
-    """
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-    if not (text.isascii() and "\x7f" not in text):
-        text = _UNUSUAL.sub(lambda match: _in_json(match[0], ascii_only), text)
-    return without_commands(text, _escaped)
-
-
-def _in_json(character: str, ascii_only: bool) -> str:
-    if "\ud800" <= character <= "\udfff":
-        return f"\\{_escaped(character)}"
-    return character if is_shown(character) and not ascii_only else _escaped(character)
-
-
-def _escaped(character: str) -> str:
-    return json.dumps(character)[1:-1] if character > "~" else f"\\u{ord(character):04x}"
 
 
 def _plain(value: Any) -> Any:

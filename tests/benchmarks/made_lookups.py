@@ -30,7 +30,8 @@ import numpy as np
 import pandas as pd
 
 import cachescope
-from cachescope.details import HashDetails, parse_component
+from cachescope.components import parse_component
+from cachescope.details import HashDetails
 from cachescope.frames.recorded import LOOKUPS
 from cachescope.scope import Scope
 

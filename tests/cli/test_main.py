@@ -59,7 +59,7 @@ def test_an_interrupt_is_130_without_a_traceback(run: Run, monkeypatch: pytest.M
     def interrupted(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cachescope.cli.sources.read", interrupted)
+    monkeypatch.setattr("cachescope.scope.read", interrupted)
     done = run("explain", "x")
     assert (done.status, done.out, done.err) == (130, "", "")
 
@@ -67,7 +67,7 @@ def test_an_interrupt_is_130_without_a_traceback(run: Run, monkeypatch: pytest.M
 def test_an_interrupt_of_a_real_process(tmp_path: Path) -> None:
     fifo = tmp_path / "pipe.log"
     code = (
-        "import os, sys; from cachescope import cli, readers; import cachescope.cli.sources as s\n"
+        "import os, sys; from cachescope import cli, readers; import cachescope.scope as s\n"
         "def wait(*a, **k): print('ready', flush=True); sys.stdin.read()\n"
         "s.read = wait\n"
         f"sys.exit(cli.main(['explain', {str(fifo)!r}]))"

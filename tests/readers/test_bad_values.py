@@ -18,7 +18,8 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.report.as_json import explain_object, json_text
+from cachescope.report.as_json import explain_object
+from cachescope.report.json_text import json_text
 from cachescope.scope import Scope
 from tests.conftest import Recording
 

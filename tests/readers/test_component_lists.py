@@ -9,7 +9,8 @@ from hashlib import sha256
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachescope.details import HashDetails, join_components
+from cachescope.components import join_components
+from cachescope.details import HashDetails
 from cachescope.readers.component_lines import ComponentLines
 from cachescope.readers.component_lists import ComponentLists
 

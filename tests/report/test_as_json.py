@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.report.as_json import frame_rows, json_text
+from cachescope.report.as_json import frame_rows
+from cachescope.report.json_text import json_text
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in, commands_in, strict_json, unseen_in
 

@@ -16,7 +16,8 @@ import pandas as pd
 
 from cachescope.columns import records
 from cachescope.component_sets import Codes
-from cachescope.details import HashDetails, parse_component
+from cachescope.components import parse_component
+from cachescope.details import HashDetails
 from cachescope.frames.contexts import CONTEXTS
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
 from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json

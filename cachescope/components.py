@@ -1,0 +1,64 @@
+"""One component as torch writes it: the text ``[hash] field: value``, taken apart and put together again.
+
+Apart from `details`, so that capturing a snapshot needs no numpy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cachescope.terms import HASH
+
+# torch/_inductor/codecache.py, `FxGraphCachePickler.debug_lines`: a list gives one line per element, a
+# dict one per item. The key of a dict may hold a bracket, so it ends at the first "]: ".
+_COMPONENT = re.compile(
+    rf"\[(?P<hash>{HASH})\] (?P<attr>[A-Za-z_]\w*)(?:\[(?P<key>.*?)\])?: (?P<value>.*)", re.DOTALL
+)
+_COMPONENT_START = re.compile(rf"\[{HASH}\] ")
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One hash detail: the path of the field, its hash, and the text torch printed for its value."""
+
+    field: str
+    detail_hash: str
+    value_text: str
+
+
+def parse_component(text: str) -> Detail | None:
+    """Split one component; None when it is no hash detail.
+
+    Mirrors the lines of ``FxGraphCachePickler.debug_lines`` (torch/_inductor/codecache.py, 2.4 to 2.15).
+
+    Examples
+    --------
+    >>> parse_component("[" + "a" * 51 + "] inductor_config[cpp.threads]: -1").field
+    'inductor_config[cpp.threads]'
+    """
+    match = _COMPONENT.fullmatch(text)
+    if match is None:
+        return None
+    attr, key = match["attr"], match["key"]
+    return Detail(attr if key is None else f"{attr}[{key}]", match["hash"], match["value"])
+
+
+def join_components(lines: Iterable[str]) -> list[str]:
+    r"""Put the lines of components together again: a line that begins no hash detail continues the one before.
+
+    Text logs hold values over many lines, and torch 2.4 split its components at every newline.
+
+    Examples
+    --------
+    >>> join_components(["[" + "a" * 51 + "] gm: def f():", "    return 1"])[0][-24:]
+    'm: def f():\n    return 1'
+    """
+    components: list[str] = []
+    for line in lines:
+        if components and not _COMPONENT_START.match(line):
+            components[-1] += "\n" + line
+        else:
+            components.append(line)
+    return components

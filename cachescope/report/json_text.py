@@ -1,0 +1,39 @@
+"""Strict JSON text of plain values: nothing in it acts on a terminal. Loads no pandas."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from cachescope.wording import is_shown, without_commands
+
+# JSON itself escapes what is below a space, and a newline is one between values. Of the rest, what is seen may stand.
+_UNUSUAL: Final = re.compile("[^\n -~]")
+
+
+def json_text(value: object, *, ascii_only: bool = False) -> str:
+    """Strict JSON, one line per key and list item, with nothing in it that steers a terminal or commands a CI system.
+
+    Every text survives it, but for half of a surrogate pair, which most parsers refuse in whatever form: it becomes the
+    six characters that would escape it.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite: `frame_rows` lets none through.
+    """
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    if not (text.isascii() and "\x7f" not in text):
+        text = _UNUSUAL.sub(lambda match: _in_json(match[0], ascii_only), text)
+    return without_commands(text, _escaped)
+
+
+def _in_json(character: str, ascii_only: bool) -> str:
+    if "\ud800" <= character <= "\udfff":
+        return f"\\{_escaped(character)}"
+    return character if is_shown(character) and not ascii_only else _escaped(character)
+
+
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1] if character > "~" else f"\\u{ord(character):04x}"

@@ -1,0 +1,91 @@
+"""Recording and capturing need nothing but Python and torch: a training environment keeps its own packages."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cachescope.cli.needed import NEEDED
+
+PYPROJECT = Path(__file__).parent.parent.parent / "pyproject.toml"
+
+_WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {needed!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in {needed!r} else found(name, package)
+from cachescope.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def without_packages(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """A command of an installation that has no package but cachescope itself."""
+    program = _WITHOUT.format(needed=set(NEEDED))
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+def test_what_is_needed_is_what_an_installation_brings() -> None:
+    declared = tomllib.loads(PYPROJECT.read_text())["project"]["dependencies"]
+    assert [re.match(r"[\w-]+", one)[0] for one in declared] == list(NEEDED)  # type: ignore[index]
+
+
+def test_recording_needs_no_package(tmp_path: Path) -> None:
+    done = without_packages("record", "--", sys.executable, "-c", "print(1); exit(7)", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (7, "1\n")
+    assert "filelock is not installed here; explain it elsewhere: cachescope explain" in done.stderr
+    (note,) = (tmp_path / "cachescope-runs").glob("*/run.json")
+    assert json.loads(note.read_text())["exit_status"] == 7
+
+
+def test_what_has_to_hide_but_cannot_runs_nothing(tmp_path: Path) -> None:
+    done = without_packages("record", "--redact", "--", sys.executable, "-c", "print(1)", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "cachescope: pandas is not installed: pip install cachescope\n"
+    assert not (tmp_path / "cachescope-runs").exists()
+
+
+@pytest.mark.parametrize("arguments", [("demo",), ("explain", "."), ("entries", ".")])
+def test_a_command_that_needs_one_says_which(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    done = without_packages(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"cachescope: \w+ is not installed: pip install cachescope\n", done.stderr)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_capturing_needs_torch_alone(tmp_path: Path) -> None:
+    code = (
+        "import sys; before = {*sys.modules}; import torch, torch._inductor.codecache, torch.compiler.config\n"
+        "of_torch = {*sys.modules}; import cachescope; snapshot = cachescope.capture()\n"
+        "print(snapshot['key_fields'] is not None, "
+        "{'numpy', 'pandas', 'pyarrow', 'orjson', 'rich'} & ({*sys.modules} - of_torch))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True set()\n", done.stderr
+
+
+@pytest.mark.parametrize("command", ["record", "capture"])
+def test_nothing_heavy_is_loaded_for_a_recorder(command: str) -> None:
+    program = (
+        f"import sys; from cachescope.cli import main; main(['{command}', '--help'])\n"
+        "import cachescope.capture.recording\n"
+        f"print({set(NEEDED)!r} & {{*sys.modules}}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == "set()\n"
