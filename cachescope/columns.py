@@ -16,6 +16,12 @@ REAL: Final = "Float64"
 TIME: Final = "datetime64[ns, UTC]"
 TUPLE: Final = "object"
 
+# pandas 2.2 has what pandas 3 calls "str", texts of Arrow beside NaN, under another name, and copies at once what
+# pandas 3 copies when it is changed. Nothing else here depends on the version.
+_IS_PANDAS_2: Final = pd.__version__.startswith("2.")
+DEEP: Final = _IS_PANDAS_2
+"""How a frame is copied that is given away: ``frame.copy(deep=DEEP)``."""
+
 STORED: Final = {
     WHOLE: pa.int64(),
     TEXT: pa.large_string(),
@@ -56,12 +62,19 @@ class Frame:
         return pd.DataFrame({c.name: _series(columns[c.name], c.dtype) for c in self.columns})
 
 
+def pandas_type(dtype: str) -> Any:
+    """The type of pandas that a column of a declared type has."""
+    if dtype == TEXT and _IS_PANDAS_2:
+        return pd.StringDtype("pyarrow_numpy")  # the stubs are those of pandas 3
+    return pd.api.types.pandas_dtype(dtype)
+
+
 def _series(values: Sequence[Any], dtype: str) -> pd.Series[Any]:
     if dtype == TUPLE:
         return pd.Series(values, dtype=object)
     # Pandas on its own looks at each value several times: ten times slower where most are missing.
     stored = pa.array(values, type=STORED[dtype], from_pandas=True)
-    series: pd.Series[Any] = stored.to_pandas(types_mapper=lambda _: pd.api.types.pandas_dtype(dtype))
+    series: pd.Series[Any] = stored.to_pandas(types_mapper=lambda _: pandas_type(dtype))
     return series
 
 

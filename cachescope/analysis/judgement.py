@@ -12,6 +12,7 @@ from cachescope.analysis.causes import group_causes, link_consequences
 from cachescope.analysis.history import entry_rows, lookup_rows, run_rows
 from cachescope.analysis.inferred_guard_misses import inferred_guard_misses
 from cachescope.analysis.misses import Miss, explain_misses
+from cachescope.columns import DEEP
 from cachescope.details import HashDetails
 from cachescope.frames.answers import MISSES
 
@@ -20,9 +21,9 @@ def settled_lookups(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashD
     """The frame lookups, with the guard misses that follow from all lookups and entries together."""
     # Traces say it themselves: what only a text log leaves open is looked into.
     if not ((lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()).any():
-        return lookups.copy(deep=False)
+        return lookups.copy(deep=DEEP)
     found = inferred_guard_misses(lookup_rows(lookups, details), entry_rows(entries, details), details)
-    settled = lookups.copy(deep=False)
+    settled = lookups.copy(deep=DEEP)
     settled.loc[settled["lookup"].isin(found), "outcome"] = "guard_miss"
     return settled
 

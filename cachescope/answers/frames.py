@@ -24,6 +24,7 @@ from cachescope.analysis.misses import Miss
 from cachescope.analysis.past_misses import past_misses_frame
 from cachescope.analysis.ranks import rank_differences
 from cachescope.analysis.what_if.frames import Ground
+from cachescope.columns import DEEP
 from cachescope.devices.frame import devices_frame
 from cachescope.frames.answers import CAUSES
 from cachescope.readers.assemble import Tables
@@ -57,22 +58,22 @@ class Frames:
     @property
     def runs(self) -> pd.DataFrame:
         """One row per process."""
-        return self.tables.runs.copy(deep=False)
+        return self.tables.runs.copy(deep=DEEP)
 
     @property
     def lookups(self) -> pd.DataFrame:
         """One row per lookup."""
-        return self._lookups.copy(deep=False)
+        return self._lookups.copy(deep=DEEP)
 
     @property
     def entries(self) -> pd.DataFrame:
         """One row per entry of the cache directories that were read."""
-        return self.tables.entries.copy(deep=False)
+        return self.tables.entries.copy(deep=DEEP)
 
     @property
     def contexts(self) -> pd.DataFrame:
         """One row per isolation context: the snapshots, then each run, as far as its hash details tell."""
-        return self._contexts.copy(deep=False)
+        return self._contexts.copy(deep=DEEP)
 
     @property
     def guards(self) -> pd.DataFrame:
@@ -82,22 +83,22 @@ class Frames:
     @property
     def kernels(self) -> pd.DataFrame:
         """One row per kernel of the FX entries, with the source nodes and ATen operators it stands for."""
-        return self.tables.kernels.copy(deep=False)
+        return self.tables.kernels.copy(deep=DEEP)
 
     @property
     def autotune(self) -> pd.DataFrame:
         """One row per choice that max-autotune measured."""
-        return self.tables.autotune.copy(deep=False)
+        return self.tables.autotune.copy(deep=DEEP)
 
     @property
     def links(self) -> pd.DataFrame:
         """One row per reference between files of a cache directory."""
-        return self._links_frame.copy(deep=False)
+        return self._links_frame.copy(deep=DEEP)
 
     @property
     def orphans(self) -> pd.DataFrame:
         """One row per file whose other side is gone, or that nothing refers to."""
-        return self._orphans_frame.copy(deep=False)
+        return self._orphans_frame.copy(deep=DEEP)
 
     @property
     def duplicates(self) -> pd.DataFrame:
@@ -112,7 +113,7 @@ class Frames:
     @property
     def past_misses(self) -> pd.DataFrame:
         """One row per FX entry whose graph had been stored before: misses read from a directory without a log."""
-        return self._past_misses_frame.copy(deep=False)
+        return self._past_misses_frame.copy(deep=DEEP)
 
     @property
     def evidence(self) -> pd.DataFrame:
@@ -122,32 +123,32 @@ class Frames:
     @property
     def false_hits(self) -> pd.DataFrame:
         """One row per key that seems to stand for more than one thing: warnings with their evidence."""
-        return self._false_hits_frame.copy(deep=False)
+        return self._false_hits_frame.copy(deep=DEEP)
 
     @property
     def devices(self) -> pd.DataFrame:
         """One row per device that any source names, beside its datasheet."""
-        return self._devices_frame.copy(deep=False)
+        return self._devices_frame.copy(deep=DEEP)
 
     @property
     def problems(self) -> pd.DataFrame:
         """One row per thing that could not be read."""
-        return self.tables.problems.copy(deep=False)
+        return self.tables.problems.copy(deep=DEEP)
 
     @property
     def misses(self) -> pd.DataFrame:
         """One row per lookup that did not hit, with its verdict."""
-        return self._misses_frame.copy(deep=False)
+        return self._misses_frame.copy(deep=DEEP)
 
     @property
     def causes(self) -> pd.DataFrame:
         """One row per distinct reason, the costliest first."""
-        return self._causes_frame.copy(deep=False)
+        return self._causes_frame.copy(deep=DEEP)
 
     @property
     def rank_differences(self) -> pd.DataFrame:
         """One row per field in which some ranks of a job differ from the most of them."""
-        return self._rank_differences_frame.copy(deep=False)
+        return self._rank_differences_frame.copy(deep=DEEP)
 
     # What the frames are made from.
 

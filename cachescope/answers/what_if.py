@@ -20,6 +20,7 @@ from cachescope.analysis.what_if.frames import (
 )
 from cachescope.analysis.what_if.keys import Lanes
 from cachescope.answers.read import Read
+from cachescope.columns import DEEP
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
 
@@ -47,12 +48,12 @@ class WhatIf:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per lookup, before and after."""
-        return self._frame.copy(deep=False)
+        return self._frame.copy(deep=DEEP)
 
     @property
     def rates(self) -> pd.DataFrame:
         """Hit rates as recorded, and as they would have been."""
-        return self._rates.copy(deep=False)
+        return self._rates.copy(deep=DEEP)
 
     @cached_property
     def by_cause(self) -> pd.DataFrame:

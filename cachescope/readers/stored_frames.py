@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cachescope import frames
-from cachescope.columns import REAL, STORED, TEXT, TIME, TUPLE, WHOLE, Column, Frame
+from cachescope.columns import REAL, STORED, TEXT, TIME, TUPLE, WHOLE, Column, Frame, pandas_type
 from cachescope.errors import SourceError
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.terms import OUTCOMES
@@ -141,7 +141,7 @@ def _series(table: pa.Table, column: Column, frame: str) -> pd.Series[Any]:
     _need(is_text or values.type == stored, frame, column.name, f"holds {values.type}, not {stored}")
     _check_range(values, column, frame)
     # As `Frame.of_columns` makes them.
-    series: pd.Series[Any] = values.to_pandas(types_mapper=lambda _: pd.api.types.pandas_dtype(column.dtype))
+    series: pd.Series[Any] = values.to_pandas(types_mapper=lambda _: pandas_type(column.dtype))
     return series
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from cachescope.columns import TEXT, pandas_type
 from cachescope.readers.assemble import Tables
 from cachescope.readers.parquet_folder import FORMAT, MANIFEST, SAVED_FRAMES, is_saved_scope
 
@@ -34,7 +35,7 @@ def write_scope(tables: Tables, folder: Path) -> None:
         for name in SAVED_FRAMES:
             getattr(tables, name).to_parquet(work / f"{name}.parquet", **_AS_STORED)
         details = tables.hash_details
-        components = pd.DataFrame({"component": pd.Series(details.components, dtype="str")})
+        components = pd.DataFrame({"component": pd.Series(details.components, dtype=pandas_type(TEXT))})
         components.to_parquet(work / "components.parquet", **_AS_STORED)
         sets = pd.DataFrame({"components": pd.Series([s.tolist() for s in details.sets], dtype=object)})
         sets.to_parquet(work / "detail_sets.parquet", **_AS_STORED)

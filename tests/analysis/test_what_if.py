@@ -13,6 +13,7 @@ from scenarios import VERSIONS, Run
 from test_scenarios import CASES, WAYS, lookups_of, read_way
 
 import cachescope
+from cachescope.columns import pandas_type
 from cachescope.keys import IsolationSchema
 
 Recording = Callable[[str, str], Path]
@@ -290,4 +291,4 @@ def test_frames_have_the_declared_columns(recording: Recording) -> None:
     for name, frame in frames.items():
         declared = cachescope.describe(name)
         assert frame.columns.tolist() == declared["column"].tolist()
-        assert [str(dtype) for dtype in frame.dtypes] == declared["dtype"].tolist(), name
+        assert frame.dtypes.tolist() == declared["dtype"].map(pandas_type).tolist(), name

@@ -17,7 +17,7 @@ from cachescope.analysis.rates import hit_rates
 from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN, Outcomes
 from cachescope.analysis.what_if.keys import Lanes, what_if_key
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.columns import records
+from cachescope.columns import pandas_type, records
 from cachescope.details import HashDetails
 from cachescope.frames.replay import (
     WHAT_IF,
@@ -120,7 +120,7 @@ def lookups_frame(ground: Ground, lookups: pd.DataFrame, after: Outcomes, lanes:
     data["time_won_ns"] = pd.arrays.IntegerArray(times.taken[order].copy(), ~won)
     data["note"] = [notes.get(at) for at in order.tolist()]
     frame = pd.DataFrame({column.name: data[column.name] for column in WHAT_IF.columns})
-    return frame.astype({column.name: column.dtype for column in WHAT_IF.columns})
+    return frame.astype({column.name: pandas_type(column.dtype) for column in WHAT_IF.columns})
 
 
 def causes_frame(
