@@ -11,7 +11,7 @@ STRICT := $(filter-out $(LIVE),$(NOTEBOOKS))
 # Loading nbval takes each process some seconds, and only the notebooks need it.
 TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable
 
-.PHONY: demo lab test unit lint bench models fuzz notebooks readme clean
+.PHONY: demo lab test unit lint bench models fuzz notebooks readme docs lowest clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -59,5 +59,14 @@ notebooks: $(VENV)/.installed-test  ## execute the notebooks anew
 readme: $(VENV)/.installed-test  ## print the made parts of the README anew
 	$(BIN)/python tests/make_readme.py
 
+docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html; a warning fails it
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+lowest:  ## the quick tests with the lowest versions that pyproject.toml allows
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/lowest.txt --editable ".[test]"
+	.venv-lowest/bin/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --benchmark-disable -m "not slow" tests
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-lowest docs/made docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

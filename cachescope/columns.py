@@ -65,7 +65,7 @@ class Frame:
 def pandas_type(dtype: str) -> Any:
     """The type of pandas that a column of a declared type has."""
     if dtype == TEXT and _IS_PANDAS_2:
-        return pd.StringDtype("pyarrow_numpy")  # the stubs are those of pandas 3
+        return pd.StringDtype("pyarrow_numpy")
     return pd.api.types.pandas_dtype(dtype)
 
 

@@ -1,0 +1,16 @@
+// Draws the figures of a page in the colours of its theme, and anew when the theme changes.
+(() => {
+  const isDark = () => {
+    const theme = document.body.dataset.theme;
+    return theme === "dark" || (theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  };
+  const draw = () => {
+    for (const place of document.querySelectorAll("[data-figure]")) {
+      const { data, layout } = window.figures[place.dataset.figure][isDark() ? "dark" : "light"];
+      Plotly.react(place, data, { ...layout, width: undefined, autosize: true }, { responsive: true, displaylogo: false });
+    }
+  };
+  draw();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  new MutationObserver(draw).observe(document.body, { attributeFilter: ["data-theme"] });
+})();

@@ -1,0 +1,181 @@
+"""The docs: whatever the program has is in its reference, and what leads from page to page arrives."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import tomllib
+from pathlib import Path
+
+import make_gallery
+import make_pages
+import pytest
+
+import cachescope
+from cachescope import figures
+from cachescope.catalogue.facts import fields
+from cachescope.cli import COMMANDS
+from cachescope.frames import FRAMES
+from cachescope.terms import OUTCOMES, VERDICTS
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+WRITTEN = {
+    path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+    for path in DOCS.rglob("*.md")
+    if not {"made", "_build"} & set(path.relative_to(DOCS).parts)
+}
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+LINK = re.compile(r"\]\((?!https?:)(?P<page>[^)#\s]*)(?:#(?P<heading>[^)\s]+))?\)")
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    return {f"made/{name}": text for name, text in make_pages.pages().items()}
+
+
+@pytest.fixture(scope="module")
+def every_page(made: dict[str, str]) -> dict[str, str]:
+    """All pages of the site; of the notebooks and the gallery that they are there."""
+    notebooks = {f"made/tutorials/{path.name}": "" for path in (ROOT / "notebooks").iterdir()}
+    gallery = {"made/gallery.md": "\n".join(f"## {name}" for name in make_gallery.EXAMPLES)}
+    return WRITTEN | made | notebooks | gallery | {"contributing.md": CONTRIBUTING}
+
+
+def test_every_column_of_every_frame_is_there(made: dict[str, str]) -> None:
+    columns = made["made/reference/columns.md"]
+    for frame in FRAMES.values():
+        page = made[f"made/reference/frames/{frame.name}.md"]
+        for column in frame.columns:
+            assert f"| `{column.name}` | {column.dtype} |" in page, (frame.name, column.name)
+            row = f"| `{column.name}` | [{frame.name}](frames/{frame.name}.md) |"
+            assert row in columns, (frame.name, column.name)
+
+
+def test_every_frame_is_in_the_list_and_in_the_sidebar(made: dict[str, str]) -> None:
+    page = made["made/reference/frames/index.md"]
+    assert page.split("```{toctree}")[1].split() == [":hidden:", *FRAMES, "```"]
+
+
+def test_every_word_that_describe_defines_is_there(made: dict[str, str]) -> None:
+    page = made["made/reference/words.md"]
+    for name in make_pages.WORDS:
+        for word in cachescope.describe(name).iloc[:, 0]:
+            assert f"| `{word}` |" in page, word
+    # What describe takes beside the frames, it says itself where it is asked for something else.
+    with pytest.raises(cachescope.NotFoundError, match=", ".join(make_pages.WORDS[:-1])):
+        cachescope.describe("no such frame")
+
+
+def test_every_field_is_there(made: dict[str, str]) -> None:
+    page = made["made/reference/fields.md"]
+    for field in fields()["field"]:
+        assert f"| `{field}` |" in page, field
+
+
+def test_every_command_is_there_with_its_help(made: dict[str, str]) -> None:
+    page = made["made/reference/commands.md"]
+    parts = dict(re.findall(r"^## (\S+)\n\n```text\n(.*?)```", page, re.DOTALL | re.MULTILINE))
+    assert list(parts) == list(COMMANDS)
+    for command, text in parts.items():
+        assert text.startswith(f"usage: cachescope {command} ")
+
+
+def test_every_public_name_is_there(made: dict[str, str]) -> None:
+    page = made["made/reference/names.md"]
+    for name in cachescope.__all__:
+        assert name == "__version__" or re.search(rf":: cachescope\.{name}\n", page), name
+    for name in figures.__all__:
+        assert f":: cachescope.figures.{name}\n" in page
+
+
+def test_every_figure_is_in_the_gallery() -> None:
+    assert set(make_gallery.EXAMPLES) == set(figures.__all__)
+    for name in figures.__all__:
+        assert f"figures.{name}(" in make_gallery.code_of(name).splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", figures.__all__)
+def test_the_lines_of_the_gallery_draw_something_in_light_and_dark(name: str) -> None:
+    light, dark = (make_gallery.drawn(name, dark=dark) for dark in (False, True))
+    assert light["data"] and len(light["data"]) == len(dark["data"])
+    assert light != dark
+
+
+def test_every_verdict_and_outcome_is_explained() -> None:
+    page = WRITTEN["explanation/knows-and-infers.md"]
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page, re.MULTILINE)
+    named = [word for row in rows for word in re.findall(r"\w+", row)]
+    # When, and what it rests on.
+    assert sorted(named) == sorted([*VERDICTS, *VERDICTS])
+    assert all(f"`{outcome}`" in WRITTEN["reference/glossary.md"] for outcome in OUTCOMES)
+
+
+def test_every_notebook_is_listed_by_its_question() -> None:
+    listed = re.findall(
+        r"^\| \[(.*?)\]\(\.\./made/tutorials/(.*?)\)", WRITTEN["tutorials/index.md"], re.MULTILINE
+    )
+    titles = {
+        path.name: json.loads(path.read_text())["cells"][0]["source"][0].strip().removeprefix("# ")
+        for path in (ROOT / "notebooks").glob("*.ipynb")
+    }
+    assert {name: title for title, name in listed} == titles
+
+
+def test_links_lead_to_pages_and_headings(every_page: dict[str, str]) -> None:
+    broken = []
+    for name, text in (WRITTEN | {n: t for n, t in every_page.items() if n.startswith("made/")}).items():
+        for link in LINK.finditer(text):
+            page = (
+                posixpath.normpath(posixpath.join(posixpath.dirname(name), link["page"]))
+                if link["page"]
+                else name
+            )
+            if (page not in every_page and not (DOCS / page).is_file()) or (
+                link["heading"] and link["heading"] not in _anchors(every_page[page])
+            ):
+                broken.append((name, link[0]))
+    assert broken == []
+
+
+def test_every_page_is_in_a_sidebar() -> None:
+    listed = set()
+    for name, text in WRITTEN.items():
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", text, re.DOTALL):
+            for line in tree.split():
+                if not line.startswith(":"):
+                    listed.add(posixpath.normpath(posixpath.join(posixpath.dirname(name), line)))
+    assert {name.removesuffix(".md") for name in WRITTEN} - {"index"} <= listed
+
+
+def test_the_files_that_contributing_names_are_there() -> None:
+    named = set(re.findall(r"`((?:cachescope|tests|docs|notebooks|binder)/[\w./-]+)`", CONTRIBUTING))
+    assert len(named) > 20
+    # Made, or the reader's own.
+    not_kept = {"docs/made", "docs/_build", "tests/fuzz-failures/"}
+    assert [name for name in sorted(named - not_kept) if not (ROOT / name).exists()] == []
+
+
+def test_the_changelog_has_this_version_and_what_comes() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert re.findall(r"^## (\S+)", changelog, re.MULTILINE)[:2] == ["Unreleased", cachescope.__version__]
+
+
+def test_lowest_versions_are_the_bounds_that_are_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    declared = [*project["dependencies"], *extras["views"], *extras["remote"], *extras["dask"]]
+    bounds = dict(one.split(">=") for one in declared)
+    lines = (ROOT / "tests" / "lowest.txt").read_text().splitlines()
+    lowest = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    assert set(lowest) == set(bounds)
+    for name, version in lowest.items():
+        # 8.1 and 8.1.0 are one version.
+        assert re.fullmatch(re.escape(bounds[name]) + r"(\.0)*", version), name
+
+
+def _anchors(text: str) -> set[str]:
+    titles = re.findall(r"^#{1,3} (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.replace("`", "").lower()).replace(" ", "-") for title in titles}
