@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import signal
+import sys
 import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -21,6 +22,15 @@ settings.load_profile("steady")
 
 # Run as programs; collected for doctests, they would bring torch into every process of the tests.
 collect_ignore_glob = ["capture/*_program.py", "models/model_*.py", "models/record_models.py"]
+if sys.platform == "win32":
+    # What drives the signals, terminals and limits of Unix.
+    collect_ignore_glob += [
+        "capture/*",
+        "fuzz/*",
+        "readers/test_index.py",
+        "readers/test_run_notes.py",
+        "test_patterns.py",
+    ]
 
 RECORDINGS = Path(__file__).parent / "data" / "recordings"
 DIRECTORIES = Path(__file__).parent / "data" / "directories"

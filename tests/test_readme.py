@@ -85,7 +85,7 @@ def test_what_it_links_to_in_the_docs_is_there() -> None:
         assert place in made or (ROOT / "docs" / f"{place}.md").is_file(), place
 
 
-def test_its_links_are_absolute_as_pypi_has_no_files_beside_it() -> None:
+def test_its_links_are_absolute_as_they_are_followed_where_no_file_lies_beside_it() -> None:
     assert [link for link in re.findall(r"\]\(([^)]*)\)", README) if not link.startswith("https://")] == []
 
 

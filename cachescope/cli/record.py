@@ -15,6 +15,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import add_output_arguments
+from cachescope.errors import CachescopeError
+from cachescope.terms import LOGGERS
 
 if TYPE_CHECKING:
     from cachescope.capture.recording import Recorded
@@ -37,10 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it, then explain."""
-    from cachescope.capture.recording import CommandNotFoundError, record
     from cachescope.cli.needed import missing_package
     from cachescope.cli.sources import redaction_of
 
+    try:
+        from cachescope.capture.recording import CommandNotFoundError, record
+    except ModuleNotFoundError as error:
+        if error.name not in ("fcntl", "termios"):
+            raise
+        raise CachescopeError(
+            f'this system has no terminals of Unix; record with TORCH_TRACE=DIR TORCH_LOGS="{LOGGERS}"'
+        ) from error
     redaction_of(args)  # before the command runs: hiding takes packages that may not be there
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import re
 import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +65,11 @@ def on_screen(
     arguments: list[str], columns: int = 80, keys: bytes = b"", env: Mapping[str, str] | None = None
 ) -> Screen:
     """Run a command with all three streams on a pseudo terminal that is its controlling one."""
+    # Unix alone has them, and the other fixtures are for every system.
+    import fcntl
+    import pty
+    import termios
+
     pid, master = pty.fork()
     if pid == 0:
         os.execvpe(arguments[0], arguments, dict(env or environment()))

@@ -65,6 +65,21 @@ def test_a_command_that_needs_one_says_which(arguments: tuple[str, ...], tmp_pat
     assert re.fullmatch(r"cachescope: \w+ is not installed: pip install cachescope\n", done.stderr)
 
 
+def test_where_there_are_no_terminals_of_unix_it_says_what_to_set(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['fcntl'] = None\n"
+        "from cachescope.cli import main; sys.exit(main(['record', '--', 'python']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "cachescope: this system has no terminals of Unix; record with TORCH_TRACE="
+    )
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.torch
 @pytest.mark.slow
 def test_capturing_needs_torch_alone(tmp_path: Path) -> None:
