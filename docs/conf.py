@@ -27,6 +27,8 @@ nb_execution_mode = "off"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
+highlight_language = "none"  # a block that is Python says so
+
 autodoc_member_order = "groupwise"
 autodoc_typehints = "none"  # numpydoc says the types in words
 napoleon_google_docstring = False

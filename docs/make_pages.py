@@ -54,6 +54,7 @@ def pages() -> dict[str, str]:
         "reference/words.md": words_page(),
         "reference/fields.md": fields_page(),
         "reference/commands.md": commands_page(),
+        "reference/scope.md": scope_page(),
         "reference/names.md": names_page(),
     }
 
@@ -136,7 +137,13 @@ def fields_page() -> str:
         f"The {len(fields)} fields of an FX graph or AOTAutograd key, as of the newest torch that was read. "
         "`cachescope.fields()` has them with what sets each, its environment variables, and where torch's code "
         "generation reads it: [the frame fields](frames/fields.md).",
-        _table(("field", "default", "meaning", "affects", "since", "until"), rows),
+        "\n".join(
+            [
+                ":::{container} long-names",
+                _table(("field", "default", "meaning", "affects", "since", "until"), rows),
+                ":::",
+            ]
+        ),
     )
 
 
@@ -151,7 +158,7 @@ def commands_page() -> str:
 def help_of(*command: str) -> str:
     """What ``--help`` prints, for a page."""
     printed = io.StringIO()
-    width, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "100"
+    width, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "90"
     try:
         with contextlib.redirect_stdout(printed):
             main([*command, "--help"])
@@ -163,16 +170,27 @@ def help_of(*command: str) -> str:
     return printed.getvalue().strip()
 
 
+def scope_page() -> str:
+    """The Scope: its frames and its questions."""
+    return _page(
+        "The Scope",
+        "What `cachescope.read` returns. Frames are attributes, and what each column means is in "
+        "[Frames](frames/index.md); questions are methods.",
+        _auto("autoclass", "cachescope.Scope", members=True, inherited=True),
+    )
+
+
 def names_page() -> str:
-    """Every public name, from its docstring."""
+    """Every other public name, from its docstring."""
     classes, functions = [], []
     for name in cachescope.__all__:
-        if name.startswith("__"):
+        if name in ("Scope", "__version__"):
             continue
         is_class = isinstance(getattr(cachescope, name), type)
         (classes if is_class else functions).append(name)
     return _page(
         "Python names",
+        "`cachescope.Scope` has [a page of its own](scope.md).",
         *(_auto("autofunction", f"cachescope.{name}") for name in functions),
         "## Classes",
         *(_auto("autoclass", f"cachescope.{name}", members=True) for name in classes),
@@ -215,9 +233,15 @@ def _toctree(names: Iterable[str]) -> str:
     return "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
 
 
-def _auto(directive: str, name: str, *, members: bool = False) -> str:
+def _auto(directive: str, name: str, *, members: bool = False, inherited: bool = False) -> str:
     return "\n".join(
-        ["```{eval-rst}", f".. {directive}:: {name}", *(["   :members:"] if members else []), "```"]
+        [
+            "```{eval-rst}",
+            f".. {directive}:: {name}",
+            *["   :members:"][:members],
+            *["   :inherited-members:"][:inherited],
+            "```",
+        ]
     )
 
 
