@@ -63,6 +63,17 @@ def test_the_demo_runs(installed: FreshVenv, sample: str, said: str) -> None:
     assert said in done.stdout
 
 
+def test_alone_without_its_dependencies_it_records(wheel: Path, tmp_path: Path) -> None:
+    recorder = fresh_venv(tmp_path / "venv", tmp_path)
+    recorder.install("--no-deps", wheel)
+    done = recorder.run("cachescope", "record", "--", "python", "-c", "print('recorded')")
+    assert (done.returncode, done.stdout) == (0, "recorded\n"), done.stderr
+    assert len(list(tmp_path.glob("cachescope-runs/*/run.json"))) == 1
+    done = recorder.run("cachescope", "demo")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith(" is not installed: pip install cachescope\n")
+
+
 def test_it_is_the_installed_one_without_torch_and_notebooks(installed: FreshVenv) -> None:
     code = """
 import cachescope, importlib.util, pathlib, sys

@@ -7,6 +7,7 @@ import posixpath
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import make_gallery
 import make_pages
@@ -104,6 +105,16 @@ def test_the_lines_of_the_gallery_draw_something_in_light_and_dark(name: str) ->
     light, dark = (make_gallery.drawn(name, dark=dark) for dark in (False, True))
     assert light["data"] and len(light["data"]) == len(dark["data"])
     assert light != dark
+
+
+@pytest.mark.slow
+def test_the_lines_of_a_figure_of_ones_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    blocks = re.findall(r"```python\n(.*?)```", WRITTEN["how-to/own-figure.md"], re.DOTALL)
+    for block in blocks:
+        exec(block, names)
+    assert (tmp_path / "timeline.html").stat().st_size > 1000 and len(blocks) == 2
 
 
 def test_every_verdict_and_outcome_is_explained() -> None:
