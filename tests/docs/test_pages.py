@@ -107,6 +107,15 @@ def test_the_lines_of_the_gallery_draw_something_in_light_and_dark(name: str) ->
     assert light != dark
 
 
+def test_guards_that_are_shown_are_as_torch_writes_them() -> None:
+    shown = [
+        code for text in WRITTEN.values() for code in re.findall(r"`(cachescope\.holds\(\"[^`]*\))`", text)
+    ]
+    assert shown
+    for code in shown:
+        assert eval(code, {"cachescope": cachescope}) is True, code
+
+
 @pytest.mark.slow
 def test_the_lines_of_a_figure_of_ones_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
