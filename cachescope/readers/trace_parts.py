@@ -28,7 +28,7 @@ _OF_A_LOOKUP: Final = ("lookup", "uncached")
 
 
 def parts_of_trace(path: str, part_bytes: int) -> list[tuple[int, int | None]]:
-    """Where the parts of a trace begin and end, each of so many bytes or more; none where one process should read it.
+    """Where the parts of a trace begin and end, each of so many bytes, the last ones less; none where one process should read it.
 
     That is a log that has no two such parts, is packed or at an address, or does not begin with torch's records. The
     last part has no end: the log may have grown by then.
@@ -41,7 +41,9 @@ def parts_of_trace(path: str, part_bytes: int) -> list[tuple[int, int | None]]:
             if not Pieces(stream).is_plain or not looks_like_trace_log(stream.read(_SEARCHED_BYTES)):
                 return []
             size = stream.seek(0, os.SEEK_END)
-            starts = {_record_behind(stream, size * number // count) for number in range(1, count)}
+            # The last ones are halves: the less there is to wait for where one of the workers is behind.
+            cuts = [*range(2, 2 * count, 2), 2 * count - 3, 2 * count - 1]
+            starts = {_record_behind(stream, size * cut // (2 * count)) for cut in cuts}
     except (OSError, SourceError):
         return []
     ends = sorted(start for start in starts if start is not None)

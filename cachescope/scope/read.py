@@ -36,7 +36,8 @@ def read(
         Called with (path, done, total) before each source is read.
     executor : Executor, optional
         Reads logs in its workers: a ``ProcessPoolExecutor``, Dask's ``Client.get_executor()``, or any other of
-        `concurrent.futures`. The frames are the same. A log whose worker is lost is read in this process.
+        `concurrent.futures`. A large trace goes to several of them. The frames are the same. A log whose worker is
+        lost is read in this process.
     index : bool, default True
         Keep large logs, once read, under the user's cache folder, where opening them again takes no time. One
         that has grown since is read from where it ended; one that is packed, or changed otherwise, is read anew.

@@ -20,6 +20,7 @@ from fuzz.watch import Watch
 WEIGHTS = {
     "pickles": 8_500,
     "trace records": 500,
+    "traces in parts": 100,
     "text lines": 500,
     "entries": 300,
     "JSON files": 100,

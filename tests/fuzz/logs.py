@@ -9,6 +9,8 @@ import lzma
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,9 +18,12 @@ import pyarrow as pa
 import cachescope
 from cachescope.errors import CachescopeError
 from cachescope.readers import trace_records
+from cachescope.readers.log_tables import LogTables
+from cachescope.readers.logs import read_alone
 from cachescope.readers.reading import Reading
 from cachescope.readers.text_log import read_text_log
 from cachescope.readers.trace_log import read_trace_log
+from cachescope.readers.trace_parts import parts_of_trace, put_together, read_trace_part
 from fuzz.seeds import Piece, Seeds, record_of, taken_apart
 from fuzz.use import check_reading, scope_of, use
 from fuzz.values import changed_bytes, changed_json
@@ -138,6 +143,38 @@ class Logs:
             assert found >= sum(counts.values()), f"{found} lookups told of {sum(counts.values())}"
 
 
+class TracesInParts(Logs):
+    """Traces read in parts, which tell what reading them in one tells."""
+
+    def __init__(self, seeds: list[list[Piece]]) -> None:
+        super().__init__("traces in parts", seeds, changed_record, read_trace_log)
+        self._part_bytes = 0
+
+    def make(self, chance: random.Random) -> bytes:
+        data = super().make(chance)
+        self._part_bytes = max(len(data) // chance.choice((2, 3, 5, 20)), 1)
+        return data
+
+    def check(self, data: bytes, folder: Path) -> None:
+        path = folder / "one.log"
+        path.write_bytes(data)
+        places = parts_of_trace(str(path), self._part_bytes)
+        if not places:
+            return
+        whole, together = Reading(), Reading()
+        parts = [
+            read_alone(partial(read_trace_part, start=start, end=end), str(path), strict=False)
+            for start, end in places
+        ]
+        tables = [[part] if isinstance(part, LogTables) else LogTables.from_arrow(part) for part in parts]
+        read_trace_log(str(path), whole)
+        put_together(str(path), together, chain(*tables))
+        # None of it is shown: it may be megabytes.
+        assert together.processes == whole.processes, "other processes than in one"
+        assert together.problems == whole.problems, "other problems than in one"
+        assert together.details.components == whole.details.components, "other hash details than in one"
+
+
 def _docker(data: bytes) -> bytes:
     lines = data.decode("utf-8", "replace").split("\n")
     return b"".join(json.dumps({"log": line + "\n", "stream": "stderr"}).encode() + b"\n" for line in lines)
@@ -185,6 +222,7 @@ class Packed:
 def log_kinds(seeds: Seeds) -> list[Logs | Packed]:
     return [
         Logs("trace records", seeds.traces, changed_record, read_trace_log),
+        TracesInParts(seeds.traces),
         Logs("text lines", seeds.texts, changed_line, read_text_log),
         Packed(seeds),
     ]
