@@ -11,7 +11,7 @@ STRICT := $(filter-out $(LIVE),$(NOTEBOOKS))
 # Loading nbval takes each process some seconds, and only the notebooks need it.
 TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable
 
-.PHONY: demo lab test unit lint bench models fuzz notebooks readme docs lowest clean
+.PHONY: demo lab test unit lint bench models fuzz mutants notebooks readme docs lowest clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -28,7 +28,7 @@ lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 test: $(VENV)/.installed-test  ## all tests, doctests and notebooks
 	$(TESTS) -m "not models" cachescope tests
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
-	$(BIN)/python -m pytest --nbval $(STRICT)
+	$(BIN)/python -m pytest --nbval --numprocesses 2 --dist loadfile $(STRICT)
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
 
@@ -49,6 +49,9 @@ models: $(VENV)/.installed-models  ## a thousand lookups of real models, run and
 
 fuzz: $(VENV)/.installed-test  ## a million inputs that nobody wrote: an hour or so; SEED=N and INPUTS=N for others
 	cd tests && ../$(BIN)/python -m fuzz --seed $(or $(SEED),1) --inputs $(or $(INPUTS),1000000)
+
+mutants: $(VENV)/.installed-test  ## changes to the code that a quick test should notice; SEED=N, COUNT=N, and ARGS="--at PATH" for others
+	PYTHONPATH=.:tests $(BIN)/python -m mutants --seed $(or $(SEED),1) --count $(or $(COUNT),300) $(ARGS)
 
 notebooks: $(VENV)/.installed-test  ## execute the notebooks anew
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace \

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import signal
 import sys
 import tarfile
@@ -14,6 +14,8 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.readings import changed_readings, commands_read_once  # noqa: F401 - a fixture
+
 # The same examples in every run, however slow the machine is just now.
 settings.register_profile(
     "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -21,7 +23,7 @@ settings.register_profile(
 settings.load_profile("steady")
 
 # Run as programs; collected for doctests, they would bring torch into every process of the tests.
-collect_ignore_glob = ["capture/*_program.py", "models/model_*.py", "models/record_models.py"]
+collect_ignore_glob = ["*/*_program.py", "models/model_*.py", "models/record_models.py"]
 if sys.platform == "win32":
     # What drives the signals, terminals and limits of Unix.
     collect_ignore_glob += [
@@ -31,6 +33,7 @@ if sys.platform == "win32":
         "readers/test_run_notes.py",
         "test_patterns.py",
     ]
+HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 RECORDINGS = Path(__file__).parent / "data" / "recordings"
 DIRECTORIES = Path(__file__).parent / "data" / "directories"
@@ -41,9 +44,12 @@ Directory = Callable[[str], Path]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever imports torch is slow, wherever it stands, and so are benchmarks, measured or not."""
     for item in items:
-        with_torch = item.get_closest_marker("torch") or item.get_closest_marker("gpu")
-        if with_torch or "cache_root" in getattr(item, "fixturenames", ()) or "benchmarks" in item.path.parts:
+        is_marked = item.get_closest_marker("torch") or item.get_closest_marker("gpu")
+        with_torch = is_marked or "cache_root" in getattr(item, "fixturenames", ())
+        if with_torch or "benchmarks" in item.path.parts:
             item.add_marker("slow")
+        if with_torch and not HAS_TORCH:
+            item.add_marker(pytest.mark.skip(reason="torch is not installed"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -79,6 +85,13 @@ def no_index() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CACHESCOPE_NO_INDEX", "1")
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def readings_stay_as_they_were() -> Iterator[None]:
+    """No test changes what another one reads."""
+    yield
+    assert not list(changed_readings())
 
 
 @pytest.fixture(scope="session")

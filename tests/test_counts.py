@@ -21,6 +21,7 @@ from cachescope.report.check_forms import check_object
 from cachescope.report.layout import Line
 from cachescope.report.terminal import answer_lines, run_lines
 from tests.conftest import RECORDINGS
+from tests.readings import read_once
 
 pytestmark = pytest.mark.slow  # reads every recording
 
@@ -40,12 +41,12 @@ def read_scopes(folder: Path) -> Iterator[tuple[str, cachescope.Scope]]:
     """A recording read each way in which it is complete."""
     caches = [folder / path.name for path in sorted(folder.glob("cache*"))]
     steps = json.loads((folder / "scenario.json").read_text())["steps"]
-    yield "trace", cachescope.read(folder / "trace")
-    yield "trace and directory", cachescope.read(folder / "trace", *caches)
+    yield "trace", read_once(folder / "trace")
+    yield "trace and directory", read_once(folder / "trace", *caches)
     if all("TORCH_LOGS" in step.get("environment", {}) for step in steps):
-        yield "text", cachescope.read(folder / "text")
-        yield "text and directory", cachescope.read(folder / "text", *caches)
-        yield "all", cachescope.read(folder / "trace", folder / "text", *caches)
+        yield "text", read_once(folder / "text")
+        yield "text and directory", read_once(folder / "text", *caches)
+        yield "all", read_once(folder / "trace", folder / "text", *caches)
 
 
 def torch_counted(counters: dict[str, dict[str, int]]) -> Counts:

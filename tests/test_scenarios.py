@@ -11,6 +11,7 @@ import pytest
 from scenarios import SCENARIOS, VERSIONS, Run, expectation
 
 import cachescope
+from tests.readings import read_once
 
 Recording = Callable[[str, str], Path]
 WAYS = ("trace", "text", "all")
@@ -26,7 +27,7 @@ def read_way(folder: Path, way: str) -> cachescope.Scope:
     steps = json.loads((folder / "scenario.json").read_text())["steps"]
     if not any("TORCH_LOGS" in step.get("environment", {}) for step in steps):
         sources = [source for source in sources if source != "text"]
-    return cachescope.read(*(folder / source for source in sources))
+    return read_once(*(folder / source for source in sources))
 
 
 def lookups_of(scope: cachescope.Scope) -> list[Run]:

@@ -48,7 +48,7 @@ def from_sources(tmp_path: Path) -> Path:
     return output
 
 
-@pytest.mark.slow
+@pytest.mark.torch
 def test_made_anew_from_the_installed_sources_it_is_the_same(
     from_sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

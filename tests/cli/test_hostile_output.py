@@ -101,6 +101,7 @@ def test_texts_of_a_trace_act_on_nothing(run: Run, copied: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("commands_read_once")
 @pytest.mark.parametrize(
     ("name", "turn"), [("config_flip", 0), ("bypass_custom_pass", 5), ("four_ranks", 11)]
 )
@@ -131,6 +132,7 @@ def whole(recording: Recording) -> cachescope.Scope:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("commands_read_once")
 @pytest.mark.parametrize("turn", range(0, len(SHORT), 3))
 def test_a_text_in_any_column_acts_on_nothing(
     turn: int, run: Run, whole: cachescope.Scope, tmp_path: Path
@@ -142,6 +144,7 @@ def test_a_text_in_any_column_acts_on_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("commands_read_once")
 @pytest.mark.parametrize("place", sorted(STRUCTURAL_COLUMNS), ids=".".join)
 def test_a_text_where_a_name_or_a_kind_belongs_acts_on_nothing(
     place: tuple[str, str], run: Run, whole: cachescope.Scope, tmp_path: Path

@@ -15,7 +15,7 @@ from models.holding import WAYS, hold
 from models.sessions import SESSIONS
 from models.tally import tally
 
-pytestmark = [pytest.mark.models, pytest.mark.slow]
+pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(4 * 3_600)]
 RECORDER = Path(__file__).with_name("record_models.py")
 LEAST_LOOKUPS = 1000
 

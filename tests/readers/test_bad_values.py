@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,17 @@ def text_log(recording: Recording) -> bytes:
     return (recording("2.13.0", "training") / "text" / "00_cold.log").read_bytes()
 
 
-def read(data: bytes, folder: Path, name: str = "one.log") -> Scope:
+@pytest.fixture(scope="module")
+def whole_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], Scope]:
+    """What a log says as it is, read once."""
+    return cache(lambda data: read(data, tmp_path_factory.mktemp("whole")))
+
+
+def read(data: bytes, folder: Path) -> Scope:
     """What a log says, once everything was made of it that is made of logs."""
-    (folder / name).write_bytes(data)
-    scope = cachescope.read(folder / name)
+    log = folder / "one.log"
+    log.write_bytes(data)
+    scope = cachescope.read(log)
     for frame in ("runs", "misses", "causes", "contexts", "rank_differences", "false_hits", "devices"):
         getattr(scope, frame)
     json.loads(json_text(explain_object(scope)).encode())
@@ -69,7 +77,7 @@ def read(data: bytes, folder: Path, name: str = "one.log") -> Scope:
     again = cachescope.read(folder / "saved")
     pd.testing.assert_frame_equal(again.tables.lookups, scope.tables.lookups)
     shutil.rmtree(folder / "collected", ignore_errors=True)
-    cachescope.collect(folder / name, folder=folder / "collected")
+    cachescope.collect(log, folder=folder / "collected")
     pd.testing.assert_frame_equal(cachescope.read(folder / "collected").tables.lookups, scope.tables.lookups)
     return scope
 
@@ -100,13 +108,13 @@ def with_value(field: str, value: str) -> Callable[[dict[str, Any]], str]:
 @pytest.mark.parametrize("value", NUMBERS)
 @pytest.mark.parametrize("field", ["time_taken_ns", "cache_event_time", "key", "compile_id", "cache_state"])
 def test_a_bad_value_of_a_lookup_costs_no_more_than_itself(
-    field: str, value: str, trace: bytes, tmp_path: Path
+    field: str, value: str, trace: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
 ) -> None:
     if value == HALF:
         value = f'"{HALF}"'
     if value.startswith('"') and field in ("key", "compile_id", "cache_state"):
         pytest.skip("a text where one belongs")
-    whole = read(trace, tmp_path, "whole.log")
+    whole = whole_of(trace)
     scope = read(with_payload(trace, "fx_graph_cache_miss", with_value(field, value)), tmp_path)
     assert len(scope.problems) == len(whole.problems) + 1
     assert field in scope.problems["message"].iloc[-1]
@@ -124,8 +132,10 @@ def test_a_time_of_another_age_is_a_bad_value(nanoseconds: int, trace: bytes, tm
 
 
 @pytest.mark.parametrize("value", ["5", '""', "null", "[]", '"' + "2" * 5_000 + '"', DEEP])
-def test_a_version_that_is_none_is_no_version(value: str, trace: bytes, tmp_path: Path) -> None:
-    whole = read(trace, tmp_path, "whole.log")
+def test_a_version_that_is_none_is_no_version(
+    value: str, trace: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
+) -> None:
+    whole = whole_of(trace)
     scope = read(with_payload(trace, "torch_version", with_value("pytorch_version", value)), tmp_path)
     assert keys(scope) == keys(whole)
     if value != "null":
@@ -148,8 +158,10 @@ def test_a_version_that_is_none_is_no_version(value: str, trace: bytes, tmp_path
         "{",
     ],
 )
-def test_an_envelope_of_any_form_costs_its_record(envelope: str, trace: bytes, tmp_path: Path) -> None:
-    whole = read(trace, tmp_path, "whole.log")
+def test_an_envelope_of_any_form_costs_its_record(
+    envelope: str, trace: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
+) -> None:
+    whole = whole_of(trace)
     at = trace.index(b'{"artifact": {"name": "aotautograd_cache_miss"')
     end = trace.index(b"\n", at)
     # The readers tell what a record is by its first letters.
@@ -168,9 +180,9 @@ def test_an_envelope_of_any_form_costs_its_record(envelope: str, trace: bytes, t
 @pytest.mark.parametrize("value", ["true", "-1", LONG, str(1 << 64), '"0"', "[0]", "1.5"])
 @pytest.mark.parametrize("field", ["rank", "frame_id", "frame_compile_id", "attempt", "compiled_autograd_id"])
 def test_a_bad_number_of_an_envelope_is_a_problem(
-    field: str, value: str, trace: bytes, tmp_path: Path
+    field: str, value: str, trace: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
 ) -> None:
-    whole = read(trace, tmp_path, "whole.log")
+    whole = whole_of(trace)
     match = re.search(rb'\{"artifact": \{"name": "fx_graph_cache_miss"[^\n]*', trace)
     assert match is not None
     told = json.loads(match[0])
@@ -185,10 +197,12 @@ def test_a_bad_number_of_an_envelope_is_a_problem(
 
 
 @pytest.mark.parametrize("pid", [str(1 << 63), str(1 << 64), LONG])
-def test_a_pid_that_no_process_has(pid: str, trace: bytes, text_log: bytes, tmp_path: Path) -> None:
+def test_a_pid_that_no_process_has(
+    pid: str, trace: bytes, text_log: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
+) -> None:
     for name, data in (("trace", trace), ("text", text_log)):
         (tmp_path / name).mkdir()
-        whole = read(data, tmp_path / name, "whole.log")
+        whole = whole_of(data)
         changed = re.sub(rb"(?m)^([VIWEC]\d{4} \S+ )(\d+) ", rb"\g<1>%b " % pid.encode(), data)
         scope = read(changed, tmp_path / name)
         assert keys(scope) == keys(whole)
@@ -200,10 +214,12 @@ def test_a_pid_that_no_process_has(pid: str, trace: bytes, text_log: bytes, tmp_
 @pytest.mark.parametrize(
     "moment", ["0000 00:00:00", "0100 12:00:00", "1399 12:00:00", "1231 99:99:99", "0230 12:00:00"]
 )
-def test_a_moment_that_is_in_no_year(moment: str, trace: bytes, text_log: bytes, tmp_path: Path) -> None:
+def test_a_moment_that_is_in_no_year(
+    moment: str, trace: bytes, text_log: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
+) -> None:
     for name, data in (("trace", trace), ("text", text_log)):
         (tmp_path / name).mkdir()
-        whole = read(data, tmp_path / name, "whole.log")
+        whole = whole_of(data)
         lines = data.split(b"\n")
         torchs = [at for at, line in enumerate(lines) if re.match(rb"[VIWEC]\d{4} ", line)]
         at = torchs[len(torchs) // 2]
@@ -220,9 +236,11 @@ def test_a_moment_that_is_in_no_year(moment: str, trace: bytes, text_log: bytes,
 @pytest.mark.parametrize(
     "ts", ["1e30", "0", "0.0.0", ".", "9" * 400, "99999999999999999999", "-62135596800000000"]
 )
-def test_a_stamp_of_another_age_gives_no_clock(ts: str, trace: bytes, tmp_path: Path) -> None:
+def test_a_stamp_of_another_age_gives_no_clock(
+    ts: str, trace: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
+) -> None:
     scope = read(re.sub(rb'"ts": [0-9.]+', b'"ts": ' + ts.encode(), trace), tmp_path)
-    assert keys(scope) == keys(read(trace, tmp_path, "whole.log"))
+    assert keys(scope) == keys(whole_of(trace))
     assert (scope.runs["start_time"].dt.year > 2000).all()
 
 
@@ -238,12 +256,14 @@ def test_a_note_of_a_run_with_a_bad_value(status: str, trace: bytes, tmp_path: P
     assert scope.problems["source"].iloc[0].endswith("run.json")
 
 
-def test_half_a_character_anywhere_in_a_trace(trace: bytes, tmp_path: Path) -> None:
+def test_half_a_character_anywhere_in_a_trace(
+    trace: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
+) -> None:
     half = trace.replace(b'"key": "f', b'"key": "\\ud800f').replace(b'"filename": "', b'"filename": "\\udcff')
     half = re.sub(rb'\{"str": \["', rb'{"str": ["\\ud800', half)
     half = re.sub(rb'("components": \["\[\w+\] \w+: )', rb"\1\\udfff", half)
     scope = read(half, tmp_path)
-    assert len(scope.lookups) == len(read(trace, tmp_path, "whole.log").lookups)
+    assert len(scope.lookups) == len(whole_of(trace).lookups)
 
 
 @pytest.mark.parametrize(
@@ -285,8 +305,10 @@ def test_files_of_another_age(seconds: int, recording: Recording, trace: bytes, 
     json_text(explain_object(scope))
 
 
-def test_a_rank_before_a_line_that_no_process_has(text_log: bytes, tmp_path: Path) -> None:
-    whole = read(text_log, tmp_path, "whole.log")
+def test_a_rank_before_a_line_that_no_process_has(
+    text_log: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
+) -> None:
+    whole = whole_of(text_log)
     scope = read(re.sub(rb"(?m)^(?=[VIWEC]\d{4} )", b"[rank%b]:" % LONG.encode(), text_log), tmp_path)
     assert keys(scope) == keys(whole)
     assert scope.runs["rank"].isna().all()
@@ -297,11 +319,13 @@ def test_a_rank_before_a_line_that_no_process_has(text_log: bytes, tmp_path: Pat
     "line",
     [f'{{"log": {DEEP}}}', LONG, "[1]", "{", '{"log": 7}', f'{{"log": "{HALF}\\n"}}', f'{{"x": {LONG}}}'],
 )
-def test_a_line_of_a_container_log_that_is_none(line: str, text_log: bytes, tmp_path: Path) -> None:
+def test_a_line_of_a_container_log_that_is_none(
+    line: str, text_log: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
+) -> None:
     lines = [json.dumps({"log": f"{text}\n", "stream": "stderr"}) for text in text_log.decode().split("\n")]
     lines.insert(1, line)
     scope = read("\n".join(lines).encode(), tmp_path)
-    assert keys(scope) == keys(read(text_log, tmp_path, "whole.log"))
+    assert keys(scope) == keys(whole_of(text_log))
 
 
 @pytest.mark.parametrize("field", ["torch_version", "python_version"])
@@ -317,8 +341,10 @@ def test_a_snapshot_whose_version_is_none(field: str, version: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("number", [LONG, "9" * 30])
-def test_compile_ids_with_a_huge_attempt(number: str, text_log: bytes, tmp_path: Path) -> None:
+def test_compile_ids_with_a_huge_attempt(
+    number: str, text_log: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
+) -> None:
     changed = re.sub(rb"\] \[(\d+/\d+)\]", rb"] [\g<1>_%b]" % number.encode(), text_log)
     assert changed != text_log
     scope = read(changed + changed, tmp_path)
-    assert len(scope.lookups) >= len(read(text_log, tmp_path, "whole.log").lookups)
+    assert len(scope.lookups) >= len(whole_of(text_log).lookups)

@@ -17,10 +17,13 @@ from pyarrow import parquet
 
 import cachescope
 from cachescope.errors import NotFoundError, SourceError
+from tests.sampling import sampled
 
 pytestmark = pytest.mark.slow  # hundreds of files are read
 
 COPIES = 150
+# Of the columns of all files, for each change of one; `CACHESCOPE_DAMAGES=all` for every one.
+_OFTEN = 40
 
 
 @pytest.fixture(scope="module")
@@ -90,17 +93,15 @@ def test_a_saved_scope_with_another_column_is_refused_or_whole(
     change: str, saved: Path, tmp_path: Path
 ) -> None:
     refused = 0
-    for file in sorted(saved.glob("*.parquet")):
-        table = parquet.read_table(file)
-        for at in range(table.num_columns):
-            if len(table) == 0:
-                continue
-            folder = tmp_path / f"{file.stem}-{at}"
-            shutil.copytree(saved, folder)
-            parquet.write_table(CHANGES[change](table, at), folder / file.name)
-            refused += is_refused(folder)
-            shutil.rmtree(folder)
-    assert refused > 10
+    tables = {file.name: parquet.read_table(file) for file in sorted(saved.glob("*.parquet"))}
+    columns = [(name, at) for name, table in tables.items() if len(table) for at in range(table.num_columns)]
+    folder = tmp_path / "scope"
+    shutil.copytree(saved, folder)
+    for name, at in sampled(columns, _OFTEN, change):
+        parquet.write_table(CHANGES[change](tables[name], at), folder / name)
+        refused += is_refused(folder)
+        shutil.copy(saved / name, folder / name)
+    assert refused > 3
 
 
 @pytest.mark.parametrize(

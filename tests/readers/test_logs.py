@@ -115,36 +115,29 @@ def read_with(paths: list[str], executor: Executor | None) -> Reading:
     return reading
 
 
-@pytest.mark.parametrize("task_bytes", [1, 10**9])
 @pytest.mark.parametrize(("version", "name"), EVERY)
 def test_workers_tell_what_one_process_reads(
-    version: str, name: str, task_bytes: int, recording: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logs, "_TASK_BYTES", task_bytes)
-    paths = [path for _, path in logs_in([str(recording(version, name))], Reading())]
-    assert_workers_tell_the_same(paths)
-
-
-@pytest.mark.parametrize(("version", "name"), EVERY)
-def test_workers_that_read_parts_of_a_trace_tell_what_one_process_reads(
     version: str, name: str, recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs, "_PART_BYTES", 50_000)
     paths = [path for _, path in logs_in([str(recording(version, name))], Reading())]
-    executor = assert_workers_tell_the_same(paths)
+    alone = read_with(paths, None)
+    assert alone.processes
+    for task_bytes in (1, 10**9):
+        monkeypatch.setattr(logs, "_TASK_BYTES", task_bytes)
+        assert_told_the_same(read_with(paths, OutOfOrder()), alone)
+    monkeypatch.setattr(logs, "_PART_BYTES", 50_000)
+    executor = OutOfOrder()
+    assert_told_the_same(read_with(paths, executor), alone)
     traces = [path for path in paths if Path(path).parent.name == "trace"]
     if any(Path(path).stat().st_size > 400_000 for path in traces):
         assert len(executor.ran) > len(set(executor.ran))
 
 
-def assert_workers_tell_the_same(paths: list[str]) -> OutOfOrder:
-    executor = OutOfOrder()
-    alone, told = read_with(paths, None), read_with(paths, executor)
-    assert alone.processes
+def assert_told_the_same(told: Reading, alone: Reading) -> None:
     assert (told.processes, told.problems) == (alone.processes, alone.problems)
     assert told.details.components == alone.details.components
-    assert [codes.tolist() for codes in told.details.sets] == [codes.tolist() for codes in alone.details.sets]
-    return executor
+    for one, other in zip(told.details.sets, alone.details.sets, strict=True):
+        assert one.tolist() == other.tolist()
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-import cachescope
 from tests.conftest import RECORDINGS, Recording
+from tests.readings import read_once
 
 pytestmark = pytest.mark.slow  # every recording is read
 
@@ -24,8 +24,8 @@ def test_every_fx_entry_holds_the_details_that_the_trace_told(
     version: str, name: str, recording: Recording
 ) -> None:
     folder = recording(version, name)
-    trace = cachescope.read(folder / "trace")
-    cache = cachescope.read(*folder.glob("cache*"))
+    trace = read_once(folder / "trace")
+    cache = read_once(*folder.glob("cache*"))
     lookups = trace.lookups[trace.lookups["cache"] == "fxgraph"]
     told = lookups[lookups["details"] == "recorded"]
     entries = cache.entries[cache.entries["cache"] == "fxgraph"]
@@ -56,9 +56,9 @@ def test_every_fx_entry_holds_the_details_that_the_trace_told(
 @pytest.mark.parametrize("version", ["2.10.0", "2.13.0"])
 def test_trace_text_log_and_entry_give_identical_details(version: str, recording: Recording) -> None:
     folder = recording(version, "training")
-    trace = cachescope.read(folder / "trace")
-    text = cachescope.read(folder / "text")
-    entries = cachescope.read(folder / "cache")
+    trace = read_once(folder / "trace")
+    text = read_once(folder / "text")
+    entries = read_once(folder / "cache")
     fx_misses = trace.lookups[(trace.lookups["cache"] == "fxgraph") & (trace.lookups["outcome"] != "hit")]
     assert len(fx_misses) == 4
     for key in fx_misses["cache_key"]:
@@ -70,7 +70,7 @@ def test_trace_text_log_and_entry_give_identical_details(version: str, recording
 
 def test_aotautograd_details_of_trace_and_text_log_are_identical(recording: Recording) -> None:
     folder = recording("2.13.0", "training")
-    trace, text = cachescope.read(folder / "trace"), cachescope.read(folder / "text")
+    trace, text = read_once(folder / "trace"), read_once(folder / "text")
     keys = set(trace.lookups.loc[trace.lookups["cache"] == "aotautograd", "cache_key"])
     assert len(keys) == 2
     for key in keys:
@@ -79,10 +79,10 @@ def test_aotautograd_details_of_trace_and_text_log_are_identical(recording: Reco
 
 def test_details_missing_in_a_text_log_of_2_15_come_from_the_entry(recording: Recording) -> None:
     folder = recording("2.15.0", "config_flip")
-    alone = cachescope.read(folder / "text").lookups
+    alone = read_once(folder / "text").lookups
     fx = alone[alone["cache"] == "fxgraph"]
     assert set(fx["details"]) == {"not_recorded"}
-    joined = cachescope.read(folder / "text", folder / "cache")
+    joined = read_once(folder / "text", folder / "cache")
     fx = joined.lookups[joined.lookups["cache"] == "fxgraph"]
     assert set(fx["details"]) == {"from_entry"}
     (changed,) = joined.misses.loc[joined.misses["verdict"] == "key_changed", "changed"].drop_duplicates()
@@ -91,7 +91,7 @@ def test_details_missing_in_a_text_log_of_2_15_come_from_the_entry(recording: Re
 
 def test_a_trace_and_a_text_log_of_one_process_are_one_run(recording: Recording) -> None:
     folder = recording("2.13.0", "logs_out")
-    scope = cachescope.read(folder / "trace", folder / "text", folder / "stderr")
+    scope = read_once(folder / "trace", folder / "text", folder / "stderr")
     assert len(scope.runs) == 3
     assert len(scope.lookups) == 6
     for run in scope.runs.itertuples():
@@ -102,7 +102,7 @@ def test_a_trace_and_a_text_log_of_one_process_are_one_run(recording: Recording)
 
 def test_the_order_is_that_of_the_lookups(recording: Recording) -> None:
     for way in ("trace", "text"):
-        lookups = cachescope.read(recording("2.13.0", "training") / way).lookups
+        lookups = read_once(recording("2.13.0", "training") / way).lookups
         for _, run in lookups.groupby("run"):
             assert run["order"].tolist() == [0, 1, 2]
             assert run["cache"].tolist() == ["aotautograd", "fxgraph", "fxgraph"]

@@ -22,7 +22,7 @@ Shown = Callable[..., str]
 
 
 @pytest.fixture
-def shown(capsys: pytest.CaptureFixture[str]) -> Shown:
+def shown(commands_read_once: None, capsys: pytest.CaptureFixture[str]) -> Shown:
     """All that a command says with ``--redact``."""
 
     def call(*arguments: object) -> str:

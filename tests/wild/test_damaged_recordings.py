@@ -73,8 +73,9 @@ WAYS: dict[str, tuple[str, ...]] = {
     "trace and caches": (TRACE, CACHES),
     "text and caches": (TEXT, CACHES),
 }
-# Some minute of two cores, however many recordings there are.
-_OFTEN = max(900 // len(NAMES), 4)
+PAIRS = [(way, damage) for way, of_way in WAYS.items() for damage in DAMAGES if damage.touches & set(of_way)]
+# Some 550 cases, most of a minute of two cores.
+_OFTEN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +174,8 @@ def _wrongly_removable(told: Told, true: Told, damage: Damage) -> list[str]:
 
 
 def cases(version: str, name: str, kinds: frozenset[str]) -> list[Case]:
-    """Every way that has a log, with every damage that touches what it reads."""
-    ways = {way: of_way for way, of_way in WAYS.items() if kinds.issuperset(of_way)}
-    every = [
-        Case(version, name, way, damage)
-        for way, of_way in ways.items()
-        for damage in DAMAGES
-        if damage.touches & set(of_way)
-    ]
+    """Every way that has a log, with every damage that touches what it reads; or some, others of each recording."""
+    every = [Case(version, name, way, damage) for way, damage in PAIRS if kinds.issuperset(WAYS[way])]
     Random(f"{version} {name}").shuffle(every)
     often = os.environ.get("CACHESCOPE_DAMAGES", str(_OFTEN))
     return every if often == "all" else every[: int(often)]
@@ -204,19 +199,13 @@ def test_verdicts_stay_or_become_not_known(
 
 
 def test_every_damage_is_tried() -> None:
-    """The sample of one run has each damage, each way."""
+    """The sample of one run has each damage, and most of them each way."""
     kinds = frozenset({TRACE, TEXT, CACHES})
     tried_now = {
         (case.way, case.damage.name) for version, name in NAMES for case in cases(version, name, kinds)
     }
-    possible = {
-        (way, damage.name)
-        for way, of_way in WAYS.items()
-        for damage in DAMAGES
-        if damage.touches & set(of_way)
-    }
     assert {name for _, name in tried_now} == {damage.name for damage in DAMAGES}
-    assert len(tried_now) > 0.9 * len(possible)
+    assert len(tried_now) > 0.85 * len(PAIRS)
 
 
 def test_damage_is_done(recording: Recording) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import cachescope
+
+torch = pytest.importorskip("torch")
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]

@@ -13,6 +13,7 @@ import pytest
 from wild.unsaved import FAILURES, RECORDED, Run, expectation, failed_runs
 
 import cachescope
+from tests.readings import read_once
 
 Recording = Callable[[str, str], Path]
 CASES = [(version, name) for version, names in RECORDED.items() for name in names]
@@ -21,7 +22,7 @@ PROGRAMS = Path(__file__).parents[1] / "data" / "record_programs.py"
 
 
 def read_way(folder: Path, way: str) -> cachescope.Scope:
-    return cachescope.read(*(folder / source for source in WAYS[way]))
+    return read_once(*(folder / source for source in WAYS[way]))
 
 
 def lines_of(version: str, name: str, way: str) -> list[Run]:

@@ -1,0 +1,59 @@
+"""Recordings that many tests read the same way, each reading made once for all tests of a process.
+
+A Scope never changes, and its frames are copies: what one test does with them no other sees. `changed_readings` holds them
+to it at the end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.cli import sources
+
+_FRAMES = ("runs", "lookups", "misses", "entries", "problems")
+_held: dict[tuple[str, ...], tuple[cachescope.Scope, str]] = {}
+_HELD = 12
+
+
+@lru_cache(256)
+def _read(paths: tuple[str, ...]) -> cachescope.Scope:
+    scope = cachescope.read(*paths)
+    if len(_held) < _HELD and paths not in _held:
+        _held[paths] = scope, _all_of(scope)
+    return scope
+
+
+def read_once(*paths: Path) -> cachescope.Scope:
+    """As `cachescope.read`, for files that no test writes to."""
+    return _read(tuple(map(os.fspath, paths)))
+
+
+def changed_readings() -> Iterator[tuple[str, ...]]:
+    """The sources whose scope is not what it was when they were read: of the first few, that would be seen."""
+    for paths, (scope, before) in _held.items():
+        if _all_of(scope) != before:
+            yield paths
+
+
+def _all_of(scope: cachescope.Scope) -> str:
+    return "".join(repr(getattr(scope, name).to_dict("list")) for name in _FRAMES)
+
+
+@pytest.fixture
+def commands_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that are given the same sources share what the first of them read: only what is said of it is tested."""
+    read, known = sources.read, dict[object, cachescope.Scope]()
+
+    def reading(*given: str, strict: bool, baseline: str, **others: object) -> cachescope.Scope:
+        asked = given, strict, baseline
+        if asked not in known:
+            known[asked] = read(*given, strict=strict, baseline=baseline, **others)  # type: ignore[arg-type]
+        return known[asked]
+
+    monkeypatch.setattr(sources, "read", reading)
