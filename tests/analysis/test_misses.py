@@ -1,0 +1,355 @@
+"""Rows in, verdict out: each way in which a miss can be judged, by small histories made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from cachescope.readers.reading import Entry
+from tests.made import CODE, Details, Made, Run, aot, entry, fx, miss_rows, run, scope_of
+
+G = {"gm": CODE, "x": "1"}
+OTHER = "def forward(self, y):\n    return (torch.fft.fft(torch.angle(y)).diff().cumsum(0),)"
+HERE = {"cache_dir": "/cache"}
+# torch's own words of an entry that it cannot load, and of a directory that it cannot write into.
+LOAD_ERROR = "Traceback (most recent call last):\n  File codecache.py\nEOFError: Ran out of input"
+NO_ROOM = "OSError: [Errno 28] No space left on device"
+WRITTEN = "/cache/fxgraph/11/f11/entry"
+
+
+def graph(key: str, details: Details = G, **told: Any) -> Made:
+    return fx(key, details=details, **{"took": 3.0, **told})
+
+
+def again(first: Made, **second: Any) -> tuple[Run, Run]:
+    """A key that two processes in one directory missed, one after the other."""
+    return run(first, **HERE), run(graph("f11", at=100, **second), **HERE)
+
+
+def last(*runs: Run, entries: Sequence[tuple[Entry, Details | None]] = ()) -> dict[str, Any]:
+    return miss_rows(scope_of(*runs, entries=entries))[-1]
+
+
+SAVED = {"at": 0, "entry_path": WRITTEN}
+
+# Of the first lookup of a key, of the second, and of the processes: kind, evidence and part of the reason for the second.
+UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
+    "torch would not store it": (
+        again(graph("f11", at=0, save_bypass="a custom pass")),
+        ("never stored", "recorded", "stored nothing: torch would not store it: a custom pass"),
+    ),
+    "torch could not store it": (
+        again(graph("f11", at=0, save_error="Traceback\nOSError: read-only")),
+        ("not saved", "recorded", "torch could not store it: OSError: read-only"),
+    ),
+    "its compile failed": (
+        again(graph("f11", at=0, took=None, compile_error="Traceback\nValueError: no code")),
+        ("failed compile", "recorded", "its compile failed: ValueError: no code"),
+    ),
+    "its compile failed for want of room": (
+        again(graph("f11", at=0, took=None, compile_error=NO_ROOM)),
+        ("not saved", "recorded", "its compile failed: OSError"),
+    ),
+    "written, whatever failed afterwards": (
+        again(graph("f11", **SAVED, compile_error="ValueError: later")),
+        ("deleted", "inferred", "deleted, moved or cleared"),
+    ),
+    "compiled to the end": (again(graph("f11", **SAVED)), ("deleted", "inferred", "deleted, moved or cleared")),
+    "no text log to say that it was stored": (
+        again(graph("f11", at=0)),
+        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
+    ),
+    "cut within its compile": (
+        again(graph("f11", at=0, took=None, compile_ended=False)),
+        ("not known", "not_known", "its log ends within that compile"),
+    ),
+    "in another directory": (
+        (run(graph("f11", **SAVED), cache_dir="/other"), run(graph("f11", at=100), **HERE)),
+        ("another directory", "recorded", "in another directory: /other, not /cache"),
+    ),
+    "in a directory that is not known": (
+        (run(graph("f11", **SAVED)), run(graph("f11", at=100), **HERE)),
+        ("not known", "not_known", "whether both used one cache directory is not recorded"),
+    ),
+    "without times": (
+        (run(graph("f11", at=None, entry_path=WRITTEN), **HERE), run(graph("f11", at=None), **HERE)),
+        ("not known", "not_known", "the logs have no times"),
+    ),
+    "without times in one process": (
+        (run(graph("f11", at=None, entry_path=WRITTEN), graph("f11", at=None, compile_id="1/0"), **HERE),),
+        ("deleted", "inferred", "deleted, moved or cleared"),
+    ),
+    "found before": (
+        (
+            run(graph("f11", at=0), **HERE),
+            run(fx("f11", "hit", G, at=50), **HERE),
+            run(graph("f11", at=100), **HERE),
+        ),
+        ("deleted", "recorded", "deleted, moved or cleared"),
+    ),
+    "found since nothing had been stored": (
+        (
+            run(graph("f11", at=0, save_error="OSError: full"), **HERE),
+            run(fx("f11", "hit", G, at=50), **HERE),
+            run(graph("f11", at=100), **HERE),
+        ),
+        ("deleted", "recorded", "deleted, moved or cleared"),
+    ),
+    "stored since nothing had been stored": (
+        (
+            run(graph("f11", at=0, save_error="OSError: full"), **HERE),
+            run(graph("f11", at=50, entry_path=WRITTEN), **HERE),
+            run(graph("f11", at=100), **HERE),
+        ),
+        ("deleted", "inferred", "deleted, moved or cleared"),
+    ),
+    "it cannot be loaded": (
+        again(graph("f11", **SAVED), load_error=LOAD_ERROR),
+        ("load error", "recorded", "could not be loaded: EOFError: Ran out of input"),
+    ),
+    "it cannot be loaded, and nothing is known of before": (
+        (run(graph("f11", at=100, load_error=LOAD_ERROR), **HERE),),
+        ("load error", "recorded", "EOFError"),
+    ),
+    "the directory cannot be used": (
+        again(graph("f11", **SAVED), took=None, compile_error=NO_ROOM),
+        ("load error", "inferred", "this process could not use the directory"),
+    ),
+    "missed or refused by its guards": (
+        (run(graph("f11", None, **SAVED), **HERE), run(graph("f11", None, at=100), **HERE)),
+        ("not known", "not_known", "it was not found, or its guards did not hold"),
+    ),
+    "not found, as a trace tells": (
+        (run(graph("f11", None, **SAVED), **HERE), run(graph("f11", None, at=100, status_detailed="miss"), **HERE)),
+        ("deleted", "inferred", "deleted, moved or cleared"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNAVAILABLE)
+def test_what_became_of_an_entry(case: str) -> None:
+    runs, (kind, evidence, reason) = UNAVAILABLE[case]
+    row = last(*runs)
+    assert (row["verdict"], row["kind"], row["evidence"]) == ("entry_unavailable", kind, evidence)
+    assert reason in row["reason"]
+
+
+def pair(key: str = "a11", *graphs: Made, at: float = 0, **told: Any) -> list[Made]:
+    """An AOTAutograd lookup and those of its graphs."""
+    return [aot(key, details=G, at=at, **told), *graphs]
+
+
+# Of processes in one directory, each of which missed one AOTAutograd key and then some graphs of it.
+AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
+    "the graph is there twice": (
+        (run(*pair("a11", graph("f11", at=1), graph("f11", at=2)), **HERE),),
+        ("graph entry", "recorded", "the FX graph entry that it points to"),
+    ),
+    "torch calls it a hit": (
+        (run(*pair("a11", graph("f11", at=1), status_detailed="hit"), **HERE),),
+        ("graph entry", "recorded", "the FX graph entry that it points to"),
+    ),
+    "begun anew": (
+        (
+            run(
+                aot("a11", details=G, at=0),
+                aot("a12", details={**G, "x": "2"}, at=1, compile_id="0/0_1"),
+                graph("f12", at=2, compile_id="0/0_1"),
+                **HERE,
+            ),
+            run(*pair("a11", at=100), **HERE),
+        ),
+        ("never stored", "recorded", "torch began its compile anew"),
+    ),
+    "without its backward graph": (
+        (
+            run(*pair("a11", graph("f11", at=1, is_backward=False, details={**G, "fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "False"})),
+                aot("a99", "hit", {**G, "x": "9"}, at=20, compile_id="9/0"), **HERE),
+            run(*pair("a11", at=100), **HERE),
+        ),
+        ("never stored", "inferred", "written with its backward graph, which was not compiled"),
+    ),
+    "killed": (
+        (
+            run(*pair("a11", graph("f11", at=1, outcome="unknown", took=None)), **HERE, exit_status=137),
+            run(*pair("a11", at=100), **HERE),
+        ),
+        ("process ended", "recorded", "its process ended before that: signal SIGKILL"),
+    ),
+    "ended by itself": (
+        (
+            run(*pair("a11", graph("f11", at=1, outcome="unknown", took=None)), **HERE, exit_status=3),
+            run(*pair("a11", at=100), **HERE),
+        ),
+        ("process ended", "recorded", "its process ended before that: exit status 3"),
+    ),
+    "killed once it was compiled": (
+        (
+            run(*pair("a11", graph("f11", at=1)), **HERE, exit_status=137),
+            run(*pair("a11", at=100), **HERE),
+        ),
+        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
+    ),
+    "killed, and a text log names no entry": (
+        (
+            run(aot("a10", "hit", {**G, "x": "7"}, at=-5, compile_id="7/0", entry_path="/cache/aotautograd/a10/x"),
+                *pair("a11", graph("f11", at=1)), **HERE, exit_status=137),
+            run(*pair("a11", at=100), **HERE),
+        ),
+        ("process ended", "recorded", "signal SIGKILL"),
+    ),
+    "killed in a later compile": (
+        (
+            run(*pair("a11", graph("f11", at=1)), graph("f12", at=20, compile_id="5/0", outcome="unknown"), **HERE, exit_status=137),
+            run(*pair("a11", at=100), **HERE),
+        ),
+        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
+    ),
+    "ended without a graph": (
+        (run(*pair("a11"), **HERE, exit_status=0), run(*pair("a11", at=100), **HERE)),
+        ("not known", "not_known", "its log ends within that compile"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AUTOGRAD)
+def test_what_became_of_an_autograd_entry(case: str) -> None:
+    runs, (kind, evidence, reason) = AUTOGRAD[case]
+    rows = [row for row in miss_rows(scope_of(*runs)) if row["verdict"] == "entry_unavailable"]
+    assert {(row["kind"], row["evidence"]) for row in rows[:1]} == {(kind, evidence)}, rows
+    assert reason in rows[0]["reason"]
+
+
+def damaged(**told: Any) -> tuple[Entry, Details | None]:
+    return entry("fxgraph", "f11", at=200, status="damaged", name="bad", **told)
+
+
+SOUND = entry("fxgraph", "f11", G, at=103)
+REFUSED = "truncated at byte 300"
+
+
+def test_entries_tell_of_damage() -> None:
+    first, second = again(graph("f11", **SAVED))
+    cut = damaged(damage=REFUSED)
+    row = last(first, second, entries=[cut, SOUND])
+    assert (row["kind"], row["evidence"]) == ("damaged", "inferred")
+    assert REFUSED in row["reason"]
+    # Alone it may have been damaged since, and of another name torch sees nothing.
+    assert last(first, second, entries=[cut])["kind"] == "deleted"
+    assert last(first, second, entries=[damaged(damage="another name"), SOUND])["kind"] == "deleted"
+    refused = again(graph("f11", **SAVED), load_error=LOAD_ERROR)
+    assert last(*refused, entries=[cut])["kind"] == "damaged"
+    assert last(*refused, entries=[SOUND])["kind"] == "load error"
+
+
+def test_an_entry_that_may_not_be_read_proves_nothing() -> None:
+    row = last(*again(graph("f11", **SAVED)), entries=[entry("fxgraph", "f11", status="unreadable")])
+    assert (row["kind"], row["evidence"]) == ("not known", "not_known")
+    assert "may not be read here" in row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        ((0, 5.0), 3, "compiled_concurrently"),
+        ((0, 5.0), 5, "compiled_concurrently"),
+        ((0, 5.0), 6, "entry_unavailable"),
+        ((0, None), 1, "compiled_concurrently"),
+        ((0, None), 3, "entry_unavailable"),
+    ],
+)
+def test_a_key_that_another_process_is_compiling(
+    first: tuple[float, float | None], second: float, verdict: str
+) -> None:
+    began, took = first
+    runs = run(graph("f11", at=began, took=took), **HERE), run(graph("f11", at=second), **HERE)
+    row = last(*runs)
+    assert row["verdict"] == verdict
+    if verdict == "compiled_concurrently":
+        assert (row["evidence"], row["baseline_lookup"]) == ("inferred", 0)
+        assert row["reason"].startswith("run 0 had missed the same key")
+
+
+def test_many_that_compile_one_key_at_once_are_counted() -> None:
+    runs = [run(graph("f11", at=at / 100, took=50.0), **HERE) for at in range(12)]
+    rows = miss_rows(scope_of(*runs))
+    assert rows[0]["verdict"] == "first_lookup"
+    assert [row["verdict"] for row in rows[1:]] == ["compiled_concurrently"] * 11
+    assert rows[1]["reason"].startswith("run 0 had missed")
+    assert rows[8]["reason"].startswith("run 0, 1, 2, 3, 4, 5, 6, 7 had missed")
+    assert rows[11]["reason"].startswith("run 0, 1, 2, 3, 4, 5, 6, 7 and 3 more had missed")
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "text"),
+    [
+        ("Unsupported op 0x7f12 of 3 tensors\nmore", "Unsupported op … of … tensors", "Unsupported op 0x7f12"),
+        (None, "torch gave no reason", "torch gave no reason"),
+    ],
+)
+def test_a_bypass(reason: str | None, kind: str, text: str) -> None:
+    (row,) = miss_rows(scope_of(run(fx(None, "bypass", at=0, bypass_reason=reason))))
+    assert (row["verdict"], row["kind"], row["evidence"]) == ("bypassed", kind, "recorded")
+    assert row["reason"].startswith(f"torch did not cache it: {text}")
+
+
+def test_a_disabled_cache() -> None:
+    told, untold = miss_rows(
+        scope_of(run(fx(None, "disabled", at=0, bypass_reason="off"), fx(None, "disabled", at=1)))
+    )
+    assert (told["verdict"], told["reason"]) == ("disabled", "caching was switched off: off")
+    assert untold["reason"] == "caching was switched off: cache not enabled"
+
+
+@pytest.mark.parametrize(
+    ("told", "evidence", "shown"),
+    [
+        ({"guards_expr": "s0 > 4"}, "recorded", "no entry's guards held: s0 > 4"),
+        ({"status_detailed": "miss_guard"}, "recorded", "no entry's guards held: s0 < 9; s0 == 7"),
+        ({}, "inferred", "stored for a graph with symbolic sizes"),
+    ],
+)
+def test_guards_that_did_not_hold(told: dict[str, Any], evidence: str, shown: str) -> None:
+    entries = [entry("fxgraph", "f11", G, at=1, guards_expr="s0 < 9", name=name) for name in ("one", "two")]
+    scope = scope_of(
+        run(graph("f11", at=0), **HERE),
+        run(fx("f11", "hit", G, at=50, guards_expr="s0 == 7"), **HERE),
+        run(fx("f11", "guard_miss", G, at=100, **told), **HERE),
+        entries=entries,
+    )
+    row = miss_rows(scope)[-1]
+    assert (row["verdict"], row["kind"], row["evidence"]) == ("guard_failed", "f11", evidence)
+    assert (row["baseline_lookup"], shown in row["reason"]) == (1, True), row["reason"]
+
+
+def test_guards_that_nothing_recorded() -> None:
+    row = last(run(fx("f11", "guard_miss", G, at=100)))
+    assert row["reason"].endswith("no entry's guards held: not recorded")
+    assert row["baseline"] is None
+
+
+def test_what_hit_or_is_not_known_is_no_miss() -> None:
+    assert miss_rows(scope_of(run(fx("f11", "hit", G, at=0), fx("f12", "unknown", G, at=1)))) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict", "changed", "reason"),
+    [
+        ({**G, "x": "2"}, "key_changed", ("x",), "the same graph, and one field of the key differs: x, 1 -> 2"),
+        ({**G, "x": "2", "y": "3"}, "key_changed", ("x", "y"), "the same graph, and 2 fields of the key differ: x, y"),
+        ({**G, **{f"f{n}": "1" for n in range(6)}}, "key_changed", tuple(f"f{n}" for n in range(6)),
+         "the same graph, and 6 fields of the key differ: f0, f1, f2 and 3 more"),
+        ({**G, **{f"f{n}": "1" for n in range(4)}}, "key_changed", tuple(f"f{n}" for n in range(4)),
+         "the same graph, and 4 fields of the key differ: f0, f1, f2, f3"),
+        (dict(G), "no_detail_differs", (), "the keys differ and every recorded field is equal"),
+        ({"gm": OTHER, "x": "1"}, "first_lookup", (), "nothing earlier to compare with: the graph is new"),
+    ],
+)  # fmt: skip
+def test_a_new_key(after: Details, verdict: str, changed: tuple[str, ...], reason: str) -> None:
+    before, now = graph("f11", at=0, function="f", file="a.py"), graph("f12", after, at=100, function="f", file="a.py")
+    row = last(run(before, **HERE), run(now, **HERE))
+    assert (row["verdict"], tuple(sorted(row["changed"]))) == (verdict, changed)
+    assert row["reason"].startswith(reason)
+    assert row["baseline_lookup"] == (None if verdict == "first_lookup" else 0)

@@ -1,0 +1,127 @@
+"""Histories made by hand: a few lookups in a few processes, put together as the readers put theirs together.
+
+What is asked of them goes through `Scope`, frames in and frames out. Times are seconds after some noon; hash details are dicts of
+a field and a text, of which the hash is made. They are nothing that torch wrote, and say so by the shortness of their keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from cachescope.readers.assemble import assemble
+from cachescope.readers.reading import FILE_FACTS, Entry, Lookup, Process, Reading
+from cachescope.scope import Scope
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+
+NOON_NS = 1_795_348_800 * 10**9
+SECOND_NS = 10**9
+CODE = "def forward(self, x):\n    a = torch.mm(x, x)\n    b = torch.relu(a)\n    return (b,)"
+Details = Mapping[str, str]
+
+
+def component(name: str, text: str) -> str:
+    """A line of hash details as torch prints it, the hash made from its text."""
+    digest = hashlib.sha256(text.encode()).digest() * 2
+    return f"[{''.join(chr(ord('a') + byte % 26) for byte in digest[:51])}] {name}: {text}"
+
+
+def ns(seconds: float | None) -> int | None:
+    return None if seconds is None else NOON_NS + int(seconds * SECOND_NS)
+
+
+@dataclass
+class Made:
+    """A lookup as it is written down in a test."""
+
+    cache: str
+    key: str | None
+    outcome: str
+    details: Details | None
+    at: float | None
+    took: float | None
+    told: dict[str, Any] = field(default_factory=dict)
+
+
+def aot(key: str | None, outcome: str = "full_miss", details: Details | None = None, *, at: float | None = None,
+        took: float | None = None, **told: Any) -> Made:
+    return Made(AOTAUTOGRAD, key, outcome, details, at, took, {"compile_id": "0/0", **told})  # fmt: skip
+
+
+def fx(key: str | None, outcome: str = "full_miss", details: Details | None = None, *, at: float | None = None,
+       took: float | None = None, **told: Any) -> Made:
+    return Made(FXGRAPH, key, outcome, details, at, took, {"compile_id": "0/0", **told})  # fmt: skip
+
+
+@dataclass
+class Run:
+    """A process: what it looked up, and what else is known of it."""
+
+    lookups: Sequence[Made]
+    told: dict[str, Any]
+
+
+def run(*lookups: Made, **told: Any) -> Run:
+    return Run(lookups, told)
+
+
+def entry(cache: str, key: str, details: Details | None = None, *, at: float | None = None, root: str = "/cache",
+          status: str = "ok", name: str = "entry", **told: Any) -> tuple[Entry, Details | None]:
+    made = Entry(cache, f"{root}/{cache}/{key[1:3]}/{key}/{name}", root, 100, ns(at), key, status, ns(at))
+    for attribute, value in told.items():
+        setattr(made, attribute, value)
+    return made, details  # fmt: skip
+
+
+def scope_of(*runs: Run, entries: Sequence[tuple[Entry, Details | None]] = (), **told: Any) -> Scope:
+    """The Scope of some processes, and of the entries of a directory."""
+    reading = Reading()
+    for number, one in enumerate(runs):
+        moments = [made.at for made in one.lookups if made.at is not None]
+        start = ns(min(moments)) if moments else None
+        process = Process(f"/logs/{number}.log", "trace", 1000 + number, start_time_ns=start)
+        process.lookups = [_lookup(reading, made) for made in one.lookups]
+        for attribute, value in one.told.items():
+            setattr(process, attribute, value)
+        reading.processes.append(process)
+    opened: dict[int, Entry | None] = {}
+    for number, (made_entry, details) in enumerate(entries):
+        made_entry.details = _details(reading, details)
+        opened[number] = made_entry
+    facts = [tuple(getattr(made, _ATTRIBUTE.get(name, name)) for name in FILE_FACTS) for made, _ in entries]
+    reading.entries.add(facts, opened)  # type: ignore[arg-type]
+    return Scope(assemble(reading), **told)
+
+
+_ATTRIBUTE: dict[str, str] = {}
+
+
+def _details(reading: Reading, details: Details | None) -> int | None:
+    if details is None:
+        return None
+    code, rejected = reading.details.add(component(name, text) for name, text in details.items())
+    assert not rejected
+    return code
+
+
+def _lookup(reading: Reading, made: Made) -> Lookup:
+    lookup = Lookup(made.cache, ns(made.at), made.key, made.outcome, details=_details(reading, made.details))
+    if made.took is not None:
+        lookup.time_taken_ns = int(made.took * SECOND_NS)
+    for name, value in made.told.items():
+        setattr(lookup, name, value)
+    return lookup
+
+
+def miss_rows(scope: Scope) -> list[dict[str, Any]]:
+    """The frame misses, what is missing as None."""
+    rows: list[dict[str, Any]] = scope.misses.astype(object).to_dict("records")
+    return [{name: _plain(value) for name, value in row.items()} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, tuple) else None if pd.isna(value) else value
