@@ -47,13 +47,27 @@ class Made:
     told: dict[str, Any] = field(default_factory=dict)
 
 
-def aot(key: str | None, outcome: str = "full_miss", details: Details | None = None, *, at: float | None = None,
-        took: float | None = None, **told: Any) -> Made:
+def aot(
+    key: str | None,
+    outcome: str = "full_miss",
+    details: Details | None = None,
+    *,
+    at: float | None = None,
+    took: float | None = None,
+    **told: Any,
+) -> Made:
     return Made(AOTAUTOGRAD, key, outcome, details, at, took, {"compile_id": "0/0", **told})  # fmt: skip
 
 
-def fx(key: str | None, outcome: str = "full_miss", details: Details | None = None, *, at: float | None = None,
-       took: float | None = None, **told: Any) -> Made:
+def fx(
+    key: str | None,
+    outcome: str = "full_miss",
+    details: Details | None = None,
+    *,
+    at: float | None = None,
+    took: float | None = None,
+    **told: Any,
+) -> Made:
     return Made(FXGRAPH, key, outcome, details, at, took, {"compile_id": "0/0", **told})  # fmt: skip
 
 
@@ -69,8 +83,17 @@ def run(*lookups: Made, **told: Any) -> Run:
     return Run(lookups, told)
 
 
-def entry(cache: str, key: str, details: Details | None = None, *, at: float | None = None, root: str = "/cache",
-          status: str = "ok", name: str = "entry", **told: Any) -> tuple[Entry, Details | None]:
+def entry(
+    cache: str,
+    key: str,
+    details: Details | None = None,
+    *,
+    at: float | None = None,
+    root: str = "/cache",
+    status: str = "ok",
+    name: str = "entry",
+    **told: Any,
+) -> tuple[Entry, Details | None]:
     made = Entry(cache, f"{root}/{cache}/{key[1:3]}/{key}/{name}", root, 100, ns(at), key, status, ns(at))
     for attribute, value in told.items():
         setattr(made, attribute, value)

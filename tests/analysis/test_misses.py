@@ -285,7 +285,11 @@ def test_many_that_compile_one_key_at_once_are_counted() -> None:
 @pytest.mark.parametrize(
     ("reason", "kind", "text"),
     [
-        ("Unsupported op 0x7f12 of 3 tensors\nmore", "Unsupported op … of … tensors", "Unsupported op 0x7f12"),
+        (
+            "Unsupported op 0x7f12 of 3 tensors\nmore",
+            "Unsupported op … of … tensors",
+            "Unsupported op 0x7f12",
+        ),
         (None, "torch gave no reason", "torch gave no reason"),
     ],
 )
@@ -348,7 +352,10 @@ def test_what_hit_or_is_not_known_is_no_miss() -> None:
     ],
 )  # fmt: skip
 def test_a_new_key(after: Details, verdict: str, changed: tuple[str, ...], reason: str) -> None:
-    before, now = graph("f11", at=0, function="f", file="a.py"), graph("f12", after, at=100, function="f", file="a.py")
+    before, now = (
+        graph("f11", at=0, function="f", file="a.py"),
+        graph("f12", after, at=100, function="f", file="a.py"),
+    )
     row = last(run(before, **HERE), run(now, **HERE))
     assert (row["verdict"], tuple(sorted(row["changed"]))) == (verdict, changed)
     assert row["reason"].startswith(reason)
