@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import IO, Any, Final
 
 from cachescope.errors import SourceError
@@ -65,20 +66,41 @@ def read_trace_part(path: str, reading: Reading, start: int, end: int | None) ->
     SourceError
         If the file is not there or cannot be read.
     """
-    lookups: list[Lookup] = []
-    told: list[tuple[Any, ...]] = []
-
-    def tell(word: str, *values: Any) -> None:
-        if word in _OF_A_LOOKUP:
-            lookups.append(values[0])
-            values = values[1:]
-        told.append((word, *values))
-
-    reader = TraceReader(reading.details, reading.known_json, tell, start)
+    told = _Told()
+    reader = TraceReader(reading.details, reading.known_json, told.tell, start)
     with open_bytes(path) as stream:
         stream.seek(start)
         reader.read(stream, None if end is None else end - start)
-    reading.processes.append(Process(path, "trace", pid=None, lookups=lookups, end_state=json.dumps(told)))
+    reading.processes.append(
+        Process(path, "trace", pid=None, lookups=told.lookups, end_state=json.dumps(told.columns))
+    )
+
+
+class _Told:
+    """What was told, one word after the other, to be told again.
+
+    In columns of plain values: of thousands of lists Python would ask again and again whether they can go.
+    """
+
+    def __init__(self) -> None:
+        self.lookups: list[Lookup] = []
+        self._words: list[str] = []
+        self._counts: list[int] = []
+        self._values: list[Any] = []
+
+    @property
+    def columns(self) -> tuple[list[str], list[int], list[Any]]:
+        """The words, the number of values of each, and all values."""
+        return self._words, self._counts, self._values
+
+    def tell(self, word: str, *values: Any) -> None:
+        """Keep a word of `TraceProcess`."""
+        if word in _OF_A_LOOKUP:
+            self.lookups.append(values[0])
+            values = values[1:]
+        self._words.append(word)
+        self._counts.append(len(values))
+        self._values += values
 
 
 def put_together(path: str, reading: Reading, parts: Iterable[LogTables]) -> None:
@@ -106,6 +128,8 @@ def put_together(path: str, reading: Reading, parts: Iterable[LogTables]) -> Non
 
 
 def _told(process: Process) -> Iterator[tuple[str, list[Any]]]:
-    lookups = iter(process.lookups)
-    for word, *values in load_json((process.end_state or "[]").encode()):
-        yield word, [next(lookups), *values] if word in _OF_A_LOOKUP else values
+    words, counts, told = load_json((process.end_state or "[[], [], []]").encode())
+    lookups, values = iter(process.lookups), iter(told)
+    for word, count in zip(words, counts, strict=True):
+        own = list(islice(values, count))
+        yield word, [next(lookups), *own] if word in _OF_A_LOOKUP else own
