@@ -29,6 +29,8 @@ _TASK_BYTES: Final = 16 << 20
 # A trace goes to several workers where each gets so much. What all parts have in common is learnt in each, and what
 # was found is handed over: that takes as long as reading 5 MB.
 _PART_BYTES: Final = 64 << 20
+# So many logs of one size keep all workers busy as they are.
+_MANY: Final = 16
 
 ReadLog = Callable[[str, Reading], None]
 _READ_ON: Final = {"trace": read_on_trace_log, "text": read_on_text_log}
@@ -211,16 +213,18 @@ def read_logs(
 def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
     """Give to workers what has to be read: each large log alone, and what will be kept as well; small ones together.
 
-    A trace that is larger still goes to several of them.
+    A trace that is much of all there is goes to several of them, in parts.
     """
     from cachescope.readers.trace_parts import parts_of_trace
 
     together: list[_Asked] = []
     together_bytes = 0
+    all_bytes = sum(_size(one.path) for one in more)
     for one in more:
         if one.kept is not None and one.kept.is_of_use():
             continue
-        places = parts_of_trace(one.path, _PART_BYTES) if one.read is read_trace_log else []
+        is_large = one.read is read_trace_log and _MANY * _size(one.path) > all_bytes
+        places = parts_of_trace(one.path, _PART_BYTES) if is_large else []
         if places:
             if together:
                 _begin(together, executor, strict, folder)

@@ -209,6 +209,18 @@ def test_one_trace_is_read_by_all_workers(seed: int, divided: Path) -> None:
     assert executor.ran.count(str(divided / "1_large.log")) > 5
 
 
+def test_of_many_traces_each_is_read_by_one_worker(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "_PART_BYTES", 100_000)
+    traces = [path for path in many.glob("*.log") if path.stat().st_size > 10**6]
+    executor = OutOfOrder()
+    cachescope.read(*traces, executor=executor)
+    assert len(executor.ran) > len(traces)
+    monkeypatch.setattr(logs, "_MANY", 1)
+    executor = OutOfOrder()
+    cachescope.read(*traces, executor=executor)
+    assert sorted(executor.ran) == sorted(map(str, traces))
+
+
 def test_one_trace_is_read_by_processes(divided: Path, processes: ProcessPoolExecutor) -> None:
     assert_same(cachescope.read(divided), cachescope.read(divided, executor=processes))
 
