@@ -88,6 +88,10 @@ OWN_AND_HEAVY = {
 }
 
 
+# JSON is made of frames as they are, and a redaction is told of all that was read; the page shows every frame.
+SHOW_FRAMES = {"as_json.py", "check_forms.py", "contexts.py", "identities.py"}
+
+
 def layer_of(path: Path) -> str:
     part = path.relative_to(PACKAGE).parts[0]
     return part.removesuffix(".py")
@@ -104,6 +108,14 @@ def test_imports_point_up_the_list_of_layers(path: Path) -> None:
             assert parts[1] in LEVEL, f"{layer} imports what is put together from all layers: {one.name}"
             assert LEVEL[parts[1]] <= LEVEL[layer], f"{layer} imports {one.name}"
         assert one.only_typed or layer in ONLY_IN.get(parts[0], {layer}), f"{layer} imports {parts[0]}"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "report").glob("*.py")), ids=lambda path: path.name)
+def test_a_form_knows_its_answer_and_nothing_else(path: Path) -> None:
+    if path.name in SHOW_FRAMES:
+        return
+    names = {one.name for one in imports_of(path)}
+    assert not {name for name in names if name.startswith("cachescope.answers.read.")}
 
 
 def test_there_is_no_circle() -> None:

@@ -9,7 +9,7 @@ from typing import Final, Self
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.facts import Row
-from cachescope.answers.names import baseline_name, in_compile, lookup_name, run_name
+from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import is_cold_start
 
@@ -166,5 +166,4 @@ def _other_values(read: Read, roots: Sequence[Row], first: FieldChange) -> Itera
 def _place(read: Read, root: Row) -> Place:
     facts = read.facts
     row = facts.lookups[root["lookup"]]
-    name = f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
-    return Place(name, tuple(lookup_name(other) for other in facts.followers_of(root)))
+    return Place(lookup_in_run(facts, row), tuple(lookup_name(other) for other in facts.followers_of(root)))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.finding import lookup_named
-from cachescope.answers.names import baseline_name, in_compile, lookup_name, run_name
+from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
 from cachescope.frames.answers import CHANGES
@@ -94,7 +94,7 @@ class Explanation:
         lookup = costliest_root(read) if which is None else lookup_named(read.tables, which)
         facts = read.facts
         row = facts.lookups[lookup]
-        title = f"lookup {lookup}, {run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
+        title = f"lookup {lookup}, {lookup_in_run(facts, row)}"
         if row["outcome"] == "hit":
             saved = row["time_saved_ns"]
             reason = (

@@ -40,3 +40,8 @@ def baseline_name(facts: Facts, miss: Row) -> str | None:
 def lookups_of_cause(verdict: str, count: int) -> str:
     """``3 misses``, ``2 bypassed``: a cause counts in the words of the headline, where a bypass is no miss."""
     return f"{count} {verdict}" if verdict in ("bypassed", "disabled") else plural(count, "miss", "misses")
+
+
+def lookup_in_run(facts: Facts, row: Row) -> str:
+    """A lookup with the run and the compile it is of."""
+    return f"{run_name(facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"

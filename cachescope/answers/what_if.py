@@ -8,6 +8,7 @@ from typing import Self
 
 import pandas as pd
 
+from cachescope.analysis.evidence import SafetyOfFields
 from cachescope.analysis.what_if.cells import Outcomes
 from cachescope.analysis.what_if.frames import (
     Ground,
@@ -19,8 +20,11 @@ from cachescope.analysis.what_if.frames import (
     warnings_frame,
 )
 from cachescope.analysis.what_if.keys import Lanes
+from cachescope.answers.facts import Row
+from cachescope.answers.names import lookup_in_run, run_name
 from cachescope.answers.read import Read
-from cachescope.columns import DEEP
+from cachescope.answers.summary import headline
+from cachescope.columns import DEEP, records
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
 
@@ -77,6 +81,28 @@ class WhatIf:
         return differences_frame(replay, reasons)
 
     @property
+    def has_lookups(self) -> bool:
+        """Whether there is anything to be replayed."""
+        return bool(self.read.facts.lookups)
+
+    @property
+    def headline(self) -> str:
+        """What was recorded, in one line."""
+        return headline(self.read)
+
+    @property
+    def not_replayed(self) -> tuple[tuple[str, Row], ...]:
+        """The rows of `differences`, each with what its lookup is called."""
+        facts = self.read.facts
+        return tuple(
+            (lookup_in_run(facts, facts.lookups[row["lookup"]]), row) for row in records(self.differences)
+        )
+
+    def run_name(self, run: int) -> str:
+        """What a run is called."""
+        return run_name(self.read.facts.runs[run])
+
+    @property
     def has_unknown_directories(self) -> bool:
         """Whether some run does not say which cache directory it had."""
         return not self._ground.replay.recorded.directories.are_all_known
@@ -101,6 +127,13 @@ class WhatIf:
         """Pairs of entries that would share a key and hold different code, generated or compiled."""
         read = self.read
         return warnings_frame(self._ground, self._lanes, read.generated_code, read.past_misses)
+
+    @cached_property
+    def safety(self) -> tuple[tuple[str, str], ...]:
+        """What is known about leaving out each field that was left out and that varies."""
+        spoken = SafetyOfFields(self.read.evidence)
+        left_out = [name for name in self.varying if name in self.removed.fields]
+        return tuple((name, spoken.on([name]).advice) for name in left_out)
 
     @cached_property
     def _frame(self) -> pd.DataFrame:

@@ -1,1 +1,1 @@
-"""What people read: text, HTML, JSON and Parquet made from a Scope. Nothing here judges."""
+"""What people read: text, HTML, JSON and Parquet, made of answers. Nothing here judges or computes."""

@@ -7,10 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.analysis.evidence import SafetyOfFields
 from cachescope.analysis.fields import is_input
-from cachescope.answers.names import in_compile, lookup_name, run_name
-from cachescope.answers.summary import headline
 from cachescope.answers.what_if import WhatIf
 from cachescope.columns import records
 from cachescope.report.as_json import frame_rows
@@ -38,7 +35,7 @@ class ShownWhatIf(WhatIf):
 
 def what_if_lines(found: WhatIf) -> list[Line]:
     """What is to be warned of, the answer, and where it comes from."""
-    if not found.read.facts.lookups:
+    if not found.has_lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     return [
         *_warning_lines(found),
@@ -62,7 +59,7 @@ def _line_html(line: Line) -> str:
 
 def _answer_lines(found: WhatIf) -> Iterator[Line]:
     if not found.removed:
-        yield Line(headline(found.read), style="bold")
+        yield Line(found.headline, style="bold")
         yield Line("no field is left out, so nothing changes", style="dim")
         return
     yield Line(_headline(found), style="bold")
@@ -71,10 +68,8 @@ def _answer_lines(found: WhatIf) -> Iterator[Line]:
 
 def _safety_lines(found: WhatIf) -> Iterator[Line]:
     """What is known about leaving out each field that was left out and that varies."""
-    spoken = SafetyOfFields(found.read.evidence)
-    left_out = found.removed.fields
-    for name in [name for name in found.varying if name in left_out][:_SHOWN]:
-        yield Line(harmless(f"{name}: {spoken.on([name]).advice}"), 2)
+    for name, advice in found.safety[:_SHOWN]:
+        yield Line(harmless(f"{name}: {advice}"), 2)
 
 
 def _headline(found: WhatIf) -> str:
@@ -116,7 +111,7 @@ def _cause_lines(found: WhatIf) -> Iterator[Line]:
 def _run_lines(found: WhatIf) -> Iterator[Line]:
     runs = [row for row in records(found.by_run) if row["hits_after"] > row["hits"]]
     for row in runs[:_SHOWN]:
-        name = run_name(found.read.facts.runs[row["run"]])
+        name = found.run_name(row["run"])
         time = "" if row["time_won_ns"] is None else f", {duration(row['time_won_ns'])} saved"
         yield Line(
             f"{name}: {row['hits']} -> {row['hits_after']} of {plural(row['lookups'], 'lookup')}{time}", 2
@@ -147,9 +142,7 @@ def _caveats(found: WhatIf) -> Iterator[Line]:
         )
     if found.removed.parts:
         yield Line("parts of a field were told apart by their printed texts, not by hashes", style="dim")
-    for row in records(found.differences)[:_SHOWN]:
-        lookup = found.read.facts.lookups[row["lookup"]]
-        name = f"{run_name(found.read.facts.runs[row['run']])}{in_compile(lookup)}: {lookup_name(lookup)}"
+    for name, row in found.not_replayed[:_SHOWN]:
         reason = harmless(row["reason"])
         yield Line(f"not replayed but taken as it came: {name}, {row['outcome']}: {reason}", style="dim")
     if found.has_unknown_directories:

@@ -15,7 +15,7 @@ from cachescope.analysis.finding import is_number
 from cachescope.answers.comparison import Comparison
 from cachescope.answers.difference import difference
 from cachescope.answers.explanation import Explanation, costliest_root
-from cachescope.answers.names import in_compile, lookup_name, run_name
+from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
 from cachescope.answers.sides import side_named
 from cachescope.errors import NotFoundError
@@ -219,7 +219,7 @@ def _box(label: str, hint: str) -> ipywidgets.Text:
 
 def _full_name(scope: Read, lookup: int) -> str:
     row = scope.facts.lookups[lookup]
-    return f"lookup {lookup}, {run_name(scope.facts.runs[row['run']])}{in_compile(row)}: {lookup_name(row)}"
+    return f"lookup {lookup}, {lookup_in_run(scope.facts, row)}"
 
 
 def _verdict(explained: Explanation) -> str:

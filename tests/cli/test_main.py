@@ -34,6 +34,15 @@ def test_help_lists_every_command_and_loads_nothing_heavy() -> None:
     assert done.stdout.endswith("[]\n")
 
 
+def test_help_of_a_command_does_not_wait_for_what_reads() -> None:
+    code = (
+        "import sys; from cachescope.cli import COMMANDS, main; "
+        "statuses = {main([name, '--help']) for name in COMMANDS}; "
+        "print(statuses, sorted({'torch', 'rich', 'plotly', 'pandas', 'numpy'} & set(sys.modules)))"
+    )
+    assert in_pipe([*command()[:1], "-c", code]).stdout.endswith("{0} []\n")
+
+
 def test_version(run: Run) -> None:
     assert run("--version").out == f"cachescope {cachescope.__version__}\n"
 
