@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import pandas as pd
 
 from cachescope.analysis.prediction import OWN_FIELDS
 from cachescope.answers.comparison import Comparison
-from cachescope.answers.facts import Row
+from cachescope.answers.foretold import Foretold, Reason
 from cachescope.columns import records
 from cachescope.report.as_json import frame_rows
 from cachescope.report.contexts import difference_line
@@ -38,7 +38,7 @@ def comparison_lines(found: Comparison) -> list[Line]:
     """The comparison for the terminal, what it means for a cache first."""
     parts = []
     if found.predictions is not None:
-        parts.append(list(_prediction_lines(found.predictions)))
+        parts.append(list(_prediction_lines(Foretold.of(found.predictions))))
     if found.contexts is not None:
         parts.append(list(_context_lines(found.contexts)))
     if found.graphs is not None:
@@ -57,41 +57,28 @@ def comparison_object(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _prediction_lines(predictions: pd.DataFrame) -> Iterator[Line]:
-    rows = records(predictions)
-    counts = {answer: sum(row["will_hit"] == answer for row in rows) for answer in ("yes", "no", "unknown")}
-    unsafe = [row for row in rows if row["is_unsafe"]]
-    if unsafe:
-        yield Line(
-            f"{plural(len(unsafe), 'entry', 'entries')} unsafe: torch would load code that was built for another CPU",
-            style="bold",
-        )
-        yield from _folded("unsafe", "unsafe_reason", unsafe)
-    yield Line(
-        f"{plural(len(rows), 'entry', 'entries')}: {counts['yes']} would be found, {counts['no']} not, "
-        f"{counts['unknown']} unknown",
-        style="bold",
-    )
+def _prediction_lines(found: Foretold) -> Iterator[Line]:
+    entries = plural(len(found.rows), "entry", "entries")
+    if found.unsafe:
+        unsafe = plural(found.unsafe_count, "entry", "entries")
+        yield Line(f"{unsafe} unsafe: torch would load code that was built for another CPU", style="bold")
+        yield from _folded("unsafe", found.unsafe)
+    yes, no, unknown = (found.counts[answer] for answer in ("yes", "no", "unknown"))
+    yield Line(f"{entries}: {yes} would be found, {no} not, {unknown} unknown", style="bold")
     yield Line("by a process that compiles the graphs and inputs that they were made for", 3, "dim")
-    if any(OWN_FIELDS in row["assuming"] for row in rows):
+    if found.takes_own_fields_as_equal:
         yield Line(f"and has {OWN_FIELDS}", 3, "dim")
-    for answer in ("no", "unknown"):
-        yield from _folded(answer, "reason", [row for row in rows if row["will_hit"] == answer])
-    yield from _folded(
-        "not known whether safe",
-        "unsafe_reason",
-        [r for r in rows if r["unsafe_reason"] and not r["is_unsafe"]],
-    )
+    yield from _folded("no", found.not_found)
+    yield from _folded("unknown", found.unknown)
+    yield from _folded("not known whether safe", found.perhaps_unsafe)
 
 
-def _folded(answer: str, reason: str, rows: list[Row]) -> Iterator[Line]:
-    """Rows of equal reasons folded together, the most frequent first."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row[reason], []).append(row)
-    for why, members in sorted(groups.items(), key=lambda item: -len(item[1])):
-        yield Line(f"{answer}: {harmless(why)}", 3, right=plural(len(members), "entry", "entries"))
-        names = [f"{row['cache']} {harmless(row['cache_key'][:SHORT_KEY])}…" for row in members]
+def _folded(answer: str, reasons: Sequence[Reason]) -> Iterator[Line]:
+    """Each reason with the first of its entries."""
+    for reason in reasons:
+        count = plural(len(reason.rows), "entry", "entries")
+        yield Line(f"{answer}: {harmless(reason.text)}", 3, right=count)
+        names = (f"{row['cache']} {harmless(row['cache_key'][:SHORT_KEY])}…" for row in reason.rows)
         yield Line(listed(names, _ENTRIES_SHOWN), 6, "dim")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cachescope import figures
+from cachescope.answers.foretold import Foretold
 from cachescope.answers.names import run_name
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
@@ -168,15 +169,16 @@ def _predictions(scope: Read) -> Group:
             " cachescope.will_hit, says it for a process that was captured on another machine."
         )
         return Group("predictions", title, (Text(told),))
-    rows = records(predictions_of_run(scope, max(looked_up)))
-    counts = {answer: sum(row["will_hit"] == answer for row in rows) for answer in ("yes", "no", "unknown")}
+    found = Foretold.of(predictions_of_run(scope, max(looked_up)))
+    yes, no, unknown = (found.counts[answer] for answer in ("yes", "no", "unknown"))
+    entries = plural(len(found.rows), "entry", "entries")
     told = (
-        f"For a process like run {max(looked_up)}, {plural(len(rows), 'entry', 'entries')}: {counts['yes']} would be found,"
-        f" {counts['no']} not, {counts['unknown']} unknown. This assumes the program that made each entry."
+        f"For a process like run {max(looked_up)}, {entries}: {yes} would be found,"
+        f" {no} not, {unknown} unknown. This assumes the program that made each entry."
     )
-    if unsafe := sum(bool(row["is_unsafe"]) for row in rows):
-        told = f"{plural(unsafe, 'entry', 'entries')} unsafe: torch would load code built for another CPU. {told}"
-    rows.sort(key=lambda row: (not row["is_unsafe"], ("no", "unknown", "yes").index(row["will_hit"])))
+    if found.unsafe:
+        unsafe = plural(found.unsafe_count, "entry", "entries")
+        told = f"{unsafe} unsafe: torch would load code built for another CPU. {told}"
     shown = [
         (
             row["entry"],
@@ -187,7 +189,7 @@ def _predictions(scope: Read) -> Group:
             listed(row["fields"], 8) or None,
             row["reason"],
         )
-        for row in rows
+        for row in found.rows
     ]
     what, source = (
         "entries, what is unsafe and what is not found first",

@@ -1,0 +1,77 @@
+"""What predictions come to: how many entries would be found, and why the others would not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Self
+
+import pandas as pd
+
+from cachescope.analysis.prediction import OWN_FIELDS
+from cachescope.answers.facts import Row
+from cachescope.columns import records
+
+_ANSWERS: Final = ("yes", "no", "unknown")
+_WORST_FIRST: Final = ("no", "unknown", "yes")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something is foretold of some entries: plain rows of the frame ``predictions``."""
+
+    text: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Foretold:
+    """What predictions come to.
+
+    Attributes
+    ----------
+    rows : tuple of dict
+        Plain rows of the frame ``predictions``; what is unsafe comes first, then what would not be found.
+    counts : dict
+        How many entries would be found (yes), would not (no), and of how many it is not known (unknown).
+    unsafe, perhaps_unsafe, not_found, unknown : tuple of Reason
+        The entries of which that is so, folded by why; the most frequent reason first.
+    takes_own_fields_as_equal : bool
+        Whether that is taken for granted of some.
+    """
+
+    rows: tuple[Row, ...]
+    counts: dict[str, int]
+    unsafe: tuple[Reason, ...]
+    perhaps_unsafe: tuple[Reason, ...]
+    not_found: tuple[Reason, ...]
+    unknown: tuple[Reason, ...]
+    takes_own_fields_as_equal: bool
+
+    @classmethod
+    def of(cls, predictions: pd.DataFrame) -> Self:
+        """From the frame."""
+        rows = records(predictions)
+        counts = {answer: sum(row["will_hit"] == answer for row in rows) for answer in _ANSWERS}
+        return cls(
+            tuple(sorted(rows, key=lambda row: (not row["is_unsafe"], _WORST_FIRST.index(row["will_hit"])))),
+            counts,
+            _folded("unsafe_reason", (row for row in rows if row["is_unsafe"])),
+            _folded("unsafe_reason", (row for row in rows if row["unsafe_reason"] and not row["is_unsafe"])),
+            _folded("reason", (row for row in rows if row["will_hit"] == "no")),
+            _folded("reason", (row for row in rows if row["will_hit"] == "unknown")),
+            any(OWN_FIELDS in row["assuming"] for row in rows),
+        )
+
+    @property
+    def unsafe_count(self) -> int:
+        """How many entries torch would load and should not."""
+        return sum(len(reason.rows) for reason in self.unsafe)
+
+
+def _folded(reason: str, rows: Iterable[Row]) -> tuple[Reason, ...]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row[reason], []).append(row)
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    return tuple(Reason(text, tuple(members)) for text, members in ordered)
