@@ -20,8 +20,6 @@ from cachescope.frames import FRAMES
 from cachescope.keys.hashing import entry_name
 from tests.conftest import RECORDINGS, Recording
 
-pytestmark = pytest.mark.slow  # every recording is read
-
 VERSIONS = sorted(path.name for path in RECORDINGS.iterdir())
 H100 = "_CudaDeviceProperties(name='NVIDIA H100 80GB HBM3', major=9, minor=0, total_memory=81079MB, multi_processor_count=132, uuid={uuid}, pci_bus_id={bus}, L2_cache_size=50MB)"
 A100 = "_CudaDeviceProperties(name='NVIDIA A100-SXM4-80GB', major=8, minor=0, total_memory=81152MB, multi_processor_count=108, uuid=1-1, L2_cache_size=40MB)"
@@ -57,6 +55,7 @@ def found_in(*sources: Path) -> list[dict[str, object]]:
     return records(cachescope.read(*sources).false_hits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_recording_has_one(version: str, recording: Recording) -> None:
     # Among them guard variants, four ranks that raced for one key, and one key in two directories.
@@ -64,6 +63,7 @@ def test_no_recording_has_one(version: str, recording: Recording) -> None:
         assert found_in(recording(version, scenario)) == [], scenario
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_all_recordings_of_a_version_together_have_none(version: str, recording: Recording) -> None:
     # In 2.6 every directory has code of its own under equal keys: it includes a header by its path.

@@ -18,8 +18,6 @@ from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
 
-pytestmark = pytest.mark.slow  # long property tests
-
 AOT_FIELDS = ("gm", "config", "tag", "aot_only")
 FX_FIELDS = ("gm", "config", "tag")
 SUBSETS = [frozenset(s) for n in range(len(AOT_FIELDS) + 1) for s in combinations(AOT_FIELDS, n)]
@@ -183,6 +181,7 @@ def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
     return [after[row.lookup] for row in rows]
 
 
+@pytest.mark.slow
 @given(histories, stored_before)
 def test_it_equals_going_through_the_lookups_one_by_one(
     history: list[Compile], before: list[tuple[Values, int]]
@@ -204,6 +203,7 @@ def test_nothing_changes_without_a_toggle_and_hits_only_grow_with_more(
     assert replay.outcomes(Removed()).tolist() == recorded
 
 
+@pytest.mark.slow
 @given(histories, st.randoms())
 def test_keys_know_neither_the_order_nor_the_place_of_the_details(history: list[Compile], chance) -> None:  # type: ignore[no-untyped-def]
     recording = Recording(history, [])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from scenarios import VERSIONS, Run
-from test_scenarios import CASES, WAYS, lookups_of, read_way
+from test_scenarios import CASES, each_way, lookups_of, read_way
 
 import cachescope
 from cachescope.columns import pandas_type
@@ -37,9 +37,7 @@ UNTOLD_GUARDS = {("2.15.0", "dynamic_guards_fx", "text"): [(1, 0)]}
 ONLY_GM_TELLS_APART = {"four_graphs", "four_graphs_fx", "new_graph", "new_graph_fx", "tour"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("version", "name"), CASES + RACES)
+@pytest.mark.parametrize(("version", "name", "way"), each_way(CASES + RACES))
 def test_the_unchanged_schema_gives_the_recorded_outcomes(
     version: str, name: str, way: str, recording: Recording
 ) -> None:

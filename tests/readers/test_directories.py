@@ -15,8 +15,6 @@ from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import ENTRY_KINDS
 from tests.conftest import DIRECTORIES, Directory
 
-pytestmark = pytest.mark.slow  # whole directories of every version
-
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in DIRECTORIES.glob("*.tar.xz"))
 
 
@@ -42,6 +40,7 @@ def entries_of(folder: Path) -> tuple[list[Entry], Reading]:
     return list(reading.entries), reading
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_file_is_one_row_and_the_sizes_add_up(name: str, directory: Directory) -> None:
     caches = caches_below(directory(name))
@@ -66,6 +65,7 @@ def test_no_file_that_torch_wrote_is_foreign(name: str, directory: Directory) ->
     assert all(entry.path.endswith(".tmp") for entry in temporary)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_read_is_what_one_scope_shows(name: str, directory: Directory) -> None:
     entries, _ = entries_of(directory(name))

@@ -20,8 +20,6 @@ from tests.readers.growing import assert_as_anew, assert_same, in_columns, kept,
 
 __all__ = ["kept"]
 
-pytestmark = pytest.mark.slow  # logs are read again and again
-
 Recording = Callable[[str, str], Path]
 
 RECORD = re.compile(rb"\n(?![\t])")
@@ -59,6 +57,7 @@ def a_few(rng: random.Random, data: bytes) -> list[int]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_log_that_grew_in_steps_is_what_it_is_when_read_anew(
     seed: int, trace: bytes, tmp_path: Path
@@ -77,6 +76,7 @@ def test_a_log_that_grew_in_steps_is_what_it_is_when_read_anew(
         before = out_of_columns(in_columns(anew))
 
 
+@pytest.mark.slow
 def test_every_record_is_a_place_to_go_on_from(trace: bytes, tmp_path: Path) -> None:
     ends = ends_of_records(trace)
     step = max(len(ends) // 40, 1)
@@ -120,6 +120,7 @@ def places(data: bytes, shares: tuple[float, ...]) -> list[int]:
     return [ends[int(share * (len(ends) - 1))] for share in shares]
 
 
+@pytest.mark.slow
 def test_a_job_that_is_followed_is_read_whole_once(kept: list[str], trace: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     for cut in [*places(trace, (0.2, 0.5, 0.9)), len(trace)]:
@@ -127,6 +128,7 @@ def test_a_job_that_is_followed_is_read_whole_once(kept: list[str], trace: bytes
     assert kept == [str(path)]
 
 
+@pytest.mark.slow
 def test_a_look_in_mid_record_costs_nothing_later(kept: list[str], trace: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     first, second = places(trace, (0.3, 0.6))
@@ -170,6 +172,7 @@ def cut_it(path: Path, trace: bytes) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

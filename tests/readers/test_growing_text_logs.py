@@ -17,8 +17,6 @@ from tests.readers.growing import assert_as_anew, assert_same, in_columns, kept,
 
 __all__ = ["kept"]
 
-pytestmark = pytest.mark.slow  # logs are read again and again
-
 Recording = Callable[[str, str], Path]
 
 WRITTEN = [
@@ -77,6 +75,7 @@ def cut_places(log: list[bytes]) -> list[int]:
     return [*ends[:: max(len(ends) // 40, 1)], ends[-1]]
 
 
+@pytest.mark.slow
 def test_between_messages_it_goes_on_and_is_what_it_is_when_read_anew(
     log: list[bytes], tmp_path: Path
 ) -> None:
@@ -110,6 +109,7 @@ def test_processes_stand_in_the_order_of_their_first_lines(recording: Recording,
     assert_same(reading, read_anew(path))
 
 
+@pytest.mark.slow
 def test_from_anywhere_it_is_what_it_is_when_read_anew_or_is_read_anew(
     log: list[bytes], tmp_path: Path
 ) -> None:
@@ -133,6 +133,7 @@ def test_from_anywhere_it_is_what_it_is_when_read_anew_or_is_read_anew(
     assert went_on > 0
 
 
+@pytest.mark.slow
 def test_one_that_is_followed_is_read_whole_once(kept: list[str], log: list[bytes], tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     data = b"".join(log)

@@ -16,8 +16,6 @@ from cachescope.readers.byte_source import open_bytes
 from cachescope.readers.log_folder import StoredDetails
 from tests.conftest import Recording
 
-pytestmark = pytest.mark.slow  # logs are read again and again
-
 
 @pytest.fixture
 def logs(tmp_path: Path) -> list[Path]:
@@ -82,6 +80,7 @@ def test_it_reads_beside_other_sources(fleet: Path, logs: list[Path]) -> None:
     assert len(cachescope.read(fleet, cachescope.sample("config_flip")).lookups) == 48 + 6
 
 
+@pytest.mark.slow
 def test_many_processes_write_at_once(logs: list[Path], tmp_path: Path) -> None:
     code = "import sys, cachescope; sys.stdin.read(1); cachescope.collect(sys.argv[1], folder=sys.argv[2])"
     folder = tmp_path / "fleet"

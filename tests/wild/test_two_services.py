@@ -19,8 +19,6 @@ from test_scenarios import lookups_of, with_sorted_fields
 
 import cachescope
 
-pytestmark = pytest.mark.slow  # reads recordings three ways
-
 Recording = Callable[[str, str], Path]
 
 CASES = [(version, name) for version in ("2.13.0", "2.6.0") for name in ("two_services", "two_services_pods")]
@@ -69,6 +67,7 @@ def test_torch_counted_what_was_done(version: str, name: str, recording: Recordi
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["trace", "all"])
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_traces_tell_each_process(version: str, name: str, way: str, recording: Recording) -> None:

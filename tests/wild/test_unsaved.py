@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from test_scenarios import each_way
 from wild.unsaved import FAILURES, RECORDED, Run, expectation, failed_runs
 
 import cachescope
@@ -153,9 +154,7 @@ def kinds_told(scope: cachescope.Scope) -> list[list[tuple[str, str, str]]]:
     return runs
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("version", "name"), CASES)
+@pytest.mark.parametrize(("version", "name", "way"), each_way(CASES))
 def test_what_became_of_an_entry_is_right_or_not_known(
     version: str, name: str, way: str, recording: Recording
 ) -> None:
