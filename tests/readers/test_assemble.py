@@ -1,0 +1,142 @@
+"""From processes and entries to frames: where the hash details of a lookup come from, and what is under what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cachescope.columns import records
+from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.reading import Entry, Lookup, Process, Reading
+from tests.made import NOON_NS, component
+
+OF_LOG, OF_ENTRY, OF_AUTOGRAD, OTHER = "1", "2", "3", "4"
+
+
+def made(
+    *lookups: Lookup, entries: tuple[Entry, ...] = (), of_key: dict[str, str] | None = None
+) -> tuple[Reading, Process]:
+    reading, process = Reading(), Process("/logs/a.log", "trace", 7)
+    process.lookups = list(lookups)
+    reading.processes.append(process)
+    for lookup in lookups:
+        lookup.details = added(reading, lookup.details)  # type: ignore[arg-type]
+    for entry in entries:
+        entry.details = added(reading, entry.details)  # type: ignore[arg-type]
+    facts = [(e.cache, e.path, e.root, 1, NOON_NS, e.cache_key, e.status, NOON_NS) for e in entries]
+    reading.entries.add(facts, dict(enumerate(entries)))
+    for key, text in (of_key or {}).items():
+        code = added(reading, text)
+        assert code is not None
+        reading.details_of_key[key] = code
+    return reading, process
+
+
+def added(reading: Reading, text: str | None) -> int | None:
+    return None if text is None else reading.details.add([component("x", text)])[0]
+
+
+def fx(key: str | None, details: str | None = None, **told: Any) -> Lookup:
+    lookup = Lookup(told.pop("cache", "fxgraph"), NOON_NS, key, details=details)  # type: ignore[arg-type]
+    for name, value in told.items():
+        setattr(lookup, name, value)
+    return lookup
+
+
+def stored(key: str, details: str | None) -> Entry:
+    entry = Entry("fxgraph", f"/cache/{key}", "/cache", cache_key=key)
+    entry.details = details  # type: ignore[assignment]
+    return entry
+
+
+def origins(tables: Tables) -> list[tuple[str, str | None]]:
+    """Of each lookup where its details are from, and the value of the only one."""
+    return [
+        (
+            row["details"],
+            None
+            if row["detail_set"] is None
+            else tables.hash_details.details(row["detail_set"])[0].value_text,
+        )
+        for row in records(tables.lookups)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lookups", "entries", "of_key", "wanted"),
+    [
+        ([fx("f1", OF_LOG)], [stored("f1", OF_ENTRY)], {"f1": OF_AUTOGRAD}, [("recorded", OF_LOG)]),
+        ([fx("f1")], [stored("f1", OF_ENTRY)], {"f1": OF_AUTOGRAD}, [("from_entry", OF_ENTRY)]),
+        ([fx("f1")], [stored("f1", None)], {"f1": OF_AUTOGRAD}, [("from_entry", OF_AUTOGRAD)]),
+        (
+            [fx("f1"), fx("f1", OF_LOG)],
+            [stored("f1", OF_ENTRY)],
+            {},
+            [("from_entry", OF_ENTRY), ("recorded", OF_LOG)],
+        ),
+        (
+            [fx("f1"), fx("f1", OF_LOG), fx("f1", OTHER), fx("f1")],
+            [],
+            {},
+            [("from_log", OF_LOG), ("recorded", OF_LOG), ("recorded", OTHER), ("from_log", OF_LOG)],
+        ),
+        ([fx("f1"), fx("f2", OF_LOG)], [], {}, [("not_recorded", None), ("recorded", OF_LOG)]),
+        ([fx("f1", is_details_cut=True)], [], {}, [("incomplete", None)]),
+        ([fx("f1", is_details_cut=True)], [stored("f1", OF_ENTRY)], {}, [("from_entry", OF_ENTRY)]),
+        ([fx(None)], [stored("f1", OF_ENTRY)], {}, [("not_recorded", None)]),
+        ([fx(None, OF_LOG), fx(None)], [], {}, [("recorded", OF_LOG), ("not_recorded", None)]),
+    ],
+)
+def test_the_details_of_a_lookup_are_its_own_those_of_the_entry_or_those_of_a_log(
+    lookups: list[Lookup], entries: list[Entry], of_key: dict[str, str], wanted: list[tuple[str, str | None]]
+) -> None:
+    copies = [fx(x.cache_key, x.details, is_details_cut=x.is_details_cut) for x in lookups]  # type: ignore[arg-type]
+    kept = tuple(stored(str(entry.cache_key), entry.details) for entry in entries)  # type: ignore[arg-type]
+    reading, _ = made(*copies, entries=kept, of_key=of_key)
+    assert origins(assemble(reading)) == wanted
+
+
+def test_a_graph_is_under_the_latest_autograd_lookup_of_its_compile() -> None:
+    reading, process = made(
+        fx("f0", compile_id="0/0"),
+        fx("a1", cache="aotautograd", compile_id="0/0"),
+        fx("f1", compile_id="0/0"),
+        fx("a2", cache="aotautograd", compile_id="1/0"),
+        fx("f2", compile_id="0/0"),
+        fx("a3", cache="aotautograd", compile_id="0/0", outcome="hit"),
+        fx("f3", compile_id="0/0"),
+        fx("f4", compile_id="2/0"),
+    )
+    second = Process("/logs/b.log", "trace", 8)
+    second.lookups = [fx("f5", compile_id="0/0")]
+    reading.processes.append(second)
+    lookups = assemble(reading).lookups
+    assert lookups["lookup"].tolist() == list(range(9))
+    assert lookups["run"].tolist() == [0] * 8 + [1]
+    assert lookups["order"].tolist() == [*range(8), 0]
+    assert lookups["aot_lookup"].fillna(-1).tolist() == [-1, -1, 1, -1, 1, -1, 5, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("cache", "told", "fields", "direction", "is_backward"),
+    [
+        ("aotautograd", None, {}, None, False),
+        ("fxgraph", None, {}, None, None),
+        ("fxgraph", True, {}, "backward", True),
+        ("fxgraph", False, {}, None, False),
+        ("fxgraph", None, {"is_backward": "True", "is_inference": "False"}, "backward", True),
+        ("fxgraph", None, {"is_backward": "False", "is_inference": "False"}, "forward", False),
+        ("fxgraph", None, {"is_backward": "False", "is_inference": "True"}, "inference", False),
+        ("fxgraph", True, {"is_backward": "False", "is_inference": "True"}, "inference", False),
+    ],
+)
+def test_the_direction_is_told_by_the_details_before_anything_else(
+    cache: str, told: bool | None, fields: dict[str, str], direction: str | None, is_backward: bool | None
+) -> None:
+    reading, process = made(fx("f1", cache=cache, is_backward=told))
+    if fields:
+        kwargs = [component(f"fx_kwargs[{name}]", value) for name, value in fields.items()]
+        process.lookups[0].details, _ = reading.details.add(kwargs)
+    (row,) = records(assemble(reading).lookups)
+    assert (row["direction"], row["is_backward"]) == (direction, is_backward)

@@ -1,0 +1,248 @@
+"""Which logs are of one process, and what each adds to what the others tell: processes in, runs out, all made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from cachescope.readers.processes import Run, join_processes
+from cachescope.readers.reading import Lookup, Process
+from tests.made import NOON_NS
+
+MS, S = 10**6, 10**9
+NOON_US = 43_200 * 10**6
+
+
+def lookup(key: str | None = "f1", at: float | None = 1.0, outcome: str = "full_miss", **told: Any) -> Lookup:
+    """A lookup so many seconds after noon."""
+    cache = "aotautograd" if key is not None and key.startswith("a") else "fxgraph"
+    time = None if at is None else NOON_NS + int(at * S)
+    made = Lookup(told.pop("cache", cache), time, key, outcome, compile_id=told.pop("compile_id", "0/0"))
+    for name, value in told.items():
+        setattr(made, name, value)
+    return made
+
+
+def process(
+    source: str, lookups: Sequence[Lookup], kind: str = "", pid: int | None = 7, first: float = 0, last: float = 10,
+    **told: Any,
+) -> Process:  # fmt: skip
+    """A log of the time between two moments, in seconds after noon."""
+    made = Process(source, kind or source.split("-")[0], pid)
+    made.clock_first_us, made.clock_last_us = NOON_US + int(first * 1e6), NOON_US + int(last * 1e6)
+    made.start_time_ns = NOON_NS + int(first * S)
+    made.lookups = list(lookups)
+    for name, value in told.items():
+        setattr(made, name, value)
+    return made
+
+
+def sources(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    return [tuple(run.sources) for run in runs]
+
+
+ONE = [("trace", "text")]
+TWO = [("trace",), ("text",)]
+
+# A trace of a miss of f1 at one second, and a text log: whether they are of one process.
+PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] = {
+    "the same lookup at the same moment": ({}, {}, ONE),
+    "a quarter of a second apart": ({}, {"lookups": [lookup(at=1.25)]}, ONE),
+    "more than that": ({}, {"lookups": [lookup(at=1.26)]}, TWO),
+    "by when it was written down": ({}, {"lookups": [lookup(at=0.2, logged_ns=NOON_NS + S)]}, ONE),
+    "of another pid": ({}, {"pid": 8}, TWO),
+    "of another rank": ({"rank": 0}, {"rank": 1}, TWO),
+    "of the same rank": ({"rank": 1}, {"rank": 1}, ONE),
+    "of one rank that only one of them tells": ({}, {"rank": 1}, ONE),
+    "of another day": ({}, {"first": 86_400, "last": 86_410, "lookups": [lookup(at=86_401)]}, TWO),
+    "a minute behind its end": ({}, {"first": 70, "last": 80, "lookups": []}, ONE),
+    "more than a minute behind": ({}, {"first": 71, "last": 80, "lookups": []}, TWO),
+    "a minute before its beginning": ({}, {"first": -70, "last": -60, "lookups": []}, ONE),
+    "more than a minute before": ({}, {"first": -71, "last": -61, "lookups": []}, TWO),
+    "another key within its time": ({}, {"lookups": [lookup("f2", 5)]}, TWO),
+    "another key behind its end": ({}, {"lookups": [lookup("f2", 12)], "last": 20}, ONE),
+    "another key before its beginning": ({}, {"lookups": [lookup("f2", -12)], "first": -20}, ONE),
+    "no lookup at all": ({}, {"lookups": []}, ONE),
+    "a bypass without a key within its time": ({}, {"lookups": [lookup(None, 5, "bypass")]}, ONE),
+    "without a pid, the same keys": ({}, {"pid": None, "lookups": [lookup(at=None)]}, ONE),
+    "without a pid, other keys": ({}, {"pid": None, "lookups": [lookup("f2", None)]}, TWO),
+    "without a pid, the same key of another outcome": (
+        {},
+        {"pid": None, "lookups": [lookup(at=None, outcome="hit")]},
+        TWO,
+    ),
+    "without a pid, its outcome not seen": (
+        {},
+        {"pid": None, "lookups": [lookup(at=None, outcome="unknown")]},
+        ONE,
+    ),
+    "without a pid, a part of the keys": (
+        {"lookups": [lookup("f0"), lookup(at=2)]},
+        {"pid": None, "lookups": [lookup(at=None)]},
+        ONE,
+    ),
+    "without a pid, more keys": (
+        {},
+        {"pid": None, "lookups": [lookup("f0", None), lookup(at=None)]},
+        ONE,
+    ),
+    "without a pid, in another order": (
+        {"lookups": [lookup("f0"), lookup(at=2)]},
+        {"pid": None, "lookups": [lookup(at=None), lookup("f0", None)]},
+        TWO,
+    ),
+    "without a pid and without a lookup": ({}, {"pid": None, "lookups": []}, TWO),
+}
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_a_trace_and_a_text_log(case: str) -> None:
+    of_trace, of_text, wanted = PAIRS[case]
+    trace = process("trace", **{"lookups": [lookup()], **of_trace})
+    text = process("text", **{"lookups": [lookup()], **of_text})
+    assert sorted(sources(join_processes([text, trace])), reverse=True) == wanted
+
+
+def test_two_clocks_that_print_alike_are_one_clock() -> None:
+    """The text log was read as of another year, in which its line says the same."""
+    trace, text = process("trace", [lookup()]), process("text", [lookup()])
+    year = 365 * 86_400 * S
+    assert text.start_time_ns is not None
+    text.start_time_ns -= year
+    text.lookups[0].time_ns = NOON_NS + S - year
+    (run,) = join_processes([trace, text])
+    assert run.lookups[0].time_ns == NOON_NS + S
+    assert run.start_time_ns == NOON_NS
+
+
+def test_of_several_processes_of_one_pid_the_nearest_moment_tells() -> None:
+    """Containers share pids, and race for the same keys."""
+    first = process("trace-a", [lookup(at=1.0)], compiles=None)
+    second = process("trace-b", [lookup(at=1.2)], first=0.5)
+    for at, of in ((1.02, "trace-a"), (1.18, "trace-b")):
+        runs = join_processes([first, second, process("text", [lookup(at=at)])])
+        (joined,) = [run for run in runs if len(run.sources) == 2]
+        assert joined.sources == [of, "text"]
+        first, second = process("trace-a", [lookup(at=1.0)]), process("trace-b", [lookup(at=1.2)], first=0.5)
+
+
+def test_a_trace_that_was_copied_is_one_process_and_two_traces_are_two() -> None:
+    copies = process("trace-a", [lookup()]), process("trace-b", [lookup()])
+    assert sources(join_processes(list(copies))) == [("trace-a", "trace-b")]
+    others = process("trace-a", [lookup()]), process("trace-b", [lookup(outcome="hit")])
+    assert len(join_processes(list(others))) == 2
+    later = process("trace-a", [lookup()]), process("trace-b", [lookup()], first=3)
+    assert len(join_processes(list(later))) == 2
+
+
+def test_one_log_is_never_joined_to_itself() -> None:
+    """Two processes of one file are two, whatever they say."""
+    assert len(join_processes([process("text", [lookup()]), process("text", [lookup()])])) == 2
+
+
+def test_runs_stand_in_the_order_of_time_and_those_without_last() -> None:
+    def begun(source: str, first: float, **told: Any) -> Process:
+        return process(
+            source, [lookup(f"f{source}", first + 1)], pid=None, first=first, last=first + 2, **told
+        )
+
+    made = [
+        begun("text-none", 0, start_time_ns=None, clock_first_us=None),
+        begun("text-late", 500),
+        begun("text-r1", 200, rank=1),
+        begun("text-r0", 200, rank=0),
+        begun("text-early", 100),
+    ]
+    names = [run.sources[0] for run in join_processes(made)]
+    assert names == ["text-early", "text-r0", "text-r1", "text-late", "text-none"]
+
+
+def test_the_end_of_a_run_is_its_last_line() -> None:
+    (run,) = join_processes([process("trace", [], first=2, last=9)])
+    assert (run.start_time_ns, run.end_time_ns) == (NOON_NS + 2 * S, NOON_NS + 9 * S)
+    (run,) = join_processes([process("trace", [], clock_last_us=None)])
+    assert run.end_time_ns is None
+
+
+def test_each_log_adds_what_the_other_does_not_tell() -> None:
+    trace = process("trace", [lookup(status_detailed="miss", time_taken_ns=5, function="f")], rank=3)
+    text = process(
+        "text",
+        [lookup(at=0.9, time_taken_ns=6, entry_path="/cache/e", function="g", is_details_cut=True)],
+        cache_dir="/cache",
+        command="python x.py",
+        exit_status=1,
+        is_cut=True,
+    )
+    (run,) = join_processes([trace, text])
+    (found,) = run.lookups
+    assert (found.time_taken_ns, found.function, found.entry_path) == (5, "f", "/cache/e")
+    assert found.time_ns == NOON_NS + int(0.9 * S)
+    assert found.is_details_cut
+    told = run.process
+    assert (told.rank, told.cache_dir, told.command, told.exit_status, told.is_cut) == (
+        3,
+        "/cache",
+        "python x.py",
+        1,
+        True,
+    )
+    assert run.kinds == {"trace", "text"}
+
+
+@pytest.mark.parametrize(
+    ("of_trace", "detailed", "of_text", "wanted"),
+    [
+        ("unknown", None, "hit", "hit"),
+        ("full_miss", None, "guard_miss", "guard_miss"),
+        ("full_miss", "miss", "guard_miss", "full_miss"),
+        ("full_miss", None, "unknown", "full_miss"),
+        ("hit", None, "full_miss", "hit"),
+        ("guard_miss", None, "full_miss", "guard_miss"),
+    ],
+)
+def test_the_finer_outcome_is_taken(of_trace: str, detailed: str | None, of_text: str, wanted: str) -> None:
+    trace = process("trace", [lookup(outcome=of_trace, status_detailed=detailed)])
+    (run,) = join_processes([trace, process("text", [lookup(outcome=of_text)])])
+    assert [one.outcome for one in run.lookups] == [wanted]
+
+
+def test_lookups_of_one_key_are_joined_one_by_one() -> None:
+    trace = process("trace", [lookup(at=1), lookup(at=3, outcome="hit"), lookup(at=5, outcome="hit")])
+    text = process("text", [lookup(at=3.01, outcome="hit", guards_expr="of the second")])
+    (run,) = join_processes([trace, text])
+    assert [one.guards_expr for one in run.lookups] == [None, "of the second", None]
+
+
+def test_what_only_the_text_log_tells_is_added_in_its_place() -> None:
+    trace = process("trace", [lookup("f1", 1), lookup("f3", 5, compile_id="2/0")])
+    text = process(
+        "text", [lookup("f1", 1), lookup("f2", 3, compile_id="1/0"), lookup("f3", 5, compile_id="2/0")]
+    )
+    (run,) = join_processes([trace, text])
+    assert [one.cache_key for one in run.lookups] == ["f1", "f2", "f3"]
+
+
+def test_a_bypass_without_a_key_is_the_lookup_that_an_exception_ended() -> None:
+    bypass = lookup(None, 2, "bypass", cache="aotautograd", bypass_reason="no")
+    other = lookup(None, 2, "bypass", cache="aotautograd", bypass_reason="other", compile_id="8/0")
+    trace = process("trace", [lookup("f1", 1), other, bypass])
+    text = process("text", [lookup("f1", 1), lookup("a1", 1.5, "unknown", guards_expr="told")])
+    (run,) = join_processes([trace, text])
+    told = {one.bypass_reason: one.guards_expr for one in run.lookups if one.cache == "aotautograd"}
+    assert (len(run.lookups), told) == (3, {"no": "told", "other": None})
+    # One whose end was seen is a lookup of its own.
+    trace = process("trace", [lookup("f1", 1), lookup(None, 2, "bypass", cache="aotautograd")])
+    text = process("text", [lookup("f1", 1), lookup("a1", 1.5)])
+    (run,) = join_processes([trace, text])
+    assert len(run.lookups) == 3
+
+
+def test_a_process_that_looked_nothing_up_did_where_another_log_tells_of_a_lookup() -> None:
+    trace = process("trace", [], looked_up=False)
+    (run,) = join_processes([trace, process("text", [lookup(at=20)], last=30)])
+    assert run.process.looked_up
+    (run,) = join_processes([process("trace", [], looked_up=False), process("text", [])])
+    assert not run.process.looked_up
