@@ -98,7 +98,7 @@ def test_the_details_of_a_lookup_are_its_own_those_of_the_entry_or_those_of_a_lo
 
 
 def test_a_graph_is_under_the_latest_autograd_lookup_of_its_compile() -> None:
-    reading, process = made(
+    reading, _ = made(
         fx("f0", compile_id="0/0"),
         fx("a1", cache="aotautograd", compile_id="0/0"),
         fx("f1", compile_id="0/0"),

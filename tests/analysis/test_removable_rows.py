@@ -1,0 +1,119 @@
+"""What can go, one row of a directory in, yes or no out; made by hand. test_removable.py has real directories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cachescope.analysis.links.removable import removable_frame
+from cachescope.frames.directory import ORPHANS
+from tests.made import NOON_NS, entry, scope_of
+
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+REFUSED = "truncated at byte 300"
+OLD = 2 * DAY
+
+
+def can_go(
+    cache: str, status: str = "ok", *, written: float | None, changed: float | None = None, alone: bool = False,
+    **told: Any,
+) -> bool:  # fmt: skip
+    """Whether a file can go that was written and changed so many seconds before it is asked."""
+    made, _ = entry(cache, "f11", at=0, status=status, **told)
+    made.modified_time_ns = None if written is None else NOON_NS - int(written * 10**9)
+    since = written if changed is None else changed
+    made.changed_time_ns = None if since is None else NOON_NS - int(since * 10**9)
+    frame = scope_of(entries=[(made, None)]).entries
+    orphans = ORPHANS.build([{"entry": 0, "cache": cache, "reason": "nothing uses it"}] if alone else [])
+    return bool(len(removable_frame(frame, orphans, NOON_NS)))
+
+
+@pytest.mark.parametrize(
+    ("cache", "status", "told", "wanted"),
+    [
+        ("fxgraph", "ok", {}, False),
+        ("fxgraph", "damaged", {"damage": REFUSED}, True),
+        ("aotautograd", "damaged", {"damage": REFUSED}, True),
+        ("triton", "damaged", {"damage": REFUSED}, False),
+        ("fxgraph", "damaged", {"damage": "its name is another"}, False),
+        ("fxgraph", "damaged", {"damage": "hostile: calls os.system"}, False),
+        ("fxgraph", "damaged", {"damage": REFUSED, "link": "/elsewhere"}, True),
+        ("fxgraph", "unreadable", {"damage": REFUSED}, False),
+        ("fxgraph", "ok", {"alone": True}, False),
+        ("aotautograd", "ok", {"alone": True}, False),
+        ("code", "ok", {}, False),
+        ("code", "ok", {"alone": True}, True),
+        ("code", "ok", {"alone": True, "link": "/elsewhere"}, False),
+        ("triton", "ok", {"alone": True}, False),
+        ("lock", "ok", {"alone": True}, False),
+        ("best_config", "ok", {"alone": True}, False),
+        ("code", "temporary", {}, True),
+        ("code", "temporary", {"link": "/elsewhere"}, False),
+        ("fxgraph", "temporary", {}, False),
+        ("fxgraph", "temporary", {"damage": REFUSED}, True),
+    ],
+)
+def test_of_old_files(cache: str, status: str, told: dict[str, Any], wanted: bool) -> None:
+    assert can_go(cache, status, written=OLD, **told) is wanted
+
+
+DAMAGED: dict[str, Any] = {"cache": "fxgraph", "status": "damaged", "damage": REFUSED}
+TEMPORARY: dict[str, Any] = {"cache": "code", "status": "temporary"}
+ALONE: dict[str, Any] = {"cache": "code", "alone": True}
+
+
+@pytest.mark.parametrize(
+    ("made", "age"), [(DAMAGED, MINUTE), (TEMPORARY, HOUR), (ALONE, DAY)], ids=["damaged", "temporary", "code"]
+)
+def test_what_may_still_be_written_stays(made: dict[str, Any], age: int) -> None:
+    assert not can_go(written=age - 1, **made)
+    assert not can_go(written=age, **made)
+    assert can_go(written=age + 1, **made)
+    # A time that is missing or in the future proves no age.
+    assert not can_go(written=None, **made)
+    assert not can_go(written=-5, **made)
+    # That of writing any program can set; a refused entry is refused whenever it was.
+    assert can_go(written=age + 1, changed=1, **made) is (made is DAMAGED)
+    assert not can_go(written=1, changed=age + 1, **made)
+
+
+def test_a_time_of_zero_proves_no_age() -> None:
+    made, _ = entry("fxgraph", "f11", status="damaged", damage=REFUSED)
+    made.modified_time_ns = made.changed_time_ns = 0
+    frame = scope_of(entries=[(made, None)]).entries
+    assert removable_frame(frame, ORPHANS.build([]), NOON_NS).empty
+    made.modified_time_ns = made.changed_time_ns = 1
+    frame = scope_of(entries=[(made, None)]).entries
+    assert len(removable_frame(frame, ORPHANS.build([]), NOON_NS)) == 1
+
+
+def test_ages_count_from_when_a_file_was_seen() -> None:
+    made, _ = entry("fxgraph", "f11", at=-61, status="damaged", damage=REFUSED)
+    for seen, wanted in ((None, 0), (NOON_NS - 2 * 10**9, 0), (NOON_NS, 1)):
+        frame = scope_of(entries=[(made, None)]).entries
+        frame["seen_time"] = frame["modified_time"].astype("datetime64[ns, UTC]")
+        frame["seen_time"] = type(frame["seen_time"].iloc[0])(seen, tz="UTC") if seen else None
+        assert len(removable_frame(frame, ORPHANS.build([]))) == wanted
+
+
+def test_what_was_compiled_from_code_goes_with_it() -> None:
+    """Only under the same key of the same directory, as old, and not behind a link."""
+    day = -OLD
+    files = [
+        entry("code", "c11", at=day, name="c11.py"),
+        entry("code", "c11", at=day, name="c11.so"),
+        entry("code", "c11", at=-HOUR, name="c11.main.cpp"),
+        entry("code", "c11", at=day, name="c11.linked", link="/elsewhere"),
+        entry("code", "c22", at=day, name="c22.so"),
+        entry("code", "c11", at=day, name="c11.so", root="/other"),
+        entry("triton", "c11", at=day, name="c11.bin"),
+    ]
+    frame = scope_of(entries=files).entries
+    orphans = ORPHANS.build([{"entry": 0, "cache": "code", "reason": "no FX entry uses this code"}])
+    found = removable_frame(frame, orphans, NOON_NS)
+    assert found["entry"].tolist() == [0, 1]
+    assert found["size_bytes"].tolist() == [100, 100]
+    assert found["reason"].str.endswith("would have it compiled again").all()
+    assert found["reason"].iloc[0].startswith("no FX entry uses this code")
+    assert found["reason"].iloc[1].startswith("belongs to code that no FX entry uses")
