@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,3 +122,63 @@ def test_the_entry_that_torch_used_is_the_one_whose_guards_hold(version: str, re
             (7, (False, True)),
         ):
             assert (holds(made_for_20, [size]), holds(made_for_5, [size])) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(EXPRESSIONS, SIZES)
+def test_guards_hold_where_python_says_so(expression: str, sizes: list[int]) -> None:
+    """Python's own rules, for expressions made here; torch says so as well, where it is installed."""
+    known = {"L": {f"t{n}": size for n, size in enumerate(sizes)}, "math": math, "max": max, "min": min}
+    try:
+        expected = bool(eval(expression, {"__builtins__": {}}, known))
+    except ZeroDivisionError:
+        with pytest.raises(GuardError):
+            holds(expression, sizes)
+        return
+    assert holds(expression, sizes) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("L['t0'] == 4", True),
+        ("L['t0'] != 4", False),
+        ("4 < L['t0']", False),
+        ("4 <= L['t0'] <= 4", True),
+        ("5 > L['t0'] > 3", True),
+        ("4 >= L['t0'] > 4", False),
+        ("L['t0'] > 3 or L['t9'] > 1", True),
+        ("L['t0'] > 9 and L['t9'] > 1", False),
+        ("not L['t0'] > 9", True),
+        ("+L['t0'] - 2 * 1 == 2", True),
+        ("L['t0'] / 8 == 0.5", True),
+        ("L['t0'] // 3 == 1", True),
+        ("L['t0'] % 3 == 1", True),
+        ("2 ** L['t0'] == 16", True),
+        ("1 if L['t0'] > 3 else 0", True),
+        ("0 if L['t0'] > 3 else 1", False),
+        ("math.inf > L['t0']", True),
+        ("torch.sym_float(L['t0']) == 4.0", True),
+        ("torch._sym_sqrt(L['t0']) == 2", True),
+        ("cast_symbool_to_symint_guardless(L['t0'] > 3) == 1", True),
+        ("max(L['t0'], 9) == 9 and min(L['t0'], 9) == 4", True),
+        ("abs(-L['t0']) == 4", True),
+        ("True", True),
+    ],
+)
+def test_guards_of_every_form(expression: str, wanted: bool) -> None:
+    assert holds(expression, [4]) is wanted
+    assert holds(expression, {"t0": 4}) is wanted
+
+
+@pytest.mark.parametrize("sizes", [[], {"t1": 4}])
+def test_a_size_that_was_not_given(sizes: object) -> None:
+    with pytest.raises(GuardError, match="the guards speak of t0, which was not given"):
+        holds("L['t0'] > 1", sizes)  # type: ignore[arg-type]
+
+
+def test_numbers_have_a_bound() -> None:
+    assert holds("2 ** 2000 > 1", [])
+    for beyond in ("2 ** 5000 > 1", f"{'9' * 1200} * {'9' * 1200} > 1", "1 / 0 > 1"):
+        with pytest.raises(GuardError):
+            holds(beyond, [])

@@ -64,7 +64,9 @@ ALONE: dict[str, Any] = {"cache": "code", "alone": True}
 
 
 @pytest.mark.parametrize(
-    ("made", "age"), [(DAMAGED, MINUTE), (TEMPORARY, HOUR), (ALONE, DAY)], ids=["damaged", "temporary", "code"]
+    ("made", "age"),
+    [(DAMAGED, MINUTE), (TEMPORARY, HOUR), (ALONE, DAY)],
+    ids=["damaged", "temporary", "code"],
 )
 def test_what_may_still_be_written_stays(made: dict[str, Any], age: int) -> None:
     assert not can_go(written=age - 1, **made)

@@ -1,0 +1,274 @@
+"""Whether a process would find an entry: entries and fields of a process in, a prediction out; made by hand.
+
+tests/capture/test_prediction.py holds them against what processes of torch then found.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cachescope.analysis.prediction import ProcessFields, predictions_frame
+from cachescope.readers.reading import Entry
+from tests.made import CODE, Details, component, entry, scope_of
+
+OPTION, OTHER_OPTION = "inductor_config[epilogue_fusion]", "inductor_config[shape_padding]"
+OWN: Details = {OPTION: "True", OTHER_OPTION: "True", "torch_version": "b'2.13'"}
+OF_ENTRY: Details = {"gm": CODE, "example_inputs[0]": "Tensor(4)", **OWN, "pre_grad_custom_pass": "None"}
+
+
+def of_process(fields: Details = OWN, **told: Any) -> ProcessFields:
+    return ProcessFields({n: frozenset({component(n, text)[1:52]}) for n, text in fields.items()}, **told)
+
+
+def predicted(process: ProcessFields, *entries: tuple[Entry, Details | None]) -> list[dict[str, Any]]:
+    scope = scope_of(entries=entries)
+    frame = predictions_frame(scope.entries, scope.tables.hash_details, process, lambda row: "")
+    rows: list[dict[str, Any]] = frame.to_dict("records")
+    return rows
+
+
+def graph(details: Details | None = OF_ENTRY, **told: Any) -> tuple[Entry, Details | None]:
+    return entry("fxgraph", "f11", details, **told)
+
+
+# An FX entry and a process: whether it would be found, the fields that differ, and part of the reason.
+GRAPHS: dict[str, tuple[tuple[Entry, Details | None], ProcessFields, tuple[str, tuple[str, ...], str]]] = {
+    "all is equal": (graph(), of_process(), ("yes", (), "every field of the process is equal")),
+    "a field of the process differs": (
+        graph(),
+        of_process({**OWN, "torch_version": "b'2.14'"}),
+        ("no", ("torch_version",), "torch_version differs"),
+    ),
+    "two fields differ": (
+        graph(),
+        of_process({**OWN, "torch_version": "b'2.14'", OPTION: "False"}),
+        ("no", (OPTION, "torch_version"), f"{OPTION}, torch_version differ"),
+    ),
+    "the entry lacks a field": (
+        graph(),
+        of_process({**OWN, "new": "1"}),
+        ("no", ("new",), "new differs"),
+    ),
+    "the process lacks a field": (
+        graph({**OF_ENTRY, "new": "1"}),
+        of_process(),
+        ("no", ("new",), "new differs"),
+    ),
+    "the entry lacks what not every graph has": (
+        graph(),
+        of_process({**OWN, "cpp_runtime_thread_count": "4"}),
+        ("yes", (), "every field of the process is equal"),
+    ),
+    "the process lacks what not every graph has": (
+        graph({**OF_ENTRY, "cpp_runtime_thread_count": "4"}),
+        of_process(),
+        ("yes", (), "every field of the process is equal"),
+    ),
+    "what not every graph has differs": (
+        graph({**OF_ENTRY, "cpp_runtime_thread_count": "4"}),
+        of_process({**OWN, "cpp_runtime_thread_count": "8"}),
+        ("no", ("cpp_runtime_thread_count",), "cpp_runtime_thread_count differs"),
+    ),
+    "four fields differ": (
+        graph({**OF_ENTRY, "a": "1", "b": "1", "c": "1", "d": "1"}),
+        of_process(),
+        ("no", ("a", "b", "c", "d"), "a, b, c and 1 more differ"),
+    ),
+    "it looked the key up": (
+        graph(),
+        of_process({"torch_version": "b'2.14'"}, keys=frozenset({("fxgraph", "f11")})),
+        ("yes", (), "the process looked this very key up"),
+    ),
+    "it looked up a key of that name in the other cache": (
+        graph(),
+        of_process({**OWN, "torch_version": "b'2.14'"}, keys=frozenset({("aotautograd", "f11")})),
+        ("no", ("torch_version",), "torch_version differs"),
+    ),
+    "nothing is known of the process": (
+        graph(),
+        ProcessFields({}),
+        ("unknown", (), "nothing is known of the fields of the process"),
+    ),
+    "the entry has no hash details": (
+        graph(None),
+        of_process(),
+        ("unknown", (), "does not store its hash details"),
+    ),
+    "its cache is off": (
+        graph(),
+        of_process(off={"fxgraph": "it is off"}),
+        ("no", (), "it is off"),
+    ),
+    "another cache is off": (
+        graph(),
+        of_process(off={"aotautograd": "it is off"}),
+        ("yes", (), "every field of the process is equal"),
+    ),
+    "it is damaged": (
+        graph(status="damaged", damage="truncated at byte 3"),
+        of_process(),
+        ("no", (), "it is damaged: truncated at byte 3"),
+    ),
+    "it is temporary": (
+        graph(status="temporary"),
+        of_process(),
+        ("no", (), "it is temporary: not an entry yet"),
+    ),
+    "it may not be read": (
+        graph(status="unreadable", damage="Permission denied"),
+        of_process(),
+        ("unknown", (), "it could not be read here: Permission denied"),
+    ),
+    "it may not be read, and its cache is off": (
+        graph(status="unreadable", damage="Permission denied"),
+        of_process(off={"fxgraph": "it is off"}),
+        ("no", (), "it is off"),
+    ),
+    "it has another name than its content": (
+        graph(status="damaged", damage="content hash differs from the name"),
+        of_process(),
+        ("unknown", (), "renamed or altered, torch loads it if it can"),
+    ),
+    "it has another name, and a field differs": (
+        graph(status="damaged", damage="content hash differs from the name"),
+        of_process({**OWN, "torch_version": "b'2.14'"}),
+        ("no", ("torch_version",), "torch_version differs"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GRAPHS)
+def test_a_graph_entry(case: str) -> None:
+    made, process, (will_hit, fields, reason) = GRAPHS[case]
+    (row,) = predicted(process, made)
+    assert (row["will_hit"], tuple(sorted(row["fields"]))) == (will_hit, tuple(sorted(fields)))
+    assert reason in row["reason"]
+
+
+def test_what_differs_in_one_entry_alone_may_be_an_option_of_its_compile() -> None:
+    with_option = {**OF_ENTRY, "inductor_config[made_up]": "1"}
+    process = of_process({**OWN, "inductor_config[made_up]": "2"})
+    plain = entry("fxgraph", "f22", {**OF_ENTRY, "inductor_config[made_up]": "2"})
+    first, second = predicted(process, graph(with_option), plain)
+    assert (first["will_hit"], second["will_hit"]) == ("unknown", "yes")
+    assert "an option or mode of this compile" in first["reason"]
+    # What the whole process had set differs in every entry of its directory.
+    assert predicted(process, graph(with_option))[0]["will_hit"] == "no"
+    elsewhere = entry("fxgraph", "f22", plain[1], root="/other")
+    assert predicted(process, graph(with_option), elsewhere)[0]["will_hit"] == "no"
+    # A graph that the process looked up under another key was compiled with its own options.
+    made = scope_of(entries=[graph(with_option), plain])
+    program = frozenset(
+        (name, component(name, text)[1:52])
+        for name, text in OF_ENTRY.items()
+        if name in ("gm", "example_inputs[0]")
+    )
+    looked_up = of_process({**OWN, "inductor_config[made_up]": "2"}, programs=frozenset({program}))
+    found = predictions_frame(made.entries, made.tables.hash_details, looked_up, lambda row: "")
+    assert found["will_hit"].tolist() == ["no", "yes"]
+    assert found["reason"].iloc[0].startswith("the process looked this graph up, and")
+
+
+def test_what_is_assumed_is_said() -> None:
+    (row,) = predicted(of_process(), graph(guards_expr="L['t0'] > 4", device_types=("cpu",)))
+    assert row["assuming"][:2] == ("the same graph and inputs", "sizes for which L['t0'] > 4")
+    assert any("-march=native" in text for text in row["assuming"])
+    (row,) = predicted(of_process(), graph(device_types=("cuda",)))
+    assert not any("-march=native" in text for text in row["assuming"])
+
+
+def autograd(*keys: str, details: Details | None = None, **told: Any) -> tuple[Entry, Details | None]:
+    return entry("aotautograd", "a11", details, fx_keys=keys, **told)
+
+
+DIFFERS = of_process({**OWN, "torch_version": "b'2.14'"})
+LOOKED_UP = frozenset({("fxgraph", "f11")})
+BAD = graph(status="damaged", damage="truncated", name="bad")
+
+AUTOGRAD: dict[str, tuple[list[tuple[Entry, Details | None]], ProcessFields, tuple[str, str]]] = {
+    "its graph is found": ([autograd("f11"), graph()], of_process(), ("yes", "equal in its graphs")),
+    "its graph is not found": ([autograd("f11"), graph()], DIFFERS, ("no", "torch_version differs")),
+    "its graph is gone": ([autograd("f11")], of_process(), ("no", "the FX entry it points to is gone")),
+    "one of its graphs is gone": (
+        [autograd("f11", "f22"), graph()],
+        of_process(),
+        ("no", "the FX entry it points to is gone"),
+    ),
+    "its graph lies in another directory": (
+        [autograd("f11"), graph(root="/other")],
+        of_process(),
+        ("no", "the FX entry it points to is gone"),
+    ),
+    "its graph is damaged": ([autograd("f11"), BAD], of_process(), ("no", "it is damaged: truncated")),
+    "one of two under the key is damaged": (
+        [autograd("f11"), BAD, graph()],
+        of_process(),
+        ("yes", "equal in its graphs"),
+    ),
+    "its graph may be found": ([autograd("f11"), graph(None)], of_process(), ("unknown", "hash details")),
+    "one may be, another is not": (
+        [autograd("f11", "f22"), graph(None), entry("fxgraph", "f22", {**OF_ENTRY, "x": "1"})],
+        of_process(),
+        ("no", "x differs"),
+    ),
+    "it was looked up": (
+        [autograd("f11"), graph()],
+        of_process(keys=frozenset({("aotautograd", "a11")})),
+        ("yes", "the process looked this very key up"),
+    ),
+    "its graphs were looked up under another key": (
+        [autograd("f11"), graph()],
+        of_process(keys=LOOKED_UP | {("aotautograd", "a22")}),
+        ("no", "looked its graphs up under another AOTAutograd key"),
+    ),
+    "its graphs were looked up, and no AOTAutograd key": (
+        [autograd("f11"), graph()],
+        of_process(keys=LOOKED_UP),
+        ("unknown", "of AOTAutograd no lookup is recorded"),
+    ),
+    "one of its graphs was looked up": (
+        [autograd("f11", "f22"), graph(), entry("fxgraph", "f22", OF_ENTRY)],
+        of_process(keys=LOOKED_UP),
+        ("yes", "equal in its graphs"),
+    ),
+    "it holds its graphs": (
+        [autograd(details=OF_ENTRY)],
+        of_process(keeps_graphs_inside=True),
+        ("yes", "equal in its graphs"),
+    ),
+    "it holds its graphs, and nothing of their keys": (
+        [autograd()],
+        of_process(keeps_graphs_inside=True),
+        ("unknown", "it points to no FX entry that could be compared"),
+    ),
+    "it holds its graphs, and the process does not": (
+        [autograd(details=OF_ENTRY)],
+        of_process(keeps_graphs_inside=False),
+        ("no", "it holds its graphs, unlike the process's own"),
+    ),
+    "it points to its graphs, and the process does not": (
+        [autograd("f11"), graph()],
+        of_process(keeps_graphs_inside=True),
+        ("no", "it points to its graphs, unlike the process's own"),
+    ),
+    "its cache is off": (
+        [autograd("f11"), graph()],
+        of_process(off={"aotautograd": "it is off"}),
+        ("no", "it is off"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AUTOGRAD)
+def test_an_autograd_entry(case: str) -> None:
+    entries, process, (will_hit, reason) = AUTOGRAD[case]
+    row = predicted(process, *entries)[0]
+    assert row["cache"] == "aotautograd"
+    assert (row["will_hit"], reason in row["reason"]) == (will_hit, True), row["reason"]
+
+
+def test_files_that_are_no_entries_of_a_key_are_left_out() -> None:
+    rows = predicted(of_process(), entry("code", "c11"), graph(), entry("lock", "f11"))
+    assert [row["entry"] for row in rows] == [1]
