@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -19,21 +20,68 @@ from mutants.changes import Change
 ROOMS = ("analysis", "keys", "readers")
 
 
+def file_states() -> dict[str, str]:
+    """A hash of each file of tests, and under "" one of all that they share: the package and their helpers."""
+    state = {}
+    shared = hashlib.sha256()
+    for path in sorted(file for room in ("cachescope", "tests") for file in Path(room).rglob("*.py")):
+        if "mutants" in path.parts:
+            continue
+        if path.name.startswith("test_"):
+            state[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+        else:
+            shared.update(path.read_bytes())
+    return state | {"": shared.hexdigest()}
+
+
 class Reach:
     """Tests by the lines that they reach, and how long each takes."""
 
-    def __init__(self, kept: dict[str, Any]) -> None:
-        self.tests: list[str] = kept["tests"]
-        self.seconds = dict(zip(self.tests, kept["seconds"], strict=True))
-        self._lines: dict[str, dict[str, list[int]]] = kept["lines"]
+    def __init__(self, state: dict[str, str] | None = None, **measured: Any) -> None:
+        self.state = state or {}
+        self.seconds: dict[str, float] = {}
+        self._lines: dict[str, dict[str, list[str]]] = {}
+        if measured:
+            self.add(**measured)
+
+    def as_json(self) -> dict[str, Any]:
+        """As `_measured` gives it, and the state of the files."""
+        number = {test: at for at, test in enumerate(self.seconds)}
+        lines = {
+            file: {line: [number[test] for test in tests] for line, tests in of_file.items()}
+            for file, of_file in self._lines.items()
+        }
+        return {"state": self.state, "seconds": self.seconds, "lines": lines}
+
+    def tests_known_by(self, state: dict[str, str]) -> set[str]:
+        """The tests whose file is as it was when they were measured, and all that they share as well."""
+        if state.get("") != self.state.get(""):
+            return set()
+        same = {file for file, digest in state.items() if self.state.get(file) == digest}
+        return {test for test in self.seconds if (file := test.split("::")[0]) in same or file not in state}
+
+    def keep_only(self, tests: set[str]) -> None:
+        self.seconds = {test: taken for test, taken in self.seconds.items() if test in tests}
+        self._lines = {
+            file: {line: [test for test in of_line if test in tests] for line, of_line in lines.items()}
+            for file, lines in self._lines.items()
+        }
+
+    def add(self, seconds: dict[str, float], lines: dict[str, dict[str, list[int]]]) -> None:
+        """Take in what was measured of some tests; in the lists of lines each stands by its number."""
+        names = list(seconds)
+        self.seconds |= seconds
+        for file, of_file in lines.items():
+            known = self._lines.setdefault(file, {})
+            for line, tests in of_file.items():
+                known[line] = [*known.get(line, ()), *(names[number] for number in tests)]
 
     def tests_of(self, change: Change, seconds: float) -> list[str]:
         """Those of its line: first those that are named like the module, then the quickest, for so long together."""
         path, of_module = change.path, self._lines.get(str(change.path), {})
         # Of a constant alone in its line nothing is measured.
-        numbers = of_module.get(str(change.line)) or of_module.get(str(change.statement), [])
+        names = list(of_module.get(str(change.line)) or of_module.get(str(change.statement), []))
         stem = path.stem if path.stem != "__init__" else path.parent.name
-        names = [self.tests[number] for number in numbers]
         names.sort(key=lambda name: (f"test_{stem}" not in name, self.seconds[name]))
         left, found = seconds, []
         for name in names:
@@ -44,15 +92,15 @@ class Reach:
         return found
 
 
-def reach_of(session: pytest.Session) -> dict[str, Any]:
-    """Run every test in a process of its own kind, whose caches no other has, and see what it reaches."""
+def reach_of(session: pytest.Session, items: list[pytest.Item]) -> dict[str, Any]:
+    """Run tests in a process of its own, whose caches no other has, and see what each of them reaches."""
     with tempfile.TemporaryDirectory(prefix="cachescope-reach-") as room:
         path = Path(room) / "reach.json"
         pid = os.fork()
         if pid == 0:
             try:
                 session.config._tmp_path_factory._basetemp = Path(room)  # type: ignore[attr-defined]
-                path.write_text(json.dumps(_measured(session)), encoding="utf-8")
+                path.write_text(json.dumps(_measured(items)), encoding="utf-8")
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -62,26 +110,22 @@ def reach_of(session: pytest.Session) -> dict[str, Any]:
     return found
 
 
-def _measured(session: pytest.Session) -> dict[str, Any]:
+def _measured(items: list[pytest.Item]) -> dict[str, Any]:
     root = Path("cachescope").resolve()
     measure = coverage.Coverage(data_file=None, include=[f"{root}/{room}/*" for room in ROOMS])
-    tests: list[str] = []
-    seconds: list[float] = []
+    seconds: dict[str, float] = {}
     measure.start()
-    for item, following in zip(session.items, [*session.items[1:], None], strict=True):
+    for item, following in zip(items, [*items[1:], None], strict=True):
         measure.switch_context(item.nodeid)
-        began = time.perf_counter()
+        began = time.process_time()
         reports = runtestprotocol(item, nextitem=following, log=False)
         if all(report.passed for report in reports):
-            tests.append(item.nodeid)
-            seconds.append(round(time.perf_counter() - began, 4))
+            seconds[item.nodeid] = round(time.process_time() - began, 4)
         elif any(report.failed for report in reports):
             print(f"left out, as it fails by itself: {item.nodeid}", flush=True)
     measure.stop()
-    number = {name: at for at, name in enumerate(tests)}
-    data = measure.get_data()
+    data, number = measure.get_data(), {name: at for at, name in enumerate(seconds)}
     return {
-        "tests": tests,
         "seconds": seconds,
         "lines": {
             str(Path(file).relative_to(root.parent)): {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import importlib
 import os
 import resource
@@ -23,7 +22,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from mutants.changes import Change
-from mutants.reach import Reach, reach_of
+from mutants.reach import Reach, file_states, reach_of
 
 # The exit status of a process says what became of its change.
 _SURVIVED, _NOTICED, _BROKEN = 0, 1, 2
@@ -101,21 +100,22 @@ class _nobody_left:  # noqa: N801 - a context manager
 
 
 def _kept_reach(session: pytest.Session) -> Reach:
-    """Which tests reach which lines; kept with pytest's cache as long as no file changes."""
-    state = hashlib.sha256()
-    for path in sorted(file for room in ("cachescope", "tests") for file in Path(room).rglob("*.py")):
-        if "mutants" not in path.parts:
-            state.update(path.read_bytes())
+    """Which tests reach which lines, kept with pytest's cache: only the tests of files that changed are run anew."""
+    state = file_states()
     cache = session.config.cache
     assert cache is not None
-    kept = cache.get("mutants/reach", None)
-    if kept is None or kept["state"] != state.hexdigest():
+    kept = Reach(**cache.get("mutants/lines", {}))
+    known = kept.tests_known_by(state)
+    missing = [item for item in session.items if item.nodeid not in known]
+    kept.keep_only(known)
+    if missing:
         began = time.perf_counter()
-        print(f"which of {len(session.items)} tests reach which lines…", flush=True)
-        kept = reach_of(session) | {"state": state.hexdigest()}
-        cache.set("mutants/reach", kept)
+        print(f"which of {len(missing)} tests reach which lines…", flush=True)
+        kept.add(**reach_of(session, missing))
+        kept.state = state
+        cache.set("mutants/lines", kept.as_json())
         print(f"… found in {time.perf_counter() - began:.0f} s", flush=True)
-    return Reach(kept)
+    return kept
 
 
 def _places(code: CodeType) -> Iterator[tuple[Place, CodeType]]:
