@@ -74,7 +74,8 @@ def frames_page() -> str:
     return _page(
         "Frames",
         "Everything that is read or answered is a pandas frame. `cachescope.describe()` lists them, and "
-        '`cachescope.describe("lookups")` has the columns of one. Times are UTC, durations nanoseconds, sizes bytes.\n\n'
+        '`cachescope.describe("lookups")` has the columns of one. Times are UTC, durations nanoseconds, sizes bytes. '
+        "pandas 2.2 calls the type `str` by another name, `string`.\n\n"
         "A column by its name: [all columns](../columns.md).",
         _table(("frame", "one row is", "columns"), rows),
         _toctree(frame_names()),
