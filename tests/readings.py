@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.cli import sources
+from cachescope import scope
 
 _FRAMES = ("runs", "lookups", "misses", "entries", "problems")
 _held: dict[tuple[str, ...], tuple[cachescope.Scope, str]] = {}
@@ -48,7 +48,7 @@ def _all_of(scope: cachescope.Scope) -> str:
 @pytest.fixture
 def commands_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands that are given the same sources share what the first of them read: only what is said of it is tested."""
-    read, known = sources.read, dict[object, cachescope.Scope]()
+    read, known = scope.read, dict[object, cachescope.Scope]()
 
     def reading(*given: str, strict: bool, baseline: str, **others: object) -> cachescope.Scope:
         asked = given, strict, baseline
@@ -56,4 +56,4 @@ def commands_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
             known[asked] = read(*given, strict=strict, baseline=baseline, **others)  # type: ignore[arg-type]
         return known[asked]
 
-    monkeypatch.setattr(sources, "read", reading)
+    monkeypatch.setattr(scope, "read", reading)
