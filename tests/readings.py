@@ -36,8 +36,8 @@ def read_once(*paths: Path) -> cachescope.Scope:
 
 def changed_readings() -> Iterator[tuple[str, ...]]:
     """The sources whose scope is not what it was when they were read: of the first few, that would be seen."""
-    for paths, (scope, before) in _held.items():
-        if _all_of(scope) != before:
+    for paths, (held, before) in _held.items():
+        if _all_of(held) != before:
             yield paths
 
 

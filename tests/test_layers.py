@@ -77,8 +77,8 @@ OWN_AND_HEAVY = {
     # numpy; a program that captures its own process may be without it
     "cachescope.details": {"capture"},
     # pyarrow
-    "cachescope.readers.log_tables": {"readers"},
-    "cachescope.readers.trace_parts": {"readers"},
+    "cachescope.readers.index.log_tables": {"readers"},
+    "cachescope.readers.logs.trace_parts": {"readers"},
     # plotly
     "cachescope.report.page.file": {"scope"},
     # ipywidgets and plotly

@@ -9,7 +9,7 @@ from typing import Final, Self
 
 import pandas as pd
 
-from cachescope.analysis.bars import (
+from cachescope.analysis.verdicts.bars import (
     Bar,
     CauseName,
     cause_name,
@@ -18,7 +18,7 @@ from cachescope.analysis.bars import (
     time_lost_bar,
     unchecked,
 )
-from cachescope.analysis.since_baseline import ChangedSince
+from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.answers.facts import Row
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.read import Read

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from cachescope.analysis.align import GraphAligner
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.history import LookupRow, entry_rows, lookup_rows
+from cachescope.analysis.history.rows import LookupRow, entry_rows, lookup_rows
+from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.answers.read import Read
 
 Pair = tuple[LookupRow, LookupRow]

@@ -9,7 +9,7 @@ from typing import Self
 
 import pandas as pd
 
-from cachescope.analysis.beside import beside
+from cachescope.analysis.directory.same_key import beside
 from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
 from cachescope.columns import records

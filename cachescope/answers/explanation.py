@@ -9,7 +9,7 @@ from typing import Final, Self
 import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.finding import lookup_named
+from cachescope.analysis.named import lookup_named
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError

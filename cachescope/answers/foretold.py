@@ -8,7 +8,7 @@ from typing import Final, Self
 
 import pandas as pd
 
-from cachescope.analysis.prediction import OWN_FIELDS
+from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.answers.facts import Row
 from cachescope.columns import records
 

@@ -6,30 +6,30 @@ from functools import cached_property
 
 import pandas as pd
 
-from cachescope.analysis.baselines import Choice
-from cachescope.analysis.binaries import KernelBinaries
-from cachescope.analysis.candidates import guards_frame
 from cachescope.analysis.contexts.of_runs import all_contexts
-from cachescope.analysis.duplicates import duplicates_frame
-from cachescope.analysis.evidence import evidence_frame
-from cachescope.analysis.false_hits import false_hits_frame
-from cachescope.analysis.finding import baseline_choice
-from cachescope.analysis.generated_code import GeneratedCode
-from cachescope.analysis.history import entry_rows
-from cachescope.analysis.judgement import judged, misses_frame, settled_lookups
-from cachescope.analysis.links.frame import links_frame
-from cachescope.analysis.links.orphans import orphans_frame
-from cachescope.analysis.links.removable import removable_frame
-from cachescope.analysis.misses import Miss
-from cachescope.analysis.past_misses import past_misses_frame
-from cachescope.analysis.ranks import rank_differences
-from cachescope.analysis.what_if.frames import Ground
+from cachescope.analysis.directory.binaries import KernelBinaries
+from cachescope.analysis.directory.candidates import guards_frame
+from cachescope.analysis.directory.duplicates import duplicates_frame
+from cachescope.analysis.directory.false_hits import false_hits_frame
+from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.directory.links.frame import links_frame
+from cachescope.analysis.directory.links.orphans import orphans_frame
+from cachescope.analysis.directory.links.removable import removable_frame
+from cachescope.analysis.directory.past_misses import past_misses_frame
+from cachescope.analysis.history.rows import entry_rows
+from cachescope.analysis.named import baseline_choice
+from cachescope.analysis.verdicts.baselines import Choice
+from cachescope.analysis.verdicts.judged_frames import judged, misses_frame, settled_lookups
+from cachescope.analysis.verdicts.misses import Miss
+from cachescope.analysis.verdicts.ranks import rank_differences
+from cachescope.analysis.what_if.evidence import evidence_frame
+from cachescope.analysis.what_if.frames import ReplayInput
 from cachescope.columns import DEEP
 from cachescope.devices.frame import devices_frame
 from cachescope.frames.answers import CAUSES
 from cachescope.readers.assemble import Tables
-from cachescope.readers.content_hash import content_hash
-from cachescope.readers.source_code import source_of
+from cachescope.readers.directory.content_hash import content_hash
+from cachescope.readers.directory.source_code import source_of
 
 
 class Frames:
@@ -207,10 +207,10 @@ class Frames:
         return false_hits_frame(*frames, tables.hash_details, source_of)
 
     @cached_property
-    def ground(self) -> Ground:
+    def replayed(self) -> ReplayInput:
         """What every replay starts from: what was stored when, and how long it took."""
         tables = self.tables
-        return Ground.of(self._lookups, tables.entries, tables.runs, tables.hash_details)
+        return ReplayInput.of(self._lookups, tables.entries, tables.runs, tables.hash_details)
 
     def _choice(self) -> Choice:
         return baseline_choice(self.tables, self._baseline)

@@ -7,13 +7,13 @@ from typing import Self
 
 import pandas as pd
 
-from cachescope.analysis.cutlass_machines import cutlass_machine
+from cachescope.analysis.contexts.cutlass_machines import cutlass_machine
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.entry_named import files_named
+from cachescope.analysis.directory.entry_named import files_named
 from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
 from cachescope.columns import records
-from cachescope.readers.source_code import SourceCode, read_source_code
+from cachescope.readers.directory.source_code import SourceCode, read_source_code
 from cachescope.terms import CACHES, CUTLASS_CONFIGS
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from cachescope.columns import records
 from cachescope.readers.assemble import entries_frame
-from cachescope.readers.mega_cache import entries_inside
+from cachescope.readers.directory.mega_cache import entries_inside
 from cachescope.readers.reading import Entries, Entry, FileFacts, Reading
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import json
 
 import pandas as pd
 
-from cachescope.analysis.history import lookup_rows
-from cachescope.analysis.prediction import ProcessFields, predictions_frame
+from cachescope.analysis.contexts.prediction import ProcessFields, predictions_frame
+from cachescope.analysis.history.rows import lookup_rows
 from cachescope.answers.opened import Opened
 from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.errors import NotFoundError
-from cachescope.readers.source_code import source_of
+from cachescope.readers.directory.source_code import source_of
 from cachescope.terms import CACHES, MEGA_CACHE
 
 

@@ -12,10 +12,10 @@ from cachescope.analysis.contexts import differences
 from cachescope.analysis.contexts.caching_files import Call, caching_files
 from cachescope.analysis.contexts.keys import context_groups
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.finding import detail_set_of
-from cachescope.analysis.misses import Miss
-from cachescope.analysis.rates import hit_rates
-from cachescope.analysis.since_baseline import ChangedSince, changed_since
+from cachescope.analysis.named import detail_set_of
+from cachescope.analysis.verdicts.misses import Miss
+from cachescope.analysis.verdicts.rates import hit_rates
+from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.analysis.what_if.sensitivity import sensitivity_frame
 from cachescope.answers.facts import Facts
 from cachescope.answers.frames import Frames
@@ -23,8 +23,8 @@ from cachescope.answers.reading import tables_of
 from cachescope.errors import SourceError
 from cachescope.frames.recorded import HASH_DETAILS
 from cachescope.keys import IsolationSchema
-from cachescope.readers.caching_package import imc_keys
-from cachescope.readers.lock_state import locks_frame
+from cachescope.readers.directory.caching_package import imc_keys
+from cachescope.readers.directory.lock_state import locks_frame
 from cachescope.terms import IMC
 
 
@@ -158,7 +158,7 @@ class Read(Frames):
         >>> scope.sensitivity()[["fields", "misses_alone"]].values.tolist()
         [[('inductor_config[epilogue_fusion]',), 2]]
         """
-        return sensitivity_frame(self.ground.replay, self.ground.times, self.evidence, largest)
+        return sensitivity_frame(self.replayed.replay, self.replayed.times, self.evidence, largest)
 
     def caching_files(self, isolation_key: str, calls: Iterable[Call] | None = None) -> pd.DataFrame:
         """Which files of torch 2.10's caching package would be found; see ``describe("caching_files")``.

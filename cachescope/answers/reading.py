@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from cachescope.readers.assemble import Tables, assemble
-from cachescope.readers.index import index_of_user
-from cachescope.readers.log_folder import is_log_folder, read_log_folder
+from cachescope.readers.index.kept_logs import index_of_user
+from cachescope.readers.index.log_folder import is_log_folder, read_log_folder
 from cachescope.readers.parquet_folder import is_saved_scope, read_saved_scope
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import Progress, read_sources

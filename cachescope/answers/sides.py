@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cachescope.analysis.finding import is_number
-from cachescope.analysis.history import LookupRow
+from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.named import is_number
 from cachescope.answers.difference import side_of_runs
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from cachescope.analysis.timeline import NOT_KNOWN
+from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.answers.facts import Facts, Row
 from cachescope.answers.read import Read
 from cachescope.columns import records

@@ -8,10 +8,10 @@ from typing import Self
 
 import pandas as pd
 
-from cachescope.analysis.evidence import SafetyOfFields
 from cachescope.analysis.what_if.cells import Outcomes
+from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.analysis.what_if.frames import (
-    Ground,
+    ReplayInput,
     causes_frame,
     differences_frame,
     lookups_frame,
@@ -45,7 +45,7 @@ class WhatIf:
     schema: KeySchema
     read: Read = field(repr=False)
     removed: Removed = field(repr=False)
-    _ground: Ground = field(repr=False, compare=False)
+    _input: ReplayInput = field(repr=False, compare=False)
     _lanes: Lanes = field(repr=False, compare=False)
     _after: Outcomes = field(repr=False, compare=False)
 
@@ -64,17 +64,17 @@ class WhatIf:
         """Per cause, how many of its misses would have hit."""
         causes = self.read.facts.causes
         cause_of = {lookup: miss["cause"] for lookup, miss in self.read.facts.misses.items()}
-        return causes_frame(self._ground, self._after, causes, cause_of)
+        return causes_frame(self._input, self._after, causes, cause_of)
 
     @cached_property
     def by_run(self) -> pd.DataFrame:
         """Per run, how many lookups would have hit."""
-        return runs_frame(self._ground, self._after)
+        return runs_frame(self._input, self._after)
 
     @cached_property
     def differences(self) -> pd.DataFrame:
         """Recorded outcomes that do not follow from what was stored: something happened from outside."""
-        replay = self._ground.replay
+        replay = self._input.replay
         if not replay.recorded.differences:
             return differences_frame(replay, {})
         reasons = {lookup: miss["reason"] for lookup, miss in self.read.facts.misses.items()}
@@ -105,28 +105,28 @@ class WhatIf:
     @property
     def has_unknown_directories(self) -> bool:
         """Whether some run does not say which cache directory it had."""
-        return not self._ground.replay.recorded.directories.are_all_known
+        return not self._input.replay.recorded.directories.are_all_known
 
     @property
     def fields(self) -> list[str]:
         """Every field that some key has."""
-        return self._ground.replay.table.fields
+        return self._input.replay.table.fields
 
     @property
     def varying(self) -> tuple[str, ...]:
         """The fields that have more than one value in what was recorded."""
-        return tuple(self._ground.replay.table.varying)
+        return tuple(self._input.replay.table.varying)
 
     @property
     def has_generated_code(self) -> bool:
         """Whether entries were read, so that generated code could be compared."""
-        return any(entry.code_key is not None for entry in self._ground.entries)
+        return any(entry.code_key is not None for entry in self._input.entries)
 
     @cached_property
     def warnings(self) -> pd.DataFrame:
         """Pairs of entries that would share a key and hold different code, generated or compiled."""
         read = self.read
-        return warnings_frame(self._ground, self._lanes, read.generated_code, read.past_misses)
+        return warnings_frame(self._input, self._lanes, read.generated_code, read.past_misses)
 
     @cached_property
     def safety(self) -> tuple[tuple[str, str], ...]:
@@ -137,17 +137,17 @@ class WhatIf:
 
     @cached_property
     def _frame(self) -> pd.DataFrame:
-        return lookups_frame(self._ground, self.read.lookups, self._after, self._lanes)
+        return lookups_frame(self._input, self.read.lookups, self._after, self._lanes)
 
     @cached_property
     def _rates(self) -> pd.DataFrame:
-        return rates_frame(self._ground, self._after)
+        return rates_frame(self._input, self._after)
 
     @classmethod
     def of(cls, read: Read, schema: KeySchema) -> Self:
         """Replay the lookups that were read under a schema."""
-        ground = read.ground
-        table = ground.replay.table
+        replayed = read.replayed
+        table = replayed.replay.table
         removed = schema.removed(table.fields, table.is_tensor)
         lanes = table.lanes(removed)
-        return cls(schema, read, removed, ground, lanes, ground.replay.outcomes(removed, lanes))
+        return cls(schema, read, removed, replayed, lanes, replayed.replay.outcomes(removed, lanes))

@@ -8,7 +8,7 @@ from typing import Self
 
 import pandas as pd
 
-from cachescope.analysis.rates import hit_rates
+from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.answers.causes import Causes
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.facts import Row

@@ -21,9 +21,9 @@ from cachescope.auditing.where import place_here
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AUDIT
-from cachescope.readers.mega_cache import looks_like_mega_cache
-from cachescope.readers.place_of import place_of_file
-from cachescope.readers.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
+from cachescope.readers.directory.mega_cache import looks_like_mega_cache
+from cachescope.readers.directory.place_of import place_of_file
+from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUDIT_LEVELS,

@@ -23,13 +23,13 @@ from cachescope.auditing.pickles import (
 )
 from cachescope.auditing.python_code import foreign_parts, rule_of
 from cachescope.keys.hashing import entry_name, stored_code_hash
-from cachescope.readers.aotautograd import AOT_CLASSES
 from cachescope.readers.checked_file import DamagedContent
-from cachescope.readers.fxgraph import FX_CLASSES
-from cachescope.readers.inert_pickle import Stub, global_name
+from cachescope.readers.directory.aotautograd import AOT_CLASSES
+from cachescope.readers.directory.fxgraph import FX_CLASSES
+from cachescope.readers.directory.mega_cache import looks_like_mega_cache
+from cachescope.readers.directory.triton_dir import TRITON_KEY, triton_hash
 from cachescope.readers.json_file import load_object
-from cachescope.readers.mega_cache import looks_like_mega_cache
-from cachescope.readers.triton_dir import TRITON_KEY, triton_hash
+from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import (
     AOTAUTOGRAD,
     CACHING_PACKAGE,

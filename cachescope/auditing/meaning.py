@@ -10,8 +10,8 @@ from cachescope.auditing.finding import shown
 from cachescope.auditing.guard_text import is_arithmetic
 from cachescope.auditing.python_code import foreign_parts, rule_of
 from cachescope.keys.hashing import stored_code_hash
-from cachescope.readers.inert_pickle import Stub, global_name
-from cachescope.readers.triton_dir import TRITON_KEY
+from cachescope.readers.directory.triton_dir import TRITON_KEY
+from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import CODE_KEY
 
 Judged = Iterator[tuple[str, str, object]]

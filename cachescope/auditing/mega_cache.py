@@ -12,7 +12,7 @@ from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.known import ANY
 from cachescope.auditing.pickles import Place, audit_bytes, audit_pickle
 from cachescope.readers.checked_file import DamagedContent
-from cachescope.readers.mega_cache import artifacts
+from cachescope.readers.directory.mega_cache import artifacts
 from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH, MEGA_CACHE, PGO, PRECOMPILE
 
 _ENTRIES: Final = {"inductor": FXGRAPH, "aot_autograd": AOTAUTOGRAD}

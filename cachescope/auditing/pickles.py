@@ -13,8 +13,8 @@ from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known
 from cachescope.auditing.meaning import audit_object
 from cachescope.auditing.program import follow
-from cachescope.readers.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert, stand_in
-from cachescope.readers.versioned_pickle import HEADER
+from cachescope.readers.directory.versioned_pickle import HEADER
+from cachescope.readers.pickles.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert, stand_in
 
 _DEEPEST: Final = 12
 _ZIP: Final = b"PK\x03\x04"

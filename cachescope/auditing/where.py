@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from cachescope.auditing.tree import Item, Tree, below
-from cachescope.readers.place_of import KEY_FOLDERS
-from cachescope.readers.places import (
+from cachescope.readers.directory.place_of import KEY_FOLDERS
+from cachescope.readers.directory.places import (
     AOT_GRAPHS,
     CODE_FOLDER,
     DYNAMO,
@@ -19,7 +19,7 @@ from cachescope.readers.places import (
     TRITON_KEYS,
     Place,
 )
-from cachescope.readers.triton_dir import TRITON_KEY
+from cachescope.readers.directory.triton_dir import TRITON_KEY
 from cachescope.terms import AOT_KEY, FX_KEY, HASH
 
 _TRITON_KEY: Final = re.compile(TRITON_KEY)

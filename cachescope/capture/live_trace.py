@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from cachescope.errors import CachescopeError
-from cachescope.readers.trace_artifacts import LOOKUP_ARTIFACTS
+from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS
 
 TRACE_LOGGER: Final = "torch.__trace"
 # From 2.12 AOTAutograd makes the hash details of its keys only where this logger is at DEBUG:
 # torch/_functorch/_aot_autograd/autograd_cache.py, `_get_debug_lines_for_cache_key`.
 DETAILS_LOGGER: Final = "torch._functorch._aot_autograd.autograd_cache"
-# What `readers/trace_log.py` reads. A trace also holds every graph and its code, of which nothing is needed.
+# What `readers/logs/trace_log.py` reads. A trace also holds every graph and its code, of which nothing is needed.
 _KINDS: Final = ("chromium_event", "compilation_metrics", "dynamo_start", "inductor_output_code")
 
 _one_at_a_time = threading.Lock()

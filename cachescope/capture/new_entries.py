@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cachescope.readers.default_root import default_root, unnamed_root
+from cachescope.readers.directory.default_root import default_root, unnamed_root
 from cachescope.terms import CACHES
 
 Name = tuple[str, str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from cachescope.readers.log_prefix import PREFIX
+from cachescope.readers.logs.log_prefix import PREFIX
 
 # torch._inductor.codecache and torch._functorch._aot_autograd.autograd_cache. Without the log these two would
 # say warnings and errors only, so those still pass.

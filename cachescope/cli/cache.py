@@ -16,7 +16,7 @@ from cachescope.errors import SourceError
 from cachescope.version import __version__
 
 if TYPE_CHECKING:
-    from cachescope.readers.index import Index
+    from cachescope.readers.index.kept_logs import Index
     from cachescope.report.layout import Line
 
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """List what is kept, and remove it where that is asked."""
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import redaction_of
-    from cachescope.readers.index import Index
+    from cachescope.readers.index.kept_logs import Index
     from cachescope.report.redact import Identities
 
     index = Index.of_user()

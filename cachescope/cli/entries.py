@@ -65,7 +65,7 @@ def _is_source(name: str) -> bool:
 def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope, list[str]]:
     """What to look a key up in."""
     from cachescope.cli.sources import read_given
-    from cachescope.readers.default_root import default_root
+    from cachescope.readers.directory.default_root import default_root
 
     if paths:
         return read_given(args, paths), paths

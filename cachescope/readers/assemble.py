@@ -15,12 +15,12 @@ from cachescope.frames.contexts import CONTEXTS
 from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
 from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
 from cachescope.readers.checked_file import well_formed
+from cachescope.readers.directory.kernels import Kernel, kernels_of
 from cachescope.readers.json_record import MOST_NS
-from cachescope.readers.kernels import Kernel, kernels_of
-from cachescope.readers.processes import Run, join_processes
+from cachescope.readers.logs.processes import Run, join_processes
+from cachescope.readers.logs.whole_details import mark_cut_details
 from cachescope.readers.reading import FILE_FACTS, Entries, Entry, Lookup, Reading
 from cachescope.readers.snapshot import context_row
-from cachescope.readers.whole_details import mark_cut_details
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _ATTRIBUTES: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cachescope.errors import CachescopeError
-from cachescope.readers.inert_pickle import Limits, NotRead, UnreadablePickle
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
 from cachescope.readers.reading import Entry, Reading
 from cachescope.readers.steady_file import read_steady
 from cachescope.terms import UNREADABLE

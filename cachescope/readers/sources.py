@@ -10,25 +10,25 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.byte_source import read_head
-from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
+from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
+from cachescope.readers.directory.mega_cache import looks_like_mega_cache
+from cachescope.readers.directory.place_of import is_linked_root
+from cachescope.readers.directory.places import ROOT
+from cachescope.readers.index.log_folder import is_log_file, read_log_file
 from cachescope.readers.json_record import Record
-from cachescope.readers.log_folder import is_log_file, read_log_file
-from cachescope.readers.logs import read_logs
-from cachescope.readers.mega_cache import looks_like_mega_cache
-from cachescope.readers.place_of import is_linked_root
-from cachescope.readers.places import ROOT
+from cachescope.readers.logs.byte_source import read_head
+from cachescope.readers.logs.many_logs import read_logs
+from cachescope.readers.logs.remote import addresses, is_address
+from cachescope.readers.logs.run_notes import tell_of_runs
+from cachescope.readers.logs.text_log import looks_like_text_log, read_text_log
+from cachescope.readers.logs.trace_log import looks_like_trace_log, read_trace_log
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
-from cachescope.readers.remote import addresses, is_address
-from cachescope.readers.run_notes import tell_of_runs
 from cachescope.readers.snapshot import looks_like_snapshot, moment_ns, read_snapshot
-from cachescope.readers.text_log import looks_like_text_log, read_text_log
-from cachescope.readers.trace_log import looks_like_trace_log, read_trace_log
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from cachescope.readers.index import Index
+    from cachescope.readers.index.kept_logs import Index
 
 # A job's log may begin with pages of its own before torch says a word.
 _HEAD_BYTES: Final = 4 << 20

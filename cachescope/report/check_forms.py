@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from cachescope.analysis.bars import Bar
+from cachescope.analysis.verdicts.bars import Bar
 from cachescope.answers.check import Check
 from cachescope.answers.read import Read
 from cachescope.report.as_json import frame_rows

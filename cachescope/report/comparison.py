@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.analysis.prediction import OWN_FIELDS
+from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.answers.comparison import Comparison
 from cachescope.answers.foretold import Foretold, Reason
 from cachescope.columns import records

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cachescope.analysis.history import LookupRow
+from cachescope.analysis.history.rows import LookupRow
 from cachescope.answers.difference import Difference, Pair
 from cachescope.report.as_json import change_object
 from cachescope.report.explanation import change_lines

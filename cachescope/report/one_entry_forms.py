@@ -8,7 +8,7 @@ from typing import Any, Final
 from cachescope.answers.facts import Row
 from cachescope.answers.one_entry import OneEntry
 from cachescope.columns import records
-from cachescope.readers.source_code import SourceCode
+from cachescope.readers.directory.source_code import SourceCode
 from cachescope.report.as_json import frame_rows
 from cachescope.report.entry_sections import BESIDE_NAMES
 from cachescope.report.explanation import change_lines

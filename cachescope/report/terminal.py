@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from cachescope.analysis.change_kinds import UPGRADE
 from cachescope.analysis.differences import short
+from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.answers.causes import Place, Struck
 from cachescope.answers.facts import Row
 from cachescope.answers.names import lookups_of_cause

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachescope.errors import SourceError
-from cachescope.readers.log_folder import write_logs
-from cachescope.readers.log_tables import LogTables
+from cachescope.readers.index.log_folder import write_logs
+from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.reading import Reading, note_source
 from cachescope.readers.sources import logs_in
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import anywidget
 import traitlets
 
-from cachescope.analysis.evidence import SafetyOfFields
+from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.keys.isolation_schema import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
 from cachescope.wording import harmless

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from cachescope import figures
-from cachescope.analysis.evidence import SafetyOfFields
+from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.answers.read import Read
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels

@@ -11,7 +11,7 @@ import pandas as pd
 
 from cachescope import figures
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.finding import is_number
+from cachescope.analysis.named import is_number
 from cachescope.answers.comparison import Comparison
 from cachescope.answers.difference import difference
 from cachescope.answers.explanation import Explanation, costliest_root

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 import cachescope
-from cachescope.analysis.advice import AdviceFacts, cause_advice, changes_advice
-from cachescope.analysis.change_kinds import UPGRADE
 from cachescope.analysis.differences import FieldChange, field_change
+from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, changes_advice
+from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from tests.conftest import Recording
 
 TENSOR = (

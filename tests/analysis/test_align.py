@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.analysis.align import GraphAligner
 from cachescope.analysis.graphs import graph_diff, graph_words, likeness
-from cachescope.analysis.history import LookupRow, lookup_rows
+from cachescope.analysis.history.rows import LookupRow, lookup_rows
+from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.details import HashDetails
 
 Recording = Callable[[str, str], Path]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cachescope.analysis.baselines import Baselines, Choice
-from cachescope.analysis.history import LookupRow, RunRow
+from cachescope.analysis.history.rows import LookupRow, RunRow
+from cachescope.analysis.verdicts.baselines import Baselines, Choice
 from cachescope.details import HashDetails
 from tests.analysis.test_align import NEW, A, B, C, D, graph, rows
 

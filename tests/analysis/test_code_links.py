@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.links.code import CHOICE, CPP_SOURCE, INCLUDE, NOT_THERE, SAME_NAME
+from cachescope.analysis.directory.links.code import CHOICE, CPP_SOURCE, INCLUDE, NOT_THERE, SAME_NAME
 from tests.conftest import Directory
 
 TORCHES = ["torch_2.13.0", "torch_2.15.0", "torch_2.10.0", "torch_2.6.0"]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.entry_times import LONG_AGO, NEVER, EntryTimes
-from cachescope.analysis.history import entry_rows, lookup_rows, run_rows
-from cachescope.analysis.timeline import Timeline
+from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
+from cachescope.analysis.history.rows import entry_rows, lookup_rows, run_rows
+from cachescope.analysis.history.timeline import Timeline
 
 Recording = Callable[[str, str], Path]
 SECOND = 10**9

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cachescope
-from cachescope.analysis.evidence import SafetyOfFields
+from cachescope.analysis.what_if.evidence import SafetyOfFields
 from tests.conftest import Recording
 
 FUSION = "inductor_config[epilogue_fusion]"

@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachescope.analysis.baselines import Baselines, Candidate, Choice
-from cachescope.analysis.entry_times import EntryTimes
-from cachescope.analysis.grouped import NONE, Grouped, paired
-from cachescope.analysis.history import EntryRow, LookupRow, RunRow
-from cachescope.analysis.timeline import Timeline
+from cachescope.analysis.history.entry_times import EntryTimes
+from cachescope.analysis.history.places_by_group import NONE, Grouped, paired
+from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
+from cachescope.analysis.history.timeline import Timeline
+from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice
 from cachescope.details import HashDetails
 from tests.analysis.test_align import rows
 

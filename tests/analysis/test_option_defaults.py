@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from cachescope.analysis.option_defaults import default_hashes
+from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.keys.detail_hash import detail_hash
 
 PROGRAM = "import cachescope, json; print(json.dumps(cachescope.capture()))"

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.binaries import KernelBinaries
+from cachescope.analysis.directory.binaries import KernelBinaries
 from cachescope.answers.past import past_misses
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.content_hash import content_hash
+from cachescope.readers.directory.content_hash import content_hash
 from cachescope.report.past import past_lines
 from tests.conftest import Directory
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachescope.analysis.history import LookupRow
-from cachescope.analysis.past_of_keys import PastOfKeys
-from cachescope.analysis.timeline import Timeline
+from cachescope.analysis.history.past_of_keys import PastOfKeys
+from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.history.timeline import Timeline
 from cachescope.details import HashDetails
 from tests.analysis.test_align import rows
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.prediction import ProcessFields, predictions_frame
+from cachescope.analysis.contexts.prediction import ProcessFields, predictions_frame
 from cachescope.readers.reading import Entry
 from tests.made import CODE, Details, component, entry, scope_of
 

@@ -9,7 +9,7 @@ import pytest
 
 import cachescope
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.byte_source import open_bytes
+from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.report.ranks import rank_lines
 from cachescope.scope import Scope
 

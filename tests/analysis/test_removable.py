@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.links.frame import links_frame
-from cachescope.analysis.links.orphans import orphans_frame
-from cachescope.analysis.links.removable import removable_frame
+from cachescope.analysis.directory.links.frame import links_frame
+from cachescope.analysis.directory.links.orphans import orphans_frame
+from cachescope.analysis.directory.links.removable import removable_frame
 from tests.conftest import Directory
 
 Recording = Callable[[str, str], Path]

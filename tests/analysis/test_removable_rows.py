@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.links.removable import removable_frame
+from cachescope.analysis.directory.links.removable import removable_frame
 from cachescope.frames.directory import ORPHANS
 from tests.made import NOON_NS, entry, scope_of
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.analysis.history import LookupRow, RunRow
+from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN
 from cachescope.analysis.what_if.keys import what_if_key
 from cachescope.analysis.what_if.replay import Replay

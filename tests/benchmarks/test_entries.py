@@ -18,10 +18,10 @@ from time import perf_counter
 import pytest
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers import plain_pickle
-from cachescope.readers.cache_dir import read_cache_dir
-from cachescope.readers.inert_pickle import Limits, loads_inert
-from cachescope.readers.pickle_runs import KnownRuns
+from cachescope.readers.directory.cache_dir import read_cache_dir
+from cachescope.readers.pickles import plain_pickle
+from cachescope.readers.pickles.inert_pickle import Limits, loads_inert
+from cachescope.readers.pickles.pickle_runs import KnownRuns
 from cachescope.readers.reading import Reading
 
 Recording = Callable[[str, str], Path]

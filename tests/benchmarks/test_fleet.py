@@ -23,7 +23,8 @@ import pytest
 
 import cachescope
 from cachescope.keys.hashing import entry_name
-from cachescope.readers import index, log_state
+from cachescope.readers.index import kept_logs as index
+from cachescope.readers.index import log_state
 from cachescope.scope import Scope
 from tests.dask_cluster import dask_client
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.cache_dir import read_cache_dir
+from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.reading import Reading
 
 Recording = Callable[[str, str], Path]

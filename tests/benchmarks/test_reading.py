@@ -28,11 +28,11 @@ import pytest
 from benchmarks.made_logs import MadeLog
 
 import cachescope
-from cachescope.readers import log_state
-from cachescope.readers.byte_source import Pieces
+from cachescope.readers.index import log_state
+from cachescope.readers.logs.byte_source import Pieces
+from cachescope.readers.logs.trace_log import read_trace_log
+from cachescope.readers.logs.trace_records import BLOCK_BYTES, read_records
 from cachescope.readers.reading import Reading
-from cachescope.readers.trace_log import read_trace_log
-from cachescope.readers.trace_records import BLOCK_BYTES, read_records
 
 Recording = Callable[[str, str], Path]
 Logs = Callable[[str, int], Path]
@@ -249,7 +249,7 @@ def measure(benchmark: Any, work: Callable[[], Any], megabytes: int) -> Any:
 
 _PEAK = r"""
 import re, sys
-import numpy, orjson, pandas, pyarrow, cachescope.scope.scope, cachescope.readers.trace_log, cachescope.readers.text_log
+import numpy, orjson, pandas, pyarrow, cachescope.scope.scope, cachescope.readers.logs.trace_log, cachescope.readers.logs.text_log
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
 def peak():

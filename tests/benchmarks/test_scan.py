@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from cachescope.readers.assemble import entries_frame
-from cachescope.readers.cache_dir import CacheWalk
+from cachescope.readers.directory.cache_dir import CacheWalk
 from cachescope.readers.reading import Entries, Reading
 
 FILES = int(os.environ.get("CACHESCOPE_SCAN_FILES", "20000"))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.readers import log_state
-from cachescope.readers.byte_source import open_bytes
+from cachescope.readers.index import log_state
+from cachescope.readers.logs.byte_source import open_bytes
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.slow  # each test starts processes

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import cachescope
 from cachescope.errors import CachescopeError
-from cachescope.readers.aotautograd import check_aotautograd
-from cachescope.readers.cache_dir import read_cache_dir, read_mega_cache_file
-from cachescope.readers.fxgraph import check_fxgraph
-from cachescope.readers.hostile import loads_harmless
+from cachescope.readers.directory.aotautograd import check_aotautograd
+from cachescope.readers.directory.cache_dir import read_cache_dir, read_mega_cache_file
+from cachescope.readers.directory.fxgraph import check_fxgraph
+from cachescope.readers.directory.value_text import value_text
+from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.readers.reading import Entry, Reading
-from cachescope.readers.value_text import value_text
 from fuzz.pickles import made_pickle
 from fuzz.seeds import Seeds
 from fuzz.use import scope_of, use

@@ -17,13 +17,13 @@ import pyarrow as pa
 
 import cachescope
 from cachescope.errors import CachescopeError
-from cachescope.readers import trace_records
-from cachescope.readers.log_tables import LogTables
-from cachescope.readers.logs import read_alone
+from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.logs import trace_records
+from cachescope.readers.logs.many_logs import read_alone
+from cachescope.readers.logs.text_log import read_text_log
+from cachescope.readers.logs.trace_log import read_trace_log
+from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
 from cachescope.readers.reading import Reading
-from cachescope.readers.text_log import read_text_log
-from cachescope.readers.trace_log import read_trace_log
-from cachescope.readers.trace_parts import parts_of_trace, put_together, read_trace_part
 from fuzz.seeds import Piece, Seeds, record_of, taken_apart
 from fuzz.use import check_reading, scope_of, use
 from fuzz.values import changed_bytes, changed_json

@@ -79,8 +79,8 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 
 def test_a_reader_that_loses_a_lookup_is_caught(seeds: object, tmp_path: Path) -> None:
+    from cachescope.readers.logs.trace_log import read_trace_log
     from cachescope.readers.reading import Reading
-    from cachescope.readers.trace_log import read_trace_log
     from fuzz.logs import Logs, changed_record
 
     def forgetful(path: str, reading: Reading) -> None:
@@ -108,7 +108,7 @@ def fails(check: Callable[[bytes, Path], None], data: bytes, folder: Path) -> bo
 
 def test_mutations_break_some_and_not_all(seeds: object) -> None:
     from cachescope.errors import CachescopeError
-    from cachescope.readers.hostile import loads_harmless
+    from cachescope.readers.pickles.hostile_pickles import loads_harmless
     from fuzz.pickles import made_pickle
 
     def is_sound(number: int) -> bool:

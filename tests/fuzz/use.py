@@ -11,7 +11,7 @@ import pandas as pd
 import cachescope
 from cachescope.answers.why import Why
 from cachescope.readers.assemble import assemble
-from cachescope.readers.log_tables import LogTables, to_arrow
+from cachescope.readers.index.log_tables import LogTables, to_arrow
 from cachescope.readers.reading import Reading
 from cachescope.report.as_json import entries_object, explain_object
 from cachescope.report.json_text import json_text

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import cachescope
-from cachescope.readers import log_state, logs
-from cachescope.readers.log_tables import LogTables, to_arrow
-from cachescope.readers.logs import read_alone
+from cachescope.readers.index import log_state
+from cachescope.readers.index.log_tables import LogTables, to_arrow
+from cachescope.readers.logs import many_logs as logs
+from cachescope.readers.logs.many_logs import read_alone
 from cachescope.readers.reading import Reading
 
 

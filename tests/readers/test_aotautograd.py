@@ -7,7 +7,7 @@ import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.cache_dir import read_cache_dir
+from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.reading import Entry, Reading
 
 Recording = Callable[[str, str], Path]

@@ -12,8 +12,8 @@ from hostile_pickles import BEYOND_LIMITS, Object, entry_bytes, hostile
 
 from cachescope.errors import RecordError
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.cache_dir import CacheWalk, looks_like_cache_dir, read_cache_dir
-from cachescope.readers.places import ROOT
+from cachescope.readers.directory.cache_dir import CacheWalk, looks_like_cache_dir, read_cache_dir
+from cachescope.readers.directory.places import ROOT
 from cachescope.readers.reading import Reading
 
 Recording = Callable[[str, str], Path]
@@ -265,7 +265,7 @@ def test_a_folder_that_is_gone_after_it_was_listed_is_passed_over(
         return real(path)
 
     walk = CacheWalk(str(cache), Reading())
-    monkeypatch.setattr("cachescope.readers.cache_dir.place_of", lambda path: ROOT)
+    monkeypatch.setattr("cachescope.readers.directory.cache_dir.place_of", lambda path: ROOT)
     monkeypatch.setattr(os, "scandir", vanish)
     walk.scan()
     assert not walk.files

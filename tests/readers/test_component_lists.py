@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cachescope.components import join_components
 from cachescope.details import HashDetails
-from cachescope.readers.component_lines import ComponentLines
-from cachescope.readers.component_lists import ComponentLists
+from cachescope.readers.logs.component_lines import ComponentLines
+from cachescope.readers.logs.component_lists import ComponentLists
 
 # What could be taken for the end of an element, of the list, or of a line.
 _NASTY = st.sampled_from(

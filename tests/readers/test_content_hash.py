@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers import content_hash as module
-from cachescope.readers.content_hash import content_hash
+from cachescope.readers.directory import content_hash as module
+from cachescope.readers.directory.content_hash import content_hash
 
 
 def test_it_is_the_hash_of_the_bytes(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from cachescope.readers.default_root import default_root
+from cachescope.readers.directory.default_root import default_root
 
 
 @pytest.mark.parametrize("user", ["ann", 'a/n:n*"x"', None])

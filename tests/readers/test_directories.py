@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.readers.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
+from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import ENTRY_KINDS
 from tests.conftest import DIRECTORIES, Directory

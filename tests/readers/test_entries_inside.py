@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import cachescope
-from cachescope.readers.mega_cache import entries_inside
+from cachescope.readers.directory.mega_cache import entries_inside
 from cachescope.readers.reading import Reading
 from tests.conftest import Directory
 

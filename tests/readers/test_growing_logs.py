@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.readers import logs
+from cachescope.readers.logs import many_logs as logs
+from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
 from cachescope.readers.reading import Reading
-from cachescope.readers.trace_log import read_on_trace_log, read_trace_log
 from tests.readers.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
 
 __all__ = ["kept"]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
 from cachescope.readers.reading import Reading
-from cachescope.readers.text_log import read_on_text_log, read_text_log
 from tests.readers.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
 
 __all__ = ["kept"]

@@ -18,10 +18,11 @@ import pytest
 
 import cachescope
 from cachescope.errors import RecordError
-from cachescope.readers import index as index_module
-from cachescope.readers import log_state, logs
-from cachescope.readers.byte_source import open_bytes
-from cachescope.readers.index import Index, index_of_user
+from cachescope.readers.index import kept_logs as index_module
+from cachescope.readers.index import log_state
+from cachescope.readers.index.kept_logs import Index, index_of_user
+from cachescope.readers.logs import many_logs as logs
+from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.scope import Scope
 
 pytestmark = pytest.mark.slow  # logs are read again and again
@@ -305,7 +306,7 @@ def program(text: str, log: Path) -> list[str]:
     """A process of its own that reads `log`; sizes and ages do not count there either."""
     lines = f"""
         import sys
-        from cachescope.readers import log_state
+        from cachescope.readers.index import log_state
         log_state._LEAST_BYTES, log_state._QUIET_NS = 1, -(10**18)
         import cachescope
         log = {str(log)!r}

@@ -18,8 +18,8 @@ from hostile_pickles import hostile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachescope.readers import pickle_check
-from cachescope.readers.inert_pickle import Limits, Stub, UnreadablePickle, global_name, loads_inert
+from cachescope.readers.pickles import pickle_check
+from cachescope.readers.pickles.inert_pickle import Limits, Stub, UnreadablePickle, global_name, loads_inert
 
 # What only builds inert stubs is harmless and may be read; every other hostile pickle must be refused.
 HARMLESS = {
@@ -152,7 +152,7 @@ def test_deep_values_within_the_limits_survive_what_python_does_with_values() ->
     program = textwrap.dedent(
         """
         import gc
-        from cachescope.readers.inert_pickle import Limits, loads_inert
+        from cachescope.readers.pickles.inert_pickle import Limits, loads_inert
         depth = 200_000
         limits = Limits(depth=2 * depth + 5, opcodes=2_000_000)
         for data in (
@@ -190,7 +190,7 @@ def test_bombs_fit_in_little_address_space(name: str, tmp_path: Path) -> None:
     program = textwrap.dedent(
         """
         import resource, sys
-        from cachescope.readers.inert_pickle import UnreadablePickle, loads_inert
+        from cachescope.readers.pickles.inert_pickle import UnreadablePickle, loads_inert
         data = sys.stdin.buffer.read()
         held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (held + (128 << 20), held + (128 << 20)))

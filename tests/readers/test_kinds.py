@@ -15,11 +15,19 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.keys.hashing import stored_code_hash
 from cachescope.keys.system import system_hash
-from cachescope.readers.cache_dir import read_cache_dir
-from cachescope.readers.mega_cache import read_mega_cache
-from cachescope.readers.places import CODE_FOLDER, DYNAMO, ROOT, SYSTEM_CACHE, TRITON_FOLDER, FileRule, Place
+from cachescope.readers.directory.cache_dir import read_cache_dir
+from cachescope.readers.directory.mega_cache import read_mega_cache
+from cachescope.readers.directory.places import (
+    CODE_FOLDER,
+    DYNAMO,
+    ROOT,
+    SYSTEM_CACHE,
+    TRITON_FOLDER,
+    FileRule,
+    Place,
+)
+from cachescope.readers.directory.triton_dir import triton_hash
 from cachescope.readers.reading import Entry, Reading
-from cachescope.readers.triton_dir import triton_hash
 
 HEADER = bytes.fromhex("5feceb66")
 MEMOIZED = "torch._inductor.runtime.caching.interfaces.CacheEntry"

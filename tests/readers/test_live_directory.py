@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.cache_dir import read_cache_dir
+from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.reading import Reading
 
 PROGRAM = """

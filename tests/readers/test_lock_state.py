@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 import cachescope
-from cachescope.readers.lock_state import is_lock_held
+from cachescope.readers.directory.lock_state import is_lock_held
 
 HOLDER = """
 import sys

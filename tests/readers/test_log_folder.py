@@ -12,8 +12,8 @@ import pytest
 
 import cachescope
 from cachescope.errors import RecordError, SourceError
-from cachescope.readers.byte_source import open_bytes
-from cachescope.readers.log_folder import StoredDetails
+from cachescope.readers.index.log_folder import StoredDetails
+from cachescope.readers.logs.byte_source import open_bytes
 from tests.conftest import Recording
 
 

@@ -17,12 +17,12 @@ import pytest
 
 import cachescope
 from cachescope.errors import RecordError
-from cachescope.readers import logs
-from cachescope.readers.byte_source import open_bytes
-from cachescope.readers.log_tables import LogTables, to_arrow
+from cachescope.readers.index.log_tables import LogTables, to_arrow
+from cachescope.readers.logs import many_logs as logs
+from cachescope.readers.logs.byte_source import open_bytes
+from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.readers.sources import logs_in, read_sources
-from cachescope.readers.trace_log import read_trace_log
 from cachescope.scope import Scope
 from tests.conftest import RECORDINGS, Recording
 from tests.dask_cluster import dask_client

@@ -17,9 +17,9 @@ import pytest
 from hostile_pickles import hostile
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.cache_dir import read_cache_dir
-from cachescope.readers.inert_pickle import Limits, UnreadablePickle, loads_inert
-from cachescope.readers.pickle_check import Program
+from cachescope.readers.directory.cache_dir import read_cache_dir
+from cachescope.readers.pickles.inert_pickle import Limits, UnreadablePickle, loads_inert
+from cachescope.readers.pickles.pickle_check import Program
 from cachescope.readers.reading import Reading
 
 pytestmark = pytest.mark.slow  # 10,000 mutations
@@ -120,7 +120,7 @@ def test_mutated_entries_are_values_or_unreadable(
     programs = [code.removesuffix(b".") for code in hostile(str(sentinel)).values() if len(code) < 1_000]
     followed: list[Program] = []
     monkeypatch.setattr(
-        "cachescope.readers.pickle_check.Program",
+        "cachescope.readers.pickles.pickle_check.Program",
         lambda *given: followed.append(Program(*given)) or followed[-1],
     )
     watch = Watch()

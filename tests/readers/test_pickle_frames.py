@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from cachescope.readers.inert_pickle import UnreadablePickle, loads_inert
+from cachescope.readers.pickles.inert_pickle import UnreadablePickle, loads_inert
 
 PICKLES = 3_000
 # No global among them: `pickle.loads` itself, which torch calls, can be asked.

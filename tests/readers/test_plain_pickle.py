@@ -14,11 +14,11 @@ from hostile_pickles import hostile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachescope.readers import plain_pickle
-from cachescope.readers.inert_pickle import Limits, UnreadablePickle, loads_inert
-from cachescope.readers.pickle_check import check_program
-from cachescope.readers.pickle_runs import KnownRuns
-from cachescope.readers.plain_pickle import Plain, is_plain
+from cachescope.readers.pickles import plain_pickle
+from cachescope.readers.pickles.inert_pickle import Limits, UnreadablePickle, loads_inert
+from cachescope.readers.pickles.pickle_check import check_program
+from cachescope.readers.pickles.pickle_runs import KnownRuns
+from cachescope.readers.pickles.plain_pickle import Plain, is_plain
 
 Recording = Callable[[str, str], Path]
 

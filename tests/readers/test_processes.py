@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.readers.processes import Run, join_processes
+from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.reading import Lookup, Process
 from tests.made import NOON_NS
 

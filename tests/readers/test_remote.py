@@ -16,7 +16,7 @@ from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 
 import cachescope
 from cachescope.errors import SourceError
-from cachescope.readers.byte_source import open_bytes
+from cachescope.readers.logs.byte_source import open_bytes
 from tests.conftest import Recording
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.errors import SourceError
+from cachescope.readers.logs.text_log import looks_like_text_log, read_text_log
 from cachescope.readers.reading import Reading
-from cachescope.readers.text_log import looks_like_text_log, read_text_log
 
 Recording = Callable[[str, str], Path]
 

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.readers.trace_compiles import id_of_metrics
+from cachescope.readers.logs.trace_compiles import id_of_metrics
 
 _NUMBER = st.integers(0, 10**6)
 _TEXT = st.text(max_size=20) | st.just('}, "frame_id": 7, "frame_compile_id": 7, "attempt": 0}')

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from cachescope.errors import RecordError, SourceError
-from cachescope.readers import trace_records
-from cachescope.readers.log_tables import LogTables
-from cachescope.readers.logs import read_alone
+from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.logs import trace_records
+from cachescope.readers.logs.many_logs import read_alone
+from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
+from cachescope.readers.logs.trace_parts import _record_behind, parts_of_trace, put_together, read_trace_part
 from cachescope.readers.reading import Reading
-from cachescope.readers.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.trace_parts import _record_behind, parts_of_trace, put_together, read_trace_part
 from tests.conftest import Recording
 from tests.readers.growing import assert_same, in_columns, out_of_columns, written
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachescope.readers import trace_records
-from cachescope.readers.byte_source import Pieces
-from cachescope.readers.log_prefix import PREFIX
-from cachescope.readers.trace_records import COMPILE_EVENT, Stray, read_records
+from cachescope.readers.logs import trace_records
+from cachescope.readers.logs.byte_source import Pieces
+from cachescope.readers.logs.log_prefix import PREFIX
+from cachescope.readers.logs.trace_records import COMPILE_EVENT, Stray, read_records
 
 _PREFIX = b"V1120 15:24:13.250000 3327 torch/_dynamo/utils.py:2350] "
 _LONG = b"V1120 15:24:13.250000 3327 torch/" + b"deep/" * 60 + b"{x}/utils.py:1] "

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import cachescope
-from cachescope.analysis.since_baseline import changed_since
+from cachescope.analysis.verdicts.since_baseline import changed_since
 from cachescope.answers.check import Check
 from cachescope.columns import pandas_type
 from cachescope.frames import FRAMES

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from cachescope.analysis.evidence import SafetyOfFields
+from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.frames.replay import EVIDENCE
 from cachescope.views import html, table
 from cachescope.views.frame_rows import FrameRows

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.analysis.advice import AdviceFacts, cause_advice
 from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
 from cachescope.terms import LOGGERS
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.readers.cache_dir import looks_like_cache_dir
+from cachescope.readers.directory.cache_dir import looks_like_cache_dir
 
 Recording = Callable[[str, str], Path]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.links.removable import removable_frame
-from cachescope.readers.cache_dir import looks_like_cache_dir
+from cachescope.analysis.directory.links.removable import removable_frame
+from cachescope.readers.directory.cache_dir import looks_like_cache_dir
 
 pytestmark = pytest.mark.slow
 

@@ -14,9 +14,9 @@ import pytest
 
 from cachescope.columns import records
 from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.logs.text_log import read_text_log
+from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Reading
-from cachescope.readers.text_log import read_text_log
-from cachescope.readers.trace_log import read_trace_log
 
 Recording = Callable[[str, str], Path]
 

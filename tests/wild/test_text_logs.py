@@ -22,9 +22,9 @@ import pytest
 
 from cachescope.columns import records
 from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.logs.text_log import looks_like_text_log, read_text_log
+from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Reading
-from cachescope.readers.text_log import looks_like_text_log, read_text_log
-from cachescope.readers.trace_log import read_trace_log
 from tests.sampling import sampled
 from tests.wild.unsaved import UNSAVED
 

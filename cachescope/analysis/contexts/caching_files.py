@@ -16,8 +16,8 @@ from cachescope.columns import records
 from cachescope.frames.contexts import CACHING_FILES
 from cachescope.keys.caching_key import CachingNames, caching_names, pickled_name, with_isolation_key
 from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.readers.hostile import loads_harmless
-from cachescope.readers.value_text import value_text
+from cachescope.readers.directory.value_text import value_text
+from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.terms import CACHING_PACKAGE
 
 # A call by its name and parameters, or a pickled key as torch dumped it, whose bytes leave no doubt.

@@ -1,4 +1,4 @@
-"""What was in each cache directory when, as the recorded lookups and entries tell: the ground of every replay.
+"""What was in each cache directory when, as the recorded lookups and entries tell: what every replay stands on.
 
 A *cell* is one key in one directory. Time is counted in *positions*: the place of a lookup among all lookups in
 time order. Something stored is there from the first lookup after its compile ended.
@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from cachescope.analysis.history import EntryRow, LookupRow, RunRow
-from cachescope.analysis.timeline import Timeline
+from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
+from cachescope.analysis.history.timeline import Timeline
 from cachescope.analysis.what_if.keys import Key
 
 NEVER: Final = 2**31 - 1
@@ -172,7 +172,7 @@ class Recorded:
         """Follow the lookups of a cell in time, and note what does not follow from what was stored."""
         coming = [(entry.since, number, entry) for number, entry in enumerate(cell.entries)]
         heapify(coming)
-        there = _There()
+        there = _StoredNow()
         for at in cell.lookups:
             row = self.rows[at]
             while coming and coming[0][0] <= at:
@@ -191,7 +191,7 @@ class Recorded:
                     cell.was_removed = True
                     for entry in there.entries:
                         entry.gone = at
-                    there = _There()
+                    there = _StoredNow()
                 if self.storing[at]:
                     since, known = int(self.since[at]), at in self._guards_of
                     entry = Stored(since, at, guards=self._guards_of.get(at), has_known_guards=known)
@@ -218,7 +218,7 @@ class Recorded:
         return cell.add(Stored(at, -1))
 
 
-class _There:
+class _StoredNow:
     """The entries that are there at one time, and what is known of their guards: they come one by one and go together."""
 
     def __init__(self) -> None:

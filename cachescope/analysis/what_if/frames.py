@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.generated_code import GeneratedCode
-from cachescope.analysis.history import EntryRow, entry_rows, lookup_rows, run_rows
-from cachescope.analysis.rates import hit_rates
+from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.history.rows import EntryRow, entry_rows, lookup_rows, run_rows
+from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN, Outcomes
 from cachescope.analysis.what_if.keys import Lanes, what_if_key
 from cachescope.analysis.what_if.replay import Replay
@@ -60,7 +60,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ReplayInput:
     """What every replay of one scope stands on; made once, so that a toggle is quick."""
 
     replay: Replay
@@ -71,7 +71,7 @@ class Ground:
     @classmethod
     def of(
         cls, lookups: pd.DataFrame, entries: pd.DataFrame, runs: pd.DataFrame, details: HashDetails
-    ) -> Ground:
+    ) -> ReplayInput:
         """Make it from the frames lookups (settled), entries and runs."""
         stored = entry_rows(entries, details)
         replay = Replay(lookup_rows(lookups, details), stored, run_rows(runs), details)
@@ -79,9 +79,9 @@ class Ground:
         return cls(replay, Times(replay), stored, before)
 
 
-def rates_frame(ground: Ground, after: Outcomes) -> pd.DataFrame:
+def rates_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
     """The frame ``what_if_rates``: hit rates as recorded, and as they would have been."""
-    before, times = ground.before, ground.times
+    before, times = replayed.before, replayed.times
     turned = int(times.turned(after).sum())
     won = times.total(times.turned(after)) or 0
     saved, lost = before["time_saved_ns"], before["time_lost_ns"]
@@ -100,9 +100,11 @@ def rates_frame(ground: Ground, after: Outcomes) -> pd.DataFrame:
     )
 
 
-def lookups_frame(ground: Ground, lookups: pd.DataFrame, after: Outcomes, lanes: Lanes) -> pd.DataFrame:
+def lookups_frame(
+    replayed: ReplayInput, lookups: pd.DataFrame, after: Outcomes, lanes: Lanes
+) -> pd.DataFrame:
     """The frame ``what_if``."""
-    recorded, times = ground.replay.recorded, ground.times
+    recorded, times = replayed.replay.recorded, replayed.times
     order = np.argsort([row.lookup for row in recorded.rows], kind="stable")
     names = [what_if_key(lanes, key) for key in range(lanes.shape[1])]
     keys = [names[key] if key >= 0 else None for key in recorded.key[order].tolist()]
@@ -124,32 +126,32 @@ def lookups_frame(ground: Ground, lookups: pd.DataFrame, after: Outcomes, lanes:
 
 
 def causes_frame(
-    ground: Ground, after: Outcomes, causes: Sequence[Row], cause_of: Mapping[int, int]
+    replayed: ReplayInput, after: Outcomes, causes: Sequence[Row], cause_of: Mapping[int, int]
 ) -> pd.DataFrame:
     """The frame ``what_if_causes``: the causes in their own order."""
     places: dict[int, list[int]] = defaultdict(list)
-    for at, row in enumerate(ground.replay.recorded.rows):
+    for at, row in enumerate(replayed.replay.recorded.rows):
         if row.lookup in cause_of:
             places[cause_of[row.lookup]].append(at)
     return WHAT_IF_CAUSES.build(
         {
             **{name: cause[name] for name in ("cause", "verdict", "summary")},
             "misses": len(places[cause["cause"]]),
-            **_counts(ground.times, after, places[cause["cause"]]),
+            **_counts(replayed.times, after, places[cause["cause"]]),
         }
         for cause in causes
     )
 
 
-def runs_frame(ground: Ground, after: Outcomes) -> pd.DataFrame:
+def runs_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
     """The frame ``what_if_runs``."""
     places: dict[int, list[int]] = defaultdict(list)
-    for at, row in enumerate(ground.replay.recorded.rows):
+    for at, row in enumerate(replayed.replay.recorded.rows):
         places[row.run].append(at)
     rows = []
     for run, mine in sorted(places.items()):
-        counts = _counts(ground.times, after, mine)
-        outcomes = [ground.replay.recorded.rows[one].outcome for one in mine]
+        counts = _counts(replayed.times, after, mine)
+        outcomes = [replayed.replay.recorded.rows[one].outcome for one in mine]
         hits, seen = outcomes.count("hit"), len(mine) - outcomes.count("unknown")
         then = hits + int(counts["hits_after"] or 0)
         rates = {"hit_rate": _share(hits, seen), "hit_rate_after": _share(then, seen)}
@@ -189,7 +191,7 @@ def differences_frame(replay: Replay, reasons: Mapping[int, str]) -> pd.DataFram
 
 
 def warnings_frame(
-    ground: Ground, lanes: Lanes, code: GeneratedCode, past_misses: pd.DataFrame
+    replayed: ReplayInput, lanes: Lanes, code: GeneratedCode, past_misses: pd.DataFrame
 ) -> pd.DataFrame:
     """The frame ``what_if_warnings``: one pair for every two keys that would become one and share no code.
 
@@ -197,10 +199,10 @@ def warnings_frame(
     where no code of the one is code of the other. Equal source may have been compiled into other kernels, by flags
     that are in the key alone: the frame past_misses knows of such pairs.
     """
-    number = {(key.cache, key.cache_key): at for at, key in enumerate(ground.replay.table.keys)}
+    number = {(key.cache, key.cache_key): at for at, key in enumerate(replayed.replay.table.keys)}
     stored = {
         entry.entry: entry
-        for entry in ground.entries
+        for entry in replayed.entries
         if entry.cache == FXGRAPH and entry.code_key is not None and entry.status == "ok"
     }
     name_of = {

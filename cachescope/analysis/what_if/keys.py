@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from cachescope.analysis.timeline import shows_symbol
+from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed, is_tensor_text, without_parts

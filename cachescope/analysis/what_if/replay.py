@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.history import EntryRow, LookupRow, RunRow
+from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
 from cachescope.analysis.what_if.cells import HIT, MISS, NEVER, UNKNOWN, Cell, Outcomes, Positions, Recorded
 from cachescope.analysis.what_if.guard_walk import walk_group
 from cachescope.analysis.what_if.keys import KeyTable, Lanes

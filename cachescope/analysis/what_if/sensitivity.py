@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.evidence import SafetyOfFields
 from cachescope.analysis.what_if.cells import MISS, UNKNOWN, Outcomes
+from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.analysis.what_if.frames import Times
 from cachescope.analysis.what_if.keys import Column, KeyTable, distinct
 from cachescope.analysis.what_if.replay import Replay

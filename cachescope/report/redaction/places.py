@@ -9,7 +9,7 @@ from cachescope.report.redaction.forms import is_arithmetic, is_harmless, is_tor
 from cachescope.report.redaction.stand_ins import StandIns
 from cachescope.report.redaction.vocabulary import Vocabulary
 
-# cachescope/readers/places.py: the folders of a cache directory whose names torch gives.
+# cachescope/readers/directory/places.py: the folders of a cache directory whose names torch gives.
 _FOLDERS: Final = frozenset({"fxgraph", "aotautograd", "triton", "locks"})
 _PREFIX: Final = re.compile(r"[a-z2-7]{2}")
 _LINE: Final = re.compile(r"(?::\d{1,7}){1,2}$")

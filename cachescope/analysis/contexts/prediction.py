@@ -1,0 +1,374 @@
+"""Whether a process would find the entries of a directory: their stored hash details against its own fields.
+
+A key is the hash of the graph, of its inputs and of what the process is (configuration, versions, settings). The
+first two follow from the program, so a prediction assumes the program that made the entry; the last is compared
+field by field, by hash. Options that one ``torch.compile`` was given are in the key as if the process had them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.analysis.contexts.outside_keys import (
+    CPU_CAPABILITY,
+    OF_EVERY_LATER_KEY,
+    OUTSIDE_KEYS,
+    vector_width,
+)
+from cachescope.analysis.contexts.safety import NOT_ASKED, CpuSafety, Safety, worst
+from cachescope.analysis.contexts.switches import keeps_graphs_inside, never_looked, switched_off
+from cachescope.analysis.directory.generated_code import SourceOf
+from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.verdicts.option_defaults import default_hashes
+from cachescope.columns import records
+from cachescope.component_sets import Codes
+from cachescope.details import HashDetails
+from cachescope.frames.answers import PREDICTIONS
+from cachescope.keys.key_fields import is_of_the_program
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE, WOULD_BYPASS
+
+# Fields that torch adds only to graphs they matter to, so that one side may lack them: C++ kernels, no tensor
+# inputs, a pass that is set.
+_NOT_ALWAYS: Final = re.compile(
+    r"cpp_runtime_thread_count|default_cuda_device_index|pre_grad_custom_pass"
+    r"|custom_backend_codegen_implications(?:\[.*)?",
+    re.DOTALL,
+)
+_SAME_PROGRAM: Final = "the same graph and inputs"
+# Kernels are compiled with -march=native (torch/_inductor/cpp_builder.py), which is one text, and one name of the file, on
+# every CPU. A mega-cache holds no binaries: of its entries, the root is the file itself.
+_SAME_CPU: Final = "a CPU that runs the kernels compiled beside it (-march=native)"
+# torch/_inductor/cpu_vec_isa.py: with it, not the CPU decides how wide vectors are.
+_WIDTH_OPTION: Final = "inductor_config[cpp.simdlen]"
+OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
+"""What is taken for granted of an AOTAutograd entry: gradient mode and ``torch._functorch.config`` among it."""
+
+Program = frozenset[tuple[str, str]]
+"""The hashes of a graph and its inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFields:
+    """What is known of a process: for each of its fields the hashes it was seen with.
+
+    A snapshot has one hash per field; a run may have several, where a compile had options of its own. Of a run
+    it is also known which keys it looked up (as cache and key), and for which programs.
+    """
+
+    hashes: Mapping[str, frozenset[str]]
+    off: Mapping[str, str] = field(default_factory=dict)
+    """Caches it does not look into, and why."""
+    version: str | None = None
+    """Its version of torch."""
+    keeps_graphs_inside: bool | None = None
+    """Whether its AOTAutograd entries hold their graphs."""
+    keys: frozenset[tuple[str, str]] = field(default=frozenset())
+    programs: frozenset[Program] = field(default=frozenset())
+    vector_width: int | None = None
+    """The bits of the vectors that it generates code for, 0 where it uses none; None where that is not known."""
+    cpu_capability: str = ""
+
+    @classmethod
+    def of_snapshot(
+        cls,
+        key_fields: Mapping[str, str] | None,
+        settings: Mapping[str, str],
+        problem: str | None,
+        version: str | None,
+        platform: str | None,
+    ) -> ProcessFields:
+        """From what a snapshot has under these names (`problem`: ``key_fields_problem``)."""
+        off = switched_off(settings)
+        if problem is not None and problem.startswith(WOULD_BYPASS):
+            off = dict.fromkeys(CACHES, problem) | off
+        known = {name: frozenset({hash_}) for name, hash_ in (key_fields or {}).items()}
+        own = {name: found for name, found in known.items() if not is_of_the_program(name)}
+        is_set = own.keys() & {_WIDTH_OPTION} and not own[_WIDTH_OPTION] <= default_hashes(_WIDTH_OPTION)
+        return cls(
+            own,
+            off,
+            version,
+            keeps_graphs_inside(settings),
+            vector_width=None if is_set else vector_width(settings, platform or ""),
+            cpu_capability=settings.get(CPU_CAPABILITY, ""),
+        )
+
+    @classmethod
+    def of_lookups(
+        cls, lookups: Sequence[LookupRow], details: HashDetails, version: str | None
+    ) -> ProcessFields:
+        """From the FX lookups of a run whose hash details are its own or equal to its own."""
+        hashes: dict[str, set[str]] = defaultdict(set)
+        keys = {(row.cache, row.cache_key) for row in lookups if row.cache_key is not None}
+        programs: dict[int, Program] = {}
+        for row in lookups:
+            if row.cache != FXGRAPH or row.detail_set is None or row.detail_set in programs:
+                continue
+            programs[row.detail_set] = _program(row.detail_set, details)
+            for detail in details.details(row.detail_set):
+                if not is_of_the_program(detail.field):
+                    hashes[detail.field].add(detail.detail_hash)
+        return cls(
+            {name: frozenset(found) for name, found in hashes.items()},
+            never_looked(lookups),
+            version,
+            keys=frozenset(keys),
+            programs=frozenset(programs.values()),
+        )
+
+
+def _program(detail_set: int, details: HashDetails) -> Program:
+    """What a key says of the graph and its inputs; their ``fx_kwargs`` follow from options as well."""
+    return frozenset(
+        (name, details.components[code][1:52])
+        for code in details.sets[detail_set].tolist()
+        if is_of_the_program(name := details.fields[details.field_codes[code]])
+        and not name.startswith("fx_kwargs")
+    )
+
+
+def predictions_frame(
+    entries: pd.DataFrame, details: HashDetails, process: ProcessFields, source_of: SourceOf
+) -> pd.DataFrame:
+    """The frame predictions: whether the process would find each FX and AOTAutograd entry.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        The frame entries.
+    details : HashDetails
+    process : ProcessFields
+    source_of : callable
+        Gives the generated source of a row of entries, or None where it cannot be had.
+    """
+    rows = [row for row in records(entries) if row["cache"] in CACHES and row["cache_key"] is not None]
+    compare = _Comparison(details, process, rows, source_of)
+    graphs: dict[tuple[str, str], list[_Prediction]] = defaultdict(list)
+    found: dict[int, _Prediction] = {}
+    for row in rows:
+        if row["cache"] == FXGRAPH:
+            found[row["entry"]] = compare.graph(row)
+            graphs[row["root"], row["cache_key"]].append(found[row["entry"]])
+    for row in rows:
+        if row["cache"] == AOTAUTOGRAD:
+            of_entry = [graphs.get((row["root"], key), []) for key in row["fx_keys"]]
+            found[row["entry"]] = compare.autograd(row, of_entry)
+    return PREDICTIONS.build(
+        {
+            "entry": row["entry"],
+            "cache": row["cache"],
+            "cache_key": row["cache_key"],
+            "will_hit": found[row["entry"]].will_hit,
+            "is_unsafe": found[row["entry"]].safety.is_unsafe,
+            "fields": found[row["entry"]].fields,
+            "reason": found[row["entry"]].reason,
+            "unsafe_reason": found[row["entry"]].safety.reason,
+            "assuming": found[row["entry"]].assuming,
+        }
+        for row in rows
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Prediction:
+    will_hit: str
+    reason: str
+    fields: tuple[str, ...] = ()
+    assuming: tuple[str, ...] = ()
+    is_lost: bool = False
+    """Nobody finds it: it is gone, or cannot be loaded."""
+    safety: Safety = NOT_ASKED
+
+
+class _Comparison:
+    def __init__(
+        self,
+        details: HashDetails,
+        process: ProcessFields,
+        rows: Iterable[Mapping[str, Any]],
+        source_of: SourceOf,
+    ) -> None:
+        self._details = details
+        self._process = process
+        self._safety = CpuSafety(source_of, process.vector_width, process.cpu_capability)
+        self._always = {name for name in process.hashes if not _NOT_ALWAYS.fullmatch(name)}
+        self._of_component: dict[int, str | None] = {}
+        self._of_set: dict[int, tuple[str, ...]] = {}
+        self._everywhere: dict[str, set[str]] = {}
+        for row in rows:
+            if row["detail_set"] is not None:
+                differing = set(self._differing(row["detail_set"]))
+                self._everywhere.setdefault(row["root"], differing).intersection_update(differing)
+
+    def graph(self, row: Mapping[str, Any]) -> _Prediction:
+        """Whether an FX entry would be found."""
+        found = self._refused(row) or _unless_altered(row, self._by_fields(row))
+        return found if found.will_hit == "no" else replace(found, safety=self._safety.of_graph(row))
+
+    def _refused(self, row: Mapping[str, Any]) -> _Prediction | None:
+        """What needs no look at the fields of the key."""
+        if row["status"] not in ("ok", UNREADABLE) and row["damage"] != OTHER_NAME:
+            damage = f"it is {row['status']}: {row['damage'] or 'not an entry yet'}"
+            return _Prediction("no", damage, is_lost=True)
+        if (reason := self._process.off.get(row["cache"])) is not None:
+            return _Prediction("no", reason)
+        if row["status"] == UNREADABLE:
+            return _Prediction("unknown", f"it could not be read here: {row['damage']}")
+        return None
+
+    def _by_fields(self, row: Mapping[str, Any]) -> _Prediction:
+        assuming = self._assumptions(row)
+        if (FXGRAPH, row["cache_key"]) in self._process.keys:
+            return _Prediction("yes", "the process looked this very key up", assuming=_guards(row))
+        if not self._process.hashes:
+            return _Prediction("unknown", "nothing is known of the fields of the process")
+        if row["detail_set"] is None:
+            return _Prediction("unknown", "the entry does not store its hash details (torch before 2.8)")
+        differing = self._differing(row["detail_set"])
+        if not differing:
+            return _Prediction("yes", "every field of the process is equal", assuming=assuming)
+        if _program(row["detail_set"], self._details) in self._process.programs:
+            reason = f"the process looked this graph up, and {_listed(differing)}"
+            return _Prediction("no", reason, differing)
+        if self._may_be_options(row, differing):
+            reason = (
+                f"{_listed(differing)}: an option or mode of this compile, or set where the entry was made"
+            )
+            return _Prediction("unknown", reason, differing)
+        return _Prediction("no", _listed(differing), differing)
+
+    def autograd(self, row: Mapping[str, Any], graphs: Sequence[Sequence[_Prediction]]) -> _Prediction:
+        """Whether an AOTAutograd entry would be found, from the FX entries it points to."""
+        # torch._functorch.config.bundled_autograd_cache: the graphs lie in the entry itself.
+        is_bundled = not row["fx_keys"]
+        # Torch loads the first that it comes upon: whichever of them may be it.
+        candidates = [one for of_key in graphs for one in of_key if one.will_hit != "no"]
+        if row["detail_set"] is not None:
+            graphs = [[self._by_fields(row)]]
+        best = [_best(of_key) for of_key in graphs]
+        lost = next((p for p in best if p.is_lost), None)
+        refused = self._refused(row) or lost or self._other_form(is_bundled)
+        found = refused or _unless_altered(row, self._by_graphs(row, best))
+        if found.will_hit == "no":
+            return found
+        loaded = [self._safety.of_graph(row)] if is_bundled else [one.safety for one in candidates]
+        return replace(found, safety=worst(loaded))
+
+    def _other_form(self, is_bundled: bool) -> _Prediction | None:
+        if self._process.keeps_graphs_inside in (None, is_bundled):
+            return None
+        return _Prediction(
+            "no", f"it {'holds' if is_bundled else 'points to'} its graphs, unlike the process's own"
+        )
+
+    def _by_graphs(self, row: Mapping[str, Any], best: Sequence[_Prediction]) -> _Prediction:
+        if (AOTAUTOGRAD, row["cache_key"]) in self._process.keys:
+            return _Prediction("yes", "the process looked this very key up", assuming=_guards(row))
+        if row["fx_keys"] and all((FXGRAPH, key) in self._process.keys for key in row["fx_keys"]):
+            return self._other_key()
+        if not best:
+            return _Prediction("unknown", "it points to no FX entry that could be compared")
+        refused = next((p for p in best if p.will_hit == "no"), None)
+        if refused is not None:
+            # Everything of the process that goes into an FX key goes into the AOTAutograd key as well.
+            return _Prediction("no", refused.reason, refused.fields)
+        open_ = next((p for p in best if p.will_hit == "unknown"), None)
+        if open_ is not None:
+            return _Prediction("unknown", open_.reason, open_.fields)
+        return _Prediction(
+            "yes",
+            "every field of the process is equal in its graphs",
+            assuming=(*self._assumptions(row), OWN_FIELDS),
+        )
+
+    def _other_key(self) -> _Prediction:
+        """Of an entry whose graphs the process looked up, and not the entry itself."""
+        if any(cache == AOTAUTOGRAD for cache, _ in self._process.keys):
+            return _Prediction("no", "the process looked its graphs up under another AOTAutograd key")
+        return _Prediction(
+            "unknown", "the process looked its graphs up; of AOTAutograd no lookup is recorded"
+        )
+
+    def _may_be_options(self, row: Mapping[str, Any], differing: tuple[str, ...]) -> bool:
+        """Whether the compile itself may have been given these: ``torch.compile(options=…)`` and ``mode=…``.
+
+        An option is what the entry has and torch's default is not. Where the default is not known: what the whole
+        process had set differs in every entry of its directory.
+        """
+        return all(
+            name.startswith("inductor_config[") and self._may_be_option(row, name) for name in differing
+        )
+
+    def _may_be_option(self, row: Mapping[str, Any], name: str) -> bool:
+        detail = self._details.detail(row["detail_set"], name)
+        defaults = default_hashes(name, self._process.version)
+        if detail is None or not defaults:
+            return name not in self._everywhere[row["root"]]
+        return detail.detail_hash not in defaults
+
+    def _assumptions(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        compiled = (_SAME_CPU,) if "cpu" in row["device_types"] and row["root"] != row["path"] else ()
+        return (_SAME_PROGRAM, *_guards(row), *self._left_out(row), *compiled)
+
+    def _left_out(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        """What decides the code of an entry of an older torch and is not in its key."""
+        of_set = row["detail_set"]
+        if of_set is None or self._details.component_of(of_set, OF_EVERY_LATER_KEY) is not None:
+            return ()
+        is_of_cpu = "cpu" in row["device_types"]
+        return tuple(
+            f"the same {fact.name}, which its key does not hold"
+            for fact in OUTSIDE_KEYS
+            if fact.field is not None and (is_of_cpu or not fact.is_of_cpu_code)
+        )
+
+    def _differing(self, detail_set: int) -> tuple[str, ...]:
+        if detail_set not in self._of_set:
+            codes: Codes = self._details.sets[detail_set]
+            differing = [name for code in codes.tolist() if (name := self._check(code)) is not None]
+            there = {self._details.fields[at] for at in self._details.field_codes[codes].tolist()}
+            gone = sorted(self._always - there)
+            self._of_set[detail_set] = (*differing, *gone)
+        return self._of_set[detail_set]
+
+    def _check(self, component: int) -> str | None:
+        """The field of a component where the process has another hash for it."""
+        if component not in self._of_component:
+            name = self._details.fields[self._details.field_codes[component]]
+            known = self._process.hashes.get(name)
+            if is_of_the_program(name) or (known is None and _NOT_ALWAYS.fullmatch(name)):
+                differs = False
+            else:
+                differs = known is None or self._details.components[component][1:52] not in known
+            self._of_component[component] = name if differs else None
+        return self._of_component[component]
+
+
+def _best(candidates: Sequence[_Prediction]) -> _Prediction:
+    """Several entries may lie under one key: one that would be found is enough."""
+    if not candidates:
+        return _Prediction("no", "the FX entry it points to is gone", is_lost=True)
+    order = ("yes", "unknown", "no")
+    return min(candidates, key=lambda prediction: order.index(prediction.will_hit))
+
+
+def _unless_altered(row: Mapping[str, Any], found: _Prediction) -> _Prediction:
+    """Of an entry under another name than its content has: torch does not compare, and loads what loads."""
+    if row["status"] == "ok" or found.will_hit != "yes":
+        return found
+    return _Prediction("unknown", f"{row['damage']}: renamed or altered, torch loads it if it can")
+
+
+def _guards(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (f"sizes for which {row['guards_expr']}",) if row["guards_expr"] else ()
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"{shown} {'differs' if len(names) == 1 else 'differ'}"

@@ -1,0 +1,67 @@
+"""Caches that a process does not look into, whatever their keys: from its switches, or from its lookups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from cachescope.analysis.history.rows import LookupRow
+from cachescope.terms import (
+    AOT_SWITCH,
+    AOTAUTOGRAD,
+    BUNDLED_SWITCH,
+    CACHES,
+    FORCE_DISABLE,
+    FX_SWITCH,
+    FXGRAPH,
+    PRECOMPILE_SWITCH,
+)
+
+# Which switch turns which caches off, by which value. torch/_inductor/compile_fx.py, `use_cache`, and
+# torch/_functorch/_aot_autograd/autograd_cache.py, `should_use_local_autograd_cache` and `check_cacheable`.
+_SWITCHES: Final = (
+    (FORCE_DISABLE, "True", CACHES),
+    (FX_SWITCH, "False", CACHES),
+    (AOT_SWITCH, "False", (AOTAUTOGRAD,)),
+    (BUNDLED_SWITCH, "True", (FXGRAPH,)),
+)
+
+
+def switched_off(settings: Mapping[str, str]) -> dict[str, str]:
+    """The caches that the settings of a snapshot turn off, and the reason.
+
+    Examples
+    --------
+    >>> switched_off({"torch._functorch.config.enable_autograd_cache": "False"})
+    {'aotautograd': 'the process has torch._functorch.config.enable_autograd_cache = False'}
+    """
+    off: dict[str, str] = {}
+    for name, value, caches in _SWITCHES:
+        if settings.get(name) == value:
+            for cache in caches:
+                off.setdefault(cache, f"the process has {name} = {value}")
+    return off
+
+
+def keeps_graphs_inside(settings: Mapping[str, str]) -> bool | None:
+    """Whether a process has its AOTAutograd entries hold their graphs; None where its snapshot does not say.
+
+    ``should_bundle_autograd_cache`` of torch/_functorch/_aot_autograd/autograd_cache.py (2.13). It goes into the
+    key: such a process finds no other entries, and no other process finds its own.
+    """
+    switches = [settings[name] for name in (BUNDLED_SWITCH, PRECOMPILE_SWITCH) if name in settings]
+    return "True" in switches if switches else None
+
+
+def never_looked(lookups: Sequence[LookupRow]) -> dict[str, str]:
+    """The caches that were disabled at every lookup of a run, and the reason."""
+    off = {}
+    for cache in CACHES:
+        outcomes = {row.outcome for row in lookups if row.cache == cache}
+        if outcomes == {"disabled"}:
+            off[cache] = "the cache was disabled at every lookup of the process"
+    has_aot_keys = any(row.cache == AOTAUTOGRAD and row.cache_key is not None for row in lookups)
+    if FXGRAPH in off and not has_aot_keys:
+        # Without FX graphs AOTAutograd finds nothing, unless it keeps them itself.
+        off[AOTAUTOGRAD] = off[FXGRAPH]
+    return off

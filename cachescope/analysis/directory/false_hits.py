@@ -1,0 +1,222 @@
+"""Keys that seem to stand for more than one thing: what a false hit would leave behind, with its evidence.
+
+Sharing is what a cache is for: equal keys in several ranks, on several devices of one model, in several
+directories are no evidence. What differs under one key is, and it is a warning, never a certainty.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.analysis.contexts.key_circumstances import different_circumstances
+from cachescope.analysis.contexts.outside_keys import OF_EVERY_LATER_KEY, OUTSIDE_KEYS
+from cachescope.analysis.directory.generated_code import SourceOf, same_code_form
+from cachescope.columns import records
+from cachescope.details import HashDetails
+from cachescope.frames.checks import FALSE_HITS
+from cachescope.terms import CACHES
+
+Row = dict[str, Any]
+Key = tuple[str, str]
+
+# Fields that came with 2.13: torch before it shares keys between processes that differ there.
+_LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field is not None)
+_OF_LOOKUPS: Final = ("lookup", "run", "cache", "cache_key", "outcome", "detail_set")
+_OF_ENTRIES: Final = (
+    "entry",
+    "cache",
+    "cache_key",
+    "path",
+    "status",
+    "guards_expr",
+    "code_key",
+    "device_types",
+    "fx_keys",
+    "detail_set",
+)
+_FIELDS_NAMED: Final = 4
+_CUT: Final = 60
+
+
+def false_hits_frame(
+    lookups: pd.DataFrame,
+    entries: pd.DataFrame,
+    runs: pd.DataFrame,
+    contexts: pd.DataFrame,
+    details: HashDetails,
+    source_of: SourceOf,
+) -> pd.DataFrame:
+    """The frame false_hits.
+
+    Parameters
+    ----------
+    lookups, entries, runs : DataFrame
+        The frames of these names.
+    contexts : DataFrame
+        The frame of this name, as far as it was captured.
+    details : HashDetails
+        What their `detail_set` points into.
+    source_of : callable
+        Gives the generated source of a row of entries, or None where it cannot be had. It is asked only
+        about entries of one key and equal guards whose code keys differ.
+    """
+    looked_up = [row for row in records(lookups, _OF_LOOKUPS) if row["cache_key"] is not None]
+    stored = [
+        row
+        for row in records(entries[entries["cache"].isin(CACHES)], _OF_ENTRIES)
+        if row["cache_key"] is not None and row["status"] == "ok"
+    ]
+    of_key: dict[Key, list[Row]] = defaultdict(list)
+    for row in looked_up:
+        of_key[row["cache"], row["cache_key"]].append(row)
+    cpu_keys = {(row["cache"], row["cache_key"]) for row in stored if "cpu" in row["device_types"]}
+    found = [
+        *_different_entries(stored, source_of),
+        *_different_details([*looked_up, *stored], details),
+        *different_circumstances(of_key, records(runs), records(contexts), cpu_keys),
+    ]
+    rows = [{**row, **_seen(of_key.get((row["cache"], row["cache_key"]), []))} for row in found]
+    return FALSE_HITS.build([*rows, *_missing_fields(looked_up, details)])
+
+
+def _seen(lookups: Sequence[Row]) -> Row:
+    return {
+        "lookups": tuple(row["lookup"] for row in lookups),
+        "runs": tuple(sorted({row["run"] for row in lookups})),
+        "hits": sum(row["outcome"] == "hit" for row in lookups),
+    }
+
+
+def _row(kind: str, key: Key, evidence: str, fields: Iterable[str], entries: Iterable[Row] = ()) -> Row:
+    return {
+        "kind": kind,
+        "cache": key[0],
+        "cache_key": key[1],
+        "evidence": evidence,
+        "fields": tuple(fields),
+        "entries": tuple(row["entry"] for row in entries),
+    }
+
+
+def _different_entries(stored: Sequence[Row], source_of: SourceOf) -> Iterator[Row]:
+    """Entries that torch would take one for the other: one key and equal guards."""
+    groups: dict[tuple[Key, str | None], list[Row]] = defaultdict(list)
+    for row in stored:
+        groups[(row["cache"], row["cache_key"]), row["guards_expr"]].append(row)
+    for (key, _), rows in groups.items():
+        if len(rows) < 2:
+            continue
+        if (evidence := _different_code(rows, source_of)) is not None:
+            yield _row("different_code", key, evidence, ("code_key",), rows)
+        graphs = {row["fx_keys"] for row in rows}
+        if len(graphs) > 1:
+            evidence = f"entries of one key and equal guards point to different FX graphs: {_sides(graphs)}"
+            yield _row("different_graphs", key, evidence, ("fx_keys",), rows)
+        devices = {row["device_types"] for row in rows}
+        if len(devices) > 1:
+            evidence = f"entries of one key and equal guards run on different devices: {_sides(devices)}"
+            yield _row("different_devices", key, evidence, ("device_types",), rows)
+
+
+def _sides(sides: Iterable[tuple[str, ...]]) -> str:
+    texts = sorted(", ".join(_short(name, 12) for name in side) or "none" for side in sides)
+    return " and ".join(texts[:_FIELDS_NAMED]) + (" and more" if len(texts) > _FIELDS_NAMED else "")
+
+
+def _different_code(rows: Sequence[Row], source_of: SourceOf) -> str | None:
+    of_code = {row["code_key"]: row for row in rows if row["code_key"] is not None}
+    if len(of_code) < 2:
+        return None
+    sources = {code: source_of(row) for code, row in of_code.items()}
+    bodies = {code: None if text is None else same_code_form(text) for code, text in sources.items()}
+    known = list(dict.fromkeys(body for body in bodies.values() if body is not None))
+    if len(known) > 1:
+        return f"entries of one key and equal guards hold different generated code: {_first_difference(*known[:2])}"
+    if None in bodies.values():
+        names = " and ".join(f"{code[:8]}…" for code in list(of_code)[:2])
+        return (
+            f"entries of one key and equal guards name different generated code ({names}), and it could not be "
+            "read: it may differ only in comments or in a path"
+        )
+    return None
+
+
+def _first_difference(before: str, after: str) -> str:
+    old, new = before.split("\n"), after.split("\n")
+    for number, (a, b) in enumerate(zip(old, new, strict=False), 1):
+        if a != b:
+            return f"line {number} is {_short(a.strip(), _CUT)!r} and {_short(b.strip(), _CUT)!r}"
+    return f"{len(old)} and {len(new)} lines"
+
+
+def _different_details(rows: Sequence[Row], details: HashDetails) -> Iterator[Row]:
+    """Keys whose recorded fields differ, although torch hashes all of them into the key."""
+    sets: dict[Key, dict[int, list[Row]]] = defaultdict(dict)
+    for row in rows:
+        if row["detail_set"] is not None:
+            sets[row["cache"], row["cache_key"]].setdefault(row["detail_set"], []).append(row)
+    for key, of_set in sets.items():
+        first, *others = of_set
+        fields = list(dict.fromkeys(f for other in others for f in _differing_in_both(details, first, other)))
+        if fields:
+            entries = [row for group in of_set.values() for row in group if "entry" in row]
+            evidence = f"one key was recorded with different hashes of {_names(fields)}"
+            yield _row("different_details", key, evidence, fields, entries)
+
+
+def _differing_in_both(details: HashDetails, before: int, after: int) -> list[str]:
+    # A field that one side lacks is no evidence: a log that was cut lacks fields as well.
+    return [
+        field
+        for field in details.changed_fields(before, after)
+        if details.component_of(before, field) is not None and details.component_of(after, field) is not None
+    ]
+
+
+def _missing_fields(lookups: Sequence[Row], details: HashDetails) -> Iterator[Row]:
+    """Fields that an older torch leaves out of its keys, where newer keys read beside them differ there."""
+    for cache in CACHES:
+        of_set: dict[int, list[Row]] = defaultdict(list)
+        for row in lookups:
+            if row["cache"] == cache and row["detail_set"] is not None:
+                of_set[row["detail_set"]].append(row)
+        older = [s for s in of_set if details.component_of(s, OF_EVERY_LATER_KEY) is None]
+        shared = _shared_by_runs([row for detail_set in older for row in of_set[detail_set]])
+        for field in _LATER_FIELDS if shared else ():
+            values: dict[int, set[int]] = defaultdict(set)
+            for detail_set, rows in of_set.items():
+                if (code := details.hash_code(detail_set, field)) is not None:
+                    values[code].update(row["run"] for row in rows)
+            if len(values) > 1:
+                yield {**_missing_field(cache, field, values, shared), **_seen(shared)}
+
+
+def _missing_field(cache: str, field: str, values: Mapping[int, set[int]], shared: Sequence[Row]) -> Row:
+    runs = sorted({run for some in values.values() for run in some})
+    keys = len({row["cache_key"] for row in shared})
+    evidence = (
+        f"{keys} {'key' if keys == 1 else 'keys'} of torch before 2.13, each looked up by several runs, lack "
+        f"{field}, and runs {', '.join(map(str, runs[:8]))} of a newer torch differ there: processes that do "
+        "would share them"
+    )
+    return {**_row("missing_field", (cache, ""), evidence, (field,)), "cache_key": None}
+
+
+def _shared_by_runs(lookups: Sequence[Row]) -> list[Row]:
+    runs: dict[str, set[int]] = defaultdict(set)
+    for row in lookups:
+        runs[row["cache_key"]].add(row["run"])
+    return [row for row in lookups if len(runs[row["cache_key"]]) > 1]
+
+
+def _names(fields: Sequence[str]) -> str:
+    rest = len(fields) - _FIELDS_NAMED
+    return ", ".join(fields[:_FIELDS_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

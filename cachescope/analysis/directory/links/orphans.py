@@ -1,0 +1,145 @@
+"""What is left alone in a cache directory: files whose other side is gone, and files that nothing refers to."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope.analysis.directory.links.files import is_cpp
+from cachescope.analysis.directory.links.unread import Unread
+from cachescope.columns import records
+from cachescope.frames.directory import ORPHANS
+from cachescope.readers.directory.triton_dir import MOVED
+from cachescope.terms import BEST_CONFIG, CACHES, CODE, FXGRAPH, LOCK, MEGA_CACHE, TRITON, UNREADABLE
+
+_Row = dict[str, Any]
+
+UNUSED_CODE: Final = "no FX entry uses this code"
+UNUSED_KERNEL: Final = "only code that no FX entry uses defines this kernel"
+UNUSED_TRITON: Final = (
+    "no best configuration and no bundle refers to it: a configuration that lost, or a kernel with only one"
+)
+NO_KERNEL: Final = "no kernel lies beside it"
+OTHER_PATHS: Final = "its paths are those of another directory, so Triton compiles again"
+
+
+def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
+    """The frame orphans, from the frames entries and links.
+
+    Nothing is called gone that may lie where something was not read, and nothing alone where something that could
+    refer to it was not: code only in a directory whose FX entries say which code they use, C++ kernels only where
+    wrappers define them and all of those are alone, Triton directories only where best configurations or bundles
+    speak of others.
+    """
+    rows = records(entries)
+    linked = records(links)
+    unread = Unread(rows)
+    found = [
+        *_lost(rows, linked, unread),
+        *_alone_code(rows, linked, unread),
+        *_alone_triton(rows, linked),
+        *_moved(rows),
+    ]
+    return ORPHANS.build(sorted(found, key=lambda row: row["entry"]))
+
+
+def _orphan(row: _Row, reason: str) -> _Row:
+    return {"entry": row["entry"], "cache": row["cache"], "reason": reason}
+
+
+def _lost(rows: list[_Row], links: list[_Row], unread: Unread) -> Iterator[_Row]:
+    """Files that name another which is not there."""
+    by_number = {row["entry"]: row for row in rows}
+    in_mega_caches = {key for row in rows if row["cache"] == MEGA_CACHE for key in row["fx_keys"]}
+    for link in links:
+        parent = by_number[link["parent"]]
+        # torch writes the file of a kernel from the wrapper again, or loads the kernel from a bundle without one.
+        if link["child"] is not None or link["parent_kind"] == CODE or parent["status"] != "ok":
+            continue
+        if link["parent_kind"] in CACHES and link["child_kind"] in (FXGRAPH, CODE):
+            is_unseen = unread.may_hold(parent["root"], link["child_kind"])
+        else:
+            is_unseen = unread.has_unread(parent["root"])
+        if not is_unseen and link["child_key"] not in in_mega_caches:
+            yield {"entry": link["parent"], "cache": link["parent_kind"], "reason": _gone(link)}
+    with_code = {os.path.dirname(row["path"]) for row in rows if row["cache"] == CODE}
+    for row in rows:
+        is_best = row["cache"] == BEST_CONFIG and row["status"] == "ok"
+        if is_best and os.path.dirname(row["path"]) not in with_code:
+            yield _orphan(row, NO_KERNEL)
+
+
+def _gone(link: _Row) -> str:
+    if link["parent_kind"] == LOCK:
+        return "what it locks is not there"
+    what = {CODE: "its generated code", TRITON: "its Triton directory"}.get(
+        link["child_kind"], "its FX entry"
+    )
+    return f"{what} {link['child_key']} is gone"
+
+
+def _alone_code(rows: list[_Row], links: list[_Row], unread: Unread) -> Iterator[_Row]:
+    judged = {row["root"] for row in rows if row["cache"] == FXGRAPH and row["code_key"] is not None}
+    judged = {root for root in judged if unread.tells_what_code_is_used(root)}
+    children: dict[int, list[int]] = defaultdict(list)
+    for link in links:
+        if link["child"] is not None:
+            children[link["parent"]].append(link["child"])
+    code = {row["entry"] for row in rows if row["cache"] == CODE}
+    # Timings name the code that was measured; an entry names its wrapper, and that its kernels.
+    starts = [row["entry"] for row in rows if row["cache"] not in (CODE, LOCK)]
+    used = _reached([child for start in starts for child in children[start]], children)
+    defined = _reached([child for entry in code for child in children[entry]], children)
+    # A wrapper that is gone is written again from its entry, and takes the kernels that are there.
+    roots = {row["entry"]: row["root"] for row in rows}
+    lacking = {
+        roots[link["parent"]] for link in links if link["child"] is None and link["parent_kind"] in CACHES
+    }
+    for row in rows:
+        is_alone = row["cache"] == CODE and row["root"] in judged and row["entry"] not in used
+        if not is_alone or row["status"] == "temporary":
+            continue
+        if row["path"].endswith(".py"):
+            yield _orphan(row, UNUSED_CODE)
+        elif is_cpp(row) and row["entry"] in defined and row["root"] not in lacking:
+            yield _orphan(row, UNUSED_KERNEL)
+
+
+def _reached(starts: list[int], children: dict[int, list[int]]) -> set[int]:
+    found: set[int] = set()
+    waiting = list(starts)
+    while waiting:
+        entry = waiting.pop()
+        if entry not in found:
+            found.add(entry)
+            waiting += children.get(entry, ())
+    return found
+
+
+def _alone_triton(rows: list[_Row], links: list[_Row]) -> Iterator[_Row]:
+    """Triton directories, by the metadata of their kernel, that nothing refers to."""
+    referring = [
+        link
+        for link in links
+        if link["child_kind"] == TRITON and link["child"] is not None and link["parent_kind"] != CODE
+    ]
+    roots = {row["entry"]: row["root"] for row in rows}
+    speaking = {roots[link["parent"]] for link in referring}
+    speaking -= {row["root"] for row in rows if row["status"] in ("damaged", UNREADABLE)}
+    referred = {link["child"] for link in referring}
+    for row in rows:
+        name = os.path.basename(row["path"])
+        if row["cache"] != TRITON or row["status"] != "ok" or row["root"] not in speaking:
+            continue
+        if name.endswith(".json") and not name.startswith("__grp__") and row["entry"] not in referred:
+            yield _orphan(row, UNUSED_TRITON)
+
+
+def _moved(rows: list[_Row]) -> Iterator[_Row]:
+    for row in rows:
+        if row["cache"] == TRITON and row["status"] == "ok" and str(row["detail"]).endswith(MOVED):
+            yield _orphan(row, OTHER_PATHS)

@@ -1,0 +1,137 @@
+"""Misses read from a cache directory alone: why one graph has several entries.
+
+Every entry after the first of a graph was made by a miss. A directory has no runs, so the baseline of an entry
+is the earlier one of its graph that differs in the fewest fields.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from cachescope.analysis.directory.binaries import (
+    OTHER_SOURCE,
+    SOURCE,
+    SOURCE_BUT_FOR_THE_PROCESS,
+    Compared,
+    KernelBinaries,
+)
+from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.fields import is_input
+from cachescope.analysis.history.entry_times import resolution_ns
+from cachescope.analysis.history.rows import EntryRow
+from cachescope.analysis.verdicts.field_differences import FieldDifferences
+from cachescope.details import HashDetails
+from cachescope.frames.directory import PAST_MISSES
+from cachescope.terms import FXGRAPH
+
+
+def past_misses_frame(
+    entries: Sequence[EntryRow], details: HashDetails, code: GeneratedCode, binaries: KernelBinaries
+) -> pd.DataFrame:
+    """The frame past_misses.
+
+    Parameters
+    ----------
+    entries : sequence of EntryRow
+        Those of the FX graph cache are looked at, sound ones with hash details (2.8 and later): AOTAutograd
+        entries do not hold the details of their own key.
+    details : HashDetails
+    code : GeneratedCode
+        Compares the generated source of entries.
+    binaries : KernelBinaries
+        Compares the compiled kernels of entries whose generated source is the same.
+    """
+    of_root: dict[str, list[EntryRow]] = defaultdict(list)
+    for entry in entries:
+        of_root[entry.root].append(entry)
+    resolutions = {root: resolution_ns(found) for root, found in of_root.items()}
+    graphs: dict[tuple[int, str | None], list[EntryRow]] = defaultdict(list)
+    sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok" and e.gm is not None]
+    for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry)):
+        assert entry.gm is not None
+        graphs[entry.gm, entry.direction].append(entry)
+    rows: list[dict[str, Any]] = []
+    for number, of_graph in enumerate(graphs.values()):
+        made = _of_graph(of_graph, details, code, binaries, resolutions)
+        rows += ({"graph": number, **row} for row in made)
+    return PAST_MISSES.build(rows)
+
+
+def _of_graph(
+    of_graph: list[EntryRow],
+    details: HashDetails,
+    code: GeneratedCode,
+    binaries: KernelBinaries,
+    resolutions: Mapping[str, int | None],
+) -> Iterator[dict[str, Any]]:
+    nearest = _Nearest(of_graph, details)
+    of_key: dict[str, list[EntryRow]] = defaultdict(list)
+    of_key[of_graph[0].cache_key].append(of_graph[0])
+    for at, entry in enumerate(of_graph[1:], 1):
+        same_key = of_key[entry.cache_key]
+        if same_key:
+            others = {e.guards_expr for e in same_key}
+            verdict = "entry_unavailable" if entry.guards_expr in others else "guard_failed"
+            baseline, changed = same_key[-1], tuple[str, ...]()
+        else:
+            baseline, changed = nearest.before(at)
+            verdict = "key_changed" if changed else "no_detail_differs"
+        same_key.append(entry)
+        yield {
+            "entry": entry.entry,
+            "cache_key": entry.cache_key,
+            "direction": entry.direction,
+            "made_time": entry.modified_time,
+            "verdict": verdict,
+            "baseline_entry": baseline.entry,
+            "is_order_known": _is_later(entry, baseline, resolutions),
+            "changed": changed,
+            **_same_code(entry.entry, baseline.entry, code, binaries),
+            "time_taken_ns": entry.time_taken_ns,
+        }
+
+
+def _is_later(entry: EntryRow, baseline: EntryRow, resolutions: Mapping[str, int | None]) -> bool:
+    """Whether the times of two entries tell which was made first."""
+    found = {resolutions[entry.root], resolutions[baseline.root]}
+    if None in found or entry.modified_time is None or baseline.modified_time is None:
+        return False
+    return entry.modified_time - baseline.modified_time >= max(one or 1 for one in found)
+
+
+class _Nearest:
+    """Finds, of the earlier entries of a graph, the one that differs in the fewest fields; of equals the latest."""
+
+    def __init__(self, of_graph: Sequence[EntryRow], details: HashDetails) -> None:
+        self._rows = of_graph
+        self._details = details
+        # A graph is known by its hash details.
+        sets = [cast("int", entry.detail_set) for entry in of_graph]
+        distinct = list(dict.fromkeys(sets))
+        number = {code: at for at, code in enumerate(distinct)}
+        self._sets = sets
+        self._numbers = np.array([number[code] for code in sets])
+        self._differences = FieldDifferences(details, distinct, is_input)
+
+    def before(self, at: int) -> tuple[EntryRow, tuple[str, ...]]:
+        changed, _ = self._differences.counts(int(self._numbers[at]))
+        earlier = changed[self._numbers[:at]]
+        found = at - 1 - int(np.argmin(earlier[::-1]))
+        return self._rows[found], self._details.changed_fields(self._sets[found], self._sets[at])
+
+
+def _same_code(entry: int, baseline: int, code: GeneratedCode, binaries: KernelBinaries) -> dict[str, Any]:
+    same = code.are_same(entry, baseline)
+    if same is None:
+        compared = Compared(None, "the generated source of one is not stored, or could not be read")
+    elif same:
+        known_by = SOURCE if code.has_equal_keys(entry, baseline) else SOURCE_BUT_FOR_THE_PROCESS
+        compared = binaries.compare(entry, baseline, known_by)
+    else:
+        compared = Compared(None, OTHER_SOURCE)
+    return {"same_code": same, "same_binaries": compared.same, "same_code_known_by": compared.known_by}

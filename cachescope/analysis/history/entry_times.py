@@ -1,0 +1,98 @@
+"""Whether an entry had been stored before a lookup was made, as far as its time of modification can tell.
+
+A time of modification proves nothing by itself. Archives, image layers and many file systems keep whole seconds,
+copies get the time of the copy, reproducible images one fixed time, and the clock of a file server may be minutes
+off. What must hold is that a process writes an entry after it missed its key. So the entries whose miss was recorded
+tell how far the times of a directory can be trusted: as they are, shifted by a constant, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median_low
+from typing import Final
+
+from cachescope.analysis.history.rows import EntryRow, LookupRow
+from cachescope.analysis.history.timeline import Timeline
+
+NEVER: Final = 2**63 - 1
+LONG_AGO: Final = -(2**63)
+_SECOND_NS: Final = 1_000_000_000
+# What lies between the end of a compile, as the logs have it, and the time of its file.
+_LATE_NS: Final = 5 * _SECOND_NS
+# Shifts of one clock against another that are alike to this are one shift.
+_SPREAD_NS: Final = 3 * _SECOND_NS
+# Archives that keep two seconds are the coarsest.
+_RESOLUTIONS_NS: Final = (2 * _SECOND_NS, _SECOND_NS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """How to read the times of one directory."""
+
+    resolution_ns: int
+    shift_ns: int | None
+    """What to add to them; None where they say nothing of when an entry was stored."""
+
+
+class EntryTimes:
+    """The times of entries, held against the recorded misses that wrote them.
+
+    Parameters
+    ----------
+    entries : sequence of EntryRow
+    lookups : sequence of LookupRow
+        In time order.
+    timeline : Timeline
+    """
+
+    def __init__(self, entries: Sequence[EntryRow], lookups: Sequence[LookupRow], timeline: Timeline) -> None:
+        wanted = {(entry.cache, entry.cache_key) for entry in entries}
+        misses: dict[tuple[str, str], list[LookupRow]] = defaultdict(list)
+        for row in lookups:
+            if row.is_miss and row.cache_key is not None and (row.cache, row.cache_key) in wanted:
+                misses[row.cache, row.cache_key].append(row)
+        of_root: dict[str, list[EntryRow]] = defaultdict(list)
+        for entry in entries:
+            of_root[entry.root].append(entry)
+        self._clocks = {root: _clock(found, misses, timeline) for root, found in of_root.items()}
+
+    def interval(self, entry: EntryRow) -> tuple[int, int]:
+        """Between which times an entry was stored, nanoseconds since the epoch; at any time where nothing tells."""
+        clock = self._clocks[entry.root]
+        if clock.shift_ns is None or entry.modified_time is None:
+            return LONG_AGO, NEVER
+        begin = entry.modified_time + clock.shift_ns
+        return begin, begin + clock.resolution_ns
+
+
+def resolution_ns(entries: Sequence[EntryRow]) -> int | None:
+    """How finely the times of the entries of one directory are told; None where all of them have one fixed time."""
+    times = [entry.modified_time for entry in entries if entry.modified_time is not None]
+    if len(times) > 1 and len(set(times)) == 1:
+        return None
+    return next((one for one in _RESOLUTIONS_NS if not any(time % one for time in times)), 1)
+
+
+def _clock(
+    entries: Sequence[EntryRow], misses: Mapping[tuple[str, str], Sequence[LookupRow]], timeline: Timeline
+) -> _Clock:
+    resolution = resolution_ns(entries)
+    if resolution is None:
+        return _Clock(1, None)
+    # How much earlier than its miss an entry seems to have been written, and than the end of the compile.
+    before_miss, before_end = [], []
+    for entry in entries:
+        wrote = misses.get((entry.cache, entry.cache_key), ())
+        # Of several misses of one key, as of ranks that race, nothing says which wrote it.
+        if len(wrote) != 1 or wrote[0].time is None or entry.modified_time is None:
+            continue
+        before_miss.append(wrote[0].time - entry.modified_time - resolution)
+        if timeline.has_ended(wrote[0]) and (end := timeline.end_of(wrote[0])) is not None:
+            before_end.append(end - entry.modified_time)
+    if all(ns <= 0 for ns in before_miss) and all(ns >= -_LATE_NS for ns in before_end):
+        return _Clock(resolution, 0)
+    is_one_shift = len(before_end) > 1 and max(before_end) - min(before_end) <= _SPREAD_NS + resolution
+    return _Clock(resolution, median_low(before_end) if is_one_shift else None)

@@ -1,1 +1,0 @@
-"""What belongs together in a cache directory, what is alone, and what can go."""

@@ -1,0 +1,218 @@
+"""What to do about a cause: only what is true of torch, with torch's own option names.
+
+Every sentence that says what to do is followed with a real torch in tests/wild/test_advice.py, and the hit is seen there;
+what may help or explain says "may".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.fields import field_advice, is_input
+from cachescope.analysis.verdicts.change_kinds import UPGRADE
+from cachescope.analysis.verdicts.graph_advice import NAMES_ONLY, graph_advice
+from cachescope.analysis.verdicts.set_order import SET_ORDER, is_reordered_set
+from cachescope.analysis.verdicts.tensor_advice import dynamism_advice, tensor_advice
+from cachescope.terms import HOW_TO_RECORD, Verdict
+
+_MOST_SENTENCES: Final = 4
+_OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
+_MOST_OPTIONS: Final = 3
+_GRAPHS_FOUND: Final = "The FX graphs below were found, so that little was compiled anew."
+_OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
+# A directory that Python made for a while: torch's fresh_cache() calls `tempfile.mkdtemp()`.
+_TEMPORARY: Final = re.compile(r"tmp[a-z0-9_]{8}")
+_DEFAULT: Final = re.compile(r"torchinductor_.*")
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceFacts:
+    """What advice depends on.
+
+    Attributes
+    ----------
+    verdict, kind, reason
+        Of the root miss.
+    changes : tuple of FieldChange
+        What changed in the key.
+    were_graphs_found : bool
+        Whether the FX lookups of the same compile hit.
+    are_lines_missing : bool
+        Whether hash details were recorded, and lines of them are lost.
+    cache_dir : str or None
+        The directory that was looked into.
+    """
+
+    verdict: Verdict
+    kind: str = ""
+    reason: str = ""
+    changes: tuple[FieldChange, ...] = ()
+    were_graphs_found: bool = False
+    are_lines_missing: bool = False
+    cache_dir: str | None = None
+
+
+def cause_advice(facts: AdviceFacts) -> str | None:
+    """Advice for a cause, from what is known of its root miss; None where nothing certain can be said."""
+    match facts.verdict:
+        case "key_changed":
+            return _key_advice(facts)
+        case "guard_failed":
+            return (
+                "A key holds one entry for each set of guards: call it once with a size of each range, and the "
+                "entries of all ranges are there. A guard may come from a branch on the size in the program."
+            )
+        case "entry_unavailable":
+            return _unavailable_advice(facts)
+        case "compiled_concurrently":
+            return (
+                "Every process compiled the same graph because none had finished. Let one rank compile first "
+                "(a barrier after the first step), or ship a cache made beforehand."
+            )
+        case "bypassed":
+            return _bypass_advice(facts.kind.lower())
+        case "disabled":
+            return (
+                "TORCHINDUCTOR_FORCE_DISABLE_CACHES, TORCH_COMPILE_FORCE_DISABLE_CACHES, "
+                "torch.compiler.config.force_disable_caches and TORCHINDUCTOR_FX_GRAPH_CACHE=0 switch caching off: "
+                "unset what is set. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) never caches."
+            )
+        case "details_not_recorded":
+            if facts.are_lines_missing:
+                return "Lines of the log are lost. A trace may have them: TORCH_TRACE=DIR."
+            return f"{HOW_TO_RECORD[0].upper()}{HOW_TO_RECORD[1:]}."
+        case "no_detail_differs":
+            return (
+                "Equal fields and another key may come from what the list of fields cannot show of a pickled object: "
+                "shared references, or the order of a set. If the key is the same in two processes with "
+                "PYTHONHASHSEED=0, it is the order of a set."
+            )
+        case "first_lookup":
+            return None
+
+
+def _key_advice(facts: AdviceFacts) -> str | None:
+    if facts.kind.startswith(UPGRADE):
+        return field_advice("torch_version")
+    found = tuple(dict.fromkeys(_change_sentences(facts)))
+    if len(found) > _MOST_SENTENCES:
+        rest = len(found) - _MOST_SENTENCES
+        found = (
+            *found[:_MOST_SENTENCES],
+            f"Of the other fields there {'is' if rest == 1 else 'are'} {rest} more to say.",
+        )
+    return " ".join(found) or None
+
+
+def _change_sentences(facts: AdviceFacts) -> Iterator[str]:
+    changes = facts.changes
+    if facts.were_graphs_found:
+        yield _GRAPHS_FOUND
+    dynamism = dynamism_advice(changes)
+    if dynamism is not None:
+        yield dynamism
+        changes = tuple(change for change in changes if not _is_of_sizes(change))
+    options = [change for change in changes if _OPTION.fullmatch(change.field)]
+    if len(options) > _MOST_OPTIONS:
+        yield f"{len(options)} options of torch._inductor.config differ; keep them equal in every process."
+        changes = tuple(change for change in changes if change not in options)
+    # A graph that was compiled for other inputs has other code: that is not what was changed.
+    is_by_inputs = any(is_input(change.field) for change in changes)
+    for change in changes:
+        if is_input(change.field):
+            yield from tensor_advice(change)
+        elif change.field == "gm":
+            text = graph_advice(change)
+            if facts.were_graphs_found:
+                yield text if text == NAMES_ONLY else _OF_AUTOGRAD_ALONE
+            elif not is_by_inputs:
+                yield text
+        elif is_reordered_set(change):
+            yield SET_ORDER
+        elif (advice := field_advice(change.field)) is not None:
+            yield advice
+
+
+def _is_of_sizes(change: FieldChange) -> bool:
+    """Whether a field follows from which sizes are symbolic."""
+    return is_input(change.field) or change.field in ("gm", "aot_config")
+
+
+def _unavailable_advice(facts: AdviceFacts) -> str | None:
+    match facts.kind:
+        case "damaged":
+            return (
+                "torch never removes a damaged entry: each lookup reads it again and warns. Delete the files under "
+                "that key (cachescope entries DIR lists the damaged ones): the next compile stores a sound one."
+            )
+        case "graph entry":
+            return (
+                "An AOTAutograd entry needs the FX entry that it points to: prune and copy aotautograd/ and fxgraph/ "
+                "together."
+            )
+        case "load error":
+            return (
+                "torch found the entry and could not load it, and says why. Delete the files under that key if the "
+                "error stays: the next compile stores a new one."
+            )
+        case "another directory":
+            return (
+                "Point TORCHINDUCTOR_CACHE_DIR of both processes to one directory, or copy the cache there."
+            )
+        case "deleted":
+            return _deleted_advice(facts.cache_dir)
+        case "failed compile":
+            return "Nothing is stored of a compile that fails, so that it is compiled again each time until its error is mended."
+        case "process ended":
+            return "An entry is stored when its compile ends, and the process ended before."
+        case "not saved":
+            return (
+                "torch could not write the entry. It writes below TORCHINDUCTOR_CACHE_DIR, into locks/ as well: the "
+                "process must be allowed to write there, and there must be room."
+            )
+        case "never stored" if "backward" in facts.reason:
+            return (
+                "Call backward() once: the entry of a training graph is stored together with that of its backward "
+                "graph. Without need of gradients call it under torch.no_grad()."
+            )
+        case "not known":
+            return f"A trace may tell: {HOW_TO_RECORD}."
+    return None
+
+
+def _deleted_advice(cache_dir: str | None) -> str:
+    name = os.path.basename((cache_dir or "").rstrip("/\\"))
+    if _TEMPORARY.fullmatch(name):
+        return (
+            "The directory may be one of torch._inductor.utils.fresh_cache(), which begins empty and is deleted at its "
+            "end, whatever TORCHINDUCTOR_CACHE_DIR says: compile outside of it."
+        )
+    if _DEFAULT.fullmatch(name):
+        return (
+            "The default directory lies where temporary files do, which may be wiped or private to a job; "
+            "TORCHINDUCTOR_CACHE_DIR names another place."
+        )
+    return "Something may have cleared or pruned the directory since."
+
+
+def _bypass_advice(kind: str) -> str | None:
+    if "custom pass" in kind:
+        return (
+            "Give the pass a uuid: subclass torch._inductor.custom_graph_pass.CustomGraphPass and return bytes that "
+            "change whenever the pass does."
+        )
+    if "freezing" in kind or "mkldnn" in kind:
+        return "Frozen graphs hold weights in a form that torch cannot store: leave torch._inductor.config.freezing off to cache."
+    if "not enabled" in kind:
+        return "The AOTAutograd cache needs the FX graph cache: leave TORCHINDUCTOR_FX_GRAPH_CACHE on."
+    return None
+
+
+def changes_advice(changes: Sequence[FieldChange]) -> str | None:
+    """Advice for changed fields alone, as of a key that changed."""
+    return cause_advice(AdviceFacts("key_changed", changes=tuple(changes)))

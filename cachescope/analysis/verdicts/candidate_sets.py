@@ -1,0 +1,99 @@
+"""The sets of hash details of all candidates of one graph, and which of them is the nearest to a lookup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from cachescope.analysis.fields import is_input
+from cachescope.analysis.history.places_by_group import NONE, Numbers
+from cachescope.analysis.verdicts.field_differences import FieldDifferences, Flags
+from cachescope.details import HashDetails
+
+
+class CandidateSets:
+    """Lookups and entries by their sets.
+
+    Parameters
+    ----------
+    details : HashDetails
+    lookups, entries : mapping
+        The set of each lookup, by its place, in the order of time; and of each entry.
+    """
+
+    def __init__(self, details: HashDetails, lookups: Mapping[int, int], entries: Mapping[int, int]) -> None:
+        self._details = details
+        self._places: Numbers = np.fromiter(lookups, dtype=np.int64)
+        sets = np.array([*lookups.values(), *entries.values()], dtype=np.int64)
+        self._sets, numbers = np.unique(sets, return_inverse=True)
+        self._of_place: Numbers = numbers[: len(lookups)]
+        self._of_entry = dict(zip(entries, numbers[len(lookups) :].tolist(), strict=True))
+
+    def nearest(self, at: int, lookups: Numbers, entries: Sequence[int]) -> tuple[int | None, int | None]:
+        """The place of a lookup, or an entry, with the fewest changed fields; of equals the latest, lookups first."""
+        if not len(lookups) and not entries:
+            return None, None
+        sets = self._of_places(lookups)
+        if not entries and (len(sets) == 1 or (sets == sets[0]).all()):
+            return int(lookups[-1]), None
+        changed, _ = self._differences.counts(self._of(at))
+        best = None if not len(lookups) else _last_smallest(changed[sets])
+        if entries:
+            stored = changed[[self._of_entry[entry] for entry in entries]]
+            nearest = _last_smallest(stored)
+            if best is None or stored[nearest] < changed[sets[best]]:
+                return None, entries[nearest]
+        return (None if best is None else int(lookups[best])), None
+
+    def nearer(
+        self, lookups: Numbers, baselines: Sequence[int], may_be: Flags, is_other_call: Flags
+    ) -> tuple[Numbers, Numbers]:
+        """Of the lookups right before some, those that differ from them in fewer fields than their baselines.
+
+        Parameters
+        ----------
+        lookups : array of int
+            Their places.
+        baselines : sequence of int
+            The set of the baseline of each.
+        may_be, is_other_call : array of bool
+            For each of them and each of so many before it, the last for the one right before, whether it may be chosen, and
+            whether it may not where only inputs differ.
+
+        Returns
+        -------
+        nearer, apart : array of int
+            The place of the nearer one, -1 where there is none; and how many fields separate each from its baseline.
+        """
+        at = self._places.searchsorted(lookups)
+        numbers = self._sets.searchsorted(baselines)
+        nearer, apart = self._differences.nearer(self._of_place, at, numbers, may_be, ~is_other_call)
+        return np.where(nearer == NONE, NONE, self._places[nearer]), apart
+
+    def before(self, lookups: Numbers, count: int) -> Numbers:
+        """The places of so many lookups right before each of some; where there are fewer, any."""
+        at = self._places.searchsorted(lookups)[:, None] + np.arange(-count, 0)
+        found: Numbers = self._places[np.maximum(at, 0)]
+        return found
+
+    def only_inputs_differ(self, at: int, lookups: Numbers) -> Flags:
+        """Which lookups differ, and in fields alone that describe the inputs."""
+        changed, others = self._differences.counts(self._of(at))
+        only_inputs: Flags = (changed > 0) & (others == 0)
+        return only_inputs[self._of_places(lookups)]
+
+    @cached_property
+    def _differences(self) -> FieldDifferences:
+        return FieldDifferences(self._details, self._sets.tolist(), is_input)
+
+    def _of(self, at: int) -> int:
+        return int(self._of_place[self._places.searchsorted(at)])
+
+    def _of_places(self, lookups: Numbers) -> Numbers:
+        return self._of_place[self._places.searchsorted(lookups)]
+
+
+def _last_smallest(values: Numbers) -> int:
+    return len(values) - 1 - int(np.argmin(values[::-1]))

@@ -1,0 +1,200 @@
+"""Align the graphs of two runs the way a diff aligns the lines of two files.
+
+A new graph and a changed one both have a `gm` that was never seen. What tells them apart is the place: a
+changed graph stands where another one stood, a new one stands between.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Final
+
+from cachescope.analysis.graphs import graph_words, likeness
+from cachescope.analysis.history.rows import LookupRow
+from cachescope.details import HashDetails
+
+# Which of several alike ones it is: most of the score is the likeness of the code, the rest the compile id and
+# equal inputs. Those alone make no likeness: every program has a compile 0/0, and many take the same inputs.
+_CODE, _PLACE, _INPUTS = 0.6, 0.2, 0.2
+# How alike the code of two graphs has to be. A function of one's own may have been rewritten; one of a library is
+# called by many programs.
+_ENOUGH_OF_ONE_FUNCTION: Final = 0.2
+_ENOUGH: Final = 0.6
+# A torch.nn.Sequential and a lambda have no name of their own, and only where they are called is known.
+_ENOUGH_OF_ONE_CALL: Final = 0.9
+_NEVER: Final = 2.0
+_LIBRARY: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
+# A longer stretch of changed graphs is halved until it is short enough to compare each graph with each.
+_MOST_COMPARED: Final = 100 * 100
+
+
+class GraphAligner:
+    """Finds, for the graphs of one run, the graphs of another run that they took the place of.
+
+    Parameters
+    ----------
+    details : HashDetails
+    graph_above : mapping, optional
+        For FX lookups, the graph that AOTAutograd made theirs from.
+    """
+
+    def __init__(self, details: HashDetails, graph_above: Mapping[int, int] | None = None) -> None:
+        self._details = details
+        self._graph_above = graph_above or {}
+        self._words: dict[int, Counter[str]] = {}
+        self._inputs: dict[int, tuple[int, ...]] = {}
+
+    def partners(
+        self, before: Sequence[LookupRow], after: Sequence[LookupRow], *, is_one_program: bool = False
+    ) -> dict[int, LookupRow]:
+        """Pairs of changed graphs of one cache and one direction.
+
+        Parameters
+        ----------
+        before, after : sequence of LookupRow
+            Lookups of two runs in order; those without `gm` are passed over.
+        is_one_program : bool
+            Whether both runs are known to be of one program. They are as well where they share a graph.
+
+        Returns
+        -------
+        dict
+            Lookup id in `after` -> the lookup in `before` whose graph it replaced. Equal graphs and new
+            graphs are not in it.
+        """
+        old, new = _distinct(before), _distinct(after)
+        matcher = SequenceMatcher(None, [r.gm for r in old], [r.gm for r in new], autojunk=False)
+        steps = matcher.get_opcodes()
+        is_one_program |= any(tag == "equal" for tag, *_ in steps)
+        pairs: dict[int, LookupRow] = {}
+        for tag, i1, i2, j1, j2 in steps:
+            if tag == "replace":
+                pairs |= self._pair_up(old[i1:i2], new[j1:j2], is_one_program)
+        return pairs
+
+    def score(self, a: LookupRow, b: LookupRow) -> float:
+        """How likely one of two graphs that are alike took the place of the other, between 0 and 1."""
+        assert a.detail_set is not None and b.detail_set is not None
+        same_place = a.compile_id is not None and a.compile_id == b.compile_id
+        same_inputs = self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
+        return (
+            _CODE * self.code_likeness(a.detail_set, b.detail_set)
+            + _PLACE * same_place
+            + _INPUTS * same_inputs
+        )
+
+    def are_alike(self, a: LookupRow, b: LookupRow, *, is_one_program: bool = False) -> bool:
+        """Whether one graph may be another form of the other.
+
+        Their code tells, and the functions that they were made from. Where functions are not named, as in a text log,
+        two graphs of one program may be forms of each other, and of any two programs nothing can be said. What
+        AOTAutograd made from one graph are forms of it, as for training and for inference.
+        """
+        above = self._graph_above.get(a.lookup)
+        if above is not None and above == self._graph_above.get(b.lookup):
+            return True
+        return self._code_likeness_of(a, b) >= _enough(a, b, is_one_program)
+
+    def may_be_alike(self, a: LookupRow, b: LookupRow) -> bool:
+        """Whether one may be a form of the other, and nothing says which functions they were made from."""
+        if is_named(a) and is_named(b):
+            return False
+        is_in_place = a.compile_id is not None and a.compile_id == b.compile_id
+        return self._code_likeness_of(a, b) >= (_ENOUGH_OF_ONE_FUNCTION if is_in_place else _ENOUGH)
+
+    def _code_likeness_of(self, a: LookupRow, b: LookupRow) -> float:
+        assert a.detail_set is not None and b.detail_set is not None
+        return self.code_likeness(a.detail_set, b.detail_set)
+
+    def code_likeness(self, a: int, b: int) -> float:
+        """How alike the code of the graphs in two sets of hash details is."""
+        return likeness(self._words_of(a), self._words_of(b))
+
+    def _pair_up(
+        self, old: list[LookupRow], new: list[LookupRow], is_one_program: bool
+    ) -> dict[int, LookupRow]:
+        """The pairs, in order, of the greatest total score; a pair that is too unlike is none."""
+        if len(old) * len(new) > _MOST_COMPARED:
+            i, j = len(old) // 2, len(new) // 2
+            first = self._pair_up(old[:i], new[:j], is_one_program)
+            return first | self._pair_up(old[i:], new[j:], is_one_program)
+        best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+        scores = [
+            [self.score(a, b) if self.are_alike(a, b, is_one_program=is_one_program) else 0.0 for b in new]
+            for a in old
+        ]
+        for i in range(len(old) - 1, -1, -1):
+            for j in range(len(new) - 1, -1, -1):
+                skip = max(best[i + 1][j], best[i][j + 1])
+                pair = scores[i][j] + best[i + 1][j + 1] if scores[i][j] else 0.0
+                best[i][j] = max(skip, pair)
+        pairs: dict[int, LookupRow] = {}
+        i = j = 0
+        while i < len(old) and j < len(new):
+            if scores[i][j] and best[i][j] == scores[i][j] + best[i + 1][j + 1]:
+                pairs[new[j].lookup] = old[i]
+                i, j = i + 1, j + 1
+            elif best[i][j] == best[i + 1][j]:
+                i += 1
+            else:
+                j += 1
+        return pairs
+
+    def _words_of(self, detail_set: int) -> Counter[str]:
+        words = self._words.get(detail_set)
+        if words is None:
+            gm = self._details.detail(detail_set, "gm")
+            words = self._words[detail_set] = graph_words(gm.value_text if gm else "")
+        return words
+
+    def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
+        inputs = self._inputs.get(detail_set)
+        if inputs is None:
+            store = self._details
+            codes = store.sets[detail_set]
+            inputs = self._inputs[detail_set] = tuple(
+                int(store.hash_codes[code])
+                for code in codes
+                if store.fields[store.field_codes[code]].startswith("example_inputs")
+            )
+        return inputs
+
+
+def is_named(row: LookupRow) -> bool:
+    """Whether the function is known that a graph was made from."""
+    return _function_of(row) is not None
+
+
+def _function_of(row: LookupRow) -> tuple[str, str] | None:
+    """The name and the file of the function that a graph was made from; None where it has no name."""
+    if row.function is None or row.file is None or row.function.startswith("<"):
+        return None
+    return row.function, row.file
+
+
+def _enough(a: LookupRow, b: LookupRow, is_one_program: bool) -> float:
+    """How alike the code of two graphs has to be for one to be another form of the other."""
+    one, other = _function_of(a), _function_of(b)
+    if one is None or other is None:
+        if is_one_program:
+            return _ENOUGH
+        is_one_call = a.file is not None and (a.file, a.function) == (b.file, b.function)
+        return _ENOUGH_OF_ONE_CALL if is_one_call else _NEVER
+    if one == other:
+        return _ENOUGH if _LIBRARY.search(one[1]) else _ENOUGH_OF_ONE_FUNCTION
+    # A renamed function, or a program that was moved as a whole.
+    is_moved = one[0] == other[0] and os.path.basename(one[1]) == os.path.basename(other[1])
+    return _ENOUGH if one[1] == other[1] or is_moved else _NEVER
+
+
+def _distinct(rows: Sequence[LookupRow]) -> list[LookupRow]:
+    """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) once."""
+    kept: list[LookupRow] = []
+    for row in rows:
+        if row.gm is not None and not (kept and kept[-1].cache_key == row.cache_key):
+            kept.append(row)
+    return kept

@@ -1,0 +1,81 @@
+"""Earlier compiles of the same function in the same process: torch calls them 0/0, 0/1, 0/2 and so on."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Final
+
+from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.verdicts.nearness import Nearness
+
+# torch/_guards.py, `CompileId.__str__`: frame / compile of that frame, and the attempt of `TraceId.__str__`.
+_COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d+)(?:_\d+)?")
+
+# torch recompiles one function 8 times by default: torch/_dynamo/config.py, `recompile_limit`.
+_MOST_TRIED: Final = 32
+
+_Frame = tuple[int, str, str]
+
+
+class Recompiles:
+    """The lookups of each frame of each process; lookups are named by their place in the order of time."""
+
+    def __init__(self, lookups: Sequence[LookupRow], nearness: Nearness) -> None:
+        self._rows = lookups
+        self._nearness = nearness
+
+    def before(self, at: int) -> LookupRow | None:
+        """The nearest lookup of an earlier compile of the same function, of these the latest; None at its first."""
+        row = self._rows[at]
+        frame = _frame_of(row)
+        if frame is None or not _compile_of(row):
+            return None
+        places = self._of_frame[frame]
+        latest = places[: bisect_left(places, at)][: -_MOST_TRIED - 1 : -1]
+        before = []
+        number = _compile_of(row)
+        for other in (self._rows[place] for place in latest):
+            # Compile ids begin again after torch._dynamo.reset(), and then stand for other functions.
+            if _compile_of(other) > number:
+                break
+            number = _compile_of(other)
+            if self.is_before(other, row) and _may_be_one(other, row):
+                before.append(other)
+        return min(before, key=lambda other: self._nearness.between(other, row), default=None)
+
+    @cached_property
+    def _of_frame(self) -> Mapping[_Frame, Sequence[int]]:
+        found: dict[_Frame, list[int]] = defaultdict(list)
+        for at, row in enumerate(self._rows):
+            if row.detail_set is not None and (frame := _frame_of(row)) is not None:
+                found[frame].append(at)
+        return found
+
+    def is_before(self, other: LookupRow, row: LookupRow) -> bool:
+        """Whether one is of an earlier compile of the same frame of one process."""
+        return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
+
+
+def _may_be_one(other: LookupRow, row: LookupRow) -> bool:
+    """Whether two graphs of one function may stand for each other: never a forward and a backward graph."""
+    return (other.direction == "backward") == (row.direction == "backward")
+
+
+def _frame_of(row: LookupRow) -> _Frame | None:
+    frame, _ = _parts(row.compile_id)
+    return None if frame is None else (row.run, row.cache, frame)
+
+
+def _compile_of(row: LookupRow) -> int:
+    return _parts(row.compile_id)[1]
+
+
+# All processes of a fleet have the same ones.
+@lru_cache(maxsize=4096)
+def _parts(compile_id: str | None) -> tuple[str | None, int]:
+    match = _COMPILE_ID.fullmatch(compile_id or "")
+    return (None, 0) if match is None else (match["frame"], int(match["compile"]))

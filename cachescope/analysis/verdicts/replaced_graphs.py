@@ -1,0 +1,161 @@
+"""The graph of an earlier run, or of an entry, in whose place a new graph stands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from cachescope.analysis.history.places_by_group import Grouped, Numbers, numbered, paired
+from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
+from cachescope.analysis.verdicts.graph_alignment import GraphAligner, is_named
+from cachescope.analysis.verdicts.nearness import Nearness
+from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
+from cachescope.details import HashDetails
+from cachescope.terms import AOTAUTOGRAD
+
+# Runs that are tried, from the latest back, for a graph that this one may have replaced.
+_RUNS_ALIGNED: Final = 16
+_GRAPHS_TRIED: Final = 64
+_ABOUT_AS_ALIKE: Final = 0.15
+# An entry has no place in a run: only the code can tell that it is an earlier form of the graph.
+_LIKE_ENOUGH: Final = 0.75
+# The graph of a function is another one where it is trained: torch/_functorch/_aot_autograd/graph_compile.py.
+_OTHER_DIRECTION: Final = {"forward": "inference", "inference": "forward"}
+
+_Kind = tuple[str, str | None]
+
+
+class ReplacedGraphs:
+    """Finds what a graph that was never seen may have replaced; lookups are named by their place in time."""
+
+    def __init__(
+        self,
+        lookups: Sequence[LookupRow],
+        runs: Sequence[RunRow],
+        details: HashDetails,
+        stored: StoredCandidates,
+        only_run: int | None,
+        is_concurrent: Callable[[LookupRow, LookupRow], bool],
+    ) -> None:
+        self._rows = lookups
+        self._stored = stored
+        self._only_run = only_run
+        self._is_concurrent = is_concurrent
+        self._nearness = Nearness(details)
+        ranks = {run.run: run.rank for run in runs}
+        self._rank_of_place = numbered([ranks.get(row.run) for row in lookups])
+        self._graphs_of_run: dict[int, set[int]] = defaultdict(set)
+        for row in lookups:
+            # Small FX graphs are made by many programs; what dynamo hands on holds the names of one.
+            if row.gm is not None and row.cache == AOTAUTOGRAD:
+                self._graphs_of_run[row.run].add(row.gm)
+        self._programs = {run.run: run.program for run in runs}
+        graphs = {row.lookup: row.gm for row in lookups if row.cache == AOTAUTOGRAD and row.gm is not None}
+        above = {row.lookup: graphs[row.aot_lookup] for row in lookups if row.aot_lookup in graphs}
+        self._aligner = GraphAligner(details, above)
+        run = np.array([row.run for row in lookups], dtype=np.int64)
+        caches = paired(run, numbered([row.cache for row in lookups]))
+        self._lane = paired(caches, numbered([row.direction for row in lookups]))
+        self._of_lane = Grouped(self._lane)
+        self._runs_of_kind = self._first_places()
+        self._partners: dict[tuple[int, int], dict[int, LookupRow]] = {}
+
+    def by(self, at: int) -> LookupRow | EntryRow | None:
+        """What stood in the place of the graph of a lookup; None where nothing did."""
+        row = self._rows[at]
+        if row.gm is None:
+            return None
+        found = self._in_runs(self._runs_to_align(row, row.direction, at), row, at)
+        if found is None and row.direction in _OTHER_DIRECTION:
+            other = _OTHER_DIRECTION[row.direction]
+            found = self._in_runs(self._runs_to_align(row, other, at), row, at)
+        return found
+
+    def may_be(self, at: int) -> LookupRow | EntryRow | None:
+        """A graph that it may be another form of, where nothing tells: the functions of one of them are not named."""
+        row = self._rows[at]
+        if row.gm is None:
+            return None
+        lanes = self._runs_to_align(row, row.direction, at)[:_RUNS_ALIGNED]
+        if row.direction in _OTHER_DIRECTION:
+            lanes += self._runs_to_align(row, _OTHER_DIRECTION[row.direction], at)[:_RUNS_ALIGNED]
+        if not lanes:
+            return self._like_entry(row, at)
+        for lane in [] if is_named(row) else lanes:
+            for place in self._of_lane.before(lane, at)[-_GRAPHS_TRIED:].tolist():
+                other: LookupRow = self._rows[place]
+                if other.detail_set is not None and self._aligner.may_be_alike(other, row):
+                    return other
+        return None
+
+    def code_likeness(self, a: int, b: int) -> float:
+        """How alike the code of the graphs in two sets of hash details is."""
+        return self._aligner.code_likeness(a, b)
+
+    def _in_runs(self, runs: Sequence[int], row: LookupRow, at: int) -> LookupRow | None:
+        """The lookup of some runs in whose place it stands."""
+        found: list[tuple[float, LookupRow]] = []
+        own = int(self._lane[at])
+        for lane in runs[:_RUNS_ALIGNED]:
+            pairs = self._partners.get((lane, own))
+            if pairs is None:
+                pairs = self._partners[lane, own] = self._align(lane, own, at)
+            partner = pairs.get(row.lookup)
+            if partner is not None and not self._is_concurrent(partner, row):
+                found.append((self._aligner.score(partner, row), partner))
+        if not found:
+            return None
+        # Runs of another program may lie between. Of those about as alike as the most alike the nearest, then the latest.
+        enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
+        alike = [partner for score, partner in found if score >= enough]
+        return min(alike, key=lambda partner: self._nearness.between(partner, row))
+
+    def _first_places(self) -> dict[_Kind, tuple[Numbers, Numbers]]:
+        """Per kind: its runs, the latest first, and the first place of each with hash details."""
+        first: dict[_Kind, dict[int, int]] = {}
+        for at, row in enumerate(self._rows):
+            if row.detail_set is not None:
+                first.setdefault((row.cache, row.direction), {}).setdefault(row.run, at)
+        latest = {kind: np.array(sorted(runs.items(), reverse=True)) for kind, runs in first.items()}
+        return {kind: (both[:, 0], both[:, 1]) for kind, both in latest.items()}
+
+    def _runs_to_align(self, row: LookupRow, direction: str | None, at: int) -> list[int]:
+        """The lanes of earlier runs in a direction, the latest first; those of the same rank before the others."""
+        if (row.cache, direction) not in self._runs_of_kind:
+            return []
+        runs, places = self._runs_of_kind[row.cache, direction]
+        chosen = (places < at) & (runs != row.run)
+        if self._only_run is not None:
+            chosen &= runs == self._only_run
+        places = places[chosen]
+        is_other = self._rank_of_place[places] != self._rank_of_place[at]
+        ordered: list[int] = self._lane[places[np.argsort(is_other, kind="stable")]].tolist()
+        return ordered
+
+    def _align(self, lane: int, own: int, at: int) -> dict[int, LookupRow]:
+        places = self._of_lane.before(lane, at).tolist()
+        before = [row for place in places if (row := self._rows[place]).detail_set is not None]
+        after = [self._rows[place] for place in self._of_lane.of(own).tolist()]
+        is_one = bool(before and after) and self._are_of_one_program(before[0].run, after[0].run)
+        return self._aligner.partners(before, after, is_one_program=is_one)
+
+    def _are_of_one_program(self, run: int, other: int) -> bool:
+        """Whether two runs are known to be of one program: by their commands, or by a graph that both have."""
+        program = self._programs.get(run)
+        if program is not None and program == self._programs.get(other):
+            return True
+        return not self._graphs_of_run[run].isdisjoint(self._graphs_of_run[other])
+
+    def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
+        assert row.detail_set is not None
+        best, best_likeness = None, _LIKE_ENOUGH
+        for number in self._stored.of_kind(row, at):
+            entry = self._stored.rows[number]
+            assert entry.detail_set is not None
+            found = self._aligner.code_likeness(entry.detail_set, row.detail_set)
+            if found >= best_likeness:
+                best, best_likeness = entry, found
+        return best

@@ -1,0 +1,117 @@
+"""First lookups whose graph another scope had compiled under another key: what changed since then.
+
+A warm run alone has nothing to compare its misses with, and would pass for a cold start.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.fields import is_input
+from cachescope.analysis.verdicts.misses import Miss
+from cachescope.details import HashDetails
+
+if TYPE_CHECKING:
+    from cachescope.readers.assemble import Tables
+
+_Graph = tuple[str, str | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedSince:
+    """What changed for some first lookups of one cause."""
+
+    fields: tuple[str, ...]
+    changes: tuple[FieldChange, ...]
+    cause: int
+    lookups: tuple[int, ...]
+
+
+def changed_since(
+    misses: Iterable[Miss], lookups: Iterable[str], details: HashDetails, before: Tables
+) -> list[ChangedSince]:
+    """What changed for the first lookups among `misses` whose graph `before` knows under other keys only.
+
+    Parameters
+    ----------
+    misses : iterable of Miss
+        The misses of a scope.
+    lookups : iterable of str
+        Every key it looked up.
+    details : HashDetails
+        What the misses point into.
+    before : Tables
+        Lookups and entries of the other scope.
+    """
+    firsts = [miss for miss in misses if _is_first(miss)]
+    if not firsts:
+        return []
+    both = _Both(details, before, frozenset(lookups))
+    found: dict[tuple[str, ...], list[Miss]] = defaultdict(list)
+    changes: dict[tuple[str, ...], tuple[FieldChange, ...]] = {}
+    for miss in firsts:
+        nearest = both.nearest(miss)
+        if nearest is None:
+            continue
+        fields, sets = nearest
+        found[fields].append(miss)
+        if fields not in changes:
+            changes[fields] = tuple(field_changes(both.details, *sets))
+    return [
+        ChangedSince(fields, changes[fields], same[0].cause or 0, tuple(miss.row.lookup for miss in same))
+        for fields, same in found.items()
+    ]
+
+
+def _is_first(miss: Miss) -> bool:
+    """Whether to ask about it: a root, or what follows from a root that was recorded without details."""
+    if miss.verdict != "first_lookup" or miss.row.detail_set is None:
+        return False
+    return miss.follows is None or miss.follows.row.detail_set is None
+
+
+class _Both:
+    """Hash details of two scopes in one store, so that their codes can be compared."""
+
+    def __init__(self, mine: HashDetails, before: Tables, looked_up: frozenset[str]) -> None:
+        self.details = HashDetails()
+        self._mine = mine
+        self._looked_up = looked_up
+        self._keys: set[str] = set()
+        self._of_graph: dict[_Graph, dict[str, int]] = defaultdict(dict)
+        for frame in (before.lookups, before.entries):
+            known = frame[["cache", "cache_key", "detail_set"]].dropna().drop_duplicates()
+            for cache, key, detail_set in known.itertuples(index=False):
+                self._keys.add(key)
+                taken = self._take(before.hash_details, int(detail_set))
+                if (graph := self._graph(cache, taken)) is not None:
+                    self._of_graph[graph][key] = taken
+
+    def nearest(self, miss: Miss) -> tuple[tuple[str, ...], tuple[int, int]] | None:
+        """The fewest changed fields against the same graph there, and the two sets; None where it is not known."""
+        assert miss.row.detail_set is not None
+        if miss.row.cache_key in self._keys:
+            return None
+        mine = self._take(self._mine, miss.row.detail_set)
+        graph = self._graph(miss.row.cache, mine)
+        best: tuple[tuple[str, ...], tuple[int, int]] | None = None
+        for key, other in self._of_graph.get(graph, {}).items() if graph is not None else ():
+            fields = self.details.changed_fields(other, mine)
+            # That graph on those inputs is called as well: this is another call of it, and none has changed.
+            is_another_call = key in self._looked_up and all(is_input(field) for field in fields)
+            if fields and not is_another_call and (best is None or len(fields) < len(best[0])):
+                best = fields, (other, mine)
+        return best
+
+    def _take(self, store: HashDetails, detail_set: int) -> int:
+        taken, _ = self.details.add(store.components[code] for code in store.sets[detail_set])
+        assert taken is not None  # a set of a store is never empty
+        return taken
+
+    def _graph(self, cache: str, detail_set: int) -> _Graph | None:
+        gm = self.details.detail(detail_set, "gm")
+        return None if gm is None else (cache, self.details.direction(detail_set), gm.detail_hash)

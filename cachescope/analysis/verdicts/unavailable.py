@@ -1,0 +1,180 @@
+"""Keys that had been looked up before, and of which no entry was found: what became of it, as far as is known.
+
+torch loads an intact entry whose guards hold. So an entry beside a full miss was not there when the lookup was made,
+whatever its time says, and it proves nothing about the miss. What counts is what was recorded: a failure to load, a
+hit or a save of the key before, a compile that failed, a process that was killed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cachescope.analysis.history.past_of_keys import KeyPast
+from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
+from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_KNOWN, Timeline, last_line
+from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Why the entry of a key could not be had.
+
+    Attributes
+    ----------
+    kind : str
+        ``load error``, ``damaged``, ``graph entry``, ``another directory``, ``deleted``, ``failed compile``,
+        ``process ended``, ``not saved``, ``never stored`` or ``not known``.
+    reason : str
+        One sentence.
+    evidence, evidence_text : str
+        What it rests on.
+    baseline : int or None
+        The place of the earlier lookup of the key.
+    """
+
+    kind: str
+    reason: str
+    evidence: Evidence
+    evidence_text: str
+    baseline: int | None = None
+
+
+class UnavailableEntries:
+    """Judges full misses of keys that were looked up before.
+
+    Parameters
+    ----------
+    lookups : sequence of LookupRow
+        In time order.
+    entries : sequence of EntryRow
+    runs : sequence of RunRow
+    timeline : Timeline
+    """
+
+    def __init__(
+        self,
+        lookups: Sequence[LookupRow],
+        entries: Sequence[EntryRow],
+        runs: Sequence[RunRow],
+        timeline: Timeline,
+    ) -> None:
+        self._rows = lookups
+        self._timeline = timeline
+        self._cache_dir = {run.run: run.cache_dir for run in runs}
+        self._entries: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
+        for entry in entries:
+            self._entries[entry.cache, entry.cache_key].append(entry)
+
+    def judge(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
+        """Why the entry of a key could not be had; None where nothing says that there was one."""
+        if row.cache_key is None:
+            return None
+        if (found := self._not_loaded(row, past)) is not None:
+            return found
+        if past.latest is None:
+            return None
+        if past.not_stored is not None:
+            why = past.not_stored
+            run = self._rows[past.refused or 0].run
+            reason = f"run {run} had compiled the same key and stored nothing: {why.why}"
+            evidence: Evidence = "recorded" if why.is_recorded else "inferred"
+            text = "torch or the operating system wrote it down" if why.is_recorded else why.why
+            if why.kind == NOT_KNOWN:
+                return _not_known(run, why.why, past.refused)
+            return Unavailable(why.kind, reason, evidence, text, past.refused)
+        return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)
+
+    def _not_loaded(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
+        """What torch itself says of an entry that it could not load, or whose graph it could not find."""
+        inner = [fx for fx in self._timeline.graphs_of(row) if not fx.is_hit]
+        if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or _looked_up_twice(inner)):
+            reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
+            why = "torch found the AOTAutograd entry and then looked the FX graph up again"
+            return Unavailable("graph entry", reason, "recorded", why, _known_place(past))
+        if row.load_error is None:
+            return None
+        damaged = self._damaged_entries(row)
+        error = last_line(row.load_error)
+        reason = f"the same key had been stored, but it could not be loaded: {error}"
+        kind = "damaged" if damaged else "load error"
+        return Unavailable(kind, reason, "recorded", "torch wrote the error", _known_place(past))
+
+    def _elsewhere(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
+        if past.elsewhere is None:
+            return None
+        here = self._cache_dir[row.run]
+        reason = f"the same key had been stored, but in another directory: {past.elsewhere}, not {here}"
+        why = "the logs name the directories of both runs"
+        return Unavailable("another directory", reason, "recorded", why, _known_place(past))
+
+    def _damaged(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
+        """A damaged entry with a sound one beside it: torch leaves the first where it is and writes the second."""
+        damaged = self._damaged_entries(row)
+        of_key = self._of_key(row)
+        if not damaged or len(damaged) == len(of_key):
+            return None
+        reason = f"the same key had been stored, but it is damaged: {damaged[0].damage}"
+        why = "a damaged entry lies under the key, and a sound one that was written since"
+        return Unavailable("damaged", reason, "inferred", why, _known_place(past))
+
+    def _gone(self, row: LookupRow, past: KeyPast) -> Unavailable:
+        """What had been stored and is not there, as far as both can be told."""
+        place = _known_place(past)
+        assert place is not None
+        before = self._rows[place]
+        if row.compile_error is not None and CANNOT_WRITE.search(row.compile_error):
+            error = last_line(row.compile_error)
+            reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
+            why = "the compile after the miss failed of it"
+            return Unavailable("load error", reason, "inferred", why, place)
+        if row.time is None and before.run != row.run:
+            return _not_known(
+                before.run, "the logs have no times, so nothing says which of them was first", place
+            )
+        if any(entry.status == "unreadable" for entry in self._of_key(row)):
+            return _not_known(before.run, "an entry lies under the key that may not be read here", place)
+        if row.status_detailed is None and row.detail_set is None:
+            why = "it was not found, or its guards did not hold (a trace tells which)"
+            return _not_known(before.run, why, place)
+        if past.latest_hit is None and not self._timeline.is_stored(before):
+            why = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
+            return _not_known(before.run, why, place)
+        if before.run != row.run and None in (self._cache_dir.get(row.run), self._cache_dir.get(before.run)):
+            why = "whether both used one cache directory is not recorded"
+            return _not_known(before.run, why, place)
+        if past.latest_hit is not None:
+            found = self._rows[past.latest_hit].run
+            return self._deleted(
+                "recorded", f"run {found} had found it in the same directory", past.latest_hit
+            )
+        why = f"run {before.run} compiled it to the end, where torch stores it, and its text log tells of no failure"
+        return self._deleted("inferred", why, place)
+
+    def _deleted(self, evidence: Evidence, why: str, place: int) -> Unavailable:
+        reason = "the same key had been stored, but it was not there any more: deleted, moved or cleared"
+        return Unavailable("deleted", reason, evidence, why, place)
+
+    def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
+        """Entries under the key that torch refuses; of other damage, such as another name, it sees nothing."""
+        damaged = (entry for entry in self._of_key(row) if entry.status == "damaged")
+        return [entry for entry in damaged if (entry.damage or "").startswith(REFUSED)]
+
+    def _of_key(self, row: LookupRow) -> Sequence[EntryRow]:
+        return self._entries.get((row.cache, row.cache_key or ""), ())
+
+
+def _not_known(run: int, why: str, place: int | None) -> Unavailable:
+    reason = f"run {run} had looked up the same key, and what became of its entry is not known: {why}"
+    return Unavailable(NOT_KNOWN, reason, "not_known", why, place)
+
+
+def _known_place(past: KeyPast) -> int | None:
+    return past.latest if past.latest_stored is None else past.latest_stored
+
+
+def _looked_up_twice(inner: list[LookupRow]) -> bool:
+    """The FX key of an AOTAutograd entry is looked up through the entry, and again after that failed."""
+    keys = [fx.cache_key for fx in inner]
+    return any(keys.count(key) > 1 for key in keys)

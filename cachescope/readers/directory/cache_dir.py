@@ -1,0 +1,356 @@
+"""Walk a cache directory: every file in it becomes one row of ``entries``, with its kind and its size.
+
+Read only. Links are followed where torch follows them to what is its own (`links`), and nowhere else. What vanishes
+meanwhile is passed over: torch may be running. What may not be read is a row as well: it is not known to be
+empty. What lies where is in `places`.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import time
+from operator import attrgetter, itemgetter
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+from typing import Final
+
+from cachescope.readers.checked_file import ReadFile, mark_unreadable
+from cachescope.readers.directory.followed_links import FollowedLinks, shown_target
+from cachescope.readers.directory.mega_cache import HEAD_BYTES, looks_like_mega_cache, read_mega_cache
+from cachescope.readers.directory.place_of import place_of, place_of_file
+from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
+from cachescope.readers.reading import Entry, FileFacts, Reading
+from cachescope.readers.steady_file import read_steady
+from cachescope.terms import CODE, MEGA_CACHE, OTHER, UNREADABLE
+
+Told = tuple[str, str, ReadFile | None, str | None]
+"""Kind, status and reader of a file, and its key where that is in its name."""
+
+# torch/_inductor/codecache.py, `write_atomic`: ".<pid>.<thread id>.tmp".
+_TEMPORARY: Final = re.compile(r"\..*\.tmp|.*\.tmp\.pid_.*", re.DOTALL)
+
+_NAME: Final = attrgetter("name")
+_RANK: Final = itemgetter(0)
+_SHORT: Final = 40  # a key alone is longer
+
+
+_Folder = tuple[str, Place, str, str | None, bool, str | None]
+"""Path, place, cache root, key, whether all in it is temporary, and where the link leads that led to it."""
+
+
+def looks_like_cache_dir(path: str) -> bool:
+    """Whether a path is a cache root, a Triton directory, a folder of one, or a file in one.
+
+    Told by names (`place_of`): keys above all, wherever they are.
+    """
+    if os.path.isdir(path):
+        return place_of(path) is not None
+    return os.path.isfile(path) and place_of_file(path) is not None
+
+
+def read_cache_dir(path: str, reading: Reading) -> None:
+    """Read everything under a path that `looks_like_cache_dir` into ``reading.entries``."""
+    seen_ns = time.time_ns()
+    walk = CacheWalk(path, reading)
+    walk.scan()
+    opened = {number: walk.read(number) for number, read in enumerate(walk.readers) if read is not None}
+    reading.entries.add(walk.files, opened, seen_ns)
+
+
+def read_mega_cache_file(path: str, reading: Reading) -> None:
+    """Read a mega-cache file that lies anywhere."""
+    seen_ns = time.time_ns()
+    found = os.stat(path)
+    root = _shown(os.path.dirname(path) or ".")
+    facts = (MEGA_CACHE, _shown(path), root, found.st_size, found.st_mtime_ns, None, "ok", found.st_ctime_ns)
+    reading.entries.add([facts], {0: _opened(facts, read_mega_cache, path, reading)}, seen_ns)
+
+
+class CacheWalk:
+    """One pass over a directory, and then over the files in it whose content says something.
+
+    Attributes
+    ----------
+    files : list of FileFacts
+        What names, sizes and times say, in the order of `places` and of names.
+    readers : list of ReadFile or None
+        What fills the entry of each from its content; None where the file is never opened.
+    """
+
+    def __init__(self, path: str, reading: Reading) -> None:
+        self.path = path
+        self.reading = reading
+        self.files: list[FileFacts] = []
+        self.readers: list[ReadFile | None] = []
+        self._real_paths: dict[int, str] = {}
+        self._targets: dict[int, str] = {}
+        self._followed = FollowedLinks(path)
+        self._names = _NamesByPlace()
+
+    def scan(self) -> None:
+        """Find the files; open none."""
+        if not os.path.isdir(self.path):
+            self._single_file()
+            return
+        place = place_of(self.path) or ROOT
+        key = _key_of(place, os.path.basename(os.path.abspath(self.path)))
+        # Nothing that is made here is garbage, and the collector would look through all of it again and again.
+        is_collecting = gc.isenabled()
+        gc.disable()
+        try:
+            self._walk((self.path, place, _shown(self.path), key, False, None))
+        finally:
+            if is_collecting:
+                gc.enable()
+
+    def read(self, number: int) -> Entry | None:
+        """Read a file that has a reader; None where it is gone."""
+        facts, read = self.files[number], self.readers[number]
+        assert read is not None
+        target = self._targets.get(number)
+        entry = _opened(facts, read, self._real_paths.get(number, facts[1]), self.reading)
+        if entry is not None and target is not None:
+            entry.link = _shown(target)
+        return entry
+
+    def _single_file(self) -> None:
+        told = place_of_file(self.path)
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return
+        if told is not None:
+            parent = os.path.dirname(os.path.abspath(self.path))
+            key = _key_of(told[0], os.path.basename(parent))
+            folder = (parent, told[0], _shown(os.path.dirname(self.path) or "."), key, False, None)
+            self._any_file(folder, self.path, os.path.basename(self.path), found)
+
+    def _walk(self, outermost: _Folder) -> None:
+        """Take the files of a folder and of those in it, without a call for each: there is one to three files."""
+        waiting = [outermost]
+        add_file, add_reader = self.files.append, self.readers.append
+        while waiting:
+            folder = waiting.pop()
+            folder_path, place, root, folder_key, is_temporary, link = folder
+            try:
+                items = list(os.scandir(folder_path))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                self._unread(folder_path, root, place.kind, folder_key, error.strerror or str(error))
+                continue
+            if len(items) > 1:
+                items.sort(key=_NAME)
+            names = self._names[place]
+            is_plain = folder_path.isascii() and not is_temporary and link is None
+            inner: list[tuple[int, _Folder]] = []
+            for item in items:
+                name = item.name
+                try:
+                    is_file = item.is_file(follow_symlinks=False)
+                    if not is_file:
+                        if item.is_dir(follow_symlinks=False):
+                            inner += self._inner(folder, item.path, name)
+                            continue
+                        if item.is_symlink():
+                            inner += self._link(folder, item)
+                            continue
+                    found = item.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    kind, _, _, key = names.tell(name)
+                    self._unread(item.path, root, kind, key or folder_key, error.strerror or str(error))
+                    continue
+                if is_plain and is_file and name.isascii() and ".tmp" not in name:
+                    # What `_any_file` does, without a call for each of a hundred thousand files.
+                    kind, status, read, key = names.get(name) or names.tell(name)
+                    size, time_ns, changed_ns = found.st_size, found.st_mtime_ns, found.st_ctime_ns
+                    add_file((kind, item.path, root, size, time_ns, key or folder_key, status, changed_ns))
+                    add_reader(read)
+                else:
+                    self._any_file(folder, item.path, name, found)
+            if inner:
+                inner.sort(key=_RANK)  # by name they are already
+                waiting += [each for _, each in reversed(inner)]
+
+    def _any_file(
+        self, folder: _Folder, path: str, name: str, found: os.stat_result, target: str | None = None
+    ) -> None:
+        """Take any file: a link, a temporary one, one whose name is not ASCII, one behind a link."""
+        _, place, root, folder_key, is_temporary, link = folder
+        kind, status, read, key = self._names[place].tell(name)
+        key = key or folder_key
+        if link is not None and key is None and kind in (CODE, OTHER):
+            return  # whatever else lies where a link leads is not torch's
+        if not S_ISREG(found.st_mode):
+            # Never opened, for a pipe would wait for ever.
+            is_link = S_ISLNK(found.st_mode)
+            if not is_link or read is not None:
+                kind, status = OTHER, "foreign"
+            key, read = None, _read_link if is_link else None
+        elif not place.loads_all and (is_temporary or _TEMPORARY.fullmatch(name)):
+            kind, key, status, read = place.kind, folder_key, "temporary", None
+        shown = _shown(path)
+        number = len(self.files)
+        if shown != path:
+            self._real_paths[number] = path
+            key = key and _shown(key)
+        if target is not None or link is not None:
+            self._targets[number] = target or link or ""
+            read = _through(target, read)
+        times = found.st_mtime_ns, found.st_ctime_ns
+        self.files.append((kind, shown, root, found.st_size, times[0], key, status, times[1]))
+        self.readers.append(read)
+
+    def _unread(self, path: str, root: str, kind: str, key: str | None, why: str) -> None:
+        """Take what may not be looked at: a folder, or a file in a folder that may only be listed."""
+        self.files.append((kind, _shown(path), root, None, None, key and _shown(key), UNREADABLE, None))
+        self.readers.append(_unread_because(why))
+
+    def _link(self, folder: _Folder, item: os.DirEntry[str]) -> list[tuple[int, _Folder]]:
+        """Take a link to a file, or give the folder that it leads to; what is not followed is counted."""
+        _, place, root, folder_key, is_temporary, _ = folder
+        kind, _, read, key = self._names[place].tell(item.name)
+        is_entry = read is not None and kind != OTHER
+        rank, rule = self._names[place].folder(item.name)
+        try:
+            found = os.stat(item.path)
+        except OSError as error:
+            own = item.stat(follow_symlinks=False)
+            if is_entry or (rule is not None and rule.is_named):
+                # Where a disk is not mounted, all of it may be behind it.
+                kind = kind if rule is None else rule.place.kind
+                why = f"{shown_target(item.path)}: {error.strerror or error}"
+                self._unread(item.path, root, kind, key or folder_key, why)
+            else:
+                self._any_file(folder, item.path, item.name, own)
+            return []
+        if S_ISREG(found.st_mode) and is_entry:
+            self._any_file(folder, item.path, item.name, found, os.path.realpath(item.path))
+            return []
+        is_inside = place.is_deep or folder[5] is not None
+        if S_ISDIR(found.st_mode) and self._followed.leads_to_place(item.path, found, rule, is_inside):
+            target = os.path.realpath(item.path)
+            if rule is None:
+                return [(rank, (item.path, ROOT, _shown(item.path), None, False, target))]
+            key = self._key_in(rule.place, item.name, folder_key)
+            return [(rank, (item.path, rule.place, root, key, is_temporary, target))]
+        if S_ISDIR(found.st_mode) and rule is not None and rule.is_named:
+            why = f"{shown_target(item.path)}, as too many do: not followed"
+            self._unread(item.path, root, rule.place.kind, key or folder_key, why)
+            return []
+        self._any_file(folder, item.path, item.name, item.stat(follow_symlinks=False))
+        return []
+
+    def _inner(self, folder: _Folder, path: str, name: str) -> list[tuple[int, _Folder]]:
+        """What a folder in a folder is, and its rank: that of its rule in the table."""
+        _, around, root, outer_key, is_temporary, link = folder
+        rank, rule = self._names[around].folder(name)
+        if rule is not None:
+            key = self._key_in(rule.place, name, outer_key)
+            return [(rank, (path, rule.place, root, key, is_temporary or rule.place.is_temporary, link))]
+        if link is not None:
+            return []
+        if around.is_deep:
+            return [(rank, (path, around, root, outer_key, is_temporary, None))]
+        # A cache in a cache: `fresh_cache` and force-disabled runs leave whole ones behind.
+        place = place_of(path) or UNKNOWN
+        own_root = _shown(path) if place is ROOT else root
+        return [(rank, (path, place, own_root, _key_of(place, name), False, None))]
+
+    @staticmethod
+    def _key_in(place: Place, name: str, outer_key: str | None) -> str | None:
+        return outer_key if place.key_of is None else place.key_of(_shown(name))
+
+
+class _Names(dict[str, Told]):
+    """What the rules of a place tell of a name; kept for short ones, for Triton's are the same in every folder."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self._rules: dict[int | None, tuple[str, str, ReadFile | None, int]] = {
+            None: (OTHER, "foreign", _read_unknown, 0)
+        }
+        self._folders = [(rank, rule, rule.pattern.fullmatch) for rank, rule in enumerate(place.folders)]
+        groups = 1
+        for rule in place.files:
+            self._rules[groups] = rule.kind, rule.status, rule.read, groups + 1 if rule.pattern.groups else 0
+            groups += 1 + rule.pattern.groups
+        pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
+        self._fullmatch = re.compile(pattern, re.DOTALL).fullmatch
+
+    def tell(self, name: str) -> Told:
+        """What the rules tell."""
+        match = self._fullmatch(name)
+        kind, status, read, group = self._rules[match and match.lastindex]
+        told = kind, status, read, match[group] if match and group else None
+        if len(name) < _SHORT:
+            self[name] = told
+        return told
+
+    def folder(self, name: str) -> tuple[int, FolderRule | None]:
+        """The rule of a folder of a name, and its rank in the table."""
+        for rank, rule, fits in self._folders:
+            if fits(name):
+                return rank, rule
+        return len(self._folders), None
+
+
+class _NamesByPlace(dict[Place, _Names]):
+    def __missing__(self, place: Place) -> _Names:
+        self[place] = names = _Names(place)
+        return names
+
+
+def _key_of(place: Place, name: str) -> str | None:
+    """The key that the files of a folder stand for."""
+    return None if place.key_of is None else place.key_of(_shown(name))
+
+
+def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    """A mega-cache may have any name. What else it is, or that it may not be read, is no concern of ours."""
+    try:
+        head, _ = read_steady(path, HEAD_BYTES)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    if looks_like_mega_cache(head):
+        entry.cache, entry.status = MEGA_CACHE, "ok"
+        return read_mega_cache(entry, path, name, reading)
+    return True
+
+
+def _read_link(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    """Say where a link leads; it is not followed."""
+    entry.detail = _shown(shown_target(path))
+    return True
+
+
+def _through(target: str | None, read: ReadFile | None) -> ReadFile:
+    """A reader of what lies behind a link: of the file itself where that is the link."""
+
+    def read_behind(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+        return read is None or read(entry, target or path, name, reading)
+
+    return read_behind
+
+
+def _unread_because(why: str) -> ReadFile:
+    def read(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+        mark_unreadable(entry, why, None, reading)
+        return True
+
+    return read
+
+
+def _opened(facts: FileFacts, read: ReadFile, path: str, reading: Reading) -> Entry | None:
+    entry = Entry(*facts)
+    return entry if read(entry, path, os.path.basename(path), reading) else None
+
+
+def _shown(path: str) -> str:
+    # A name that is not UTF-8 would break every later writer of text.
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")

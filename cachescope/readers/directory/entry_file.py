@@ -1,0 +1,150 @@
+"""One entry file: its bytes, whether they are whole, and the inert object in them.
+
+A damaged entry keeps its row, says why in `damage`, and is a row in ``problems``; so does one that was not
+read wholly. Nothing here decides that an entry is safe for torch to load.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from cachescope.keys.hashing import entry_name
+from cachescope.readers.checked_file import ReadFile, mark_damaged, mark_unreadable, read_bytes, well_formed
+from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
+from cachescope.readers.pickles.hostile_pickles import loads_harmless
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead, Stub, UnreadablePickle, global_name
+from cachescope.readers.reading import Entry, Reading
+from cachescope.terms import OTHER_NAME, UNREADABLE
+
+Fill = Callable[[Entry, Stub, Reading], str | None]
+"""Takes what the top object says into the row; gives what is wrong with it, if anything."""
+
+_CONTENT_NAME_LENGTH = 51
+WHOLE = "a whole entry, which torch before 2.13 loads"
+
+
+def read_entry_file(
+    entry: Entry, path: str, name: str, reading: Reading, top: frozenset[str], fill: Fill
+) -> bool:
+    """Fill the row of one entry from its file; False where the file is gone meanwhile.
+
+    Parameters
+    ----------
+    entry : Entry
+        The row, with what the directory says about the file.
+    path, name : str
+        The file. torch names it by the hash of its content (``_write_to_local_cache`` of both caches; before
+        2.8 an AOTAutograd entry is called ``entry``), and loads a file of any other name all the same.
+    top : frozenset of str
+        The classes of torch that this kind of entry is an object of.
+    fill : callable
+        Reads the object.
+    """
+    data = read_bytes(entry, path, reading)
+    if data is None:
+        return entry.status == UNREADABLE
+    try:
+        damage, offset = check_entry(entry, data, reading, top, fill)
+    except NotRead as error:
+        mark_unreadable(entry, error.what, error.offset, reading)
+        return True
+    if len(name) == _CONTENT_NAME_LENGTH and entry_name(data) != name:
+        differs = OTHER_NAME
+        damage = differs if damage is None else f"{damage}; {differs}"
+    if damage is not None:
+        mark_damaged(entry, damage, offset, reading)
+    return True
+
+
+def reader_of_hidden(read: ReadFile) -> ReadFile:
+    """A reader of files of a key whose name begins with a dot, as a temporary file's does.
+
+    torch 2.13 and later skip them (``GuardedCache.iterate_over_candidates``, torch/_inductor/codecache.py); earlier
+    ones load them where they are whole. So what they refer to is taken, and the row says if one is whole. One
+    that is not is nothing to report, unless it is hostile.
+    """
+
+    def read_hidden(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+        status = entry.status
+        aside = Reading(details=reading.details)
+        if not read(entry, path, name, aside):
+            return False
+        if entry.status == "damaged" and not str(entry.damage).startswith("hostile"):
+            entry.status = status
+        elif entry.status == status:
+            entry.detail = WHOLE
+        for problem in aside.problems if entry.status != status else ():
+            reading.problem(problem.source, problem.where, problem.kind, problem.message)
+        return True
+
+    return read_hidden
+
+
+def check_entry(
+    entry: Entry, data: bytes, reading: Reading, top: frozenset[str], fill: Fill
+) -> tuple[str | None, int | None]:
+    """Fill the row of one entry from its bytes; what is wrong with them and at which byte, if anything.
+
+    Raises
+    ------
+    NotRead
+        If it asks for more than the limits, or is of a class of torch that is not known: a later torch may
+        have made it.
+    """
+    if not data:
+        return "empty file", None
+    try:
+        value = loads_harmless(data, Limits())
+    except NotRead:
+        raise
+    except UnreadablePickle as error:
+        return error.what, error.offset
+    made_of = global_name(value)
+    if not isinstance(value, Stub) or made_of is None or not made_of.startswith("torch."):
+        return f"not an entry of {entry.cache}: holds {made_of or type(value).__name__}", None
+    if made_of.rpartition(".")[2] not in top:
+        raise NotRead(f"not known to be an entry of {entry.cache}: holds {made_of[:200]}")
+    return fill(entry, value, reading), None
+
+
+def text(value: object) -> str | None:
+    """A value of an entry where it is a str; one str for all entries that say the same.
+
+    Generated code above all, which entries that differ only in their hash details have in common.
+    """
+    return sys.intern(well_formed(value)) if type(value) is str else None
+
+
+def nanoseconds(value: object) -> int | None:
+    """A value of an entry where it can be a duration."""
+    return value if type(value) is int and 0 <= value <= MOST_NS_OF_A_DURATION else None
+
+
+def words(value: object) -> tuple[str, ...]:
+    """The strings of a set: a real one, or torch's ``OrderedSet`` (torch/utils/_ordered_set.py).
+
+    An ``OrderedSet`` is pickled as a call with the list of its items.
+    """
+    if isinstance(value, Stub):
+        value = value.args[0] if value.args else None
+    if not isinstance(value, (set, frozenset, list, tuple)):
+        return ()
+    return tuple(well_formed(word) for word in value if isinstance(word, str))
+
+
+def add_hash_details(lines: object, reading: Reading) -> tuple[int | None, str | None]:
+    """Keep ``_fx_graph_cache_debug_lines``; gives the set code and what is wrong with them.
+
+    Mirrors ``FxGraphCachePickler.debug_lines`` (torch/_inductor/codecache.py), stored from 2.8.
+    """
+    if lines is None:
+        return None, None
+    if not isinstance(lines, list) or not {str}.issuperset(map(type, lines)):
+        return None, "its hash details are no list of text"
+    # One remark for all of them: a hostile entry could hold a million.
+    texts = lines if all(map(str.isascii, lines)) else list(map(well_formed, lines))
+    set_code, rejected = reading.details.add(texts)
+    if rejected:
+        return set_code, f"{len(rejected)} of {len(lines)} lines are no hash details: {rejected[0][:80]!r}"
+    return set_code, None

@@ -1,0 +1,70 @@
+"""Which links the walk of a cache directory follows: those to what is torch's own, wherever that lies.
+
+torch opens whatever a path leads to, so folders and entries may be linked to a bigger disk. A stray link may
+lead to ``/``: what is told by its name alone, or by what is in it, is followed, and behind a link nothing but what
+has a place in the table. As no such place is in itself, this ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Final
+
+from cachescope.readers.directory.place_of import holds_file_of, is_linked_root
+from cachescope.readers.directory.places import FolderRule
+
+# One folder behind a thousand links would be read a thousand times.
+_MOST_TIMES: Final = 16
+
+
+class FollowedLinks:
+    """What was followed in one walk.
+
+    Parameters
+    ----------
+    path : str
+        Where the walk starts.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._top = path
+        self._times: Counter[tuple[int, int]] = Counter()
+
+    def leads_to_place(
+        self, path: str, found: os.stat_result, rule: FolderRule | None, is_inside: bool
+    ) -> bool:
+        """Whether a link to a folder is followed.
+
+        Parameters
+        ----------
+        path : str
+            The link.
+        found : stat_result
+            Of the folder that it leads to.
+        rule : FolderRule or None
+            What its name tells.
+        is_inside : bool
+            Whether it lies where no cache root of its own is looked for: deep in a place, or behind another link.
+        """
+        if rule is None:
+            is_followed = not is_inside and not self._is_read_anyway(path) and is_linked_root(path)
+        else:
+            is_followed = rule.is_named or holds_file_of(path, rule.place)
+        real = found.st_dev, found.st_ino
+        if is_followed:
+            self._times[real] += 1
+        return is_followed and self._times[real] <= _MOST_TIMES
+
+    def _is_read_anyway(self, path: str) -> bool:
+        """Whether what it leads to is in the directory that is walked, or around it."""
+        top, real = os.path.realpath(self._top), os.path.realpath(path)
+        return os.path.commonpath([top, real]) in (top, real)
+
+
+def shown_target(path: str) -> str:
+    """Where a link leads, in words."""
+    try:
+        return f"a link to {os.readlink(path)}"
+    except OSError:
+        return "a link"

@@ -1,0 +1,42 @@
+"""Profile-guided dynamic shapes: ``dynamo/code_state_<key>.pkl``, torch 2.6 to 2.15."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from cachescope.readers.checked_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.pickles.hostile_pickles import loads_harmless
+from cachescope.readers.pickles.inert_pickle import Stub, global_name
+from cachescope.readers.reading import Entry, Reading
+
+_SHOWN: Final = 20
+
+
+def fill_code_state(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Say of which frames torch knows how their inputs varied.
+
+    Mirrors ``put_local_code_state`` (torch/_dynamo/pgo.py): a ``defaultdict`` of ``CodeId`` to ``CodeState``.
+    """
+    if not name.startswith("code_state_"):
+        # A "/" in the job id made a folder of its first part (2.6).
+        entry.cache_key = f"{entry.cache_key}/{well_formed(name.removesuffix('.pkl'))}"
+    state = loads_harmless(data)
+    made_of = global_name(state)
+    if not isinstance(state, Stub) or made_of != "collections.defaultdict":
+        raise DamagedContent(f"no code state: holds {made_of or type(state).__name__}")
+    frames = list(_frames(state))
+    entry.detail = ", ".join(frames[:_SHOWN])
+    if len(frames) > _SHOWN:
+        entry.detail += f" and {len(frames) - _SHOWN} more"
+
+
+def _frames(state: Stub) -> Iterator[str]:
+    for code, _ in state.pairs:
+        if not isinstance(code, Stub) or code.name != "CodeId":
+            raise DamagedContent("no code state: a key that is no CodeId")
+        file, line, name = (code.state.get(part) for part in ("filename", "firstlineno", "name"))
+        yield well_formed(f"{str(name)[:100]} ({str(file)[:300]}:{str(line)[:20]})")
+
+
+read_code_state = content_reader(fill_code_state)

@@ -1,0 +1,189 @@
+"""Which place of a torch or Triton cache a path is, told by the names in and around it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from cachescope.readers.directory.places import (
+    AOT_GRAPHS,
+    AOT_KEY_FOLDER,
+    CODE_FILES,
+    CODE_FOLDER,
+    DYNAMO,
+    FX_GRAPHS,
+    FX_KEY_FOLDER,
+    LOCKS,
+    MEMOIZED,
+    ROOT,
+    SYSTEM_CACHE,
+    TRITON_DEVICES,
+    TRITON_FOLDER,
+    TRITON_KEYS,
+    FileRule,
+    Place,
+)
+from cachescope.readers.directory.triton_dir import TRITON_KEY
+from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
+
+_LOOK_AT: Final = 1_000
+_LEVELS: Final = 4
+
+KEY_FOLDERS: Final = (
+    (FX_KEY, FX_KEY_FOLDER),
+    (AOT_KEY, AOT_KEY_FOLDER),
+    (re.compile(TRITON_KEY), TRITON_FOLDER),
+)
+
+# One such name tells what the folder around it is. None: a folder of that name, file: no folder.
+_TELLING_FOLDERS: Final = (
+    (FX_KEY, FX_GRAPHS),
+    (AOT_KEY, AOT_GRAPHS),
+    (re.compile(TRITON_KEY), TRITON_KEYS),
+    (re.compile("(?:inductor_)?on_disk_cache|dcache_dump|should_pad"), SYSTEM_CACHE),
+)
+_TELLING_FILES: Final = (
+    (re.compile(rf"c{HASH}\.[^.].*(?<!\.lock)|[0-9a-f]{{64}}\.best_config", re.DOTALL), CODE_FOLDER),
+    (re.compile(rf"c{HASH}\.lock"), LOCKS),
+    (re.compile("[0-9a-f]{64}"), SYSTEM_CACHE),
+    (re.compile(r"code_state_.*\.pkl", re.DOTALL), DYNAMO),
+    (re.compile(r"memoizer_cache\.json|configs_[0-9a-f]{8}\.json"), ROOT),
+    (re.compile(r"[0-9a-f]{32}|dir\.lock"), MEMOIZED),
+)
+# A folder of such a name that is such a place tells what is around both.
+_TELLING_PLACES: Final = (
+    (re.compile(FXGRAPH), (FX_GRAPHS,), ROOT),
+    (re.compile(AOTAUTOGRAD), (AOT_GRAPHS,), ROOT),
+    (re.compile("[a-z2-7]{2}"), (CODE_FOLDER,), ROOT),
+    (re.compile("[a-z2-7]{2}"), (FX_GRAPHS,), FX_GRAPHS),
+    (re.compile("triton"), (TRITON_KEYS, TRITON_DEVICES), ROOT),
+    (re.compile(r"\d+"), (TRITON_KEYS,), TRITON_DEVICES),
+    (re.compile("cache"), (SYSTEM_CACHE,), ROOT),
+    (re.compile("dynamo"), (DYNAMO,), ROOT),
+    (re.compile("locks"), (LOCKS,), ROOT),
+    (re.compile("precompiled_headers"), (CODE_FOLDER, LOCKS), ROOT),
+    (re.compile(".+", re.DOTALL), (MEMOIZED,), SYSTEM_CACHE),  # the last, which a link is not followed for
+)
+# A folder that may not be looked into: not empty, and only the name of what is around it tells.
+_SHUT: Final = Place("")
+
+
+def place_of(path: str, levels: int = _LEVELS) -> Place | None:
+    """What a folder is; None where nothing in it tells.
+
+    Parameters
+    ----------
+    path : str
+        A folder. Its own name counts only where it is a key.
+    levels : int
+        How deep to look.
+    """
+    name = os.path.basename(os.path.abspath(path))
+    for pattern, place in KEY_FOLDERS:
+        if pattern.fullmatch(name):
+            return place
+    return next((place for place in _told(path, levels) if place is not _SHUT), None)
+
+
+def place_of_file(path: str) -> tuple[Place, FileRule] | None:
+    """What a single file is, by its own name and the names of the two folders around it."""
+    absolute = os.path.abspath(path)
+    name, folder = os.path.basename(absolute), os.path.dirname(absolute)
+    parent, above = os.path.basename(folder), os.path.basename(os.path.dirname(folder))
+    for pattern, place in KEY_FOLDERS:
+        if pattern.fullmatch(parent):
+            return _ruled(place, name)
+    if parent == "cache":
+        return _ruled(SYSTEM_CACHE, name)
+    if above == "cache":
+        # Or a root of that name, with its own folders in it.
+        for rule in SYSTEM_CACHE.folders:
+            if rule.pattern.fullmatch(parent) and (found := _ruled(rule.place, name)) is not None:
+                return found
+    if parent == "dynamo":
+        return _ruled(DYNAMO, name)
+    if any(rule.pattern.fullmatch(name) for rule in CODE_FILES):
+        return _ruled(CODE_FOLDER, name)
+    found = _ruled(ROOT, name)
+    return found if found is not None and found[1].read is not None else None
+
+
+def _ruled(place: Place, name: str) -> tuple[Place, FileRule] | None:
+    rule = place.file_rule(name)
+    return None if rule is None else (place, rule)
+
+
+def is_linked_root(path: str) -> bool:
+    """Whether a link leads to a cache root; only the folders of graphs are looked into, for it may lead anywhere."""
+    return any(
+        next(_told(os.path.join(path, name), 2, is_linked=True), None) is place
+        for name, place in ((FXGRAPH, FX_GRAPHS), (AOTAUTOGRAD, AOT_GRAPHS))
+    )
+
+
+def holds_file_of(path: str, place: Place) -> bool:
+    """Whether a folder holds a file that is read in such a place."""
+    read = [rule.pattern for rule in place.files if rule.read is not None]
+    try:
+        with os.scandir(path) as found:
+            return any(pattern.fullmatch(item.name) for item in islice(found, _LOOK_AT) for pattern in read)
+    except OSError:
+        return False
+
+
+def _told(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
+    try:
+        with os.scandir(path) as found:
+            items = list(islice(found, _LOOK_AT))
+    except PermissionError:
+        yield _SHUT
+        return
+    except OSError:
+        return
+    folders = []
+    for item in items:
+        is_folder = _is_folder(item)
+        for pattern, place in _TELLING_FOLDERS if is_folder else _TELLING_FILES:
+            if pattern.fullmatch(item.name):
+                yield place
+        if is_folder:
+            folders.append(item)
+    if levels <= 1:
+        return
+    is_shut = False
+    for item in folders:
+        beyond = is_linked or item.is_symlink()
+        telling = _TELLING_PLACES[:-1] if beyond else _TELLING_PLACES
+        asked = [told for told in telling if told[0].fullmatch(item.name)]
+        if beyond and not asked:
+            continue
+        inner = next(_told(item.path, levels - 1, beyond), None)
+        if inner is _SHUT:
+            is_shut = True
+            if item.name in (FXGRAPH, AOTAUTOGRAD):
+                yield ROOT
+        for _, places, around in asked:
+            if inner in places and (item.name != "cache" or _is_root_but_for_cache(items)):
+                yield around
+    if is_shut:
+        yield _SHUT
+
+
+def _is_folder(item: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or a link to one by the name of a place of torch's."""
+    try:
+        if item.is_symlink():
+            named = any(told[0].fullmatch(item.name) for told in (*_TELLING_FOLDERS, *_TELLING_PLACES[:-1]))
+            return named and item.is_dir()
+        return item.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_root_but_for_cache(items: list[os.DirEntry[str]]) -> bool:
+    """Whether nothing speaks against a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
+    known = [*(rule.pattern for rule in ROOT.files), *(rule.pattern for rule in ROOT.folders)]
+    return all(any(pattern.fullmatch(item.name) for pattern in known) for item in items)

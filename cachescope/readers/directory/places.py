@@ -1,0 +1,264 @@
+"""What lies where below a cache root: for each sort of folder, which names are files of which kind.
+
+The one table that the walk goes by. Layouts of torch 2.5 to 2.15 (``cache_dir()`` and what is written
+below it) and Triton 3.1 to 3.9; the first rule that fits a name wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.readers.checked_file import ReadFile
+from cachescope.readers.directory.aotautograd import read_aotautograd_entry
+from cachescope.readers.directory.autotune import read_autotune
+from cachescope.readers.directory.best_config import read_best_config
+from cachescope.readers.directory.caching_package import read_imc
+from cachescope.readers.directory.cutlass_configs import read_cutlass_configs
+from cachescope.readers.directory.entry_file import reader_of_hidden
+from cachescope.readers.directory.fxgraph import read_fxgraph_entry
+from cachescope.readers.directory.generated_files import read_cpp_code, read_python_code
+from cachescope.readers.directory.memoizer import read_memoized, read_memoizer_dump
+from cachescope.readers.directory.on_disk_cache import read_on_disk
+from cachescope.readers.directory.pgo import read_code_state
+from cachescope.readers.directory.precompile import read_precompile
+from cachescope.readers.directory.triton_dir import (
+    TRITON_KEY,
+    read_group,
+    read_intermediate,
+    read_kernel_metadata,
+    triton_hash,
+)
+from cachescope.terms import (
+    AOTAUTOGRAD,
+    AUTOTUNE,
+    BEST_CONFIG,
+    CACHING_PACKAGE,
+    CODE,
+    CUTLASS_CONFIGS,
+    FXGRAPH,
+    HASH,
+    IMC,
+    LOCK,
+    MEMOIZER,
+    MEMOIZER_DUMP,
+    ON_DISK_CACHE,
+    OTHER,
+    PGO,
+    PRECOMPILE,
+    PRECOMPILED_HEADER,
+    TRITON,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRule:
+    """Files whose whole name matches are of this kind; a group in the pattern is their key."""
+
+    pattern: re.Pattern[str]
+    kind: str
+    read: ReadFile | None = None
+    """None: the file is never opened."""
+    status: str = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRule:
+    """Folders whose whole name matches are this place."""
+
+    pattern: re.Pattern[str]
+    place: Place
+    is_named: bool = True
+    """Whether the name alone tells, so that a link of that name is followed whatever it leads to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A sort of folder, equal only to itself."""
+
+    kind: str
+    """Of its temporary files."""
+    files: tuple[FileRule, ...] = ()
+    folders: tuple[FolderRule, ...] = ()
+    key_of: Callable[[str], str] | None = None
+    """Makes the key of the files in it from the folder's name."""
+    is_deep: bool = False
+    """Whether folders without a rule are the same place; otherwise they are told by what is in them."""
+    loads_all: bool = False
+    """Whether torch loads every file in it, whatever it is called."""
+    is_temporary: bool = False
+    """Whether everything in it is a leftover of a process that died, or is still writing."""
+
+    def file_rule(self, name: str) -> FileRule | None:
+        """The rule of a file in it."""
+        return next((rule for rule in self.files if rule.pattern.fullmatch(name)), None)
+
+    def folder_rule(self, name: str) -> FolderRule | None:
+        """The rule of a folder in it."""
+        return next((rule for rule in self.folders if rule.pattern.fullmatch(name)), None)
+
+
+def _file(pattern: str, kind: str, read: ReadFile | None = None, status: str = "ok") -> FileRule:
+    return FileRule(re.compile(pattern, re.DOTALL), kind, read, status)
+
+
+def _folder(pattern: str, place: Place, is_named: bool = True) -> FolderRule:
+    return FolderRule(re.compile(pattern, re.DOTALL), place, is_named)
+
+
+def _all_of(kind: str) -> Place:
+    return Place(kind, (_file(r"(.+)\.lock", LOCK), _file(r".*", kind)), is_deep=True)
+
+
+_HEX8, _HEX32, _HEX64 = "[0-9a-f]{8}", "[0-9a-f]{32}", "[0-9a-f]{64}"
+_ANY_LOCK = _file(r"(.+)\.lock", LOCK)
+
+LOCKS: Final = Place(LOCK, (_ANY_LOCK,))
+
+
+def _key_folder(kind: str, read: ReadFile) -> Place:
+    """A folder whose every file torch loads: `iterate_over_candidates`, and `_lookup_graph` in 2.6."""
+    hidden = reader_of_hidden(read)
+    files = (
+        _file(r"\..*\.tmp", kind, hidden, "temporary"),
+        _file(r"\..*", kind, hidden, "foreign"),
+        _file(r".*", kind, read),
+    )
+    return Place(kind, files, key_of=str, loads_all=True)
+
+
+FX_KEY_FOLDER: Final = _key_folder(FXGRAPH, read_fxgraph_entry)
+FX_PREFIX: Final = Place(FXGRAPH, folders=(_folder(f"f{HASH}", FX_KEY_FOLDER),))
+FX_GRAPHS: Final = Place(
+    FXGRAPH, folders=(_folder("[a-z2-7]{2}", FX_PREFIX), _folder(f"f{HASH}", FX_KEY_FOLDER))
+)
+
+AOT_KEY_FOLDER: Final = _key_folder(AOTAUTOGRAD, read_aotautograd_entry)
+# Where precompile mode can make no key: `str(random.random())` in 2.10, `uuid4().hex` in 2.15.
+AOT_GRAPHS: Final = Place(
+    AOTAUTOGRAD, folders=(_folder(rf"a{HASH}|0\.\d+(?:e-\d+)?|{_HEX32}", AOT_KEY_FOLDER),)
+)
+
+
+def _code(ending: str) -> str:
+    # The ending, where these rules differ, is looked at before the 51 letters that they have in common.
+    return rf"(?=.{{52}}{ending})(c{HASH}){ending}"
+
+
+CODE_FILES: Final = (
+    _file(_code(r"\.py"), CODE, read_python_code),
+    _file(_code(r"\.best_config"), BEST_CONFIG, read_best_config),
+    # 2.5 called it after the kernel's file.
+    _file(rf"({_HEX64})\.best_config", BEST_CONFIG, read_best_config),
+    _file(_code(r"\.(?:main\.|optimized\.)?cpp"), CODE, read_cpp_code),
+    _file(rf"(c{HASH})(?:\.[^.].*)?", CODE),
+)
+CODE_FOLDER: Final = Place(
+    CODE,
+    (
+        *CODE_FILES,
+        # `package_cpp_only` calls them after their kernel.
+        _file(r".+\.(?:py|cpp|h|so|o|a|cu|cubin|ptx|hsaco|spv|amdgcn|zebin|json|txt|pt2)", CODE),
+    ),
+    (
+        _folder(
+            "__pycache__",
+            Place(CODE, (_file(rf"(c{HASH})\..*\.pyc", CODE), _file(r".*\.pyc.*", CODE))),
+            False,
+        ),
+    ),
+)
+
+_TRITON_FILES: Final = (
+    _file(r"lock|(.+)\.lock", LOCK),
+    _file(r"__grp__.*\.json", TRITON, read_group),
+    _file(r".*\.json", TRITON, read_kernel_metadata),
+    _file(r".*\.ttir", TRITON, read_intermediate),
+    _file(r".*", TRITON),
+)
+TRITON_TEMPORARY: Final = Place(TRITON, (_file(r".*", TRITON),), is_deep=True, is_temporary=True)
+TRITON_FOLDER: Final = Place(
+    TRITON, _TRITON_FILES, (_folder(r"tmp\..*", TRITON_TEMPORARY),), key_of=triton_hash, is_deep=True
+)
+TRITON_KEYS: Final = Place(
+    TRITON,
+    (_ANY_LOCK,),
+    (_folder(TRITON_KEY, TRITON_FOLDER), _folder(r"tmp\..*", TRITON_TEMPORARY)),
+)
+# torch makes one level per device, Triton none.
+TRITON_DEVICES: Final = Place(TRITON, TRITON_KEYS.files, (_folder(r"\d+", TRITON_KEYS), *TRITON_KEYS.folders))
+
+MEMOIZED: Final = Place(
+    MEMOIZER, (_file(f"({_HEX32})", CACHING_PACKAGE, read_memoized), _ANY_LOCK), is_deep=True
+)
+SYSTEM_CACHE: Final = Place(
+    AUTOTUNE,
+    (
+        _file(f"({_HEX64})", AUTOTUNE, read_autotune),
+        # A cached function of 2.10 without a folder of its own, and a memoizer without a sub_dir.
+        _file(f"({_HEX32})", CACHING_PACKAGE, read_memoized),
+        _ANY_LOCK,
+    ),
+    (
+        _folder(
+            "dcache_dump",
+            Place(IMC, (_file(r"imc\.save", IMC, read_imc), _file(r"imc\.lock|.*\.lock", LOCK))),
+        ),
+        _folder(
+            "(?:inductor_)?on_disk_cache",
+            Place(
+                ON_DISK_CACHE,
+                (_file(f"({_HEX32})", ON_DISK_CACHE, read_on_disk), _ANY_LOCK),
+                (_folder("locks", LOCKS),),
+            ),
+        ),
+        _folder("locks", LOCKS),
+        _folder(".+", MEMOIZED, False),
+    ),
+)
+
+PRECOMPILE_FOLDER: Final = Place(
+    PRECOMPILE, (_file("entry", PRECOMPILE, read_precompile), _ANY_LOCK), key_of=str
+)
+# torch 2.6 left the "/" of a job id in the name.
+PGO_FOLDER: Final = Place(
+    PGO,
+    (_file(r".*\.pkl", PGO, read_code_state), _ANY_LOCK),
+    key_of=lambda name: name.removeprefix("code_state_"),
+    is_deep=True,
+)
+DYNAMO: Final = Place(
+    PGO,
+    (_file(r"code_state_(.*)\.pkl", PGO, read_code_state), _ANY_LOCK),
+    (_folder("code_state_.*", PGO_FOLDER), _folder(".+", PRECOMPILE_FOLDER, False)),
+)
+
+# Known to torch, and nothing that a key leads to.
+_OTHERS: Final = (
+    r"aoti_eager|autoheuristic|gcc|halide-runtime-.*|unhashed_kernel_inputs|quack|torch_cutlass|"
+    r"cutedsl_compile_cache|flydsl_compile_cache|bisector?|.*_bisector|inductor_const_spill_.*"
+)
+UNKNOWN: Final = Place(OTHER)
+ROOT: Final = Place(
+    OTHER,
+    (
+        _file(r"memoizer_cache\.json", MEMOIZER_DUMP, read_memoizer_dump),
+        _file(rf"configs_({_HEX8})\.json", CUTLASS_CONFIGS, read_cutlass_configs),
+        _ANY_LOCK,
+        # CUTLASS's own cache of compiled kernels, and constants that were too big for memory.
+        _file(r"compiled_cache\.db|inductor_const_spill_.*", OTHER),
+    ),
+    (
+        _folder(FXGRAPH, FX_GRAPHS),
+        _folder(AOTAUTOGRAD, AOT_GRAPHS),
+        _folder(f"[a-z2-7]{{2}}|c{HASH}", CODE_FOLDER),
+        _folder("cache", SYSTEM_CACHE),
+        _folder("triton", TRITON_DEVICES),
+        _folder("dynamo", DYNAMO),
+        _folder("precompiled_headers", _all_of(PRECOMPILED_HEADER), False),
+        _folder("locks", LOCKS),
+        _folder(_OTHERS, _all_of(OTHER), False),
+    ),
+)

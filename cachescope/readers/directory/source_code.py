@@ -1,0 +1,100 @@
+"""The generated source of one entry, read again when it is asked for: frames do not keep it, so that memory stays flat."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cachescope.readers.directory.aotautograd import read_aotautograd_entry
+from cachescope.readers.directory.fxgraph import read_fxgraph_entry
+from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.steady_file import read_steady
+from cachescope.terms import (
+    AOTAUTOGRAD,
+    BEST_CONFIG,
+    CODE,
+    CUTLASS_CONFIGS,
+    FXGRAPH,
+    MEMOIZER_DUMP,
+    TRITON,
+    UNREADABLE,
+)
+
+_GRAPHS: Final = {FXGRAPH: read_fxgraph_entry, AOTAUTOGRAD: read_aotautograd_entry}
+_TEXTS: Final = {CODE, TRITON, BEST_CONFIG, CUTLASS_CONFIGS, MEMOIZER_DUMP}
+# The name of a lexer of Pygments for each ending.
+_LANGUAGES: Final = {
+    ".py": "python",
+    ".cpp": "cpp",
+    ".h": "cpp",
+    ".cu": "cuda",
+    ".json": "json",
+    ".best_config": "json",
+    ".ttir": "text",
+    ".ttgir": "text",
+    ".llir": "llvm",
+    ".ptx": "text",
+    ".source": "text",
+}
+_MOST_BYTES: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCode:
+    """A source, or why there is none."""
+
+    text: str | None
+    language: str = "text"
+    why_not: str | None = None
+
+
+def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode:
+    """The source that one file holds.
+
+    Parameters
+    ----------
+    path, cache, cache_key
+        As in the frame ``entries``.
+    """
+    if cache in _GRAPHS:
+        return _of_graph(path, cache, cache_key)
+    language = _LANGUAGES.get(os.path.splitext(path)[1])
+    if cache not in _TEXTS or language is None:
+        return SourceCode(None, why_not="a file of this kind holds no source")
+    try:
+        data, _ = read_steady(path, _MOST_BYTES + 1)
+    except OSError as error:
+        is_gone = isinstance(error, FileNotFoundError)
+        return SourceCode(None, why_not=_gone(path) if is_gone else f"unreadable: {error.strerror or error}")
+    if len(data) > _MOST_BYTES:
+        return SourceCode(None, why_not=f"more than {_MOST_BYTES >> 20} MB: not read")
+    return SourceCode(data.decode("utf-8", "backslashreplace"), language)
+
+
+def source_of(row: Mapping[str, Any]) -> str | None:
+    """The generated source of a row of the frame ``entries``; None where there is none, or no file any more."""
+    return read_source_code(row["path"], row["cache"], row["cache_key"]).text
+
+
+def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:
+    again = Entry(cache, path, "", cache_key=cache_key)
+    # A reading of its own: what it finds besides is in the frames already.
+    if not _GRAPHS[cache](again, path, os.path.basename(path), Reading()):
+        return SourceCode(None, why_not=_gone(path))
+    if again.source_code is not None:
+        # Wrappers are in Python, or with `cpp_wrapper` in Python around a string of C++.
+        return SourceCode(again.source_code, "python")
+    if again.status == "damaged":
+        return SourceCode(None, why_not=f"damaged: {again.damage}")
+    if again.status == UNREADABLE:
+        return SourceCode(None, why_not=f"unreadable: {again.damage}")
+    if cache == AOTAUTOGRAD:
+        return SourceCode(None, why_not="the source is in the FX entries it points to")
+    return SourceCode(None, why_not="the entry holds none")
+
+
+def _gone(path: str) -> str:
+    # The frames hold such a path with escapes, which no file has.
+    return "the file is gone, or its path is not UTF-8" if "\\x" in path else "the file is gone"

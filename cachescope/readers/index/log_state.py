@@ -1,0 +1,91 @@
+"""When a log that was read before is still the same, or is the same with more behind it.
+
+What is compared, and when it is too young to be trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import time
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from cachescope.version import __version__
+
+FORMAT: Final = 2
+# Reading less takes no longer than looking it up.
+_LEAST_BYTES: Final = 4 << 20
+# A log that was written to just now may change again within one tick of the file system's clock.
+_QUIET_NS: Final = 2_000_000_000
+_PROBES: Final = 16
+_PROBE_BYTES: Final = 4096
+_CHANGED_BY_GROWTH: Final = ("size", "mtime_ns", "ctime_ns", "probe")
+
+
+def log_state(path: str) -> dict[str, Any] | None:
+    """What has to be equal for a kept log to be the log: the file, and what else its reading depends on."""
+    at = os.stat(path)
+    if not stat.S_ISREG(at.st_mode) or at.st_size < _LEAST_BYTES:
+        return None
+    # A text log has no time zone but this machine's.
+    offset = datetime.fromtimestamp(at.st_mtime).astimezone().utcoffset()
+    return {
+        "format": FORMAT,
+        "code": _code(),
+        "path": os.path.realpath(path),
+        "name": os.path.basename(path),
+        "size": at.st_size,
+        "mtime_ns": at.st_mtime_ns,
+        # Nothing that changes a file in place can leave this as it was.
+        "ctime_ns": at.st_ctime_ns,
+        "inode": at.st_ino,
+        "utc_offset_s": None if offset is None else offset.total_seconds(),
+        "probe": _probe(path, at.st_size),
+    }
+
+
+def has_grown(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether a log is the same file as before, longer, and has wherever it was probed what it had there.
+
+    Logs are written at their end. Of what was there before, the first and the last block and some between are
+    looked at again, not every byte.
+    """
+    return (
+        before.keys() == now.keys()
+        and all(before[name] == now[name] for name in now if name not in _CHANGED_BY_GROWTH)
+        and isinstance(before["size"], int)
+        and before["size"] < now["size"]
+        and before["probe"] == _probe(now["path"], before["size"])
+    )
+
+
+def _probe(path: str, size: int) -> str:
+    """A hash of the beginning, the end, and blocks between."""
+    found = hashlib.blake2b(digest_size=16)
+    with open(path, "rb") as file:
+        for number in range(_PROBES):
+            file.seek((size - _PROBE_BYTES) * number // (_PROBES - 1))
+            found.update(file.read(_PROBE_BYTES))
+    return found.hexdigest()
+
+
+@cache
+def _code() -> str:
+    """The version of cachescope, and the state of what reads logs: who works on a reader is not served its past."""
+    found = hashlib.blake2b(__version__.encode(), digest_size=16)
+    readers = Path(__file__).parent.parent
+    for file in sorted([*readers.rglob("*.py"), *readers.parent.glob("*.py")]):
+        with contextlib.suppress(OSError):
+            at = file.stat()
+            found.update(f"{file.name} {at.st_size} {at.st_mtime_ns}\n".encode())
+    return found.hexdigest()
+
+
+def is_quiet(state: dict[str, Any]) -> bool:
+    """Whether nothing had written to the log for so long that any later write shows in its times."""
+    return bool(time.time_ns() - max(state["mtime_ns"], state["ctime_ns"]) > _QUIET_NS)

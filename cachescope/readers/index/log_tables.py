@@ -1,0 +1,209 @@
+"""What one log told, as columns: what a worker returns, what the index keeps and what a fleet's folder holds.
+
+One log is one row. Its hash details stay integer codes into its own texts until it is merged, where each
+distinct text gets the code that reading the same logs one after the other would have given it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, fields
+from itertools import accumulate, chain, islice
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from cachescope.component_sets import Codes
+from cachescope.details import HashDetails
+from cachescope.readers.reading import Lookup, Problem, Process, Reading
+
+_TYPES: Final = {"str": pa.string(), "int": pa.int64(), "bool": pa.bool_()}
+
+
+def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
+    """The fields of a row and their types, read off its annotations: a new field is carried without a word here."""
+    return {f.name: _TYPES[str(f.type).split()[0]] for f in fields(row) if f.name not in without}
+
+
+# Every row of a log has the source of the log.
+_PROCESS: Final = _columns(Process, ["source", "lookups"])
+_LOOKUP: Final = _columns(Lookup, [])
+_PROBLEM: Final = _columns(Problem, ["source"])
+
+
+def _list_of(columns: dict[str, pa.DataType], **more: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.struct(list((columns | more).items())))
+
+
+SCHEMA: Final = pa.schema(
+    {
+        "source": pa.string(),
+        "processes": _list_of(_PROCESS, lookups=pa.int64()),
+        "lookups": _list_of(_LOOKUP),
+        "problems": _list_of(_PROBLEM),
+        "components": pa.large_list(pa.large_string()),
+        "set_sizes": pa.list_(pa.int32()),
+        "set_codes": pa.large_list(pa.int32()),
+    }
+)
+
+
+class KnownCodes:
+    """Codes in one store of logs that were read together: each later log holds only the components and sets that are new."""
+
+    def __init__(self) -> None:
+        self.components = np.empty(0, dtype=np.int32)
+        self.sets: list[int] = []
+
+
+@dataclass(frozen=True, slots=True)
+class LogTables:
+    """One log, read alone: its processes with their lookups, its problems, and its own table of hash details.
+
+    Of logs read together by one worker, each but the first builds on the hash details of those before it.
+    """
+
+    source: str
+    processes: list[Process]
+    problems: list[Problem]
+    components: list[str]
+    sets: list[Codes]
+
+    @classmethod
+    def of(cls, source: str, reading: Reading) -> LogTables:
+        """What a reading holds that read this one log."""
+        return cls.behind(source, reading, 0, 0)
+
+    @classmethod
+    def behind(cls, source: str, reading: Reading, components: int, sets: int) -> LogTables:
+        """The same without so many components and sets, which logs before it told."""
+        details = reading.details
+        return cls(
+            source, reading.processes, reading.problems, details.components[components:], details.sets[sets:]
+        )
+
+    def merge_into(self, reading: Reading, known: KnownCodes | None = None) -> None:
+        """Append the log, as if it had been read into `reading`; its rows are `reading`'s from then on.
+
+        `known` is what the logs told that were read together with it, and from then on what it told as well.
+
+        Raises
+        ------
+        RecordError
+            At its first problem, where `reading` is strict.
+        """
+        self.append_to(reading, self.add_details_to(reading.details, known))
+
+    def add_details_to(self, details: HashDetails, known: KnownCodes | None = None) -> list[int]:
+        """Keep its hash details in another store; the codes of its sets there."""
+        known = KnownCodes() if known is None else known
+        # Every one of them is a hash detail: it was kept as one.
+        codes = details.add_components(self.components)
+        if None in codes:
+            raise ValueError("components that are no hash details")
+        new = np.array(codes, dtype=np.int32)
+        known.components = np.concatenate((known.components, new))
+        known.sets += [details.add_codes(known.components[own].tobytes()) for own in self.sets]
+        return known.sets
+
+    def append_to(self, reading: Reading, codes: Sequence[int]) -> None:
+        """Append its rows, with these codes for its sets of hash details."""
+        for process in self.processes:
+            for lookup in process.lookups:
+                if lookup.details is not None:
+                    lookup.details = codes[lookup.details]
+        for problem in self.problems:
+            reading.problem(problem.source, problem.where, problem.kind, problem.message)
+        reading.processes += self.processes
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table, source: str | None = None) -> Iterator[LogTables]:
+        """The logs of a table of `SCHEMA`, row by row, under the source they are read from now."""
+        if not table.num_rows:
+            return
+        column = {
+            name: values.chunk(0) for name, values in zip(SCHEMA.names, table.combine_chunks(), strict=True)
+        }
+        sizes = {name: column[name].value_lengths().to_pylist() for name in SCHEMA.names[1:]}
+        flat = {name: column[name].flatten() for name in SCHEMA.names[1:]}
+        lookups = map(Lookup, *_values(flat["lookups"], _LOOKUP))
+        processes = zip(*_values(flat["processes"], [*_PROCESS, "lookups"]), strict=True)
+        problems = zip(*_values(flat["problems"], _PROBLEM), strict=True)
+        components = iter(_texts(flat["components"]))
+        ends = np.cumsum(flat["set_sizes"].to_numpy(), dtype=np.int64)
+        sets = iter(np.split(flat["set_codes"].to_numpy(), ends[:-1]) if len(ends) else [])
+        for row, named in enumerate(column["source"].to_pylist()):
+            own = source if source is not None else named
+            yield cls(
+                own,
+                [
+                    Process(
+                        own, lookups=list(islice(lookups, count)), **dict(zip(_PROCESS, told, strict=True))
+                    )
+                    for *told, count in islice(processes, sizes["processes"][row])
+                ],
+                [Problem(own, *told) for told in islice(problems, sizes["problems"][row])],
+                list(islice(components, sizes["components"][row])),
+                list(islice(sets, sizes["set_sizes"][row])),
+            )
+
+
+def to_arrow(logs: Sequence[LogTables]) -> pa.Table | None:
+    """A table of `SCHEMA`, a row for each log; None where one holds a value that no column can, such as a huge pid."""
+    lookups = [[lookup for process in log.processes for lookup in process.lookups] for log in logs]
+    counts = [len(process.lookups) for log in logs for process in log.processes]
+    components = [log.components for log in logs]
+    sizes = [[len(own) for own in log.sets] for log in logs]
+    # A log without sets has none of them to put together.
+    codes = [np.concatenate(log.sets) if log.sets else np.empty(0, dtype=np.int32) for log in logs]
+    try:
+        columns = [
+            pa.array([log.source for log in logs]),
+            _rows([log.processes for log in logs], _PROCESS, lookups=counts),
+            _rows(lookups, _LOOKUP),
+            _rows([log.problems for log in logs], _PROBLEM),
+            _lists(components, pa.array(list(chain(*components)), pa.large_string()), pa.LargeListArray),
+            _lists(sizes, pa.array(list(chain(*sizes)), pa.int32()), pa.ListArray),
+            _lists(codes, pa.array(np.concatenate(codes)), pa.LargeListArray),
+        ]
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        return None
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _rows(
+    rows: Sequence[Sequence[object]], columns: dict[str, pa.DataType], **more: list[int]
+) -> pa.ListArray:
+    flat = list(chain(*rows))
+    arrays = [pa.array([getattr(row, name) for row in flat], kind) for name, kind in columns.items()]
+    arrays += [pa.array(values, pa.int64()) for values in more.values()]
+    return _lists(rows, pa.StructArray.from_arrays(arrays, names=[*columns, *more]), pa.ListArray)
+
+
+def _lists(rows: Sequence[Sized], values: pa.Array, kind: Any) -> pa.Array:
+    """A column whose rows hold so many of the values, one after the other."""
+    return kind.from_arrays([0, *accumulate(map(len, rows))], values)
+
+
+def _values(rows: pa.StructArray, names: Iterable[str]) -> list[list[Any]]:
+    return [
+        _texts(values) if pa.types.is_string(values.type) else _numbers(values)
+        for values in map(rows.field, names)
+    ]
+
+
+def _texts(values: pa.Array) -> list[Any]:
+    # Several times as fast as to_pylist; a missing text is None here as well.
+    texts: list[Any] = values.to_numpy(zero_copy_only=False).tolist()
+    return texts
+
+
+def _numbers(values: pa.Array) -> list[Any]:
+    if values.null_count == len(values):
+        return [None] * len(values)
+    # As above; but of integers some of which are missing it would make floats.
+    numbers: list[Any] = (
+        values.to_pylist() if values.null_count else values.to_numpy(zero_copy_only=False).tolist()
+    )
+    return numbers

@@ -1,0 +1,163 @@
+"""Log files as bytes: plain, compressed (gzip, zstandard, xz, bzip2) or packed otherwise, told by their first bytes.
+
+Nothing here decodes text, and nothing maps a file into memory: a log may shrink while it is read, and reading
+it is as fast.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import time
+import zlib
+from collections.abc import Callable
+from typing import IO, Final
+
+from cachescope.errors import SourceError
+from cachescope.readers.logs.bounded import Bounded, TooMuchError
+from cachescope.readers.logs.log_packings import Unpacked, unpacking
+from cachescope.readers.logs.remote import address_modified_s, is_address, open_address
+
+_HEAD_BYTES: Final = 4096
+# Damaged compression loses the piece in which it shows.
+_PIECE_BYTES: Final = 1 << 17
+# A request to a store takes as long as some megabytes do.
+_AHEAD_BYTES: Final = 8 << 20
+# What reached a file by docker may be docker's again; more is made to go on for ever.
+_MOST_PACKINGS: Final = 4
+_FAILURES: Final = (OSError, EOFError, zlib.error, lzma.LZMAError)
+
+
+def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
+    """Open a log for reading, decompressing as it is read; of an address so many bytes are asked for at a time.
+
+    Raises
+    ------
+    SourceError
+        If the file is not there or may not be read.
+    """
+    try:
+        raw = _open(path, ahead_bytes)
+        head = raw.read(_HEAD_BYTES)
+        raw.seek(0)
+    except FileNotFoundError as error:
+        raise SourceError(path, "there is no such file or directory") from error
+    except io.UnsupportedOperation as error:
+        raise SourceError(path, "cannot be read: a pipe; write it to a file first") from error
+    except OSError as error:
+        raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+    decompress = next((opened for magic, opened in _COMPRESSED.items() if head.startswith(magic)), None)
+    stream = raw
+    if decompress is not None:
+        head = _head_of(decompress(raw, path))
+        raw.close()
+        packed = _open(path, ahead_bytes)
+        size = packed.seek(0, os.SEEK_END)
+        packed.seek(0)
+        stream = Bounded(decompress(packed, path), packed, size)  # type: ignore[assignment]
+    for _ in range(_MOST_PACKINGS):
+        unpack = unpacking(head)
+        if unpack is None:
+            break
+        unpacked = io.BufferedReader(Unpacked(stream, unpack))
+        stream, head = unpacked, _peek(unpacked)
+    return stream
+
+
+def _open(path: str, ahead_bytes: int) -> IO[bytes]:
+    return open_address(path, ahead_bytes) if is_address(path) else open(path, "rb")
+
+
+def _from_zstandard(raw: IO[bytes], path: str) -> IO[bytes]:
+    import pyarrow as pa
+
+    return pa.input_stream(raw if is_address(path) else path, compression="zstd")  # type: ignore[no-any-return]
+
+
+_COMPRESSED: Final[dict[bytes, Callable[[IO[bytes], str], IO[bytes]]]] = {
+    b"\x1f\x8b": lambda raw, _: gzip.GzipFile(fileobj=raw),  # type: ignore[dict-item, return-value]
+    b"\x28\xb5\x2f\xfd": _from_zstandard,
+    b"\xfd7zXZ\x00": lambda raw, _: lzma.LZMAFile(raw),  # noqa: SIM115 (the same)
+    b"BZh": lambda raw, _: bz2.BZ2File(raw),
+}
+"""What opens a compressed file, by its first bytes."""
+
+
+def _head_of(stream: IO[bytes]) -> bytes:
+    try:
+        with stream:
+            return stream.read(_HEAD_BYTES)
+    except _FAILURES:
+        return b""
+
+
+def _peek(stream: io.BufferedReader[Unpacked]) -> bytes:
+    try:
+        return stream.peek(_HEAD_BYTES)
+    except _FAILURES:
+        return b""
+
+
+def read_head(path: str, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, decompressed; what could be read before damage."""
+    try:
+        with open_bytes(path, ahead_bytes=size) as stream:
+            return stream.read(size)
+    except _FAILURES:
+        return b""
+
+
+def modified_s(path: str) -> float:
+    """When a log was last written, in seconds since the epoch; now, where it is gone meanwhile."""
+    if is_address(path):
+        return address_modified_s(path)
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return time.time()
+
+
+class Pieces:
+    """A stream, or so many bytes of it, read piece by piece. A failure ends it, and what came before is given first."""
+
+    def __init__(self, stream: IO[bytes], size: int | None = None) -> None:
+        self._stream = stream
+        self._left = sys.maxsize if size is None else size
+        self.is_plain = isinstance(stream, io.BufferedReader) and not isinstance(stream.raw, Unpacked)
+        self._failure: Exception | None = None
+
+    def failure(self) -> tuple[str, str] | None:
+        """The kind and the message of a problem, where the stream did not come to its end.
+
+        ``lost`` is what the disk or the store stopped giving, ``limit`` what unpacks to far too much; of what came and
+        does not unpack, it is the compression that is damaged.
+        """
+        if self._failure is None:
+            return None
+        if isinstance(self._failure, TooMuchError):
+            return "limit", str(self._failure)
+        # Only the system and a store give a number.
+        if isinstance(self._failure, OSError) and self._failure.errno is not None:
+            return "lost", f"could not be read to its end: {self._failure.strerror}"
+        return "damaged_compression", str(self._failure)
+
+    def read_into(self, space: memoryview) -> int:
+        """Fill this space, and say how far; less only at the end."""
+        have = 0
+        space = space[: self._left]
+        step = len(space) if self.is_plain else _PIECE_BYTES
+        while have < len(space) and self._failure is None:
+            try:
+                read = self._stream.readinto(space[have : have + step])  # type: ignore[attr-defined]
+            except _FAILURES as error:
+                self._failure = error
+                break
+            if not read:
+                break
+            have += read
+        self._left -= have
+        return have

@@ -1,0 +1,156 @@
+r"""The lines of a log, ended by ``\n`` alone, and runs of lines that begin with the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from cachescope.readers.logs.byte_source import Pieces
+
+_READ_BYTES: Final = 1 << 18
+_MOST_BYTES_OF_A_LINE: Final = 16 << 20
+"""Torch's longest lines are texts of fields, of some hundred kilobytes."""
+# Few messages are longer than some lines.
+_FIRST_WINDOW: Final = 1 << 10
+
+
+class Lines:
+    """Gives one line after another.
+
+    Attributes
+    ----------
+    number : int
+        How many lines there were.
+    bytes : int
+        How many bytes were read.
+    is_whole : bool
+        False where the last line had no end.
+    too_long : list of int
+        The numbers of lines that were given without what stood behind their first 16 MiB.
+    """
+
+    def __init__(self, pieces: Pieces, number: int = 0) -> None:
+        self.number = number
+        self.bytes = 0
+        self.is_whole = True
+        self.too_long: list[int] = []
+        self._pieces = pieces
+        self._space = bytearray(_READ_BYTES)
+        self._data = b""
+        self._at = 0
+
+    def head(self, size: int) -> bytes:
+        """The first bytes of what is to come."""
+        if len(self._data) - self._at < size:
+            self._read()
+        return self._data[self._at : self._at + size]
+
+    def take(self) -> bytes | None:
+        """The next line without its end, None after the last."""
+        end = self._line_end()
+        if self._at >= len(self._data):
+            return None
+        self.is_whole = end < len(self._data)
+        line = self._data[self._at : end]
+        self._at = end + 1
+        self.number += 1
+        if len(line) > _MOST_BYTES_OF_A_LINE:
+            self.too_long.append(self.number)
+            return line[:_MOST_BYTES_OF_A_LINE]
+        return line
+
+    def pass_over(self, mark: bytes) -> None:
+        """Pass over the lines before the next that holds these bytes, without a step in Python for each."""
+        is_there = True
+        while is_there:
+            found = self._data.find(mark, self._at)
+            start = self._data.rfind(b"\n", self._at, len(self._data) if found < 0 else found) + 1
+            if start > self._at:
+                self.number += self._data.count(b"\n", self._at, start)
+                self._at = start
+            # The last line may go on.
+            is_there = found < 0 and len(self._data) - self._at <= _MOST_BYTES_OF_A_LINE and self._read()
+
+    def _line_end(self) -> int:
+        """Where the line at hand ends in the data; of one that is too long, the rest is passed over."""
+        end = self._data.find(b"\n", self._at)
+        while end < 0:
+            size = len(self._data) - self._at
+            if size > _MOST_BYTES_OF_A_LINE:
+                return self._pass_over(size)
+            if not self._read():
+                return len(self._data)
+            end = self._data.find(b"\n", size)
+        return end
+
+    def _pass_over(self, size: int) -> int:
+        line = self._data[self._at :]
+        end = -1
+        while end < 0:
+            self._at = len(self._data)
+            if not self._read():
+                end = 0
+                break
+            end = self._data.find(b"\n")
+        self._data = line + self._data[end:]
+        return size
+
+    def take_continued(
+        self, prefix: bytes, known: Mapping[bytes, object], is_wanted: Callable[[bytes], bool]
+    ) -> list[bytes]:
+        """What follows a prefix in the next lines, as long as they begin with it and it is known or wanted.
+
+        After some 16 MiB it stops as well.
+        """
+        taken: list[bytes] = []
+        size = 0
+        between = b"\n" + prefix
+        window = _FIRST_WINDOW
+        while self._data.startswith(prefix, self._at):
+            start = self._at + len(prefix)
+            texts = self._data[start : start + window].split(between)
+            texts.pop()  # may go on behind the window
+            count = _count_wanted(texts, known, is_wanted)
+            if count:
+                taken += texts[:count]
+                passed = sum(map(len, texts[:count])) + count * len(between)
+                self._at += passed
+                size += passed
+            if count < len(texts) or not count:
+                text = self._take_one(start if not count else self._at + len(prefix), is_wanted)
+                if text is None:
+                    break
+                taken.append(text)
+                size += len(text)
+            if size > _MOST_BYTES_OF_A_LINE:
+                break
+            window = min(4 * window, _READ_BYTES)
+        self.number += len(taken)
+        return taken
+
+    def _take_one(self, start: int, is_wanted: Callable[[bytes], bool]) -> bytes | None:
+        skipped = start - self._at
+        end = self._line_end()
+        text = self._data[self._at + skipped : end]
+        if not is_wanted(text) or end - self._at > _MOST_BYTES_OF_A_LINE:
+            return None
+        self.is_whole = end < len(self._data)
+        self._at = end + 1
+        return text
+
+    def _read(self) -> bool:
+        read = self._pieces.read_into(memoryview(self._space))
+        self._data = self._data[self._at :] + self._space[:read]
+        self._at = 0
+        self.bytes += read
+        return read > 0
+
+
+def _count_wanted(
+    texts: list[bytes], known: Mapping[bytes, object], is_wanted: Callable[[bytes], bool]
+) -> int:
+    """How many of the first texts are one line each, and known or wanted."""
+    for at, found in enumerate(map(known.get, texts)):
+        if found is None and (b"\n" in texts[at] or not is_wanted(texts[at])):
+            return at
+    return len(texts)

@@ -1,0 +1,324 @@
+"""Logs one by one: from the index, from workers, or read here; always given in the order they were asked for."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from tempfile import TemporaryDirectory, mkstemp
+from typing import TYPE_CHECKING, Any, Final
+
+from cachescope.errors import CachescopeError, SourceError
+from cachescope.readers.logs.text_log import read_on_text_log
+from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
+from cachescope.readers.reading import Reading, read_or_note
+
+if TYPE_CHECKING:
+    from cachescope.readers.index.kept_logs import Index, Kept
+    from cachescope.readers.index.log_tables import KnownCodes, LogTables
+
+# What workers may be ahead of the merge: a result is a few megabytes where its log has hundreds.
+_AHEAD: Final = 256
+# Small logs go to a worker together: what they have in common is told once.
+_TASK_BYTES: Final = 16 << 20
+# A trace goes to several workers where each gets so much. What all parts have in common is learnt in each, and what
+# was found is handed over: that takes as long as reading 5 MB.
+_PART_BYTES: Final = 64 << 20
+# So many logs of one size keep all workers busy as they are.
+_MANY: Final = 16
+
+ReadLog = Callable[[str, Reading], None]
+_READ_ON: Final = {"trace": read_on_trace_log, "text": read_on_text_log}
+
+
+class _Task:
+    """Logs that one worker reads; they are taken out of it one after the other."""
+
+    def __init__(
+        self, executor: Executor, logs: list[tuple[ReadLog, str]], strict: bool, folder: str | None
+    ) -> None:
+        self.known: KnownCodes | None = None
+        self.future: Future[Any] | None
+        self._told: deque[Any] | None = None
+        try:
+            if folder is None:
+                self.future = executor.submit(read_together, logs, strict)
+            else:
+                self.future = executor.submit(read_into_file, logs, strict, folder)
+        except BrokenExecutor as error:
+            self.future = None
+            _warn(error)
+
+    def take(self) -> Any | None:
+        """What the worker told of the next log; None where it is lost."""
+        import pyarrow as pa
+
+        from cachescope.readers.index.log_tables import KnownCodes, LogTables
+
+        if self._told is None:
+            told = None if self.future is None else _from_worker(self.future)
+            if told is None:
+                self.future = None
+                return None
+            if isinstance(told, str):
+                told = _out_of_file(told)
+            # The table of one log may be kept as it is.
+            is_several = isinstance(told, pa.Table) and told.num_rows > 1
+            rows = LogTables.from_arrow(told) if is_several else told if isinstance(told, list) else [told]
+            self.known, self._told = KnownCodes(), deque(rows)
+        return self._told.popleft()
+
+    def cancel(self) -> None:
+        """Leave undone what has not begun."""
+        if self.future is not None:
+            self.future.cancel()
+
+
+class _Parts:
+    """One large trace that several workers read, each a part of it."""
+
+    def __init__(
+        self, executor: Executor, path: str, places: list[tuple[int, int | None]], folder: str | None
+    ) -> None:
+        from cachescope.readers.logs.trace_parts import read_trace_part
+
+        self._path = path
+        self._reads = [partial(read_trace_part, start=start, end=end) for start, end in places]
+        self._tasks = [_Task(executor, [(read, path)], False, folder) for read in self._reads]
+
+    def read(self, path: str, reading: Reading) -> None:
+        """Read the trace as `read_trace_log` does; a part whose worker is lost is read in this process."""
+        from cachescope.readers.logs.trace_parts import put_together
+
+        try:
+            put_together(path, reading, self._told())
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Leave undone what has not begun."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _told(self) -> Iterator[LogTables]:
+        from cachescope.readers.index.log_tables import LogTables
+
+        for read, task in zip(self._reads, self._tasks, strict=True):
+            told = task.take()
+            if told is None:
+                told = read_alone(read, self._path, strict=False)
+            yield from [told] if isinstance(told, LogTables) else LogTables.from_arrow(told, self._path)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One log that somebody has been asked for: the index, a worker, or nobody yet."""
+
+    read: ReadLog
+    path: str
+    kept: Kept | None = None
+    task: _Task | _Parts | None = None
+
+    def into(self, reading: Reading) -> None:
+        from cachescope.readers.index.log_tables import LogTables
+
+        tables = None if self.kept is None else self.kept.as_it_is(self.path)
+        if tables is not None:
+            tables.merge_into(reading)
+            return
+        task = self.task if isinstance(self.task, _Task) else None
+        told = None if task is None else task.take()
+        known = None if told is None or task is None else task.known
+        read = self.task.read if isinstance(self.task, _Parts) else self.read
+        if told is None and self.kept is None:
+            read_or_note(read, self.path, reading)
+            return
+        if told is None:
+            told = self._read_on() or read_alone(read, self.path, reading.strict)
+        if isinstance(told, LogTables):
+            told.merge_into(reading, known)
+            return
+        if self.kept is not None:
+            self.kept.store(told)
+        for tables in LogTables.from_arrow(told, self.path):
+            tables.merge_into(reading, known)
+
+    def _read_on(self) -> Any | None:
+        """What has come behind what is kept, together with that; None where the log has to be read anew."""
+        before = None if self.kept is None else self.kept.as_it_was(self.path)
+        if before is None or self.kept is None:
+            return None
+        reading = Reading()
+        before.merge_into(reading)
+        try:
+            is_read = _READ_ON[reading.processes[0].kind](self.path, reading)
+        except SourceError:
+            return None
+        # Nothing was put in its place meanwhile.
+        return _told(self.path, reading) if is_read and self.kept.is_same_file() else None
+
+
+def read_logs(
+    logs: Iterable[tuple[ReadLog, str]], executor: Executor | None, index: Index | None, *, strict: bool
+) -> Generator[Callable[[Reading], None]]:
+    """For each log, in order, what reads it into a reading.
+
+    Parameters
+    ----------
+    logs : iterable of (reader, path)
+    executor : Executor, optional
+        Workers that read ahead; a bounded number of their results waits for its turn.
+    index : Index, optional
+        Where logs are kept that were read before.
+    strict : bool
+        Whether workers stop at the first damaged record.
+
+    Notes
+    -----
+    A log whose worker is lost is read in this process. What has not begun is cancelled when the iterator is closed.
+    """
+    rest = iter(logs)
+    asked: deque[_Asked] = deque()
+    # What a process of a pool sends through its pipe comes in pieces, and where it is killed between two of them
+    # the pool waits for the rest for ever (CPython 3.11, `_ExecutorManagerThread`). A path is sent in one piece.
+    folder = TemporaryDirectory(prefix="cachescope-") if isinstance(executor, ProcessPoolExecutor) else None
+    try:
+        while True:
+            if len(asked) <= (_AHEAD // 2 if executor else 0):
+                more = [
+                    _Asked(read, path, None if index is None else index.kept(path))
+                    for read, path in islice(rest, (_AHEAD if executor else 1) - len(asked))
+                ]
+                if executor is not None:
+                    _hand_out(more, executor, strict, None if folder is None else folder.name)
+                asked += more
+            if not asked:
+                return
+            yield asked.popleft().into
+    finally:
+        for one in asked:
+            if one.task is not None:
+                one.task.cancel()
+        if folder is not None:
+            folder.cleanup()
+        if index is not None:
+            index.trim()
+
+
+def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
+    """Give to workers what has to be read: each large log alone, and what will be kept as well; small ones together.
+
+    A trace that is much of all there is goes to several of them, in parts.
+    """
+    from cachescope.readers.logs.trace_parts import parts_of_trace
+
+    together: list[_Asked] = []
+    together_bytes = 0
+    all_bytes = sum(_size(one.path) for one in more)
+    for one in more:
+        if one.kept is not None and one.kept.is_of_use():
+            continue
+        is_large = one.read is read_trace_log and _MANY * _size(one.path) > all_bytes
+        places = parts_of_trace(one.path, _PART_BYTES) if is_large else []
+        if places:
+            if together:
+                _begin(together, executor, strict, folder)
+                together, together_bytes = [], 0
+            one.task = _Parts(executor, one.path, places, folder)
+            continue
+        own_bytes = _TASK_BYTES if one.kept is not None else _size(one.path)
+        if together and together_bytes + own_bytes > _TASK_BYTES:
+            _begin(together, executor, strict, folder)
+            together, together_bytes = [], 0
+        together.append(one)
+        together_bytes += own_bytes
+    if together:
+        _begin(together, executor, strict, folder)
+
+
+def _begin(together: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
+    task = _Task(executor, [(one.read, one.path) for one in together], strict, folder)
+    for one in together:
+        one.task = task
+
+
+def _size(path: str) -> int:
+    try:
+        return max(os.path.getsize(path), 1)
+    except OSError:
+        # At an address, or gone.
+        return _TASK_BYTES
+
+
+def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
+    """Read logs in columns, each with what is new in it: a table of a row each, or a list where one does not fit."""
+    from cachescope.readers.index.log_tables import LogTables, to_arrow
+
+    reading = Reading(strict)
+    found = []
+    for read, path in logs:
+        reading = reading.beside()
+        components, sets = len(reading.details.components), len(reading.details.sets)
+        read_or_note(read, path, reading)
+        found.append(LogTables.behind(path, reading, components, sets))
+    table = to_arrow(found)
+    return found if table is None else table
+
+
+def read_into_file(logs: list[tuple[ReadLog, str]], strict: bool, folder: str) -> Any:
+    """The same, with the table in a file of a folder: gives the path of that."""
+    import pyarrow as pa
+
+    told = read_together(logs, strict)
+    if not isinstance(told, pa.Table):
+        return told
+    descriptor, path = mkstemp(dir=folder)
+    with open(descriptor, "wb") as file, pa.ipc.new_file(file, told.schema) as stream:
+        stream.write_table(told)
+    return path
+
+
+def _out_of_file(path: str) -> Any:
+    import pyarrow as pa
+
+    with open(path, "rb") as file:
+        data = file.read()
+    os.unlink(path)
+    with pa.ipc.open_file(pa.py_buffer(data), options=pa.ipc.IpcReadOptions(use_threads=False)) as stream:
+        return stream.read_all()
+
+
+def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
+    """Read one log into columns: a table of `log_tables.SCHEMA`, or `LogTables` where it does not fit into one."""
+    reading = Reading(strict=strict)
+    read_or_note(read, path, reading)
+    return _told(path, reading)
+
+
+def _told(path: str, reading: Reading) -> Any:
+    from cachescope.readers.index.log_tables import LogTables, to_arrow
+
+    tables = LogTables.of(path, reading)
+    table = to_arrow([tables])
+    return tables if table is None else table
+
+
+def _from_worker(future: Future[Any]) -> Any:
+    try:
+        return future.result()
+    except CachescopeError:
+        raise
+    except Exception as error:
+        # Killed, out of memory, unreachable: each executor has exceptions of its own for a lost worker.
+        _warn(error)
+        return None
+
+
+def _warn(error: Exception) -> None:
+    message = f"a worker was lost ({type(error).__name__}): its logs are read in this process"
+    warnings.warn(message, RuntimeWarning, stacklevel=3)

@@ -1,0 +1,336 @@
+"""One run per process, also where a trace and text logs tell of the same one.
+
+A trace and a text log share pid and clock; two containers may share a pid, so a lookup that both tell of has
+to fall on the same moment as well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from cachescope.readers.logs.lookup_order import put_in_order
+from cachescope.readers.logs.process_parts import parts_by_trace
+from cachescope.readers.logs.trace_compiles import compiles_of, tell_of_compiles
+from cachescope.readers.reading import Lookup, Process
+from cachescope.terms import AOTAUTOGRAD
+
+_SLACK_US: Final = 60_000_000
+_SAME_MOMENT_NS: Final = 250_000_000
+_FILLED: Final = (
+    "cache_state",
+    "status_detailed",
+    "compile_id",
+    "is_backward",
+    "bypass_reason",
+    "guards_expr",
+    "load_error",
+    "time_taken_ns",
+    "time_saved_ns",
+    "end_time_ns",
+    "logged_ns",
+    "details",
+    "entry_path",
+    "save_bypass",
+    "save_error",
+    "compile_error",
+    "compile_ended",
+    "function",
+    "file",
+    "line",
+)
+
+
+@dataclass(slots=True)
+class Run:
+    """One process with everything its logs tell."""
+
+    process: Process
+    sources: list[str]
+    lookups: list[Lookup]
+    kinds: set[str] = field(default_factory=set)
+
+    @property
+    def start_time_ns(self) -> int | None:
+        """First record, nanoseconds since the epoch."""
+        return self.process.start_time_ns
+
+    @property
+    def end_time_ns(self) -> int | None:
+        """Last record, nanoseconds since the epoch."""
+        first, last = self.process.clock_first_us, self.process.clock_last_us
+        start = self.process.start_time_ns
+        return None if start is None or first is None or last is None else start + (last - first) * 1000
+
+
+def join_processes(processes: list[Process]) -> list[Run]:
+    """Join what several logs tell of one process; runs in time order, those without times last.
+
+    Traces come first, for they know the year; the lookups of a process are counted once.
+    """
+    known = _Known()
+    traces = [process for process in processes if process.kind == "trace"]
+    of_pid: dict[int | None, list[Process]] = defaultdict(list)
+    for trace in traces:
+        of_pid[trace.pid].append(trace)
+    others = (process for process in processes if process.kind != "trace")
+    for process in [
+        *traces,
+        *(part for other in others for part in parts_by_trace(other, of_pid[other.pid])),
+    ]:
+        runs = known.runs_like(process)
+        is_sure = len(of_pid[process.pid]) < 2
+        apart = [_distance_ns(run, process, is_sure=is_sure) for run in runs]
+        distances = [(distance, at) for at, distance in enumerate(apart) if distance is not None]
+        if not distances:
+            known.add(Run(process, [process.source], process.lookups, {process.kind}))
+        else:
+            # Ranks in containers share pids and race for the same keys: the nearest moment tells them apart.
+            known.join(runs[min(distances)[1]], process)
+    return sorted(
+        known.runs, key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.process.rank or 0)
+    )
+
+
+class _Known:
+    """The runs so far, by pid and rank: of thousands of ranks, hardly any can be the one that a log tells of."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self._places: dict[int | None, dict[int | None, list[int]]] = defaultdict(lambda: defaultdict(list))
+
+    def add(self, run: Run) -> None:
+        self._places[run.process.pid][run.process.rank].append(len(self.runs))
+        self.runs.append(run)
+
+    def runs_like(self, process: Process) -> list[Run]:
+        """Those whose pid and rank do not speak against it, in their order."""
+        pids = list(self._places) if process.pid is None else [process.pid, None]
+        by_rank = [self._places[pid] for pid in pids if pid in self._places]
+        ranks = None if process.rank is None else (process.rank, None)
+        found = [at for places in by_rank for rank in ranks or list(places) for at in places.get(rank, ())]
+        return [self.runs[at] for at in sorted(found)]
+
+    def join(self, run: Run, other: Process) -> None:
+        """Add what another log tells of a run, the pid or the rank for instance."""
+        before = self._places[run.process.pid][run.process.rank]
+        at = next(at for at in before if self.runs[at] is run)
+        _join(run, other)
+        before.remove(at)
+        self._places[run.process.pid][run.process.rank].append(at)
+
+
+def _distance_ns(run: Run, other: Process, *, is_sure: bool) -> int | None:
+    """How far apart a run and a log of such a pid and rank tell of a lookup; None where they are different processes.
+
+    A pid that several traces have is not sure.
+    """
+    known = run.process
+    if other.source in run.sources:
+        return None
+    same_keys = _keys(run.lookups) == _keys(other.lookups)
+    if other.kind == "trace":
+        # A process writes one trace; two that begin together and say the same are copies.
+        began = (known.clock_first_us, known.start_time_ns)
+        copied = same_keys and began == (other.clock_first_us, other.start_time_ns)
+        return 0 if copied else None
+    if known.pid is None or other.pid is None:
+        # A short log has neither pid nor time: the same keys in the same order have to do, also where either is cut.
+        is_one = _is_part(run.lookups, other.lookups) or _is_part(other.lookups, run.lookups)
+        return 0 if (same_keys or is_one) and other.kind not in run.kinds else None
+    if not _overlap(known, other) or not (is_sure or _may_be_compiles_of_one(run.lookups, other.lookups)):
+        return None
+    return _moments_apart_ns(run, other)
+
+
+def _keys(lookups: list[Lookup]) -> list[tuple[str, str | None, str]]:
+    return [(lookup.cache, lookup.cache_key, lookup.outcome) for lookup in lookups]
+
+
+def _is_part(part: list[Lookup], whole: list[Lookup]) -> bool:
+    """Whether all of some lookups are among others, in their order; an outcome that was not seen may be any."""
+    rest = iter(whole)
+    return bool(part) and all(any(_may_be_one(one, other) for other in rest) for one in part)
+
+
+def _may_be_one(one: Lookup, other: Lookup) -> bool:
+    is_seen = "unknown" not in (one.outcome, other.outcome)
+    is_same = not is_seen or one.outcome == other.outcome
+    return (one.cache, one.cache_key) == (other.cache, other.cache_key) and is_same
+
+
+def _may_be_compiles_of_one(some: list[Lookup], others: list[Lookup]) -> bool:
+    """Whether some lookups are among others, or none of their compiles looked another key up there."""
+    of_compile: dict[tuple[str, str | None], set[str | None]] = defaultdict(set)
+    for lookup in others:
+        of_compile[lookup.cache, lookup.compile_id].add(lookup.cache_key)
+    found = [(lookup.cache_key, of_compile.get((lookup.cache, lookup.compile_id))) for lookup in some]
+    shared = [key in keys for key, keys in found if key is not None and keys is not None]
+    return any(shared) or not shared
+
+
+def _overlap(a: Process, b: Process) -> bool:
+    if None in (a.clock_first_us, a.clock_last_us, b.clock_first_us, b.clock_last_us):
+        return False
+    assert a.clock_first_us is not None and a.clock_last_us is not None
+    assert b.clock_first_us is not None and b.clock_last_us is not None
+    return a.clock_first_us - _SLACK_US <= b.clock_last_us and b.clock_first_us - _SLACK_US <= a.clock_last_us
+
+
+def _shift_ns(to: Process, of: Process) -> int:
+    """What to add to the times of one log to put them on the clock of the other: both print the same clock."""
+    if None in (to.start_time_ns, to.clock_first_us, of.start_time_ns, of.clock_first_us):
+        return 0
+    assert to.start_time_ns is not None and to.clock_first_us is not None
+    assert of.start_time_ns is not None and of.clock_first_us is not None
+    return (to.start_time_ns - to.clock_first_us * 1000) - (of.start_time_ns - of.clock_first_us * 1000)
+
+
+def _moments_apart_ns(run: Run, other: Process) -> int | None:
+    shift = _shift_ns(run.process, other)
+    times: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+    for lookup in run.lookups:
+        times[lookup.cache, lookup.cache_key] += [
+            t for t in (lookup.time_ns, lookup.logged_ns) if t is not None
+        ]
+    shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
+    if not shared and _began_in(run, _ended_by_exception(run, other), shift):
+        return _SAME_MOMENT_NS
+    if not shared and _were_cut_short(run, other):
+        return _SAME_MOMENT_NS
+    if not shared:
+        return _SAME_MOMENT_NS if _may_tell_of_other_moments(run, other, shift) else None
+    apart = [
+        abs(at + shift - t)
+        for lookup in shared
+        for at in (lookup.time_ns, lookup.logged_ns)
+        if at is not None
+        for t in times[lookup.cache, lookup.cache_key]
+    ]
+    nearest = min(apart, default=_SAME_MOMENT_NS)
+    if nearest > _SAME_MOMENT_NS and _began_in(run, [x for x in shared if x.outcome == "unknown"], shift):
+        # Of an AOTAutograd hit a trace tells the end, and this log has lost it.
+        return _SAME_MOMENT_NS
+    return nearest if nearest <= _SAME_MOMENT_NS else None
+
+
+def _ended_by_exception(run: Run, other: Process) -> list[Lookup]:
+    """Lookups of a text log that the trace of a run tells of as bypasses, without their key: see `_bypass_of`."""
+    bypassed = {one.compile_id for one in run.lookups if (one.cache, one.outcome) == (AOTAUTOGRAD, "bypass")}
+    return [
+        one
+        for one in other.lookups
+        if (one.cache, one.outcome) == (AOTAUTOGRAD, "unknown") and one.compile_id in bypassed
+    ]
+
+
+def _were_cut_short(run: Run, other: Process) -> bool:
+    """Whether all that a text log tells was looked up in compiles of which a trace tells without such a lookup.
+
+    torch writes of a graph behind its compile, and of one that failed or was interrupted nothing.
+    """
+    first_us, first_ns = other.clock_first_us, other.start_time_ns
+    if run.process.kind != "trace" or not other.lookups or first_us is None or first_ns is None:
+        return False
+    told = {(one.cache, one.compile_id) for one in run.lookups}
+    compiles = compiles_of(run.process)
+    return all(
+        lookup.time_ns is not None
+        and (lookup.cache, lookup.compile_id) not in told
+        and any(
+            one.compile_id == lookup.compile_id
+            and one.began_us is not None
+            and one.began_us
+            <= first_us + (lookup.time_ns - first_ns) // 1000
+            <= (one.ended_us or run.process.clock_last_us or 0)
+            for one in compiles
+        )
+        for lookup in other.lookups
+    )
+
+
+def _may_tell_of_other_moments(run: Run, other: Process, shift: int) -> bool:
+    """Whether a log that shares no lookup with a run may yet be of it: a trace tells all lookups of its time."""
+    if not run.lookups or not other.lookups:
+        return True
+    if run.process.kind != "trace" or run.end_time_ns is None:
+        return False
+    return not _began_in(run, [lookup for lookup in other.lookups if lookup.cache_key is not None], shift)
+
+
+def _began_in(run: Run, lookups: list[Lookup], shift: int) -> bool:
+    """Whether one of these lookups of another log falls into the time that a trace tells of."""
+    start, end = run.start_time_ns, run.end_time_ns
+    if run.process.kind != "trace" or start is None or end is None:
+        return False
+    return any(lookup.time_ns is not None and start <= lookup.time_ns + shift <= end for lookup in lookups)
+
+
+def _join(run: Run, other: Process) -> None:
+    run.sources.append(other.source)
+    run.kinds.add(other.kind)
+    process = run.process
+    process.rank = process.rank if process.rank is not None else other.rank
+    process.pid = process.pid if process.pid is not None else other.pid
+    process.cache_dir = process.cache_dir or other.cache_dir
+    process.command = process.command or other.command
+    process.exit_status = other.exit_status if process.exit_status is None else process.exit_status
+    process.is_cut |= other.is_cut
+    shift = _shift_ns(process, other)
+    known: dict[tuple[str, str | None], deque[Lookup]] = defaultdict(deque)
+    for lookup in run.lookups:
+        known[lookup.cache, lookup.cache_key].append(lookup)
+    added: list[Lookup] = []
+    for lookup in other.lookups:
+        if lookup.time_ns is not None:
+            lookup.time_ns += shift
+        same = known[lookup.cache, lookup.cache_key]
+        # Of those that the other log tells nothing of, its lines may be lost.
+        while len(same) > 1 and _apart_ns(same[1], lookup) < _apart_ns(same[0], lookup):
+            same.popleft()
+        if same:
+            _fill(same.popleft(), lookup)
+        elif (bypass := _bypass_of(lookup, known[lookup.cache, None])) is not None:
+            _fill(bypass, lookup)
+        else:
+            added.append(lookup)
+    tell_of_compiles(process, added)
+    run.lookups = put_in_order(run.lookups + added) if added else run.lookups
+    process.looked_up = process.looked_up or bool(other.lookups)
+
+
+def _bypass_of(lookup: Lookup, bypasses: deque[Lookup]) -> Lookup | None:
+    """The bypass as which a trace tells of a lookup whose end its text log does not tell; taken out of them.
+
+    Where an exception ends an AOTAutograd lookup, torch forgets the key and calls it a bypass, and the text log
+    has the key: autograd_cache.py, `AOTAutogradCache.try_load`, 2.10 to 2.15.
+    """
+    if lookup.cache != AOTAUTOGRAD or lookup.outcome != "unknown":
+        return None
+    for at, bypass in enumerate(bypasses):
+        if (bypass.outcome, bypass.compile_id) == ("bypass", lookup.compile_id):
+            del bypasses[at]
+            return bypass
+    return None
+
+
+def _apart_ns(one: Lookup, other: Lookup) -> int:
+    """How far apart two logs tell of a lookup."""
+    moments = [t for t in (one.time_ns, one.logged_ns) if t is not None]
+    others = [t for t in (other.time_ns, other.logged_ns) if t is not None]
+    return min((abs(t - o) for t in moments for o in others), default=0)
+
+
+def _fill(lookup: Lookup, other: Lookup) -> None:
+    """Take from the other log what this one does not tell."""
+    for name in _FILLED:
+        if getattr(lookup, name) is None:
+            setattr(lookup, name, getattr(other, name))
+    is_coarse = lookup.outcome == "full_miss" and lookup.status_detailed is None
+    if lookup.outcome == "unknown" or (is_coarse and other.outcome != "unknown"):
+        lookup.outcome = other.outcome
+    lookup.is_details_cut |= other.is_details_cut
+    # A text log has the beginning of a lookup, a trace its end.
+    if other.time_ns is not None:
+        lookup.time_ns = min(other.time_ns, lookup.time_ns or other.time_ns)

@@ -1,0 +1,270 @@
+"""Text logs of the cache loggers (``TORCH_LOGS``): the lookups of one or several processes in one file.
+
+torch/_logging/_internal.py, `TorchLogsFormatter`: every physical line of a message repeats the prefix, so a
+line that begins no known message continues the one before it from the same place. With
+``TORCH_LOGS_FORMAT=short`` only the first line of a message has a prefix, and no time and no pid.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import IO, Final
+
+from cachescope.errors import SourceError
+from cachescope.readers.logs.byte_source import Pieces, modified_s, open_bytes
+from cachescope.readers.logs.component_lines import ComponentLines, begins_component
+from cachescope.readers.logs.line_leads import Leads, tells_no_rank, without_tail
+from cachescope.readers.logs.log_lines import Lines
+from cachescope.readers.logs.log_prefix import clock_us, pid_of
+from cachescope.readers.logs.text_end import Head, StreamEnd, TextEnd
+from cachescope.readers.logs.text_lookups import MessageReader
+from cachescope.readers.logs.text_messages import Message, Stream, begins_message
+from cachescope.readers.reading import Process, Reading
+
+_HEAD_BYTES: Final = 1 << 16
+_ESCAPE: Final = b"\x1b"
+
+
+def looks_like_text_log(head: bytes) -> bool:
+    """Whether a line of the first bytes of a file begins with torch's log prefix."""
+    leads = Leads(head)
+    return any(leads.prefix_of(line) or leads.short_of(line) for line in head.split(b"\n"))
+
+
+def read_text_log(path: str, reading: Reading, source: str | None = None) -> None:
+    """Read one text log (plain, packed or compressed) into `reading`.
+
+    Adds one `Process` for each stream of lines, as `Leads` tells them, and pid that wrote about a cache. Lines that are not torch's are passed over: a
+    log is often mixed with what the program prints.
+
+    Raises
+    ------
+    SourceError
+        If the file is not there, cannot be read at all, or holds no line of torch's logs.
+    """
+    source = source or path
+    log = _TextLog(source, path, reading)
+    with open_bytes(path) as stream:
+        log.read(stream)
+    if not log.streams:
+        raise SourceError(source, "holds no line of torch's logs")
+    log.finish()
+
+
+def read_on_text_log(path: str, reading: Reading) -> bool:
+    """Go on with the one text log in `reading`, whose file is longer now than when it was read.
+
+    Returns
+    -------
+    bool
+        False where it has to be read anew: it ended within a line or a message, between the hash details and the
+        outcome of a lookup, or it is of ``TORCH_LOGS_FORMAT=short``, whose lines do not tell their process.
+
+    Raises
+    ------
+    SourceError
+        If the file is not there or cannot be read.
+    """
+    if not reading.processes or reading.processes[0].end_state is None:
+        return False
+    end = TextEnd.from_json(reading.processes[0].end_state)
+    log = _TextLog(reading.processes[0].source, path, reading)
+    log.take_up(end)
+    with open_bytes(path) as stream:
+        stream.seek(end.end)
+        try:
+            log.read(stream)
+        except _GoesOnError:
+            return False
+    log.finish()
+    return True
+
+
+class _GoesOnError(Exception):
+    """A message that was taken for whole at the end of a log goes on."""
+
+
+class _TextLog:
+    """What is known of one text log while its lines go by."""
+
+    def __init__(self, source: str, path: str, reading: Reading) -> None:
+        self.streams: dict[Stream, MessageReader] = {}
+        self._source = source
+        self._path = path
+        self._reading = reading
+        self._components = ComponentLines(reading.details, reading.known_lines)
+        self._last: dict[Stream, Head] = {}
+        self._wrong: set[tuple[Stream, str]] = set()
+        self._leads: Leads | None = None
+        self._end = self._lines = 0
+        self._can_go_on = False
+
+    def take_up(self, end: TextEnd) -> None:
+        """Be what another one was at its end; the reading has no processes from then until `finish`."""
+        processes, self._reading.processes = self._reading.processes, []
+        self._end, self._lines = end.end, end.lines
+        self._leads = Leads(is_named=end.is_named)
+        for told in end.streams:
+            process = None if told.process is None else processes[told.process]
+            stream = (told.name.encode("latin-1"), told.pid, told.rank)
+            self._reader(stream, told.first_line).take_up(told, process)
+            self._last[stream] = told.last_message
+
+    def read(self, stream: IO[bytes]) -> None:
+        """Read the lines of a stream to its end; what stopped it before becomes a problem."""
+        pieces = Pieces(stream)
+        lines = Lines(pieces, self._lines)
+        self._leads = self._leads or Leads(lines.head(_HEAD_BYTES))
+        for message in _messages(lines, self._leads, self._components, self._last):
+            if message.wrong is not None:
+                self._tell_wrong(message.stream, message.line, message.wrong)
+            self._reader(message.stream, message.line).read(message)
+            self._last[message.stream] = message.head
+        self._end += lines.bytes
+        self._lines = lines.number
+        failure = pieces.failure()
+        self._can_go_on = failure is None and pieces.is_plain and lines.is_whole
+        for number in lines.too_long:
+            self._reading.problem(
+                self._source, f"line {number}", "limit", "the line is too long: its end was not read"
+            )
+        if failure:
+            self._reading.problem(self._source, "end", *failure)
+
+    def _tell_wrong(self, stream: Stream, line: int, wrong: str) -> None:
+        """Once for a stream: what is wrong with one prefix is wrong with all of its lines, often."""
+        if (stream, wrong) not in self._wrong:
+            self._wrong.add((stream, wrong))
+            self._reading.problem(self._source, f"line {line}", "bad_value", wrong)
+
+    def finish(self) -> None:
+        """Turn clocks into times, and give the processes to the reading."""
+        modified = modified_s(self._path)
+        found: list[Process] = []
+        ends: list[StreamEnd | None] = []
+        # Not in the order in which their first messages ended.
+        for stream, reader in sorted(self.streams.items(), key=lambda one: one[1].first_line):
+            processes = reader.finish(modified)
+            for process in processes:
+                process.end_state = None
+            found += [process for process in processes if process.lookups]
+            ends.append(reader.end(len(found) - 1 if processes[0].lookups else None, self._last[stream]))
+        self._reading.processes += found
+        told = [end for end in ends if end is not None]
+        # A line of TORCH_LOGS_FORMAT=short, which has no pid, may always be followed by more of its message.
+        has_all = (
+            self._can_go_on and len(told) == len(ends) and all(pid is not None for _, pid, _ in self.streams)
+        )
+        if found and has_all and self._leads is not None:
+            found[0].end_state = TextEnd(self._end, self._lines, self._leads.is_named, told).as_json()
+
+    def _reader(self, stream: Stream, first_line: int) -> MessageReader:
+        reader = self.streams.get(stream)
+        if reader is None:
+            reader = MessageReader(self._source, self._reading, self._components, stream, first_line)
+            self.streams[stream] = reader
+        return reader
+
+
+def _messages(
+    lines: Lines, leads: Leads, components: ComponentLines, last: Mapping[Stream, Head]
+) -> Iterator[Message]:
+    """Join physical lines into messages, each process apart from the others; `last` are those before the lines."""
+    open_messages: dict[Stream, Message] = {}
+    latest: Message | None = None
+    shorts = _ShortMessages(leads)
+    while True:
+        if not shorts:
+            # Torch's prefixes have a time, or the name of a logger behind a colon.
+            lines.pass_over(b":")
+        line = lines.take()
+        if line is None:
+            break
+        number = lines.number
+        prefix = leads.prefix_of(line)
+        if prefix is None:
+            if (ended := shorts.take(line, number)) is not None:
+                yield ended
+            continue
+        message = _message(number, line, prefix, leads)
+        stream = message.stream
+        before = open_messages.get(stream)
+        goes_on = message.head == (last.get(stream) if before is None else before.head)
+        if goes_on and not begins_message(message.lines[0]):
+            if before is None:
+                raise _GoesOnError
+            before.go_on(message.lines)
+        else:
+            if before is not None:
+                yield before
+            before = open_messages[stream] = message
+        latest = before
+        # The other lines of a message nearly always follow at once, each behind the same bytes.
+        if _ESCAPE not in line and prefix[0].endswith(b" "):
+            before.go_on(lines.take_continued(line[: prefix.end()], components.known, _continues))
+    if latest is not None:
+        latest.is_cut = not lines.is_whole
+    yield from shorts
+    yield from open_messages.values()
+
+
+class _ShortMessages(dict[bytes, Message]):
+    """Messages of TORCH_LOGS_FORMAT=short that may go on, by the name of their stream.
+
+    Only the first line of a message has torch's prefix. What a launcher wrote stands before each.
+    """
+
+    def __init__(self, leads: Leads) -> None:
+        super().__init__()
+        self._leads = leads
+        self._widths: dict[bytes, int] = {}
+
+    def __iter__(self) -> Iterator[Message]:  # type: ignore[override]
+        return iter(self.values())
+
+    def take(self, line: bytes, number: int) -> Message | None:
+        """Take in a line; gives the message that it ends."""
+        match = self._leads.short_of(line)
+        if match is None:
+            for name, message in self.items():
+                width = self._widths[name]
+                if self._leads.name(line[:width])[0] == name:
+                    message.go_on([without_tail(line[width:])])
+                    break
+            return None
+        name, rank = self._leads.name(line[: match.start()])
+        ended = self.get(name)
+        text = without_tail(line[match.end() :])
+        self[name] = Message(
+            number, match["level"].decode()[:1], match["place"].decode(), [text], stream=(name, None, rank)
+        )
+        self._widths[name] = match.start()
+        return ended
+
+
+def _continues(text: bytes) -> bool:
+    """Whether a text behind a known prefix goes on with the message, and is not taken for more of the prefix."""
+    return begins_component(text) if text.startswith(b"[") else not begins_message(text)
+
+
+def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: Leads) -> Message:
+    lead = line[: prefix.start()]
+    name, rank = leads.name(lead)
+    compile_id = prefix["compile_id"]
+    clock, wrong = None, "no process has the rank before its prefix" if tells_no_rank(lead) else None
+    try:
+        clock = clock_us(prefix["month"], prefix["day"], prefix["time"])
+    except ValueError:
+        wrong = "the time of its prefix is none"
+    pid = pid_of(prefix)
+    return Message(
+        number,
+        prefix["level"].decode(),
+        prefix["place"].decode("utf-8", "replace"),
+        [without_tail(line[prefix.end() :])],
+        stream=(name, pid, rank),
+        clock_us=clock,
+        compile_id=compile_id.decode() if compile_id and compile_id != b"-" else None,
+        wrong="no process has the pid of its prefix" if pid is None else wrong,
+    )

@@ -1,0 +1,378 @@
+"""The lookups of one process, from what its cache loggers say one after the other."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from cachescope.components import join_components
+from cachescope.readers.logs.component_lines import ComponentLines
+from cachescope.readers.logs.log_prefix import LogClock
+from cachescope.readers.logs.lookup_order import put_in_order
+from cachescope.readers.logs.restarts import run_starts
+from cachescope.readers.logs.text_end import Head, StreamEnd
+from cachescope.readers.logs.text_messages import (
+    BYPASS,
+    DETAILS,
+    GUARDS,
+    NOT_SAVED,
+    OUTCOME,
+    POST_LOAD_GUARDS,
+    UNABLE,
+    WRITING,
+    Message,
+    Stream,
+    may_be_known,
+)
+from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
+
+_SAME_MOMENT_US: Final = 2_000_000
+
+
+class MessageReader:
+    """Builds the lookups of one process from its messages.
+
+    Attributes
+    ----------
+    process : Process
+        The process, as far as it is known.
+    first_line : int
+        The number of its first line.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        reading: Reading,
+        components: ComponentLines,
+        stream: Stream,
+        first_line: int,
+    ) -> None:
+        self._name, pid, rank = stream
+        self.process = Process(source, "text", pid, rank)
+        self.first_line = first_line
+        self._reading = reading
+        self._lookups: list[Lookup] = []
+        self._clocks: list[int | None] = []
+        self._outcome_clocks: dict[int, int | None] = {}
+        self._unresolved: list[Lookup] = []
+        self._segments: Counter[str | None] = Counter()
+        self._guards: dict[str, str] = {}
+        self._load_error: str | None = None
+        self._is_behind_details = False
+        self._is_one = True
+        self._components = components
+
+    def read(self, message: Message) -> None:
+        """Take in one message; one that says nothing about a cache only tells the time."""
+        process = self.process
+        if message.clock_us is not None:
+            if process.clock_first_us is None:
+                process.clock_first_us = message.clock_us
+            process.clock_last_us = message.clock_us
+        self._is_behind_details = False
+        whole = b"\n".join(message.lines)
+        if not may_be_known(whole):
+            return
+        if message.is_too_long:
+            self._reading.problem(
+                process.source,
+                f"line {message.line}",
+                "limit",
+                "the message is too long: its end was not read",
+            )
+        if match := DETAILS.match(message.lines[0].decode("utf-8", "replace")):
+            self._read_details(match, message)
+            return
+        text = whole.decode("utf-8", "replace")
+        if match := OUTCOME.match(text):
+            self._read_outcome(match, message)
+        elif match := BYPASS.match(text):
+            self._read_bypass(match, message)
+        elif (match := GUARDS.match(text)) and match["hit"] == "False":
+            self._guards[match["key"]] = match["guards"]
+        elif match := POST_LOAD_GUARDS.match(text):
+            self._note_guards(match)
+        elif match := UNABLE.match(text):
+            self._load_error = match["error"] or message.lines[-1].decode("utf-8", "replace")
+        elif match := NOT_SAVED.match(text):
+            self._note_save_error(match, message)
+        elif match := WRITING.match(text):
+            self._note_entry(match["path"], message)
+
+    def take_up(self, end: StreamEnd, process: Process | None) -> None:
+        """Be what another one was at its end."""
+        if process is not None:
+            self.process = process
+        else:
+            self.process.clock_first_us, self.process.clock_last_us = end.clock_first_us, end.clock_last_us
+            self.process.cache_dir = end.cache_dir
+        self._lookups = [self.process.lookups[place] for place in end.order]
+        for lookup in self._lookups:
+            lookup.time_ns = lookup.logged_ns = None
+        for at in end.unresolved:
+            self._lookups[at].outcome = "unknown"
+        self._clocks = list(end.clocks_us)
+        self._outcome_clocks = {id(self._lookups[at]): clock for at, clock in end.outcome_clocks_us}
+        self._unresolved = [self._lookups[at] for at in end.unresolved]
+        self._segments.update(dict(end.segments))
+        self._guards = dict(end.guards)
+        self._load_error = end.load_error
+
+    def end(self, process: int | None, last: Head) -> StreamEnd | None:
+        """What `take_up` takes, of a finished reading; None where a lookup waits for its outcome, or for several processes.
+
+        None also behind hash details: where they go on, or those of another process come before the next
+        message, reading anew would number the details in another order.
+        """
+        waits = self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved)
+        if waits or not self._is_one:
+            return None
+        places = {id(lookup): place for place, lookup in enumerate(self.process.lookups)}
+        numbers = {id(lookup): number for number, lookup in enumerate(self._lookups)}
+        return StreamEnd(
+            name=self._name.decode("latin-1"),
+            pid=self.process.pid,
+            rank=self.process.rank,
+            first_line=self.first_line,
+            process=process,
+            clock_first_us=self.process.clock_first_us,
+            clock_last_us=self.process.clock_last_us,
+            cache_dir=self.process.cache_dir,
+            order=[places[id(lookup)] for lookup in self._lookups],
+            clocks_us=self._clocks,
+            outcome_clocks_us=[(numbers[at], clock) for at, clock in self._outcome_clocks.items()],
+            unresolved=[numbers[id(lookup)] for lookup in self._unresolved],
+            segments=list(self._segments.items()),
+            guards=self._guards,
+            load_error=self._load_error,
+            last_message=last,
+        )
+
+    def finish(self, modified_s: float) -> list[Process]:
+        """The process, its lookups in order and with times where the log has them; several where another began.
+
+        The year comes from when the log was written last, in seconds since the epoch.
+        """
+        for lookup in self._unresolved:
+            # That of an AOTAutograd lookup may come much later, and is no problem until then.
+            self._conclude(lookup, "the log ends before the outcome" if lookup.cache == FXGRAPH else None)
+        first = self.process.clock_first_us
+        if first is not None:
+            clock = LogClock.from_file_time(first, modified_s)
+            for lookup, began in zip(self._lookups, self._clocks, strict=True):
+                lookup.time_ns = None if clock is None or began is None else clock.ns(began)
+                logged = self._outcome_clocks.get(id(lookup), began)
+                lookup.logged_ns = None if clock is None or logged is None else clock.ns(logged)
+            self.process.start_time_ns = None if clock is None else clock.ns(first)
+        starts = run_starts(self._lookups, self._clocks, self._reading.details)
+        self._is_one = len(starts) == 1
+        if self._is_one:
+            self.process.lookups = put_in_order(self._lookups)
+            return [self.process]
+        return [self._part(start, end) for start, end in pairwise([*starts, len(self._lookups)])]
+
+    def _part(self, start: int, end: int) -> Process:
+        """One of several processes: some of the lookups."""
+        lookups = self._lookups[start:end]
+        clocks = [clock for clock in self._clocks[start:end] if clock is not None]
+        last = max([*clocks[-1:], self._outcome_clocks.get(id(lookups[-1])) or 0], default=0)
+        directories = (_cache_dir_of(lookup.entry_path) for lookup in lookups if lookup.entry_path)
+        return replace(
+            self.process,
+            clock_first_us=clocks[0] if start and clocks else self.process.clock_first_us,
+            clock_last_us=last if clocks and end < len(self._lookups) else self.process.clock_last_us,
+            start_time_ns=lookups[0].time_ns if start else self.process.start_time_ns,
+            cache_dir=next(directories, None),
+            lookups=put_in_order(lookups),
+        )
+
+    def _add(self, cache: str, key: str | None, message: Message) -> Lookup:
+        lookup = Lookup(
+            cache,
+            time_ns=None,
+            cache_key=key,
+            compile_id=message.compile_id,
+            segment=self._segments[message.compile_id],
+        )
+        self._lookups.append(lookup)
+        self._clocks.append(message.clock_us)
+        return lookup
+
+    def _read_details(self, match: re.Match[str], message: Message) -> None:
+        # 2.4 wrote the details of AOTAutograd keys under the words of FX ones.
+        cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
+        self._give_up(cache, message.compile_id)
+        # The outcome that these waited for is gone with its line.
+        self._guards.pop(match["key"], None)
+        self._load_error = None
+        if cache == AOTAUTOGRAD:
+            self._segments[message.compile_id] += 1
+        lookup = self._add(cache, match["key"], message)
+        lookup.outcome = "unknown"
+        self._is_behind_details = True
+        lines = message.lines[1:]
+        lookup.is_details_cut = not lines or message.is_too_long
+        if not lookup.is_details_cut:
+            lookup.details = self._details(lines, message.line)
+        self._unresolved.append(lookup)
+
+    def _details(self, lines: list[bytes], number: int) -> int | None:
+        details = self._components.read(lines)
+        if details is None:
+            texts = join_components(line.decode("utf-8", "replace") for line in lines)
+            details = self._reading.add_details(texts, self.process.source, f"line {number}")
+        return details
+
+    def _give_up(self, cache: str, compile_id: str | None) -> None:
+        """Stop waiting for outcomes that must have come before this compile looks up the next key.
+
+        Between the key of an FX graph and its outcome torch looks up nothing; an AOTAutograd lookup contains those
+        of its graphs.
+        """
+        over = (FXGRAPH,) if cache == FXGRAPH else (FXGRAPH, AOTAUTOGRAD)
+        waiting: list[Lookup] = []
+        for lookup in self._unresolved:
+            if lookup.compile_id == compile_id and lookup.cache in over:
+                self._conclude(lookup, "the line of its outcome is missing")
+            else:
+                waiting.append(lookup)
+        self._unresolved = waiting
+
+    def _conclude(self, lookup: Lookup, problem: str | None) -> None:
+        """Say of a lookup without an outcome that it missed, where that is certain."""
+        if lookup.outcome == "unknown" and self._compiled_after(lookup):
+            lookup.outcome = "full_miss"
+        if lookup.outcome == "unknown" and problem is not None:
+            where = f"key {lookup.cache_key}"
+            self._reading.problem(self.process.source, where, "truncated", problem)
+
+    def _compiled_after(self, aot: Lookup) -> bool:
+        """Whether a graph of this AOTAutograd lookup missed: a hit contains nothing but hits.
+
+        autograd_cache.py, `AOTAutogradCache.load` (through 2.14): where the entry is there and a graph that it
+        points to is not, it misses without a word.
+        """
+        if aot.cache != AOTAUTOGRAD:
+            return False
+        for lookup in reversed(self._lookups):
+            if lookup is aot:
+                return False
+            is_inside = (lookup.compile_id, lookup.segment) == (aot.compile_id, aot.segment)
+            if is_inside and lookup.cache == FXGRAPH and lookup.outcome in MISSED:
+                return True
+        return False
+
+    def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> Lookup | None:
+        for at in range(len(self._unresolved) - 1, -1, -1):
+            lookup = self._unresolved[at]
+            if (lookup.cache, lookup.cache_key, lookup.compile_id) == (cache, key, compile_id):
+                return self._unresolved.pop(at)
+        return None
+
+    def _read_outcome(self, match: re.Match[str], message: Message) -> None:
+        cache = FXGRAPH if match["which"] == "fx graph" else AOTAUTOGRAD
+        key = match["key"]
+        lookup = self._take_unresolved(cache, key, message.compile_id)
+        if lookup is not None and self._is_past(lookup, match["state"], message):
+            self._conclude(lookup, "the line of its outcome is missing" if cache == FXGRAPH else None)
+            lookup = None
+        if lookup is None:
+            # At INFO a miss is told before the lookups that follow it, a hit after those it contains.
+            if cache == AOTAUTOGRAD and match["state"] == "miss":
+                self._segments[message.compile_id] += 1
+            lookup = self._add(cache, key, message)
+            if cache == AOTAUTOGRAD and match["state"] == "hit":
+                self._segments[message.compile_id] += 1
+        lookup.cache_state = match["state"]
+        self._outcome_clocks[id(lookup)] = message.clock_us
+        guards = self._guards.pop(key, None)
+        if lookup.cache_state == "hit":
+            lookup.outcome = "hit"
+        elif guards is not None:
+            lookup.outcome, lookup.guards_expr = "guard_miss", guards
+        else:
+            lookup.outcome = "full_miss"
+        # Damaged entries of both caches are told in the same words; the next outcome says whose it was.
+        lookup.load_error, self._load_error = self._load_error, None
+
+    def _is_past(self, lookup: Lookup, state: str, message: Message) -> bool:
+        """Whether torch had gone on to other compiles, so that an outcome is that of a later process under the same pid.
+
+        Between the key of an FX graph and its outcome torch looks up nothing, between that of an AOTAutograd entry and a hit
+        nothing but its graphs. What several processes write at once stands there side by side, within a moment.
+        """
+        is_of_graphs = lookup.cache == FXGRAPH or state == "hit"
+        if not is_of_graphs or self._lookups[-1].compile_id == lookup.compile_id:
+            return False
+        at = next(at for at in range(len(self._lookups) - 1, -1, -1) if self._lookups[at] is lookup)
+        began = self._clocks[at]
+        if began is None or message.clock_us is None:
+            return False
+        return abs(message.clock_us - began) > _SAME_MOMENT_US
+
+    def _read_bypass(self, match: re.Match[str], message: Message) -> None:
+        if message.is_cut:
+            where = f"line {message.line}"
+            self._reading.problem(
+                self.process.source, where, "truncated", "the log ends within torch's reason"
+            )
+            return
+        is_fx = match["which"].startswith("FX")
+        cache = FXGRAPH if is_fx else AOTAUTOGRAD
+        reason = match["reason"].removesuffix("'") if is_fx else match["reason"]
+        missed = self._missed_in_this_compile(cache, message.compile_id)
+        if missed is not None:
+            # Of one whose outcome was not seen, it may be the lookup that was bypassed, or the saving.
+            if missed.outcome != "unknown":
+                missed.save_bypass = reason
+            return
+        lookup = self._add(cache, None, message)
+        lookup.outcome = lookup.cache_state = "bypass"
+        lookup.bypass_reason = reason
+
+    def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> Lookup | None:
+        """The miss after which torch found that the result cannot be stored: no second lookup."""
+        for lookup in reversed(self._lookups):
+            if lookup.cache == cache and lookup.compile_id == compile_id:
+                if lookup.outcome == "unknown" and self._compiled_after(lookup):
+                    lookup.outcome = "full_miss"
+                stored = lookup.entry_path is not None or lookup.save_bypass is not None
+                may_have_missed = lookup.outcome in (*MISSED, "unknown")
+                return lookup if cache == AOTAUTOGRAD and may_have_missed and not stored else None
+        return None
+
+    def _note_guards(self, match: re.Match[str]) -> None:
+        for lookup in reversed(self._lookups):
+            if lookup.cache_key == match["key"]:
+                lookup.guards_expr = match["guards"]
+                return
+
+    def _note_save_error(self, match: re.Match[str], message: Message) -> None:
+        """Why a result could not be stored; the error of an FX graph is the last line of its traceback."""
+        cache = AOTAUTOGRAD if match["which"] == "AOTAutograd" else FXGRAPH
+        for lookup in reversed(self._lookups):
+            if (lookup.cache, lookup.compile_id) == (cache, message.compile_id):
+                lookup.save_error = match["error"] or message.lines[-1].decode("utf-8", "replace")
+                return
+
+    def _note_entry(self, path: str, message: Message) -> None:
+        if self.process.cache_dir is None:
+            self.process.cache_dir = _cache_dir_of(path)
+        for lookup, _ in zip(reversed(self._lookups), range(64), strict=False):
+            if lookup.cache == AOTAUTOGRAD and lookup.compile_id == message.compile_id:
+                lookup.entry_path = path
+                # It is what was compiled after the miss.
+                if lookup.outcome == "unknown" and lookup.cache_key in path.split("/"):
+                    lookup.outcome = "full_miss"
+                return
+
+
+def _cache_dir_of(entry_path: str) -> str:
+    """The cache directory of ``<cache directory>/aotautograd/<key>/<entry>``."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(entry_path)))

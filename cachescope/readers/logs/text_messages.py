@@ -1,0 +1,119 @@
+"""What the cache loggers say, message by message, from torch 2.4 to 2.15.
+
+torch/_inductor/codecache.py and torch/_functorch/_aot_autograd/autograd_cache.py (from 2.10 also
+aot_autograd_result.py). Messages are told apart by their words, never by their line, which moves.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.readers.logs.text_end import Head
+from cachescope.terms import HASH
+
+# A key that was cut is none. The others are those that AOTAutograd makes up where it cannot make one (2.10 and later).
+_KEY: Final = rf"(?P<key>[af]{HASH}|0\.\d+|[0-9a-f]{{32}})(?!\S)"
+DETAILS: Final = re.compile(r"(?P<which>FX|Autograd) graph cache hash details for key (?P<key>\S+):")
+OUTCOME: Final = re.compile(rf"(?P<which>fx graph|AOTAutograd) cache (?P<state>hit|miss) for key {_KEY}")
+BYPASS: Final = re.compile(
+    r"Bypassing (?P<which>FX Graph Cache because '|autograd cache due to: )(?P<reason>.*)", re.DOTALL
+)
+# 2.4 to 2.7 only; later guard misses leave no line.
+GUARDS: Final = re.compile(
+    r"fx graph cache key (?P<key>\S+) evaluating guards (?>(?P<guards>.*) with values ).* => hit=(?P<hit>\w+)",
+    re.DOTALL,
+)
+POST_LOAD_GUARDS: Final = re.compile(
+    r"fx graph cache key (?P<key>\S+) post-load guards: (?P<guards>.*)", re.DOTALL
+)
+UNABLE: Final = re.compile(r".*? unable to load compiled graph(?:: (?P<error>.*))?", re.DOTALL)
+NOT_SAVED: Final = re.compile(
+    r"(?P<which>fx graph|AOTAutograd)(?: cache)? unable to (?:write to cache|(?:serialize|write) compiled graph)"
+    r"(?:: (?P<error>.*))?",
+    re.DOTALL,
+)
+WRITING: Final = re.compile(
+    rf"Writing AOTAutograd cache entry to (?P<path>.+/(?:entry|{HASH}))(?!\S)", re.DOTALL
+)
+_ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
+_MESSAGES: Final = (
+    DETAILS,
+    OUTCOME,
+    BYPASS,
+    GUARDS,
+    POST_LOAD_GUARDS,
+    UNABLE,
+    NOT_SAVED,
+    WRITING,
+    _ENTRY_WITHOUT_GRAPH,
+)
+
+
+# How each of them begins, and the one that may begin with anything: nearly all lines are something else.
+_BEGINNINGS: Final = (
+    b"FX graph cache ",
+    b"Autograd graph cache ",
+    b"fx graph cache ",
+    b"fx graph unable to ",
+    b"AOTAutograd cache ",
+    b"Bypassing ",
+    b"Writing AOTAutograd cache ",
+    b"FXGraphCache cache ",
+)
+_ANYWHERE: Final = b" unable to load compiled graph"
+
+
+def begins_message(line: bytes) -> bool:
+    """Whether a line begins one of the messages that are read here."""
+    if line.startswith(b"[") or not may_be_known(line):
+        return False
+    text = line.decode("utf-8", "replace")
+    return any(pattern.match(text) for pattern in _MESSAGES)
+
+
+def may_be_known(message: bytes) -> bool:
+    """Whether a message may be one of these: of most its beginning says that it is none."""
+    return message.startswith(_BEGINNINGS) or _ANYWHERE in message
+
+
+_MOST_BYTES_OF_A_MESSAGE: Final = 32 << 20
+"""The hash details of one lookup take 70 to 128 kB."""
+
+Stream = tuple[bytes, int | None, int | None]
+"""What tells the processes of one log apart: what stands before torch's prefix, pid, and rank."""
+
+
+@dataclass(slots=True)
+class Message:
+    """One message: the lines that one call of a logger wrote."""
+
+    line: int
+    level: str
+    place: str
+    lines: list[bytes]
+    stream: Stream = (b"", None, None)
+    clock_us: int | None = None
+    compile_id: str | None = None
+    is_cut: bool = False
+    """Whether the log ends within its last line."""
+    wrong: str | None = None
+    """What is wrong with its prefix."""
+    is_too_long: bool = False
+    """Whether lines of it were left out, for it has more than 32 MiB."""
+    size: int = 0
+    """Bytes of the lines that followed the first."""
+
+    def go_on(self, lines: list[bytes]) -> None:
+        """Take in lines that follow, as long as there is room."""
+        if self.size > _MOST_BYTES_OF_A_MESSAGE:
+            self.is_too_long |= bool(lines)
+            return
+        self.lines += lines
+        self.size += sum(map(len, lines))
+
+    @property
+    def head(self) -> Head:
+        """What all its lines have in common."""
+        return self.place, self.compile_id, self.level, self.clock_us

@@ -1,0 +1,135 @@
+"""One trace read in parts, by as many workers as there are: each part alone, and what they say put together in order.
+
+A part begins and ends where a record does. What its records say is kept as it would have been told, and told in
+this process to the one `TraceProcess` of the log: what is read is the same as in one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO, Any, Final
+
+from cachescope.errors import SourceError
+from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.json_record import load_json
+from cachescope.readers.logs.byte_source import Pieces, open_bytes
+from cachescope.readers.logs.remote import is_address
+from cachescope.readers.logs.trace_log import TraceReader, looks_like_trace_log
+from cachescope.readers.logs.trace_process import TraceProcess
+from cachescope.readers.logs.trace_records import RECORD_START
+from cachescope.readers.reading import Lookup, Process, Reading
+
+# Where no record begins in so many bytes, the parts around are one.
+_SEARCHED_BYTES: Final = 1 << 18
+# Said with a lookup, which stands in a column of its own.
+_OF_A_LOOKUP: Final = ("lookup", "uncached")
+
+
+def parts_of_trace(path: str, part_bytes: int) -> list[tuple[int, int | None]]:
+    """Where the parts of a trace begin and end, each of so many bytes, the last ones less; none where one process should read it.
+
+    That is a log that has no two such parts, is packed or at an address, or does not begin with torch's records. The
+    last part has no end: the log may have grown by then.
+    """
+    try:
+        count = 0 if is_address(path) else os.path.getsize(path) // part_bytes
+        if count < 2:
+            return []
+        with open_bytes(path) as stream:
+            if not Pieces(stream).is_plain or not looks_like_trace_log(stream.read(_SEARCHED_BYTES)):
+                return []
+            size = stream.seek(0, os.SEEK_END)
+            # The last ones are halves: the less there is to wait for where one of the workers is behind.
+            cuts = [*range(2, 2 * count, 2), 2 * count - 3, 2 * count - 1]
+            starts = {_record_behind(stream, size * cut // (2 * count)) for cut in cuts}
+    except (OSError, SourceError):
+        return []
+    ends = sorted(start for start in starts if start is not None)
+    return list(zip([0, *ends], [*ends, None], strict=True)) if ends else []
+
+
+def _record_behind(stream: IO[bytes], place: int) -> int | None:
+    """Where the first record begins at or behind a place; None where none does for long."""
+    stream.seek(place - 1)
+    found = RECORD_START.search(stream.read(_SEARCHED_BYTES))
+    return None if found is None else place + found.start()
+
+
+def read_trace_part(path: str, reading: Reading, start: int, end: int | None) -> None:
+    """Read a part of a trace into `reading`: one `Process` that holds what was told, for `put_together`.
+
+    Raises
+    ------
+    SourceError
+        If the file is not there or cannot be read.
+    """
+    told = _Told()
+    reader = TraceReader(reading.details, reading.known_json, told.tell, start)
+    with open_bytes(path) as stream:
+        stream.seek(start)
+        reader.read(stream, None if end is None else end - start)
+    reading.processes.append(
+        Process(path, "trace", pid=None, lookups=told.lookups, end_state=json.dumps(told.columns))
+    )
+
+
+class _Told:
+    """What was told, one word after the other, to be told again.
+
+    In columns of plain values: of thousands of lists Python would ask again and again whether they can go.
+    """
+
+    def __init__(self) -> None:
+        self.lookups: list[Lookup] = []
+        self._words: list[str] = []
+        self._counts: list[int] = []
+        self._values: list[Any] = []
+
+    @property
+    def columns(self) -> tuple[list[str], list[int], list[Any]]:
+        """The words, the number of values of each, and all values."""
+        return self._words, self._counts, self._values
+
+    def tell(self, word: str, *values: Any) -> None:
+        """Keep a word of `TraceProcess`."""
+        if word in _OF_A_LOOKUP:
+            self.lookups.append(values[0])
+            values = values[1:]
+        self._words.append(word)
+        self._counts.append(len(values))
+        self._values += values
+
+
+def put_together(path: str, reading: Reading, parts: Iterable[LogTables]) -> None:
+    """Read a trace into `reading` from its parts, as `read_trace_log` does.
+
+    Raises
+    ------
+    SourceError
+        If the file was not there when a part was to be read.
+    """
+    trace = TraceProcess(path, path, reading)
+    for part in parts:
+        if not part.processes:
+            (problem,) = part.problems
+            raise SourceError(path, problem.message, problem.kind)
+        codes = part.add_details_to(reading.details)
+        for lookup in part.processes[0].lookups:
+            if lookup.details is not None:
+                lookup.details = codes[lookup.details]
+        for word, values in _told(part.processes[0]):
+            trace.tell(word, *values)
+        if trace.has_failed:
+            break
+    trace.finish()
+
+
+def _told(process: Process) -> Iterator[tuple[str, list[Any]]]:
+    words, counts, told = load_json((process.end_state or "[[], [], []]").encode())
+    lookups, values = iter(process.lookups), iter(told)
+    for word, count in zip(words, counts, strict=True):
+        own = list(islice(values, count))
+        yield word, [next(lookups), *own] if word in _OF_A_LOOKUP else own

@@ -1,0 +1,211 @@
+"""The process that a trace tells of, put together from what its records say, one after the other.
+
+What a record means may depend on those before it: which compile of an id is at hand, what a number in a stack
+stands for, the clock. All of that is here, and nothing of it where the records are read: what one of them says can be
+kept, and told later.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from cachescope.errors import SourceError
+from cachescope.readers.logs.byte_source import modified_s
+from cachescope.readers.logs.log_prefix import LogClock
+from cachescope.readers.logs.lookup_order import put_in_order
+from cachescope.readers.logs.trace_compiles import TraceCompiles
+from cachescope.readers.logs.trace_end import TraceEnd
+from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.terms import FXGRAPH
+
+_RANK: Final = re.compile(r"rank_(\d{1,9})(?!\d)")
+# The event that ends a compile follows the artifact of its lookup.
+_RECENT: Final = 64
+_MOST_WRONG: Final = 5
+
+Tell = Callable[..., None]
+"""Called with one of the words of `TraceProcess`, and what belongs to it."""
+
+
+def wrong_values(wrong: list[str], clock_us: int | None) -> str:
+    """The message of a problem about the values of a record and the clock of its prefix; empty where none is wrong."""
+    if clock_us is None:
+        wrong = [*wrong, "the time of its prefix is none"]
+    return "; ".join(wrong[:_MOST_WRONG])
+
+
+class TraceProcess:
+    """What is known of the process of one trace while its records go by."""
+
+    def __init__(self, source: str, path: str, reading: Reading) -> None:
+        rank = _RANK.search(os.path.basename(path))
+        self._process = Process(source, "trace", pid=None, rank=int(rank[1]) if rank else None)
+        self._is_new = True
+        self._reading = reading
+        self._source = source
+        self._path = path
+        self._end = 0
+        self._has_records = False
+        self._can_go_on = True
+        self._clock: LogClock | None = None
+        self._compiles = TraceCompiles()
+        self._lookups: list[tuple[Lookup, int | None]] = []
+        self._compiled = False
+        self.has_failed = False
+        """Whether the log could not be read to its end."""
+        self._words: dict[str, Callable[..., None]] = {
+            "first": self._first,
+            "last": self._last,
+            "clock": self._told_clock,
+            "rank": self._rank,
+            "torch_version": self._torch_version,
+            "versions": self._versions,
+            "cache_dir": self._cache_dir,
+            "string": self._compiles.note_string,
+            "compile_began": self._compile_began,
+            "compile_ended": self._compile_ended,
+            "lookup": self._lookup,
+            "uncached": self._uncached,
+            "problem": self._problem,
+            "log_ended": self._log_ended,
+        }
+
+    def take_up(self, process: Process, end: TraceEnd) -> None:
+        """Be what another one was at its end."""
+        self._process = process
+        self._is_new = False
+        self._has_records = True
+        self._clock = end.clock
+        self._compiled = end.has_compiled
+        self._lookups = end.lookups(process)
+        self._compiles = TraceCompiles.from_json(end.compiles, process)
+        self._words["string"] = self._compiles.note_string
+
+    def tell(self, word: str, *values: Any) -> None:
+        """Take in what one record says, or the end of the log."""
+        self._words[word](*values)
+
+    def finish(self) -> None:
+        """Turn the clocks into times, put the lookups in the order in which they were made, and give the process.
+
+        Raises
+        ------
+        SourceError
+            If the log held no record.
+        """
+        if not self._has_records:
+            raise SourceError(self._source, "holds no record of torch's trace log", "unknown_source")
+        process = self._process
+        first = process.clock_first_us
+        clock = self._clock
+        if clock is None and first is not None:
+            clock = LogClock.from_file_time(first, modified_s(self._path))
+        process.start_time_ns = None if clock is None or first is None else clock.ns(first)
+        told_ns = [lookup.time_ns for lookup, _ in self._lookups]
+        for lookup, at in self._lookups:
+            lookup.end_time_ns = lookup.logged_ns = None if clock is None or at is None else clock.ns(at)
+            if lookup.time_ns is None:
+                lookup.time_ns = lookup.end_time_ns
+        process.lookups = put_in_order([lookup for lookup, _ in self._lookups])
+        process.looked_up = bool(process.lookups) or not self._compiled
+        self._compiles.finish()
+        process.compiles = self._compiles.of_process()
+        process.end_state = self._end_state(told_ns) if self._can_go_on else None
+        if self._is_new:
+            self._reading.processes.append(process)
+
+    def _end_state(self, told_ns: list[int | None]) -> str:
+        places = {id(lookup): place for place, lookup in enumerate(self._process.lookups)}
+        return TraceEnd(
+            end=self._end,
+            year=None if self._clock is None else self._clock.year,
+            offset_us=None if self._clock is None else self._clock.offset_us,
+            has_compiled=self._compiled,
+            compiles=self._compiles.as_json(places),
+            order=[places[id(lookup)] for lookup, _ in self._lookups],
+            clocks_us=[at for _, at in self._lookups],
+            told_ns=told_ns,
+        ).as_json()
+
+    def _problem(self, at: int, kind: str, message: str) -> None:
+        self._reading.problem(self._source, f"byte {at}", kind, message)
+
+    def _first(self, at: int, pid: int | None, clock_us: int | None) -> None:
+        """The first prefix of those that are read."""
+        if self._has_records:
+            return
+        self._has_records = True
+        process = self._process
+        process.pid = pid
+        process.clock_first_us = process.clock_last_us = clock_us
+        if pid is None:
+            self._problem(at, "bad_value", "no process has the pid of its prefix")
+
+    def _last(self, clock_us: int | None) -> None:
+        """The last prefix that tells a time; None where none does."""
+        if clock_us is not None:
+            self._process.clock_last_us = clock_us
+
+    def _told_clock(self, year: int, offset_us: int) -> None:
+        """What makes times of the clocks of prefixes."""
+        self._clock = self._clock or LogClock(year, offset_us)
+
+    def _rank(self, rank: int) -> None:
+        if self._process.rank is None:
+            self._process.rank = rank
+
+    def _torch_version(self, version: str | None) -> None:
+        self._process.torch_version = version
+
+    def _versions(self, python: str | None, torch: str | None) -> None:
+        """Those of metrics, which are of use where nothing else has told them."""
+        process = self._process
+        process.python_version = process.python_version if process.python_version is not None else python
+        process.torch_version = process.torch_version if process.torch_version is not None else torch
+
+    def _cache_dir(self, folder: str) -> None:
+        if self._process.cache_dir is None:
+            self._process.cache_dir = folder
+
+    def _compile_began(
+        self,
+        at: int,
+        clock_us: int | None,
+        compile_id: str | None,
+        stack: list[dict[str, Any]],
+        wrong: list[str],
+    ) -> None:
+        """A compile began, with the stack that its record tells and what is wrong with the values of that."""
+        self._compiles.begin(compile_id or "", clock_us, stack, wrong)
+        if told := wrong_values(wrong, clock_us):
+            self._problem(at, "bad_value", told)
+
+    def _compile_ended(self, compile_id: str | None, clock_us: int | None, error: str | None) -> None:
+        # A compile that failed says nothing of whether the caches were on.
+        self._compiled |= error is None
+        self._compiles.end(compile_id, clock_us, error)
+
+    def _lookup(self, lookup: Lookup, clock_us: int | None, is_over: bool) -> None:
+        """A lookup, and whether torch writes such a record only once it has compiled and stored what was missed."""
+        self._compiles.note(lookup, is_over=is_over)
+        self._lookups.append((lookup, clock_us))
+
+    def _uncached(self, lookup: Lookup, clock_us: int | None) -> None:
+        """What only the event that ends a compile tells of a lookup."""
+        if lookup.outcome == "disabled":
+            self._lookup(lookup, clock_us, is_over=True)
+            return
+        for known, _ in reversed(self._lookups[-_RECENT:]):
+            if (known.cache, known.outcome, known.time_ns) == (FXGRAPH, "bypass", lookup.time_ns):
+                known.time_taken_ns, known.is_backward = lookup.time_taken_ns, lookup.is_backward
+                break
+
+    def _log_ended(self, end: int, is_cut: bool, can_go_on: bool, has_failed: bool) -> None:
+        """What was read ended; the log as well, unless more is told."""
+        self._end = end
+        self._process.is_cut = is_cut
+        self._can_go_on = self._can_go_on and can_go_on
+        self.has_failed = has_failed

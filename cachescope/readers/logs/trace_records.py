@@ -1,0 +1,247 @@
+"""Where the records of a block of a TORCH_TRACE file begin and end, and of what kind they are.
+
+A record is a line that begins with no tab, and the lines that begin with one after it; whatever those hold is
+payload, also where it imitates a record. Records are found and told apart without a step in Python for each:
+nearly all of them say nothing about caches.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from cachescope.readers.logs.byte_source import Pieces
+from cachescope.readers.logs.log_prefix import PREFIX
+from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS, VERSION_ARTIFACT
+
+BLOCK_BYTES: int = 1 << 19
+"""Fits the caches of a core: larger blocks are read more slowly."""
+_MOST_BYTES_OF_A_RECORD: Final = 16 << 20
+"""Torch's longest are hash details with the code of a large graph, of some megabytes."""
+RECORD_START: Final = re.compile(rb"\n[^\t]")
+
+_Places = npt.NDArray[np.int64]
+
+ARTIFACT: Final = "artifact"
+DYNAMO_START: Final = "dynamo_start"
+METRICS: Final = "compilation_metrics"
+BACKWARD_METRICS: Final = "bwd_compilation_metrics"
+STRING: Final = "str"
+"""A text that stacks refer to by its number."""
+COMPILE_EVENT: Final = "inductor_compile"
+"""The `chromium_event` of this name."""
+OUTPUT_CODE: Final = "inductor_output_code"
+
+_TAB, _NEWLINE, _SPACE, _BRACE, _BRACKET = b"\t\n {]"
+_IS_LEVEL: Final = np.isin(np.arange(256), list(b"VIWEC"))
+_IS_STRAY: Final = ~_IS_LEVEL & ~np.isin(np.arange(256), [_TAB, _NEWLINE])
+# Nearly all lines of records fit; a record with a longer one is looked at by itself.
+_HEAD_BYTES: Final = 256
+_WORD_BYTES: Final = 8
+# The first eight letters after the brace and its quote tell the kinds apart.
+_KINDS: Final = {
+    kind.encode()[:_WORD_BYTES]: kind
+    for kind in (ARTIFACT, DYNAMO_START, METRICS, BACKWARD_METRICS, OUTPUT_CODE)
+} | {b'str": ["': STRING}
+# Of artifacts, whose name comes first, the eight letters of the name behind the seventh.
+_ARTIFACT_START: Final = b'{"artifact": {"name": "'
+_NAME_WORD: Final = len(_ARTIFACT_START) + 7
+_NAMES: Final = {f'{name}", '.encode()[7:][:_WORD_BYTES] for name in (*LOOKUP_ARTIFACTS, VERSION_ARTIFACT)}
+_EVENT: Final = b"chromium"
+# Most records are events. The name comes first in their payload; its last eight letters tell this one.
+_EVENT_START: Final = b'\n\t{\n\t"name": "inductor_compile"'
+_EVENT_WORD: Final = len(_EVENT_START) - 1 - _WORD_BYTES
+
+
+def _word(text: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(text[:_WORD_BYTES], sys.byteorder))
+
+
+_WORDS: Final = [_word(word) for word, kind in _KINDS.items() if kind != ARTIFACT]
+_ARTIFACT_CODE: Final = _word(ARTIFACT.encode())
+_NAME_CODES: Final = [_word(name) for name in _NAMES]
+_EVENT_CODE: Final = _word(_EVENT)
+_EVENT_NAME_CODE: Final = _word(_EVENT_START[_EVENT_WORD:])
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One record: its prefix, the end of its line, and the end of its payload."""
+
+    kind: str
+    prefix: re.Match[bytes]
+    line_end: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A line that is neither a record nor part of a payload."""
+
+    start: int
+    end: int
+
+
+def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records]]:
+    """The records of a stream that begins at this place, block by block, each with the place where it begins.
+
+    All blocks lie in one buffer, one after the other: what is kept of a block has to be copied out of it
+    before the next is taken.
+    """
+    buffer = bytearray(2 * BLOCK_BYTES)
+    marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
+    have, at_end, has_mark = 0, False, False
+    while not at_end:
+        if have > len(buffer) // 2:
+            # A long record: as much again as is there, so that it is not looked at over and over.
+            buffer = buffer + bytes(len(buffer))
+            marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
+        # No further than it takes to see that a record is too long, wherever in the block it begins.
+        space = min(len(buffer) // 2, _MOST_BYTES_OF_A_RECORD + 1 - have)
+        read = pieces.read_into(memoryview(buffer)[have : have + space])
+        have += read
+        at_end = not read
+        if have:
+            if offset == 0 and buffer.startswith(codecs.BOM_UTF8):
+                has_mark = True
+                buffer[: len(codecs.BOM_UTF8)] = b"\n" * len(codecs.BOM_UTF8)
+            records = Records(buffer, have, marks, is_last=at_end)
+            records.has_mark = has_mark
+            records.is_too_long = not (at_end or records.end) and have > _MOST_BYTES_OF_A_RECORD
+            yield offset, records
+            if records.is_too_long:
+                passed, have = _pass_over(pieces, buffer, have)
+                offset += passed
+                continue
+            offset += records.end
+            memoryview(buffer)[: have - records.end] = memoryview(buffer)[records.end : have]
+            have -= records.end
+
+
+def _pass_over(pieces: Pieces, buffer: bytearray, have: int) -> tuple[int, int]:
+    """Read on to the end of the record that the buffer begins with: its size, and the bytes behind it in the buffer."""
+    passed = have - 1
+    buffer[0] = buffer[passed]
+    while read := pieces.read_into(memoryview(buffer)[1 : 1 + BLOCK_BYTES]):
+        if found := RECORD_START.search(buffer, 0, 1 + read):
+            start, end = found.start() + 1, 1 + read
+            memoryview(buffer)[: end - start] = bytes(memoryview(buffer)[start:end])
+            return passed + start, end - start
+        passed += read
+        buffer[0] = buffer[read]
+    return passed + 1, 0
+
+
+def _places(marks: npt.NDArray[np.bool_], size: int) -> _Places:
+    """`np.flatnonzero` of so many marks, of which few are set: eight at a time, in half of its time."""
+    marks[size : size + _WORD_BYTES] = False
+    eights = marks[: -(-size // _WORD_BYTES) * _WORD_BYTES]
+    some = np.flatnonzero(eights.view(np.uint64) != 0)
+    rows, columns = np.nonzero(eights.reshape(-1, _WORD_BYTES)[some])
+    found: _Places = some[rows] * _WORD_BYTES + columns
+    return found
+
+
+class Records:
+    """The records of one block; where more is to follow, all but the last, which may not be whole.
+
+    Parameters
+    ----------
+    buffer : bytearray
+        Holds the block at its beginning; what lies after it says nothing.
+    size : int
+        Bytes of the block, at least one.
+    marks : array
+        Two rows of booleans, eight more than the buffer has bytes: a place to work, since to ask for new memory
+        for each block costs more than to look through it.
+    is_last : bool
+        Whether nothing follows.
+    """
+
+    def __init__(self, buffer: bytearray, size: int, marks: npt.NDArray[np.bool_], is_last: bool) -> None:
+        self.buffer = buffer
+        self.size = size
+        self._bytes = np.frombuffer(buffer, np.uint8, size)
+        is_start, is_tab = marks[0, : size - 1], marks[1, : size - 1]
+        np.equal(self._bytes[:-1], _NEWLINE, out=is_start)
+        np.equal(self._bytes[1:], _TAB, out=is_tab)
+        np.greater(is_start, is_tab, out=is_start)
+        starts = _places(marks[0], size - 1) + 1
+        self.has_mark = False
+        """Whether the block began with a byte order mark, which is blank lines now."""
+        self.is_too_long = False
+        """Whether the block is the beginning of one record, which is longer than any of torch's and passed over."""
+        self.is_cut = bool(self._bytes[-1] != _NEWLINE)
+        """Whether the block ends within a line."""
+        ends = np.append(starts - 1, size if self.is_cut else size - 1)
+        # A block begins with a record, or with what is left of one.
+        starts = np.append(0, starts)
+        self.starts: _Places = starts if is_last else starts[:-1]
+        self._ends: _Places = ends if is_last else ends[:-1]
+        self.end: int = size if is_last else int(starts[-1])
+
+    def prefix(self, start: int, end: int | None = None) -> re.Match[bytes] | None:
+        """The prefix of the record at this place."""
+        return PREFIX.match(self.buffer, start, self.size if end is None else end)
+
+    def spans(self) -> Iterator[Span | Stray]:
+        """Every stray line and every record that may tell about a cache, in their order."""
+        firsts = self._bytes[self.starts]
+        is_wanted = _IS_STRAY[firsts] | self._may_tell(_IS_LEVEL[firsts])
+        for at in np.flatnonzero(is_wanted).tolist():
+            start, end = int(self.starts[at]), int(self._ends[at])
+            line_end = self.buffer.find(b"\n", start, end)
+            line_end = end if line_end < 0 else line_end
+            prefix = None if _IS_STRAY[firsts[at]] else self.prefix(start, line_end)
+            # Without a prefix it is a record all the same where it says what it is: its prefix is damaged.
+            brace = self.buffer.find(b'] {"', start, line_end) + 2 if prefix is None else prefix.end()
+            kind = None if brace < start else self._kind(brace, line_end)
+            if prefix is None and (kind is not None or _IS_STRAY[firsts[at]]):
+                yield Stray(start, line_end)
+            elif prefix is not None and kind is not None:
+                yield Span(kind, prefix, line_end, end)
+
+    def _may_tell(self, is_record: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """The records that are of a known kind, or whose line is too long to tell so quickly."""
+        may_tell = is_record.copy()
+        size = self.size - _HEAD_BYTES - max(_EVENT_WORD, _NAME_WORD) - _WORD_BYTES
+        told = np.flatnonzero(is_record & (self.starts < size))
+        if not len(told):
+            return may_tell
+        starts = self.starts[told]
+        # Arrays over the bytes of the block, one row for each place in it; nothing is copied before a row is taken.
+        windows = np.ndarray((size, _HEAD_BYTES), np.uint8, self.buffer, strides=(1, 1))
+        words = np.ndarray(self.size - _WORD_BYTES + 1, np.uint64, self.buffer, strides=(1,))
+        heads = windows[starts]
+        rows = np.arange(len(heads))
+        braces = (heads == _BRACE).argmax(axis=1)
+        line_ends = (heads == _NEWLINE).argmax(axis=1)
+        is_plain = (heads[rows, braces - 1] == _SPACE) & (heads[rows, braces - 2] == _BRACKET) & (braces > 1)
+        kinds = words[starts + braces + 2]
+        events = words[starts + line_ends + _EVENT_WORD]
+        is_known = (kinds == _EVENT_CODE) & ((events == _EVENT_NAME_CODE) | (line_ends == 0))
+        for word in _WORDS:  # `np.isin` takes ten times as long for so few
+            is_known |= kinds == word
+        is_artifact = kinds == _ARTIFACT_CODE
+        names = words[starts + braces + _NAME_WORD]
+        for word in _NAME_CODES:
+            is_known |= is_artifact & (names == word)
+        may_tell[told] = is_known | ~is_plain
+        return may_tell
+
+    def _kind(self, brace: int, line_end: int) -> str | None:
+        word = bytes(self.buffer[brace + 2 : brace + 2 + _WORD_BYTES])
+        if word == _EVENT:
+            return COMPILE_EVENT if self.buffer.startswith(_EVENT_START, line_end) else None
+        kind = _KINDS.get(word)
+        if kind == ARTIFACT:
+            at = brace + _NAME_WORD
+            return kind if bytes(self.buffer[at : at + _WORD_BYTES]) in _NAMES else None
+        return kind

@@ -1,0 +1,102 @@
+"""Pickles that were made to run something, told by the globals they name; and inert reading that refuses them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from cachescope.readers.pickles.inert_pickle import (
+    InertUnpickler,
+    Limits,
+    Stub,
+    UnreadablePickle,
+    loads_inert,
+    stand_in,
+)
+
+# Modules whose functions no compiled graph needs, and those builtins. A pickle with one of them was made to
+# run something. Other unknown modules are the user's own: tensor subclasses, kernels, opaque values.
+_HOSTILE_MODULES = frozenset(
+    {
+        "asyncio",
+        "bdb",
+        "cmd",
+        "code",
+        "codeop",
+        "commands",
+        "ctypes",
+        "doctest",
+        "ftplib",
+        "http",
+        "imp",
+        "importlib",
+        "marshal",
+        "multiprocessing",
+        "nt",
+        "os",
+        "pdb",
+        "pickle",
+        "pip",
+        "pkgutil",
+        "platform",
+        "posix",
+        "profile",
+        "pty",
+        "runpy",
+        "shelve",
+        "shutil",
+        "smtplib",
+        "socket",
+        "subprocess",
+        "sys",
+        "tempfile",
+        "threading",
+        "timeit",
+        "trace",
+        "urllib",
+        "webbrowser",
+    }
+)
+_HOSTILE_BUILTINS = frozenset(
+    {
+        "__import__",
+        "breakpoint",
+        "compile",
+        "delattr",
+        "eval",
+        "exec",
+        "globals",
+        "input",
+        "locals",
+        "open",
+        "setattr",
+        "vars",
+    }
+)
+
+
+def loads_harmless(data: bytes, limits: Limits | None = None) -> object:
+    """Read a pickle inertly, as `loads_inert` does; refuse one that names what no cache needs.
+
+    Raises
+    ------
+    UnreadablePickle
+        Whatever is wrong with the bytes, or the first hostile global.
+    """
+    return loads_inert(data, limits, _HarmlessUnpickler)
+
+
+@lru_cache(maxsize=4096)
+def _harmless_stand_in(module: str, name: str) -> type[Stub]:
+    if _is_hostile(module, name):
+        raise UnreadablePickle(f"hostile: names {module}.{name}")
+    return stand_in(module, name)
+
+
+class _HarmlessUnpickler(InertUnpickler):
+    find_class = staticmethod(_harmless_stand_in)
+
+
+def _is_hostile(module: str, name: str) -> bool:
+    if module in ("builtins", "__builtin__"):
+        return name.partition(".")[0] in _HOSTILE_BUILTINS
+    return module.partition(".")[0] in _HOSTILE_MODULES
