@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Never
 
@@ -14,7 +14,7 @@ from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known
 from cachescope.auditing.meaning import audit_object
 from cachescope.auditing.program import follow
 from cachescope.readers.directory.versioned_pickle import HEADER
-from cachescope.readers.pickles.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert, stand_in
+from cachescope.readers.pickles.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert
 
 _DEEPEST: Final = 12
 _ZIP: Final = b"PK\x03\x04"
@@ -104,28 +104,27 @@ def audit_pickle(data: bytes, place: Place) -> Audited:
 class _Members:
     """What stands for ``getattr``, which pickles call where they name a member of a class. Nothing can be set on it."""
 
-    __slots__ = ()
+    __slots__ = ("_find_class",)
 
-    def __call__(self, owner: object, name: object, /) -> type:
+    def __init__(self, find_class: Callable[[str, str], object]) -> None:
+        self._find_class = find_class
+
+    def __call__(self, owner: object, name: object, /) -> object:
         said = vars(owner) if isinstance(owner, type) else {}
         module, whole = said.get("module"), said.get("name")
         if not (isinstance(module, str) and isinstance(whole, str) and isinstance(name, str)):
             raise UnreadablePickle("getattr of what it computed")
-        return stand_in(module, f"{whole}.{name}")
+        return self._find_class(module, f"{whole}.{name}")
 
     def __setstate__(self, state: object) -> Never:
         raise UnreadablePickle("sets attributes of getattr")
 
 
-_GETATTR: Final = _Members()
-
-
-def _found(module: str, name: str) -> object:
-    return _GETATTR if (module, name) == ("builtins", "getattr") else stand_in(module, name)
-
-
 class _WithMembers(InertUnpickler):
-    find_class = staticmethod(_found)  # type: ignore[assignment]
+    def stands_for(self, module: str, name: str) -> object:
+        if (module, name) == ("builtins", "getattr"):
+            return _Members(self.find_class)
+        return super().stands_for(module, name)
 
 
 def _place_of(text: object, data: bytes, place: Place) -> int | None:

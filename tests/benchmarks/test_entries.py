@@ -19,9 +19,8 @@ import pytest
 
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.cache_dir import read_cache_dir
-from cachescope.readers.pickles import plain_pickle
 from cachescope.readers.pickles.inert_pickle import Limits, loads_inert
-from cachescope.readers.pickles.pickle_runs import KnownRuns
+from cachescope.readers.pickles.pickle_check import check_program
 from cachescope.readers.reading import Reading
 
 Recording = Callable[[str, str], Path]
@@ -48,7 +47,6 @@ WAYS = [
     "pickle.loads",
     "loads_inert",
     "the check alone",
-    "loads_inert, nothing known",
     "read_cache_dir",
     "content hash",
 ]
@@ -78,7 +76,7 @@ def cache(
 @pytest.mark.benchmark(group="entries")
 @pytest.mark.parametrize("way", WAYS)
 def test_open_entries(  # type: ignore[no-untyped-def]
-    way: str, cache: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, benchmark
+    way: str, cache: Path, request: pytest.FixtureRequest, benchmark
 ) -> None:
     entries = [path.read_bytes() for path in sorted(cache.rglob("*")) if path.is_file()]
     (kind,) = (path.name for path in cache.iterdir())
@@ -97,7 +95,7 @@ def test_open_entries(  # type: ignore[no-untyped-def]
     known: dict[str, Callable[[bytes], object]] = {
         "pickle.loads": pickle.loads,
         "content hash": entry_name,
-        "the check alone": lambda data: plain_pickle.is_plain(data, Limits()),
+        "the check alone": lambda data: check_program(data, Limits()),
     }
     open_one = known.get(way, loads_inert)
 
@@ -114,8 +112,6 @@ def test_open_entries(  # type: ignore[no-untyped-def]
         times.append(taken)
         read()  # so that the way itself is no worse off
         kept.clear()
-        if way.endswith("nothing known"):
-            monkeypatch.setattr(plain_pickle, "KNOWN_RUNS", KnownRuns())
         gc.collect()
 
     # Each pays for the garbage that it makes, and none for looking through all that torch loaded.

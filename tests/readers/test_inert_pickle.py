@@ -7,6 +7,7 @@ import pickletools
 import subprocess
 import sys
 import textwrap
+import time
 import tracemalloc
 from collections import OrderedDict
 from collections.abc import Callable
@@ -19,7 +20,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.readers.pickles import pickle_check
-from cachescope.readers.pickles.inert_pickle import Limits, Stub, UnreadablePickle, global_name, loads_inert
+from cachescope.readers.pickles.inert_pickle import (
+    Limits,
+    NotRead,
+    Stub,
+    UnreadablePickle,
+    global_name,
+    loads_inert,
+)
+from cachescope.readers.pickles.pickle_check import check_program
 
 # What only builds inert stubs is harmless and may be read; every other hostile pickle must be refused.
 HARMLESS = {
@@ -285,6 +294,45 @@ def test_every_cut_of_a_pickle_is_truncated() -> None:
         with pytest.raises(UnreadablePickle) as caught:
             loads_inert(data[:end])
         assert caught.value.is_truncated
+
+
+@pytest.mark.parametrize("count", [1_999, 3_000])
+def test_no_answer_depends_on_what_was_read_before(count: int) -> None:
+    names = b"".join(b"cmodule\nname_%d_of_%d\n" % (number, count) for number in range(count))
+    for _ in range(3):
+        if count < Limits().stand_ins:
+            assert len(loads_inert(b"(" + names + b"l.")) == count  # type: ignore[arg-type]
+        else:
+            with pytest.raises(NotRead, match="too many globals"):
+                loads_inert(b"(" + names + b"l.")
+
+
+def test_keys_that_all_collide_take_no_time() -> None:
+    # Ints that are multiples of 2**61 - 1 hash to 0, and so do tuples of them to one number.
+    most = 0
+    for count in range(200, 4_000, 200):
+        keys = b"".join(
+            b"\x8a\x0a" + ((2**61 - 1) * number).to_bytes(10, "little") + b"\x85\x94N"
+            for number in range(count)
+        )
+        began = time.perf_counter()
+        with contextlib.suppress(NotRead):
+            assert len(loads_inert(b"\x80\x04}\x94(" + keys + b"u.")) == count  # type: ignore[arg-type]
+            most = count
+        assert time.perf_counter() - began < 2
+    assert most >= 200
+
+
+@pytest.mark.parametrize("shift", [-3, -1, 1, 3])
+def test_frames_that_end_within_an_opcode_are_taken_out(shift: int) -> None:
+    value = [f"{number} of a long list of lines" for number in range(5_000)]
+    data = pickle.dumps(value, 4)
+    assert check_program(data, Limits()) == []
+    at = data.index(b"\x95", 20)
+    length = int.from_bytes(data[at + 1 : at + 9], "little") + shift
+    wrong = data[: at + 1] + length.to_bytes(8, "little") + data[at + 9 :]
+    assert len(check_program(wrong, Limits())) >= 2
+    assert loads_inert(wrong) == value
 
 
 def test_the_check_knows_every_opcode() -> None:

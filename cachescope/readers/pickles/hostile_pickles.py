@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from cachescope.readers.pickles.inert_pickle import (
     InertUnpickler,
     Limits,
-    Stub,
     UnreadablePickle,
     loads_inert,
-    stand_in,
 )
 
 # Modules whose functions no compiled graph needs, and those builtins. A pickle with one of them was made to
@@ -85,15 +81,11 @@ def loads_harmless(data: bytes, limits: Limits | None = None) -> object:
     return loads_inert(data, limits, _HarmlessUnpickler)
 
 
-@lru_cache(maxsize=4096)
-def _harmless_stand_in(module: str, name: str) -> type[Stub]:
-    if _is_hostile(module, name):
-        raise UnreadablePickle(f"hostile: names {module}.{name}")
-    return stand_in(module, name)
-
-
 class _HarmlessUnpickler(InertUnpickler):
-    find_class = staticmethod(_harmless_stand_in)
+    def stands_for(self, module: str, name: str) -> object:
+        if _is_hostile(module, name):
+            raise UnreadablePickle(f"hostile: names {module}.{name}")
+        return super().stands_for(module, name)
 
 
 def _is_hostile(module: str, name: str) -> bool:

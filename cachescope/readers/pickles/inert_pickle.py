@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import io
 import pickle
-import threading
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import ClassVar, Final, Never, Self, cast
+from typing import Any, ClassVar, Final, Never, Self, cast
 
 from cachescope.readers.pickles.pickle_check import check_program
 from cachescope.readers.pickles.pickle_limits import Limits, NotRead, UnreadablePickle
-from cachescope.readers.pickles.plain_pickle import is_plain
 
 __all__ = [
     "InertUnpickler",
@@ -135,21 +133,9 @@ def global_name(value: object) -> str | None:
     return None
 
 
-class _Left(threading.local):
-    """How many more stand-ins the pickle at hand may make."""
-
-    stand_ins = 0
-
-
-_LEFT = _Left()
-
-
 @lru_cache(maxsize=4096)
 def stand_in(module: str, name: str) -> type[Stub]:
     """The class that stands for a global."""
-    _LEFT.stand_ins -= 1
-    if _LEFT.stand_ins < 0:
-        raise NotRead("too many globals")
     return cast(type[Stub], _Sealed("StandIn", (Stub,), {"__slots__": (), "module": module, "name": name}))
 
 
@@ -161,10 +147,31 @@ class _Source(io.BytesIO):
 
 
 class InertUnpickler(pickle.Unpickler):
-    """The C unpickler, with nothing to call but stand-ins. Not safe without the check of `loads_inert`."""
+    """The C unpickler, with nothing to call but stand-ins. Not safe without the check of `loads_inert`.
 
-    # No method of Python's: some ten globals of each entry are found in the cache of `stand_in`.
-    find_class = staticmethod(stand_in)
+    Parameters
+    ----------
+    data : bytes
+        The pickle.
+    stand_ins : int
+        How many different globals it may name.
+    """
+
+    def __init__(self, data: bytes, stand_ins: int) -> None:
+        super().__init__(_Source(data), fix_imports=False)
+        self._stand_ins = stand_ins
+        self._named: set[tuple[str, str]] = set()
+
+    def find_class(self, module: str, name: str, /) -> Any:
+        """The stand-in of a global."""
+        self._named.add((module, name))
+        if len(self._named) > self._stand_ins:
+            raise NotRead("too many globals")
+        return self.stands_for(module, name)
+
+    def stands_for(self, module: str, name: str) -> object:
+        """What stands for a global."""
+        return stand_in(module, name)
 
     def persistent_load(self, pid: object, /) -> Never:
         """Refuse."""
@@ -192,10 +199,9 @@ def loads_inert(
     limits = limits or _LIMITS
     if len(data) > limits.size_bytes:
         raise NotRead(f"{len(data)} bytes, more than {limits.size_bytes}")
-    frames = [] if is_plain(data, limits) else check_program(data, limits)
-    _LEFT.stand_ins = limits.stand_ins
+    frames = check_program(data, limits)
     try:
-        return unpickler(_Source(_without_frames(data, frames)), fix_imports=False).load()
+        return unpickler(_without_frames(data, frames), limits.stand_ins).load()
     except UnreadablePickle:
         raise
     except Exception as error:  # the unpickler lets out whatever a damaged program led it to

@@ -1,8 +1,7 @@
 """One pass over a pickle's opcodes that refuses, before it runs, what could hurt the C unpickler.
 
 The unpickler trusts its input: it allocates a declared length, grows its memo to any index, hashes keys
-however nested they are. So a program that is not of the plain form that picklers write (`plain_pickle`)
-is first followed with a stack of numbers in place of objects.
+however nested they are. So a program is first followed with a stack of numbers in place of objects.
 Opcodes as in CPython's Modules/_pickle.c and Lib/pickletools.py, protocols 0 to 5.
 """
 
