@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Self
 
-from cachescope.answers.causes import Causes
+from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
-from cachescope.answers.summary import footer, headline
+from cachescope.answers.summary import footer, headline, is_cold_start
 from cachescope.terms import UNREADABLE
-
-_CAUSES: Final = 5
-_PLACES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +19,16 @@ class InShort:
     ----------
     headline, footer : str
         Lookups, hits and misses in one line, and what stays outside the causes.
-    causes : Causes
-        The first of them.
+    causes : tuple of dict
+        Plain rows of the frame ``causes``, but for the cold start. Where they struck is not looked into: it takes
+        longer than a repr may where a fleet was read.
     lookups, problems, entries, damaged, unreadable : int
         How many there are.
     """
 
     headline: str
     footer: str
-    causes: Causes
+    causes: tuple[Row, ...]
     lookups: int
     problems: int
     entries: int
@@ -45,7 +43,7 @@ class InShort:
         return cls(
             headline=headline(read),
             footer=footer(read),
-            causes=Causes.of(read, most=_CAUSES, places=_PLACES),
+            causes=tuple(row for row in facts.causes if not is_cold_start(row)),
             lookups=len(facts.lookups),
             problems=len(facts.problems),
             entries=len(facts.entries),

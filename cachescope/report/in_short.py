@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cachescope.answers.causes import Struck
+from cachescope.answers.causes import Causes, Struck
 from cachescope.answers.in_short import InShort
 from cachescope.answers.names import lookups_of_cause
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
@@ -17,8 +17,7 @@ _CAUSES_IN_TEXT: Final = 3
 def summary_text(found: InShort) -> str:
     """The text repr."""
     lines = [f"cachescope.Scope: {found.headline}"]
-    for number, struck in enumerate(found.causes.struck[:_CAUSES_IN_TEXT], 1):
-        cause = struck.row
+    for number, cause in enumerate(found.causes[:_CAUSES_IN_TEXT], 1):
         misses = lookups_of_cause(cause["verdict"], cause["misses"])
         lines.append(
             f"  {number}  {harmless(cause['summary'])}  [{cause['verdict']}]  {misses}  "
@@ -32,12 +31,12 @@ def summary_text(found: InShort) -> str:
     return "\n".join(map(harmless_line, lines))
 
 
-def summary_html(found: InShort) -> str:
+def summary_html(found: InShort, causes: Causes) -> str:
     """The HTML repr: the rates first, then the costliest causes, then what is left over."""
     parts = [f"<p><b>{safe(found.headline)}</b></p>"]
-    parts += [_cause_html(number, struck) for number, struck in enumerate(found.causes.struck, 1)]
-    if found.causes.more:
-        more = and_more(found.causes.more, "cause")
+    parts += [_cause_html(number, struck) for number, struck in enumerate(causes.struck, 1)]
+    if causes.more:
+        more = and_more(causes.more, "cause")
         parts.append(f"<p>{more}, see <code>scope.causes</code></p>")
     parts.append(f"<p style='{FAINT_STYLE}'>{safe(found.footer.replace('    ', ' · '))}</p>")
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from cachescope.answers.causes import Causes
 from cachescope.answers.check import Check
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.in_short import InShort
@@ -20,6 +21,9 @@ from cachescope.report.one_entry_forms import ShownEntry
 from cachescope.report.parquet_folder import write_scope
 from cachescope.report.what_if import ShownWhatIf
 from cachescope.scope.shown import Shown
+
+_CAUSES_IN_HTML: Final = 5
+_PLACES_IN_HTML: Final = 3
 
 
 class Scope(Shown):
@@ -180,4 +184,4 @@ class Scope(Shown):
         return summary_text(InShort.of(self))
 
     def _repr_html_(self) -> str:
-        return summary_html(InShort.of(self))
+        return summary_html(InShort.of(self), Causes.of(self, most=_CAUSES_IN_HTML, places=_PLACES_IN_HTML))
