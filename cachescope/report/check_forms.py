@@ -11,7 +11,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from cachescope.analysis.verdicts.bars import Bar
-from cachescope.answers.check import Check
+from cachescope.answers import check as answer
 from cachescope.answers.read import Read
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
@@ -41,7 +41,7 @@ _DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
-class ShownCheck(Check):
+class Check(answer.Check):
     """A check with its reprs."""
 
     __slots__ = ()
@@ -85,7 +85,7 @@ def _found_amount(bar: Bar, found: float) -> str:
     return f"{found / 1e9:.9g} s" if too_close else text
 
 
-def verdict_line(check: Check) -> str:
+def verdict_line(check: answer.Check) -> str:
     """Passed or not, in one line."""
     failed = sum(not bar.passed for bar in check.bars)
     against = [f"{failed} of {plural(len(check.bars), 'bar')} not met"] if failed else []
@@ -101,7 +101,7 @@ def bar_text(bar: Bar) -> str:
     return f"wanted {wanted_text(bar)}, {found}"
 
 
-def cause_lines(check: Check, bar: Bar) -> Iterator[str]:
+def cause_lines(check: answer.Check, bar: Bar) -> Iterator[str]:
     """The causes that stand against a bar, the costliest first."""
     for cause in bar.causes[:_CAUSES_SHOWN]:
         yield harmless_cut(check.causes[cause].replace("\n", " "))
@@ -109,7 +109,7 @@ def cause_lines(check: Check, bar: Bar) -> Iterator[str]:
         yield and_more(len(bar.causes) - _CAUSES_SHOWN, "cause")
 
 
-def problem_text(check: Check) -> str | None:
+def problem_text(check: answer.Check) -> str | None:
     """What the check could not see."""
     if not check.problems:
         return None
@@ -117,7 +117,7 @@ def problem_text(check: Check) -> str | None:
     return f"{records} could not be read, and what they held was not checked: cachescope explain shows them"
 
 
-def check_lines(check: Check) -> list[Line]:
+def check_lines(check: answer.Check) -> list[Line]:
     """The check for the terminal: the verdict, one line per bar, and under what is not met its causes."""
     lines = [Line(verdict_line(check), style="bold"), Line()]
     lines += [Line(f"not read  {harmless_line(text)}", style="red", hang=10) for text in check.unread]
@@ -134,7 +134,7 @@ def check_lines(check: Check) -> list[Line]:
     return lines
 
 
-def github_lines(check: Check) -> list[str]:
+def github_lines(check: answer.Check) -> list[str]:
     """The check as workflow commands: an error for each bar that is not met, with its causes below it.
 
     Nothing but these is a command: what is read from a source stands inside one, escaped, or within a line.
@@ -161,7 +161,7 @@ def _escaped(text: str, characters: dict[str, str]) -> str:
     return "".join(characters.get(character, character) for character in text)
 
 
-def junit_text(check: Check) -> str:
+def junit_text(check: answer.Check) -> str:
     """The check as JUnit XML: one test case per bar, in ASCII, so that no encoding can spoil it.
 
     It goes to standard output, so no line of it commands the CI system that logs it: a character of such a text is written
@@ -201,7 +201,7 @@ def _in_xml(text: str) -> str:
     return harmless_cut(text)
 
 
-def check_object(check: Check, read: Read) -> dict[str, Any]:
+def check_object(check: answer.Check, read: Read) -> dict[str, Any]:
     """The check for ``--json``."""
     causes = [row for row in frame_rows(read.causes) if row["cause"] in check.causes]
     return {
@@ -215,7 +215,7 @@ def check_object(check: Check, read: Read) -> dict[str, Any]:
     }
 
 
-def check_html(check: Check) -> str:
+def check_html(check: answer.Check) -> str:
     """The HTML repr of a check."""
     parts = [f"<p><b>{safe(verdict_line(check))}</b></p>"]
     parts += [f"<div><b>not read</b>: {safe(text)}</div>" for text in check.unread]

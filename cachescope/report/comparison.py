@@ -8,7 +8,7 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope.analysis.contexts.prediction import OWN_FIELDS
-from cachescope.answers.comparison import Comparison
+from cachescope.answers import comparison as answer
 from cachescope.answers.foretold import Foretold, Reason
 from cachescope.columns import records
 from cachescope.report.as_json import frame_rows
@@ -22,7 +22,7 @@ _FIELDS_SHOWN: Final = 20
 _ENTRIES_SHOWN: Final = 3
 
 
-class ShownComparison(Comparison):
+class Comparison(answer.Comparison):
     """A comparison with its reprs."""
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class ShownComparison(Comparison):
         return f"<div style='{STYLE}'><pre style='{CODE_STYLE}'>{safe(repr(self))}</pre></div>"
 
 
-def comparison_lines(found: Comparison) -> list[Line]:
+def comparison_lines(found: answer.Comparison) -> list[Line]:
     """The comparison for the terminal, what it means for a cache first."""
     parts = []
     if found.predictions is not None:
@@ -47,7 +47,7 @@ def comparison_lines(found: Comparison) -> list[Line]:
     return lines or [Line("nothing on either side that could be compared", style="bold")]
 
 
-def comparison_object(found: Comparison) -> dict[str, Any]:
+def comparison_object(found: answer.Comparison) -> dict[str, Any]:
     """The comparison for ``--json``."""
     empty = {"before": found.before, "after": found.after}
     return {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.answers.explanation import Explanation
+from cachescope.answers import explanation as answer
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line, unwrapped
 from cachescope.wording import and_more, harmless, listed
@@ -29,7 +29,7 @@ class Sentence:
     change: FieldChange | None = None
 
 
-class ShownExplanation(Explanation):
+class Explanation(answer.Explanation):
     """An explanation with its reprs."""
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class ShownExplanation(Explanation):
         return explanation_html(self)
 
 
-def sentences(explained: Explanation) -> Iterator[Sentence]:
+def sentences(explained: answer.Explanation) -> Iterator[Sentence]:
     """What is said of a lookup, in the order in which every form says it."""
     yield Sentence("title", explained.title)
     yield Sentence("verdict", f"{explained.word}: {explained.reason}")
@@ -58,7 +58,7 @@ def sentences(explained: Explanation) -> Iterator[Sentence]:
         yield Sentence("advice", explained.advice)
 
 
-def explanation_lines(explained: Explanation) -> list[Line]:
+def explanation_lines(explained: answer.Explanation) -> list[Line]:
     """One lookup, with every changed field and the whole diff of its graph."""
     lines = []
     # The changed fields stand together, and those beyond the most are counted.
@@ -94,7 +94,7 @@ def code_lines(change: FieldChange, indent: int, most: int = _DIFF_LINES) -> Ite
         yield Line(and_more(len(lines) - most, "line", "--key shows all"), indent, "dim")
 
 
-def explanation_html(explained: Explanation) -> str:
+def explanation_html(explained: answer.Explanation) -> str:
     """The same sentences as HTML."""
     body = "".join(map(_sentence_html, sentences(explained)))
     return f"<div style='{STYLE}'>{body}</div>"

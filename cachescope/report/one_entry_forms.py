@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from cachescope.answers import one_entry as answer
 from cachescope.answers.facts import Row
-from cachescope.answers.one_entry import OneEntry
 from cachescope.columns import records
 from cachescope.readers.directory.source_code import SourceCode
 from cachescope.report.as_json import frame_rows
@@ -30,7 +30,7 @@ _VERDICTS: Final = {
 }
 
 
-class ShownEntry(OneEntry):
+class OneEntry(answer.OneEntry):
     """One entry with its reprs."""
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class ShownEntry(OneEntry):
         return one_entry_html(self)
 
 
-def one_entry_lines(one: OneEntry) -> list[Line]:
+def one_entry_lines(one: answer.OneEntry) -> list[Line]:
     """Everything but the source."""
     row = one.row
     name = f" of {row['name']}" if row["name"] else ""
@@ -64,7 +64,7 @@ def one_entry_lines(one: OneEntry) -> list[Line]:
     return lines
 
 
-def _facts(one: OneEntry) -> Iterator[tuple[str, str]]:
+def _facts(one: answer.OneEntry) -> Iterator[tuple[str, str]]:
     row = one.row
     yield "file", row["path"]
     written = "" if row["modified_time"] is None else f", written {file_time(row['modified_time'])} UTC"
@@ -92,13 +92,13 @@ def _facts(one: OneEntry) -> Iterator[tuple[str, str]]:
         yield "duplicates", f"{plural(group['copies'], 'file')} ({group['known_by']})"
 
 
-def _candidates_title(one: OneEntry) -> str:
+def _candidates_title(one: answer.OneEntry) -> str:
     damaged = sum(file["status"] == "damaged" and file["cache"] == one.row["cache"] for file in _files(one))
     beside = f", and {damaged} damaged" if damaged else ""
     return f"{plural(len(one.guards), 'candidate')} under the key{beside}"
 
 
-def _candidate_lines(one: OneEntry) -> Iterator[Line]:
+def _candidate_lines(one: answer.OneEntry) -> Iterator[Line]:
     for row in records(one.guards):
         time = "-" if row["modified_time"] is None else file_time(row["modified_time"])
         mine = "this one" if row["entry"] == one.row["entry"] else f"entry {row['entry']}"
@@ -108,7 +108,7 @@ def _candidate_lines(one: OneEntry) -> Iterator[Line]:
             yield Line("; ".join(BESIDE_NAMES[mark] for mark in row["beside"]), 5, "dim")
 
 
-def _file_lines(one: OneEntry) -> Iterator[Line]:
+def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
     files = _files(one)[1:]
     for file in files[:_SHOWN]:
         status = "" if file["status"] == "ok" else f"   {file['status']}"
@@ -119,11 +119,11 @@ def _file_lines(one: OneEntry) -> Iterator[Line]:
         yield Line(and_more(len(files) - _SHOWN), 3)
 
 
-def _files(one: OneEntry) -> list[Row]:
+def _files(one: answer.OneEntry) -> list[Row]:
     return records(one.frame)
 
 
-def _link_lines(one: OneEntry) -> Iterator[Line]:
+def _link_lines(one: answer.OneEntry) -> Iterator[Line]:
     mine = set(one.frame["entry"])
     texts: dict[str, None] = {}
     for link in records(one.links):
@@ -139,7 +139,7 @@ def _link_lines(one: OneEntry) -> Iterator[Line]:
         yield Line(and_more(len(texts) - _SHOWN, where=_ALL), 3)
 
 
-def _past_lines(one: OneEntry) -> Iterator[Line]:
+def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
     for miss in records(one.past_misses):
         if miss["entry"] == one.row["entry"]:
             yield Line(
@@ -154,7 +154,7 @@ def _past_lines(one: OneEntry) -> Iterator[Line]:
         yield Line(harmless(f"a later miss made {one.names[miss['entry']]} beside it{fields}"), 3, hang=2)
 
 
-def _kernel_lines(one: OneEntry) -> Iterator[Line]:
+def _kernel_lines(one: answer.OneEntry) -> Iterator[Line]:
     rows = records(one.kernels)
     for row in rows[:_SHOWN]:
         ops = f": {', '.join(row['aten_ops'])}" if row["aten_ops"] else ""
@@ -170,7 +170,7 @@ def source_title(source: SourceCode) -> list[Line]:
     return [Line(), Line(f"source ({plural(len(source.text.splitlines()), 'line')})", style="bold")]
 
 
-def one_entry_lines_html(one: OneEntry) -> str:
+def one_entry_lines_html(one: answer.OneEntry) -> str:
     """The same lines as HTML."""
     parts = []
     for line in one_entry_lines(one):
@@ -181,7 +181,7 @@ def one_entry_lines_html(one: OneEntry) -> str:
     return "".join(parts)
 
 
-def one_entry_html(one: OneEntry) -> str:
+def one_entry_html(one: answer.OneEntry) -> str:
     """The HTML repr: the lines, and the source folded away."""
     parts = [one_entry_lines_html(one)]
     source = one.source
@@ -193,7 +193,7 @@ def one_entry_html(one: OneEntry) -> str:
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"
 
 
-def one_entry_object(one: OneEntry) -> dict[str, Any]:
+def one_entry_object(one: answer.OneEntry) -> dict[str, Any]:
     """What ``cachescope entries KEY --json`` prints."""
     source = one.source
     return {

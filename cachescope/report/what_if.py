@@ -8,7 +8,7 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope.analysis.fields import is_input
-from cachescope.answers.what_if import WhatIf
+from cachescope.answers import what_if as answer
 from cachescope.columns import records
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
@@ -23,7 +23,7 @@ _WHAT_KEYS_ARE: Final = (
 )
 
 
-class ShownWhatIf(WhatIf):
+class WhatIf(answer.WhatIf):
     """A replay with its reprs."""
 
     def __repr__(self) -> str:
@@ -33,7 +33,7 @@ class ShownWhatIf(WhatIf):
         return what_if_html(self)
 
 
-def what_if_lines(found: WhatIf) -> list[Line]:
+def what_if_lines(found: answer.WhatIf) -> list[Line]:
     """What is to be warned of, the answer, and where it comes from."""
     if not found.has_lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
@@ -47,7 +47,7 @@ def what_if_lines(found: WhatIf) -> list[Line]:
     ]
 
 
-def what_if_html(found: WhatIf) -> str:
+def what_if_html(found: answer.WhatIf) -> str:
     """The same lines as HTML."""
     return f"<div style='{STYLE}'>{''.join(map(_line_html, what_if_lines(found)))}</div>"
 
@@ -57,7 +57,7 @@ def _line_html(line: Line) -> str:
     return f"<div style='margin-left: {line.indent / 2}em'>{text}</div>"
 
 
-def _answer_lines(found: WhatIf) -> Iterator[Line]:
+def _answer_lines(found: answer.WhatIf) -> Iterator[Line]:
     if not found.removed:
         yield Line(found.headline, style="bold")
         yield Line("no field is left out, so nothing changes", style="dim")
@@ -66,13 +66,13 @@ def _answer_lines(found: WhatIf) -> Iterator[Line]:
     yield Line(f"{harmless(str(found.schema))}. {_WHAT_KEYS_ARE}", style="dim")
 
 
-def _safety_lines(found: WhatIf) -> Iterator[Line]:
+def _safety_lines(found: answer.WhatIf) -> Iterator[Line]:
     """What is known about leaving out each field that was left out and that varies."""
     for name, advice in found.safety[:_SHOWN]:
         yield Line(harmless(f"{name}: {advice}"), 2)
 
 
-def _headline(found: WhatIf) -> str:
+def _headline(found: answer.WhatIf) -> str:
     before, after = records(found.rates)
     text = f"{before['hits']} -> {after['hits']} of {plural(before['lookups'], 'lookup')} hit"
     shares = [f"{percent(before['hit_rate'])} -> {percent(after['hit_rate'])} by count"]
@@ -84,7 +84,7 @@ def _headline(found: WhatIf) -> str:
     return f"{text} ({', '.join(shares)}; {duration(won)} saved)"
 
 
-def _warning_lines(found: WhatIf) -> Iterator[Line]:
+def _warning_lines(found: answer.WhatIf) -> Iterator[Line]:
     pairs = records(found.warnings)
     if not pairs:
         return
@@ -99,7 +99,7 @@ def _warning_lines(found: WhatIf) -> Iterator[Line]:
         yield Line(and_more(len(pairs) - 3, where=".warnings lists all"), 2, "dim")
 
 
-def _cause_lines(found: WhatIf) -> Iterator[Line]:
+def _cause_lines(found: answer.WhatIf) -> Iterator[Line]:
     causes = [row for row in records(found.by_cause) if row["hits_after"] or row["unknown"]]
     for row in causes[:_SHOWN]:
         text = f"{harmless(row['summary'])}  [{row['verdict']}]"
@@ -108,7 +108,7 @@ def _cause_lines(found: WhatIf) -> Iterator[Line]:
         yield Line(and_more(len(causes) - _SHOWN, "cause", ".by_cause lists all"), 2, "dim")
 
 
-def _run_lines(found: WhatIf) -> Iterator[Line]:
+def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
     runs = [row for row in records(found.by_run) if row["hits_after"] > row["hits"]]
     for row in runs[:_SHOWN]:
         name = found.run_name(row["run"])
@@ -129,7 +129,7 @@ def _turned(row: dict[str, Any], misses: int) -> str:
     return ", ".join(parts)
 
 
-def _caveats(found: WhatIf) -> Iterator[Line]:
+def _caveats(found: answer.WhatIf) -> Iterator[Line]:
     before, after = records(found.rates)
     if before["unknown"]:
         text = f"the outcome of {plural(before['unknown'], 'lookup')} was not seen, and stays unknown"
@@ -184,7 +184,7 @@ def _note(row: dict[str, Any]) -> str:
     return "; ".join(notes)
 
 
-def what_if_object(found: WhatIf) -> dict[str, Any]:
+def what_if_object(found: answer.WhatIf) -> dict[str, Any]:
     """What ``cachescope what-if --json`` prints."""
     return {
         "cachescope": __version__,

@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from cachescope.answers.causes import Causes
-from cachescope.answers.check import Check
-from cachescope.answers.explanation import Explanation
 from cachescope.answers.in_short import InShort
-from cachescope.answers.one_entry import OneEntry
-from cachescope.answers.what_if import WhatIf
 from cachescope.keys import IsolationSchema
 from cachescope.keys.key_schema import KeySchema, key_schema
-from cachescope.report.check_forms import ShownCheck
-from cachescope.report.explanation import ShownExplanation
+from cachescope.report.check_forms import Check
+from cachescope.report.explanation import Explanation
 from cachescope.report.in_short import summary_html, summary_text
-from cachescope.report.one_entry_forms import ShownEntry
+from cachescope.report.one_entry_forms import OneEntry
 from cachescope.report.parquet_folder import write_scope
-from cachescope.report.what_if import ShownWhatIf
+from cachescope.report.what_if import WhatIf
 from cachescope.scope.shown import Shown
 
 _CAUSES_IN_HTML: Final = 5
@@ -59,7 +55,7 @@ class Scope(Shown):
             If there is no such lookup or key.
         """
         read = self if baseline is None else self.with_baseline(baseline)
-        return ShownExplanation.of(read, which)
+        return Explanation.of(read, which)
 
     def entry(self, which: int | str) -> OneEntry:
         """One entry and everything that is known about it.
@@ -87,7 +83,7 @@ class Scope(Shown):
         >>> scope.entry("ft4g52pb").frame["status"].tolist()
         ['ok', 'damaged']
         """
-        return ShownEntry.of(self, which)
+        return OneEntry.of(self, which)
 
     def check(
         self,
@@ -125,7 +121,7 @@ class Scope(Shown):
         >>> scope.check(min_hit_rate=0.3, max_time_lost_ns=10 * 10**9).frame[["bar", "passed"]].values.tolist()
         [['min_hit_rate', True], ['max_time_lost', False]]
         """
-        return ShownCheck.of(self, min_hit_rate, max_time_lost_ns, baseline)
+        return Check.of(self, min_hit_rate, max_time_lost_ns, baseline)
 
     def what_if(
         self,
@@ -168,7 +164,7 @@ class Scope(Shown):
         >>> scope.what_if(without="inductor_config[epilogue_fusion]").rates["hits"].tolist()
         [2, 4]
         """
-        return ShownWhatIf.of(self, key_schema(schema, without))
+        return WhatIf.of(self, key_schema(schema, without))
 
     def save(self, folder: str | Path) -> None:
         """Write everything into a folder of Parquet files; `cachescope.read` takes it back.

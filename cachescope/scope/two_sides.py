@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 
 from cachescope.analysis.contexts.prediction import ProcessFields
-from cachescope.answers.comparison import Comparison
 from cachescope.answers.predictions import predictions, run_fields
 from cachescope.answers.sides import side_below, side_named
 from cachescope.errors import CachescopeError
 from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
-from cachescope.report.comparison import ShownComparison
+from cachescope.report.comparison import Comparison
 from cachescope.scope.read import read
 from cachescope.scope.scope import Scope
 
@@ -53,9 +52,9 @@ def compare(before: str | Path, after: str | Path, within: Scope | None = None) 
     """
     names = (os.fspath(before), os.fspath(after))
     if within is not None:
-        return ShownComparison.of(within, side_named(within, names[0]), side_named(within, names[1]))
+        return Comparison.of(within, side_named(within, names[0]), side_named(within, names[1]))
     scope = read(*names)
-    return ShownComparison.of(scope, side_below(scope, names[0]), side_below(scope, names[1]))
+    return Comparison.of(scope, side_below(scope, names[0]), side_below(scope, names[1]))
 
 
 def will_hit(

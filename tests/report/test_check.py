@@ -12,10 +12,9 @@ import pytest
 
 import cachescope
 from cachescope.analysis.verdicts.since_baseline import changed_since
-from cachescope.answers.check import Check
 from cachescope.columns import pandas_type
 from cachescope.frames import FRAMES
-from cachescope.report.check_forms import check_object, github_lines, junit_text
+from cachescope.report.check_forms import Check, check_object, github_lines, junit_text
 from tests.conftest import Recording
 from tests.output_gates import commands_in
 
