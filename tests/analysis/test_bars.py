@@ -1,0 +1,155 @@
+"""Bars and rates: lookups in, passed or not and the numbers out; made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cachescope.scope import Scope
+from tests.made import CODE, Made, aot, fx, run, scope_of
+
+G = {"gm": CODE}
+SECOND = 10**9
+
+
+def lookups(hits: int = 0, misses: int = 0, unknown: int = 0, took: float | None = 2.0) -> list[Made]:
+    made = [fx(f"h{n}", "hit", G, at=n, compile_id=f"{n}/0", time_saved_ns=3 * SECOND) for n in range(hits)]
+    made += [fx(f"m{n}", details=None, at=50 + n, took=took, compile_id=f"{n}/1") for n in range(misses)]
+    return made + [fx(f"u{n}", "unknown", G, at=90 + n, compile_id=f"{n}/2") for n in range(unknown)]
+
+
+def scope(**counts: Any) -> Scope:
+    return scope_of(run(*lookups(**counts)))
+
+
+def bar(found: Scope, **asked: Any) -> dict[str, Any]:
+    (row,) = found.check(**asked).frame.astype(object).to_dict("records")
+    return row
+
+
+@pytest.mark.parametrize(
+    ("counts", "least", "passed", "found", "reason"),
+    [
+        ({"hits": 3, "misses": 1}, 0.75, True, 0.75, "3 of 4 lookups hit"),
+        ({"hits": 3, "misses": 1}, 0.76, False, 0.75, "3 of 4 lookups hit"),
+        ({"hits": 4}, 1.0, True, 1.0, "4 of 4 lookups hit"),
+        ({"misses": 2}, 0.0, True, 0.0, "0 of 2 lookups hit"),
+        ({"hits": 3, "unknown": 1}, 0.75, True, 0.75, "3 of 4 lookups hit; the outcome of 1 lookup was not seen, which counts as none"),
+        ({"hits": 3, "unknown": 2}, 0.75, False, 0.6, "the outcome of 2 lookups was not seen"),
+    ],
+)  # fmt: skip
+def test_a_least_hit_rate(
+    counts: dict[str, int], least: float, passed: bool, found: float, reason: str
+) -> None:
+    row = bar(scope(**counts), min_hit_rate=least)
+    assert (row["passed"], row["found"]) == (passed, found)
+    assert reason in row["reason"]
+    assert bool(row["causes"]) == (not passed and bool(counts.get("misses")))
+
+
+@pytest.mark.parametrize(
+    ("counts", "most", "passed", "found", "reason"),
+    [
+        ({"hits": 1, "misses": 2}, 4, True, 4, "2 of 3 lookups did not hit"),
+        ({"hits": 1, "misses": 2}, 3, False, 4, "2 of 3 lookups did not hit"),
+        ({"hits": 1}, 0, True, 0, "0 of 1 lookups did not hit"),
+        ({"misses": 1, "took": None}, 9, False, None, "only traces (TORCH_TRACE) tell what that took"),
+        (
+            {"hits": 2, "unknown": 1},
+            9,
+            False,
+            None,
+            "the outcome of 1 lookup was not seen, and what that took",
+        ),
+        ({"misses": 1, "unknown": 1}, 2, False, None, "and what that took is not known"),
+        ({"misses": 1, "unknown": 1}, 1, False, 2, "1 of 2 lookups did not hit"),
+    ],
+)
+def test_a_most_time_lost(
+    counts: dict[str, Any], most: int, passed: bool, found: float | None, reason: str
+) -> None:
+    row = bar(scope(**counts), max_time_lost_ns=most * SECOND)
+    assert row["passed"] is passed
+    assert (None if row["found"] != row["found"] else row["found"]) == (
+        None if found is None else found * SECOND
+    )
+    assert reason in row["reason"]
+    assert bool(row["causes"]) == (not passed and bool(counts.get("misses")))
+
+
+def test_causes_that_cost_nothing_do_not_break_the_bar_of_time() -> None:
+    made = scope_of(
+        run(
+            fx("m1", details=G, at=0, took=5.0, compile_id="0/0"),
+            fx(None, "bypass", at=9, bypass_reason="no", compile_id="1/0"),
+        )
+    )
+    assert len(made.causes) == 2
+    row = bar(made, max_time_lost_ns=SECOND)
+    assert row["causes"] == (0,)
+    assert bar(made, min_hit_rate=0.5)["causes"] == (0, 1)
+
+
+def bypassed(*reasons: str) -> list[Made]:
+    return [
+        fx(None, "bypass", at=n, bypass_reason=reason, compile_id=f"{n}/0")
+        for n, reason in enumerate(reasons)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "new"),
+    [
+        (["one"], ["one"], 0),
+        (["one"], ["one", "two"], 1),
+        (["one", "two"], ["two"], 0),
+        (["one"], ["two", "three"], 2),
+        (["one"], [], 0),
+    ],
+)
+def test_no_new_cause(known: list[str], now: list[str], new: int) -> None:
+    hit = lookups(hits=1)
+    baseline, made = scope_of(run(*hit, *bypassed(*known))), scope_of(run(*hit, *bypassed(*now)))
+    row = bar(made, baseline=baseline)
+    assert (row["passed"], row["found"], len(row["causes"])) == (not new, new, new)
+    assert row["reason"].startswith(f"{new} of {len(now)} causes are new")
+
+
+def test_an_outcome_that_was_not_seen_may_have_a_new_cause() -> None:
+    baseline = scope_of(run(*bypassed("one")))
+    made = scope_of(run(*bypassed("one"), *lookups(unknown=1)))
+    row = bar(made, baseline=baseline)
+    assert row["passed"] is False and "may have a new cause" in row["reason"]
+    # A new cause is one whatever was not seen.
+    row = bar(scope_of(run(*bypassed("two"), *lookups(unknown=1))), baseline=baseline)
+    assert (row["passed"], row["found"]) == (False, 1)
+
+
+def test_rates_count_each_outcome_once() -> None:
+    made = [
+        fx("f1", "hit", G, at=0, time_saved_ns=6 * SECOND, compile_id="0/0"),
+        fx("f2", details=G, at=1, took=2.0, compile_id="1/0"),
+        fx("f3", "guard_miss", G, at=2, took=1.0, compile_id="2/0"),
+        fx(None, "bypass", at=3, compile_id="3/0"),
+        fx(None, "disabled", at=4, compile_id="4/0"),
+        fx("f4", "unknown", G, at=5, compile_id="5/0"),
+        aot("a1", "hit", G, at=6, time_saved_ns=50 * SECOND, compile_id="6/0"),
+        aot("a2", details=G, at=7, took=70.0, compile_id="7/0"),
+    ]
+    scope = scope_of(run(*made[:4], rank=0), run(*made[4:], rank=1))
+    (rate,) = scope.hit_rates().to_dict("records")
+    counts = {name: rate[name] for name in ("lookups", "hits", "misses", "bypasses", "unknown")}
+    assert counts == {"lookups": 8, "hits": 2, "misses": 3, "bypasses": 2, "unknown": 1}
+    # An AOTAutograd lookup contains the times of its graphs.
+    assert (rate["time_saved_ns"], rate["time_lost_ns"]) == (6 * SECOND, 3 * SECOND)
+    assert rate["time_hit_rate"] == pytest.approx(6 / 9)
+    by_cache = scope.hit_rates(["cache"]).set_index("cache")
+    assert by_cache["lookups"].to_dict() == {"aotautograd": 2, "fxgraph": 6}
+    assert by_cache["time_hit_rate"].isna().to_dict() == {"aotautograd": True, "fxgraph": False}
+    assert scope.hit_rates(["rank"])["hits"].tolist() == [1, 1]
+    assert scope.hit_rates(["run", "cache"])[["run", "cache"]].to_numpy().tolist() == [
+        [0, "fxgraph"],
+        [1, "aotautograd"],
+        [1, "fxgraph"],
+    ]
