@@ -1,0 +1,204 @@
+"""Keys that were never seen: upgrades, edits, what is not recorded and what is not known; small histories made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.made import CODE, Details, Made, Run, aot, entry, fx, miss_rows, run, scope_of
+
+G: Details = {"gm": CODE, "x": "1", "torch_version": "b'one'"}
+HERE = {"cache_dir": "/cache"}
+NAMED = {"function": "f", "file": "a.py"}
+
+
+def key(name: str, at: float | None, details: Details | None = G, **told: Any) -> Made:
+    return fx(f"f{name}", details=details, at=at, **{"took": 1.0, **NAMED, **told})
+
+
+def last(*runs: Run, **told: Any) -> dict[str, Any]:
+    return miss_rows(scope_of(*runs, **told))[-1]
+
+
+UPGRADED: Details = {**G, "torch_version": "b'two'", "x": "2", "new": "1"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        (("2.10.0", "3.11"), ("2.13.0", "3.11"), "torch 2.10.0 -> 2.13.0"),
+        (("2.10.0", "3.11"), ("2.13.0", "3.12"), "torch 2.10.0 -> 2.13.0, Python 3.11 -> 3.12"),
+        (("2.10.0", None), ("2.13.0", "3.12"), "torch 2.10.0 -> 2.13.0"),
+        (("2.13.0", "3.12"), ("2.10.0", "3.12"), "torch 2.13.0 -> 2.10.0"),
+        (("2.13.0", None), ("2.13.0", None), "another build of torch 2.13.0, or files in it were edited"),
+        ((None, None), ("2.13.0", None), "another torch -> 2.13.0"),
+        (("2.13.0", None), (None, None), "another torch"),
+        ((None, "3.11"), (None, "3.12"), "another torch, Python 3.11 -> 3.12"),
+    ],
+)
+def test_another_torch(before: tuple[str | None, ...], after: tuple[str | None, ...], kind: str) -> None:
+    names = ("torch_version", "python_version")
+    row = last(
+        run(key("1", 0), **HERE, **dict(zip(names, before, strict=True))),
+        run(key("2", 10, UPGRADED), **HERE, **dict(zip(names, after, strict=True))),
+    )
+    assert row["kind"] == f"upgrade: {kind}"
+    assert row["reason"] == f"{kind}; 2 other fields of the key follow"
+    # The version stands first, for the others follow from it.
+    assert row["changed"][0] == "torch_version" and set(row["changed"]) == {"torch_version", "x", "new"}
+
+
+def test_an_entry_of_another_torch() -> None:
+    row = last(
+        run(key("2", 10, UPGRADED), **HERE, torch_version="2.13.0"),
+        entries=[entry("fxgraph", "f1", G, at=5)],
+    )
+    assert (row["baseline"], row["kind"]) == ("entry 0", "upgrade: another torch -> 2.13.0")
+
+
+EDITED = CODE.replace("relu", "gelu")
+
+
+def test_the_same_edit_of_two_graphs_is_one_kind_and_another_edit_is_another() -> None:
+    """Numbers that dynamo gives to variables make no difference."""
+
+    def kind(before: str, after: str) -> str:
+        runs = (
+            run(key("1", 0, {**G, "gm": before}), **HERE),
+            run(key("2", 10, {**G, "gm": after}), **HERE),
+        )
+        row = last(*runs)
+        assert (row["verdict"], row["changed"], row["evidence"]) == ("key_changed", ("gm",), "inferred")
+        assert row["reason"].startswith("another form of the graph, and one field of the key differs: gm, ")
+        assert "of their code is alike" in row["evidence_text"]
+        return str(row["kind"])
+
+    other = CODE.replace("(self, x)", "(self, y)")
+    assert kind(CODE, EDITED).startswith("edit ")
+    assert kind(CODE, EDITED) == kind(other, other.replace("relu", "gelu"))
+    assert kind(CODE, EDITED) != kind(EDITED, CODE)
+    assert kind(CODE, EDITED) != kind(CODE, CODE.replace("relu", "silu"))
+    numbered = CODE.replace("b = torch.relu(a)", "b_7 = torch.relu(a)")
+    others = CODE.replace("b = torch.relu(a)", "b_9 = torch.relu(a)")
+    assert kind(numbered, numbered.replace("relu", "gelu")) == kind(others, others.replace("relu", "gelu"))
+
+
+def test_where_no_function_is_named_an_edit_is_not_known() -> None:
+    untold = {"function": None, "file": None}
+    row = last(run(key("1", 0, **untold), **HERE), run(key("2", 10, {**G, "gm": EDITED}, **untold), **HERE))
+    assert (row["verdict"], row["evidence"], row["changed"]) == ("first_lookup", "not_known", ())
+    assert row["kind"] == "not known"
+    assert "run 0 has a graph of which" in row["evidence_text"]
+    assert "nothing names the functions" in row["evidence_text"]
+
+
+def test_another_function_of_like_code_is_a_new_graph() -> None:
+    row = last(
+        run(key("1", 0), **HERE),
+        run(key("2", 10, {**G, "gm": EDITED}, function="g", file="b.py"), **HERE),
+    )
+    assert (row["verdict"], row["evidence"]) == ("first_lookup", "inferred")
+
+
+X2 = {**G, "x": "2"}
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict", "evidence", "text"),
+    [
+        (
+            (run(key("1", 0, None, compile_id="0/0"), key("2", 5, None, compile_id="1/0")),),
+            "first_lookup",
+            "inferred",
+            "no earlier run and no entry that was there before was read",
+        ),
+        (
+            (run(key("1", 0, None)), run(key("2", 5, None))),
+            "details_not_recorded",
+            "not_known",
+            "torch did not record the hash details of this key",
+        ),
+        (
+            (run(key("1", 0, None)), run(key("2", 5, None, is_details_cut=True))),
+            "details_not_recorded",
+            "not_known",
+            "lines of its hash details are missing from the log",
+        ),
+        (
+            (run(key("1", 0, None)), run(key("2", 5, X2))),
+            "first_lookup",
+            "not_known",
+            "the hash details of earlier lookups were not recorded",
+        ),
+        (
+            (run(key("1", 0, None, compile_id="0/0"), key("2", 5, X2, compile_id="1/0")),),
+            "first_lookup",
+            "inferred",
+            "no earlier lookup or entry is of this graph",
+        ),
+        (
+            (run(key("1", 0, None, outcome="hit", took=None)), run(key("2", 5, X2))),
+            "first_lookup",
+            "inferred",
+            "no earlier lookup or entry is of this graph",
+        ),
+        (
+            (run(key("1", 0, X2)), run(key("2", 5, X2), key("3", 9, None, compile_id="1/0"))),
+            "details_not_recorded",
+            "not_known",
+            "torch did not record the hash details of this key",
+        ),
+    ],
+)
+def test_what_was_not_recorded(runs: tuple[Run, ...], verdict: str, evidence: str, text: str) -> None:
+    row = last(*runs)
+    assert (row["verdict"], row["evidence"]) == (verdict, evidence)
+    assert text in row["evidence_text"]
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        (entry("fxgraph", "f9", at=1), "details_not_recorded"),
+        (entry("fxgraph", "f2", at=11), "first_lookup"),
+        (entry("aotautograd", "a9", at=1), "first_lookup"),
+    ],
+)
+def test_a_directory_that_was_filled_before_is_no_cold_start(made: Any, wanted: str) -> None:
+    """An entry that a recorded miss wrote itself proves nothing."""
+    assert last(run(key("2", 10, None), **HERE), entries=[made])["verdict"] == wanted
+
+
+def test_an_entry_whose_time_tells_nothing_leaves_it_open() -> None:
+    row = last(run(key("2", 10, X2), **HERE), entries=[entry("fxgraph", "f1", G, at=None)])
+    assert (row["verdict"], row["evidence"], row["kind"]) == ("first_lookup", "not_known", "not known")
+    assert "nothing tells when they were stored" in row["evidence_text"]
+
+
+def test_below_an_autograd_key_that_is_not_recorded_it_is_not_known() -> None:
+    other = {**G, "gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)"}
+    untold = {"function": None, "file": None}
+    first = run(aot("a1", details=None, at=0, **untold), key("1", 1, G, **untold), **HERE)
+    row = last(first, run(aot("a2", details=None, at=10, **untold), key("2", 11, other, **untold), **HERE))
+    assert (row["verdict"], row["evidence"]) == ("first_lookup", "not_known")
+    assert "the hash details of its AOTAutograd key" in row["evidence_text"]
+    # Recorded, it would have told.
+    first = run(aot("a1", details=G, at=0, **untold), key("1", 1, G, **untold), **HERE)
+    row = last(first, run(aot("a2", details=other, at=10, **untold), key("2", 11, other, **untold), **HERE))
+    assert (row["verdict"], row["evidence"]) == ("first_lookup", "inferred")
+
+
+def test_in_one_process_the_compile_before_is_named() -> None:
+    recompiled = {**G, "example_inputs[0]": "Tensor(5)"}
+    first = {**G, "example_inputs[0]": "Tensor(4)"}
+    row = last(run(key("1", 0, first, compile_id="0/0"), key("2", 5, recompiled, compile_id="0/1")))
+    assert row["reason"].startswith("compiled again in one process, after compile 0/0, and one field")
+    assert row["evidence"] == "recorded"
+    assert "torch's compile ids count" in row["evidence_text"]
+
+
+def test_of_an_entry_it_is_inferred_that_it_was_there() -> None:
+    row = last(run(key("2", 10, X2), **HERE), entries=[entry("fxgraph", "f1", G, at=5)])
+    assert (row["verdict"], row["evidence"]) == ("key_changed", "inferred")
+    assert row["evidence_text"] == "by its time of modification the entry had been stored before"
