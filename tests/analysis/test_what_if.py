@@ -91,8 +91,9 @@ def fields_of(line: str) -> set[str]:
     return set(words[3:]) - {"<"} if words[2:3] == ["key_changed"] else set()
 
 
+QUICK = {"combined", "config_flip", "cpp_wrapper", "inputs", "three_changes", "training"}
 CHANGED = [
-    (version, name)
+    pytest.param(version, name, marks=() if version == "2.13.0" and name in QUICK else pytest.mark.slow)
     for version, name in CASES
     if any(fields_of(line) for run in VERSIONS[version][name] for line in run)
     # 2.13 has no AOTAutograd details there: see the test of unknown outcomes.
@@ -100,7 +101,6 @@ CHANGED = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CHANGED)
 def test_a_field_turns_exactly_the_misses_it_made(version: str, name: str, recording: Recording) -> None:
     """Every single field that there is, those that never vary sampled."""
@@ -114,7 +114,6 @@ def test_a_field_turns_exactly_the_misses_it_made(version: str, name: str, recor
         assert turned_in(scope, {field}) == turned_without(expected, {field}), field
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CHANGED)
 def test_of_several_changed_fields_only_all_together_help(
     version: str, name: str, recording: Recording
@@ -243,7 +242,6 @@ def test_sensitivity_shows_what_only_helps_together(recording: Recording) -> Non
     assert row["needs_all"] and row["misses_alone"] == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), [c for c in CASES if c[1] in ("combined", "combined_fx")])
 def test_sensitivity_finds_sets_larger_than_asked_for(version: str, name: str, recording: Recording) -> None:
     scope = read_way(recording(version, name), "all")
@@ -255,7 +253,6 @@ def test_sensitivity_finds_sets_larger_than_asked_for(version: str, name: str, r
     assert needs_all[fewest]
 
 
-@pytest.mark.slow
 def test_every_row_of_the_sensitivity_is_what_a_toggle_gives(recording: Recording) -> None:
     for name in ("tour", "three_changes", "inputs", "training", "deterministic"):
         scope = read_way(recording("2.13.0", name), "all")
