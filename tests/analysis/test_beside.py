@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import cachescope
 from tests.conftest import Recording
+from tests.made import entry, scope_of
 
 
 @pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
@@ -46,3 +49,23 @@ def test_the_same_key_in_two_directories_is_not_beside_itself(recording: Recordi
     guards = cachescope.read(*sorted(folder.glob("cache*"))).guards
     assert guards["cache_key"].duplicated().any()
     assert set(guards["beside"]) == {()}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "marks"),
+    [
+        ({}, {}, ("equal_guards",)),
+        ({"guards_expr": "s0 > 1"}, {"guards_expr": "s0 > 1"}, ("equal_guards",)),
+        ({"guards_expr": "s0 > 1"}, {}, ("other_guards",)),
+        ({"code_key": "c1"}, {"code_key": "c1"}, ("equal_guards",)),
+        ({"code_key": "c1"}, {"code_key": "c2"}, ("other_code", "equal_guards")),
+        ({"code_key": "c1"}, {}, ("equal_guards",)),
+        ({}, {"status": "damaged", "code_key": "c2"}, ("damaged",)),
+        ({}, {"status": "temporary"}, ()),
+        ({}, {"root": "/other"}, ()),
+    ],
+)
+def test_what_is_beside_an_entry(one: dict[str, Any], other: dict[str, Any], marks: tuple[str, ...]) -> None:
+    """Made by hand."""
+    entries = [entry("fxgraph", "f1", name=name, **told) for name, told in (("a", one), ("b", other))]
+    assert scope_of(entries=entries).guards["beside"].iloc[0] == marks

@@ -110,6 +110,22 @@ def test_where_a_graph_entry_was_gone_the_autograd_miss_follows_from_it() -> Non
     assert len({row["cause"] for row in rows}) == 1
 
 
+@pytest.mark.parametrize(
+    ("below", "wanted"),
+    [({}, [True, False]), ({"details": None}, [True, False]), ({"load_error": LOAD_ERROR}, [True, True])],
+)
+def test_what_a_failed_compile_left_out_is_compiled_again(below: dict[str, Any], wanted: list[bool]) -> None:
+    failed = [aot("a1", details=G, at=0, compile_error="ValueError: no code", **NAMED)]
+    rows = miss_rows(
+        scope_of(
+            run(*failed, **HERE),
+            run(aot("a1", details=G, at=100, **NAMED), graph_below("f1", 101, **below), **HERE),
+        )
+    )[1:]
+    assert rows[0]["kind"] == "failed compile"
+    assert [row["root"] for row in rows] == wanted
+
+
 def test_a_backward_graph_follows_from_its_forward_graph() -> None:
     def trained(at: float, key: str, forward: Details, backward: Details | None, **told: Any) -> list[Made]:
         return [

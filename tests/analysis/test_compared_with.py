@@ -90,6 +90,25 @@ CASES: dict[str, tuple[tuple[Run, ...], str | None, tuple[str, ...]]] = {
         "lookup 0",
         ("x",),
     ),
+    "what ends at the very moment has ended": (
+        (run(key("1", 0, took=20.0)), run(key("2", 10, BOTH)), run(key("3", 20, X3))),
+        "lookup 0",
+        ("x",),
+    ),
+    "what ends a moment later has not": (
+        (run(key("1", 0, took=20.1)), run(key("2", 10, BOTH)), run(key("3", 20, X3))),
+        "lookup 1",
+        ("x", "y"),
+    ),
+    "without compile ids the latest of the graph": (
+        (
+            run(key("1", 0, compile_id=None), rank=0),
+            run(key("2", 1, X2, compile_id=None), rank=1),
+            run(key("3", 20, X3, compile_id=None), rank=0),
+        ),
+        "lookup 1",
+        ("x",),
+    ),
     "another call in the same run on other inputs is none": (
         (
             run(

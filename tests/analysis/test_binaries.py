@@ -1,0 +1,164 @@
+"""Whether entries of equal source run equal binaries: frames of a directory in, what is told of both out; made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cachescope.analysis.binaries import Compared, KernelBinaries
+from cachescope.frames.directory import LINKS
+from cachescope.readers.reading import Entry
+from tests.made import Details, entry, scope_of
+
+MADE = 100.0
+
+
+class Directory:
+    """Two FX entries, 0 and 1, of one wrapper each; below a wrapper C++ kernels, below these what was compiled."""
+
+    def __init__(self, first: dict[str, Any] | None = None, second: dict[str, Any] | None = None) -> None:
+        self.files: list[tuple[Entry, Details | None]] = []
+        self.links: list[dict[str, Any]] = []
+        self.hashes: dict[str, str | None] = {}
+        for told in (first or {}, second or {}):
+            self.file("fxgraph", f"f{len(self.files)}", "entry", MADE, **told)
+        self.wrappers = [self.below(number, "wrapper.py") for number in (0, 1)]
+        self.sources: dict[tuple[int, str], int] = {}
+
+    def file(self, cache: str, key: str, name: str, at: float | None, **told: Any) -> int:
+        self.files.append(entry(cache, key, at=at, name=f"{len(self.files)}-{name}", **told))
+        return len(self.files) - 1
+
+    def below(self, parent: int, name: str, key: str = "ckey", at: float | None = 50.0) -> int:
+        child = self.file("code", key, name, at)
+        kind = self.files[parent][0].cache
+        self.links.append(
+            {"parent": parent, "parent_kind": kind, "child": child, "child_kind": "code", "child_key": key}
+        )
+        return child
+
+    def compiled(self, of: int, hash_: str | None, key: str = "k1", at: float | None = 50.0) -> int:
+        """A form of a kernel of an entry, with the hash of its bytes."""
+        if (of, key) not in self.sources:
+            self.sources[of, key] = self.below(self.wrappers[of], "kernel.cpp", key)
+        form = self.below(self.sources[of, key], f"{key}.so", key, at)
+        self.hashes[self.files[form][0].path] = hash_
+        return form
+
+    def compare(self) -> Compared:
+        entries = scope_of(entries=self.files).entries
+        links = LINKS.build({"known_by": "made by hand", **link} for link in self.links)
+        return KernelBinaries(entries, links, self.hashes.get).compare(0, 1, "by code")
+
+
+def test_without_a_kernel_nothing_is_known() -> None:
+    assert Directory().compare() == Compared(None, "by code; no compiled kernel is there to compare")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same", "text"),
+    [
+        (["one"], ["one"], True, "compiled files of the same bytes"),
+        (["one"], ["two"], False, "compiled files that differ: "),
+        (["one"], [None], None, "compiled files that cannot be read"),
+        (["one", "two"], ["two"], None, "several compiled files, and not which was used: "),
+        (["one", "two"], ["three"], False, "compiled files that differ: "),
+        (["one", "one"], ["one"], True, "compiled files of the same bytes"),
+    ],
+)
+def test_by_the_bytes(first: list[str], second: list[str | None], same: bool | None, text: str) -> None:
+    directory = Directory()
+    for of, hashes in enumerate((first, second)):
+        for hash_ in hashes:
+            directory.compiled(of, hash_)
+    found = directory.compare()
+    assert found.same is same
+    assert found.known_by.startswith(f"by code; {text}")
+
+
+def test_one_file_for_both_is_not_read() -> None:
+    directory = Directory()
+    directory.compiled(0, "one")
+    shared = directory.sources[0, "k1"]
+    link = {"parent": directory.wrappers[1], "parent_kind": "code", "child": shared, "child_kind": "code"}
+    directory.links.append({**link, "child_key": "k1"})
+    directory.hashes.clear()
+    found = directory.compare()
+    assert found.same is True and "one compiled file for both" in found.known_by
+
+
+def test_a_kernel_that_was_not_compiled_leaves_it_open() -> None:
+    directory = Directory()
+    directory.compiled(0, "one")
+    directory.sources[1, "k1"] = directory.below(directory.wrappers[1], "kernel.cpp", "k1")
+    assert directory.compare() == Compared(
+        None, "by code; a kernel is there that was not compiled, or no more"
+    )
+    # Of other kernels nothing is compared.
+    directory = Directory()
+    directory.compiled(0, "one", "k1")
+    directory.compiled(1, "one", "k2")
+    assert directory.compare().known_by.endswith("no compiled kernel is there to compare")
+
+
+@pytest.mark.parametrize(
+    ("hashes", "same"),
+    [
+        ({"k1": "11", "k2": "11"}, True),
+        ({"k1": "11", "k2": "12"}, False),
+        ({"k1": "12", "k2": "1-"}, False),
+        ({"k1": "11", "k2": "1-"}, None),
+    ],
+)
+def test_of_several_kernels_the_worst_tells(hashes: dict[str, str], same: bool | None) -> None:
+    directory = Directory()
+    for key, (one, other) in hashes.items():
+        directory.compiled(0, one, key)
+        directory.compiled(1, None if other == "-" else other, key)
+    assert directory.compare().same is same
+
+
+@pytest.mark.parametrize(
+    ("times", "took", "same"),
+    [
+        # Another form was written while this entry was compiled, or since: it is not what the other one has.
+        ((50.0, 95.0), 10.0, False),
+        ((95.0, 50.0), 10.0, True),
+        # What was written within the compile is its own, at either end of it.
+        ((90.0, 50.0), 10.0, True),
+        ((100.0, 50.0), 10.0, True),
+        # What was written after the entry it did not load.
+        ((50.0, 101.0), 10.0, True),
+        ((101.0, 50.0), 10.0, False),
+        # Both were there before: either may have been used.
+        ((50.0, 60.0), 10.0, None),
+        ((50.0, 60.0), None, None),
+        ((50.0, None), 10.0, True),
+        ((101.0, 102.0), 10.0, None),
+    ],
+)
+def test_the_form_that_an_entry_used_is_told_by_the_times(
+    times: tuple[float | None, float | None], took: float | None, same: bool | None
+) -> None:
+    directory = Directory({"time_taken_ns": None if took is None else int(took * 10**9)})
+    for hash_, at in zip(("one", "two"), times, strict=True):
+        directory.compiled(0, hash_, at=at)
+    directory.compiled(1, "one")
+    assert directory.compare().same is same
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same", "text"),
+    [
+        (("t1", "t2"), ("t2", "t1"), True, "the same 2 Triton kernels bundled in both"),
+        (("t1",), ("t2",), False, "other Triton kernels bundled in each"),
+        (("t1",), (), None, "no compiled kernel is there to compare"),
+        ((), ("t1",), None, "no compiled kernel is there to compare"),
+    ],
+)
+def test_triton_kernels_that_entries_bundle(
+    first: tuple[str, ...], second: tuple[str, ...], same: bool | None, text: str
+) -> None:
+    found = Directory({"triton_hashes": first}, {"triton_hashes": second}).compare()
+    assert (found.same, found.known_by) == (same, f"by code; {text}")
