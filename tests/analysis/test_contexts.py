@@ -83,7 +83,6 @@ def test_keys_of_captured_contexts_are_torchs_under_every_schema(recording: Reco
         assert cachescope.isolation_keys(bare, schema)["isolation_key"].tolist() == expected
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FABRICATED)
 def test_a_fabricated_context_keeps_its_key_through_a_file_and_a_frame(name: str, tmp_path: Path) -> None:
     scope = cachescope.read(*written(tmp_path, FABRICATED[name]))

@@ -86,3 +86,31 @@ def test_any_two_texts_give_one_line(before: str, after: str) -> None:
     change = field_change("inductor_config[x]", before, after)
     assert "\n" not in change.summary
     assert len(change.summary) < 1000
+
+
+LONG = "a" * 400
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "summary"),
+    [
+        ("1", "2", "1 -> 2"),
+        ("", "2", "(empty) -> 2"),
+        ("1", "", "1 -> (empty)"),
+        ("a  b\nc", "d", "a b c -> d"),
+    ],
+)
+def test_short_values_are_told_whole(before: str, after: str, summary: str) -> None:
+    assert field_change("x", before, after).summary == summary
+
+
+def test_of_long_values_the_place_is_told_where_they_differ() -> None:
+    summary = field_change("x", LONG + "one" + LONG, LONG + "two" + LONG).summary
+    old, new = summary.split(" -> ")
+    assert "one" in old and "two" in new
+    assert old.startswith("…a") and old.endswith("a…") and len(old) < 200
+    # At the beginning and at the end nothing is left out.
+    old, _ = field_change("x", "one" + LONG, "two" + LONG).summary.split(" -> ")
+    assert old.startswith("onea") and old.endswith("a…")
+    old, _ = field_change("x", LONG + "one", LONG + "two").summary.split(" -> ")
+    assert old.startswith("…a") and old.endswith("aone")

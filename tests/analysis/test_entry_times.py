@@ -45,7 +45,6 @@ def intervals_and_misses(folder: Path) -> list[tuple[tuple[int, int], int, int]]
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -67,7 +66,6 @@ def test_an_entry_is_never_taken_to_be_older_than_the_miss_that_wrote_it(
         assert begin <= ended + 5 * SECOND
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("time", [0, 1_700_000_000 * SECOND], ids=["zero", "SOURCE_DATE_EPOCH"])
 def test_one_time_for_all_tells_nothing(time: int, recording: Recording, tmp_path: Path) -> None:
     folder = with_times(recording("2.13.0", "config_flip"), tmp_path, lambda _: time)
@@ -77,7 +75,6 @@ def test_one_time_for_all_tells_nothing(time: int, recording: Recording, tmp_pat
     assert not past["is_order_known"].any()
 
 
-@pytest.mark.slow
 def test_the_order_of_entries_is_known_by_the_times_that_torch_left(recording: Recording) -> None:
     past = cachescope.read(recording("2.13.0", "config_flip") / "cache").past_misses
     assert not past.empty

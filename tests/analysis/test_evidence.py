@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
+import pytest
+
 import cachescope
-from cachescope.analysis.what_if.evidence import SafetyOfFields
+from cachescope.analysis.what_if.evidence import SafetyOfFields, evidence_frame
 from tests.conftest import Recording
 
 FUSION = "inductor_config[epilogue_fusion]"
@@ -54,3 +57,30 @@ def test_an_unknown_field_is_advised_nothing() -> None:
     spoken = SafetyOfFields(nothing)
     assert spoken.on(["inductor_config[of_a_later_torch]"]).advice.startswith("not known what it changes")
     assert spoken.on(["gm"]).advice == "keep it: it is what is compiled"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "wanted"),
+    [
+        ([(True, True)], (1, 1, 1, 0, 0)),
+        ([(True, None)], (1, 1, 0, 0, 0)),
+        ([(True, False)], (1, 0, 0, 1, 0)),
+        ([(False, None)], (1, 0, 0, 1, 0)),
+        ([(None, None)], (1, 0, 0, 0, 0)),
+        ([(None, None), (True, True)], (2, 1, 1, 0, 1)),
+        ([(True, True), (False, None), (True, None)], (3, 2, 1, 1, 1)),
+    ],
+)
+def test_pairs_of_one_set_of_fields_are_counted(
+    pairs: list[tuple[bool | None, bool | None]], wanted: tuple[int, ...]
+) -> None:
+    """Made by hand: what is known of the code and of the binaries of each pair."""
+    rows = [
+        {"entry": number, "baseline_entry": 100 + number, "changed": ("b", "a")[:: 1 if number else -1],
+         "same_code": code, "same_binaries": binaries}
+        for number, (code, binaries) in enumerate(pairs)
+    ]  # fmt: skip
+    (row,) = evidence_frame(pd.DataFrame(rows)).to_dict("records")
+    names = ("pairs", "same_code", "same_binaries", "different_code", "entry")
+    assert tuple(row[name] for name in names) == wanted
+    assert (row["fields"], row["other_entry"]) == (("a", "b"), row["entry"] + 100)

@@ -18,6 +18,7 @@ from cachescope.analysis.contexts.key_circumstances import device_model
 from cachescope.columns import pandas_type, records
 from cachescope.frames import FRAMES
 from cachescope.keys.hashing import entry_name
+from tests import made
 from tests.conftest import RECORDINGS, Recording
 
 VERSIONS = sorted(path.name for path in RECORDINGS.iterdir())
@@ -273,3 +274,27 @@ def test_keys_of_an_older_torch_lack_what_newer_keys_differ_in(recording: Record
     ]
     assert all(row["cache_key"] is None and "before 2.13" in str(row["evidence"]) for row in found)
     assert all(len(row["lookups"]) == 3 for row in found)  # type: ignore[arg-type]
+
+
+def test_lookups_of_which_nothing_is_recorded_are_no_evidence() -> None:
+    """Made by hand, as are the two keys beside them."""
+    untold = [made.fx("f1", "hit", at=at, compile_id=None) for at in range(3)]
+    told = [made.fx(key, "hit", {"gm": "g", "x": "1"}, at=9, compile_id=None) for key in ("f2", "f3")]
+    assert records(made.scope_of(made.run(*untold), made.run(*told)).false_hits) == []
+
+
+def test_one_key_with_two_hashes_of_a_field_is_one_and_a_field_less_is_not() -> None:
+    """Made by hand."""
+
+    def found(*details: dict[str, str]) -> list[dict[str, object]]:
+        lookups = [made.fx("f1", "hit", fields, at=at, compile_id=None) for at, fields in enumerate(details)]
+        return records(made.scope_of(made.run(*lookups[:1]), made.run(*lookups[1:])).false_hits)
+
+    assert found({"gm": "g", "x": "1"}, {"gm": "g"}) == []
+    assert found({"gm": "g", "x": "1"}, {"gm": "g", "x": "1"}) == []
+    (row,) = found({"gm": "g", "x": "1"}, {"gm": "g", "x": "2"}, {"gm": "g", "x": "1"})
+    assert (row["kind"], row["fields"], row["cache_key"]) == ("different_details", ("x",), "f1")
+    assert (row["lookups"], row["runs"], row["hits"], row["entries"]) == ((0, 1, 2), (0, 1), 3, ())
+    fields = dict.fromkeys("abcdef", "1")
+    (row,) = found({"gm": "g", **fields}, {"gm": "g", **dict.fromkeys(fields, "2")})
+    assert "more" in str(row["evidence"]) and len(row["fields"]) == 6  # type: ignore[arg-type]

@@ -56,6 +56,14 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         again(graph("f11", **SAVED, compile_error="ValueError: later")),
         ("deleted", "inferred", "deleted, moved or cleared"),
     ),
+    "written by what a text log says, whatever failed afterwards": (
+        again(graph("f11", **SAVED, took=None, compile_error="ValueError: later")),
+        ("deleted", "inferred", "deleted, moved or cleared"),
+    ),
+    "its time was taken, whatever failed afterwards": (
+        again(graph("f11", at=0, compile_error="ValueError: later")),
+        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
+    ),
     "compiled to the end": (again(graph("f11", **SAVED)), ("deleted", "inferred", "deleted, moved or cleared")),
     "no text log to say that it was stored": (
         again(graph("f11", at=0)),
@@ -199,6 +207,20 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
             run(*pair("a11", at=100), **HERE),
         ),
         ("process ended", "recorded", "signal SIGKILL"),
+    ),
+    "a graph of a compile in which the process was killed": (
+        (
+            run(*pair("a11", graph("f11", at=1, took=None), compile_ended=False), **HERE, exit_status=137),
+            run(graph("f11", at=100), **HERE),
+        ),
+        ("process ended", "recorded", "signal SIGKILL"),
+    ),
+    "a graph of no known end whose autograd entry was written": (
+        (
+            run(*pair("a11", graph("f11", at=1, took=None), entry_path="/cache/aotautograd/a11/x"), **HERE, exit_status=137),
+            run(graph("f11", at=100), **HERE),
+        ),
+        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
     ),
     "killed in a later compile": (
         (

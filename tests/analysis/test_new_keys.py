@@ -207,3 +207,10 @@ def test_of_an_entry_it_is_inferred_that_it_was_there() -> None:
     row = last(run(key("2", 10, X2), **HERE), entries=[entry("fxgraph", "f1", G, at=5)])
     assert (row["verdict"], row["evidence"]) == ("key_changed", "inferred")
     assert row["evidence_text"] == "by its time of modification the entry had been stored before"
+
+
+def test_an_entry_that_may_be_an_earlier_form_is_named() -> None:
+    row = last(run(key("2", 10, {**G, "gm": EDITED}), **HERE), entries=[entry("fxgraph", "f1", G, at=5)])
+    assert (row["verdict"], row["evidence"]) == ("first_lookup", "not_known")
+    assert row["evidence_text"].startswith("the cache directory has a graph of which ")
+    assert "nothing names the functions" in row["evidence_text"]

@@ -175,7 +175,14 @@ def test_what_is_assumed_is_said() -> None:
     (row,) = predicted(of_process(), graph(guards_expr="L['t0'] > 4", device_types=("cpu",)))
     assert row["assuming"][:2] == ("the same graph and inputs", "sizes for which L['t0'] > 4")
     assert any("-march=native" in text for text in row["assuming"])
+    on_cpu = [text for text in row["assuming"] if text.endswith("which its key does not hold")]
     (row,) = predicted(of_process(), graph(device_types=("cuda",)))
+    on_gpu = [text for text in row["assuming"] if text.endswith("which its key does not hold")]
+    assert on_gpu == ["the same torch.get_default_dtype(), which its key does not hold"]
+    assert set(on_gpu) < set(on_cpu)
+    later = {"default_dtype": "torch.float32"}
+    (newer,) = predicted(of_process({**OWN, **later}), graph({**OF_ENTRY, **later}, device_types=("cpu",)))
+    assert newer["will_hit"] == "yes" and not any("does not hold" in text for text in newer["assuming"])
     assert not any("-march=native" in text for text in row["assuming"])
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.columns import records
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.report.ranks import rank_lines
 from cachescope.scope import Scope
+from tests import made
 
 FIELD = "inductor_config[cpp.threads]"
 
@@ -82,3 +84,68 @@ def test_runs_without_a_rank_are_not_compared(trace: bytes, tmp_path: Path) -> N
     (tmp_path / "a.log").write_bytes(trace)
     (tmp_path / "b.log").write_bytes(with_value(trace, FIELD, "17"))
     assert cachescope.read(tmp_path).rank_differences.empty
+
+
+def ranks(*details: dict[str, str] | None, outcomes: str = "") -> list[dict[str, object]]:
+    """The frame rank_differences of ranks 0, 1, … that looked up one graph each; made by hand."""
+    runs = []
+    for rank, fields in enumerate(details):
+        outcome = "hit" if outcomes[rank : rank + 1] == "h" else "full_miss"
+        runs.append(made.run(made.fx(f"f{rank}", outcome, fields, at=rank), rank=rank))
+    return records(made.scope_of(*runs).rank_differences)
+
+
+ONE, TWO, SIX = {"gm": "g", "x": "1"}, {"gm": "g", "x": "2"}, {"gm": "g", "x": "6"}
+
+
+@pytest.mark.parametrize(
+    ("details", "wanted"),
+    [
+        ((ONE, ONE), []),
+        ((ONE, ONE, TWO), [("x", (2,), True, 3, 2, "1", "2")]),
+        ((TWO, ONE, ONE), [("x", (0,), True, 3, 2, "1", "2")]),
+        ((ONE, TWO), [("x", (0, 1), False, 2, 2, None, "1")]),
+        ((ONE, TWO, SIX), [("x", (0, 1, 2), False, 3, 3, None, "1")]),
+        ((ONE, ONE, {"gm": "g"}), [("x", (2,), True, 3, 2, "1", None)]),
+        ((ONE, ONE, None, TWO), [("x", (3,), True, 3, 2, "1", "2")]),
+        # Of another graph only the graph is told, and its fields are compared with those of its own.
+        ((ONE, ONE, {"gm": "h", "x": "9"}), [("gm", (2,), True, 3, 2, "g", "h")]),
+        (
+            (ONE, ONE, {"gm": "h", "x": "9"}, {"gm": "h", "x": "8"}, ONE),
+            [("gm", (2, 3), True, 5, 2, "g", "h"), ("x", (2, 3), False, 2, 2, None, "9")],
+        ),
+    ],
+)
+def test_what_the_most_ranks_have_is_what_others_differ_from(
+    details: tuple[dict[str, str] | None, ...], wanted: list[tuple[object, ...]]
+) -> None:
+    names = ("field", "ranks", "has_majority", "ranks_compared", "values", "majority_value", "other_value")
+    assert [tuple(row[name] for name in names) for row in ranks(*details)] == wanted
+
+
+def test_misses_are_those_of_the_ranks_that_differ() -> None:
+    (row,) = ranks(ONE, ONE, TWO, outcomes="mmm")
+    assert (row["graphs"], row["misses"]) == (1, 1)
+    (row,) = ranks(ONE, ONE, TWO, outcomes="mmh")
+    assert row["misses"] == 0
+
+
+def test_each_rank_is_compared_the_same_time_at_the_same_place() -> None:
+    def looked_up(rank: int, *places: tuple[str, str]) -> made.Run:
+        lookups = [
+            made.fx(f"f{rank}{at}", details={"gm": "g", "x": value}, at=at, compile_id=compile_id)
+            for at, (compile_id, value) in enumerate(places)
+        ]
+        return made.run(*lookups, rank=rank)
+
+    def found(*runs: made.Run) -> list[tuple[object, ...]]:
+        rows = records(made.scope_of(*runs).rank_differences)
+        return [(row["field"], row["ranks"], row["graphs"], row["misses"]) for row in rows]
+
+    twice = ("0/0", "1"), ("0/0", "2")
+    assert found(looked_up(0, *twice), looked_up(1, *twice)) == []
+    assert found(looked_up(0, *twice), looked_up(1, *twice[::-1])) == [("x", (0, 1), 2, 4)]
+    assert found(looked_up(0, ("0/0", "1")), looked_up(1, ("1/0", "2"))) == []
+    # A process of no known rank is compared with none.
+    unknown = made.run(made.fx("f9", details={"gm": "g", "x": "9"}, at=9), rank=None)
+    assert found(looked_up(0, ("0/0", "1")), unknown) == []
