@@ -153,7 +153,14 @@ def commands_page() -> str:
     parts = []
     for command in COMMANDS:
         parts += [f"## {command}", f"```text\n{help_of(command)}\n```"]
-    return _page("Commands", "What `cachescope COMMAND --help` prints.", f"```text\n{help_of()}\n```", *parts)
+    return _page(
+        "Commands",
+        "Every command has `--help` and `--json`, and those that print something of a recording "
+        "[`--redact`](../../explanation/redact.md). Those that read what you name take `--strict`, `--jobs N` and "
+        "`--no-index`; `audit` takes none of the three, as it has readers of its own.",
+        f"```text\n{help_of()}\n```",
+        *parts,
+    )
 
 
 def help_of(*command: str) -> str:

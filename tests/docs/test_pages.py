@@ -83,6 +83,20 @@ def test_every_command_is_there_with_its_help(made: dict[str, str]) -> None:
         assert text.startswith(f"usage: cachescope {command} ")
 
 
+def test_commands_take_the_options_that_their_page_names(made: dict[str, str]) -> None:
+    page = made["made/reference/commands.md"]
+    (named,) = re.findall(r"^Every .*take (.*?);", page, re.MULTILINE)
+    options = set(re.findall(r"`(--[a-z-]+)", named))
+    assert len(options) == 3
+    for command, text in re.findall(r"^## (\S+)\n\n```text\n(.*?)```", page, re.DOTALL | re.MULTILINE):
+        there = set(re.findall(r"--[a-z-]+", text))
+        assert there >= (
+            {"--help", "--json"} if command == "capture" else {"--help", "--json", "--redact"}
+        ), command
+        reads = command not in ("capture", "record", "cache", "demo", "audit")
+        assert there & options == (options if reads else set()), command
+
+
 def test_every_public_name_is_there(made: dict[str, str]) -> None:
     page = made["made/reference/names.md"] + made["made/reference/scope.md"]
     # Its frames are those of the classes that it is made of.
