@@ -190,12 +190,9 @@ def scope_page() -> str:
 
 def names_page() -> str:
     """Every other public name, from its docstring."""
-    classes, functions = [], []
-    for name in cachescope.__all__:
-        if name in ("Scope", "__version__"):
-            continue
-        is_class = isinstance(getattr(cachescope, name), type)
-        (classes if is_class else functions).append(name)
+    names = [name for name in cachescope.__all__ if name not in ("Scope", "__version__")]
+    classes = [name for name in names if isinstance(getattr(cachescope, name), type)]
+    functions = [name for name in names if name not in classes]
     return _page(
         "Python names",
         "`cachescope.Scope` has [a page of its own](scope.md).",
