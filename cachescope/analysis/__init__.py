@@ -1,4 +1,4 @@
 """Frames to frames: why lookups missed, what the causes are, how often they hit. No I/O, no torch.
 
-Here stands what several rooms need: what a field is, what changed in it, guards, and what a user names.
+Modules here serve several rooms: what a field is, what changed in it, guards, and what a user names.
 """

@@ -33,7 +33,7 @@ class FieldChange:
     kind : str
         ``graph``, ``tensor``, ``value``, ``opaque``, ``new`` or ``gone``.
     before, after : str or None
-        The texts torch printed; None where the field is absent, which also means an empty container.
+        The texts torch printed; None if the field is absent, which also means an empty container.
     summary : str
         One line.
     parts : tuple of (name, before, after)
@@ -52,7 +52,7 @@ class FieldChange:
 
 
 def field_changes(details: HashDetails, before: int, after: int) -> list[FieldChange]:
-    """Every field whose hash differs between two sets, is new or is gone, and what is different about it."""
+    """Every field that differs between two sets, is new or is gone, and what changed in it."""
     changes = []
     for field in details.changed_fields(before, after):
         old, new = details.detail(before, field), details.detail(after, field)
@@ -65,7 +65,7 @@ def field_changes(details: HashDetails, before: int, after: int) -> list[FieldCh
 
 
 def field_change(field: str, before: str | None, after: str | None) -> FieldChange:
-    """What is different about one field whose hash changed, from the texts torch printed."""
+    """What changed in one field whose hash differs, from the texts torch printed."""
     if before is None:
         return FieldChange(field, "new", None, after, f"not there -> {short(after or '')}")
     if after is None:
@@ -85,17 +85,17 @@ def field_change(field: str, before: str | None, after: str | None) -> FieldChan
 
 
 def short(text: str, length: int = _CUT) -> str:
-    """One line of at most `length` characters; what was left out is marked."""
+    """One line of at most `length` characters; a cut is marked."""
     flat = " ".join(text.split())
     return flat if len(flat) <= length else flat[: length - 1] + "…"
 
 
 def _contrast(before: str, after: str) -> str:
-    """``old -> new``; of long values the place where they differ."""
+    """``old -> new``; for long values, the part that differs."""
     old, new = " ".join(before.split()), " ".join(after.split())
     if len(old) <= _LONG and len(new) <= _LONG:
         return f"{old or '(empty)'} -> {new or '(empty)'}"
-    # Character by character is what is wanted: these are values, not paths.
+    # Compared character by character on purpose: these are values, not paths.
     start = len(commonprefix([old, new]))  # noqa: RUF071
     rest = [old[start:], new[start:]]
     end = len(commonprefix([text[::-1] for text in rest]))  # noqa: RUF071

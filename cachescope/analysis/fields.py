@@ -1,4 +1,4 @@
-"""Fields of hash details: where their values come from, and what can be said about changing them."""
+"""Fields of hash details: where their values come from, and what can be advised about changing them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from cachescope.catalogue.facts import field_facts
 from cachescope.keys.key_fields import is_of_the_program
 
-# Fields that only some graphs have, so that a new graph below a changed AOTAutograd key brings or loses them.
+# Fields that only some graphs have: below a changed AOTAutograd key, a new graph may add or drop them.
 _WITH_THE_GRAPH: Final = frozenset(
     {"triton_kernel_source_codes", "cpp_runtime_thread_count", "default_cuda_device_index"}
 )
@@ -48,7 +48,7 @@ _COMPILED: Final = tuple((re.compile(pattern), text) for pattern, text in _ADVIC
 
 
 def is_from_the_graph(field: str) -> bool:
-    """Whether a field of an FX key follows from the program, so that a changed AOTAutograd key explains it."""
+    """Whether a field of an FX key follows from the program, in which case a changed AOTAutograd key explains it."""
     return is_of_the_program(field) or field.partition("[")[0] in _WITH_THE_GRAPH
 
 
@@ -58,7 +58,7 @@ def is_input(field: str) -> bool:
 
 
 def field_advice(field: str) -> str | None:
-    """What sets a field and how to keep it equal, in torch's own option names; None where nothing is certain.
+    """What sets a field and how to keep it equal, with torch's option names; None if nothing is certain.
 
     Options are looked up in the catalogue, as of the newest torch that has them. What to do about the graph and its
     inputs depends on how they changed: `graph_advice`, `tensor_advice`.
@@ -77,7 +77,7 @@ def field_advice(field: str) -> str | None:
 
 
 def _option_advice(field: str) -> str | None:
-    """Every way to set an option, from the catalogue; of one that it does not know, what its name tells."""
+    """Every way to set an option, from the catalogue; for an option it lacks, what the name shows."""
     facts = field_facts(field)
     if facts is not None and facts.python_name is not None:
         ways = [

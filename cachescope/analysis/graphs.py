@@ -1,4 +1,4 @@
-"""The printed code of a graph: how alike two graphs are, and how they differ."""
+"""The printed code of graphs: how alike two graphs are, and how they differ."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Final
 
 _WORD: Final = re.compile(r"\w+|[@+*/-]")
-# What every printed graph has says nothing about likeness: torch/fx/graph.py, `python_code`.
+# What every printed graph contains does not make two graphs alike: torch/fx/graph.py, `python_code`.
 _EVERYWHERE: Final = frozenset(
     {"def", "forward", "self", "torch", "Tensor", "return", "ops", "aten", "default"}
 )
@@ -17,7 +17,7 @@ _LAST_HINT: Final = "# To see more debug info"
 
 
 def graph_words(code: str) -> Counter[str]:
-    """The words of a graph's code, counted: its operations and constants, without what every graph has."""
+    """The words of a graph's code, counted: its operations and constants, without what every graph contains."""
     return Counter(
         word
         for word in _WORD.findall(_body(code))
@@ -32,7 +32,7 @@ def likeness(a: Counter[str], b: Counter[str]) -> float:
 
 
 def graph_diff(before: str, after: str, context: int = 2) -> str:
-    """A unified diff of two graphs' code; empty where the printed code is equal."""
+    """A unified diff of two graphs' code; empty if the printed code is equal."""
     lines = difflib.unified_diff(
         _body(before).splitlines(), _body(after).splitlines(), "before", "after", lineterm="", n=context
     )

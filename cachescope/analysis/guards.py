@@ -18,7 +18,7 @@ from cachescope.keys.literals import parsed_expression
 Number = int | float | bool
 _MOST_NODES: Final = 50_000
 _MOST_CHARACTERS: Final = 1_000_000
-# Sizes are 64-bit; what grows far beyond them comes from no guard of torch.
+# Sizes have 64 bits; a number far beyond that comes from no guard of torch.
 _MOST_BITS: Final = 4_096
 
 _BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
@@ -63,16 +63,16 @@ _CONSTANTS: Final = {"math.inf": math.inf, "math.nan": math.nan, "math.pi": math
 
 
 class GuardError(CachescopeError, ValueError):
-    """A guard expression that is not understood, or that names a size that was not given."""
+    """A guard expression that cannot be evaluated, or that names a size that was not given."""
 
 
 def holds(expression: str | None, sizes: Sequence[Number] | Mapping[str, Number]) -> bool:
-    """Whether the guards of an entry hold for given sizes, as torch would decide it.
+    """Whether the guards of an entry hold for given sizes, as torch would decide.
 
     Parameters
     ----------
     expression : str or None
-        ``guards_expr`` of an entry; None and the empty text hold always.
+        ``guards_expr`` of an entry; None and the empty text always hold.
     sizes : sequence or mapping of numbers
         The sizes in torch's order (``t0``, ``t1``, … are the symbolic inputs), or by name.
 
@@ -101,7 +101,7 @@ def holds(expression: str | None, sizes: Sequence[Number] | Mapping[str, Number]
 
 
 def guard_symbols(expression: str | None) -> tuple[str, ...]:
-    """The names of the sizes that guards speak of: ``('t0', 't1')``.
+    """The names of the sizes that guards use: ``('t0', 't1')``.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def _evaluate(node: ast.expr, sizes: Mapping[str, Number]) -> Any:
         case ast.Subscript():
             return _size(node, sizes)
         case ast.BoolOp(op=op, values=values):
-            # Python's own rule: the first operand that decides is the value, and the rest is not looked at.
+            # Python's own rule: the first operand that decides is the value, and the rest is not evaluated.
             wanted = isinstance(op, ast.Or)
             value: Any = not wanted
             for operand in values:

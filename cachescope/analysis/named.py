@@ -1,4 +1,4 @@
-"""What a user names: a key by its beginning, a lookup by its number, a baseline; and what it stands for."""
+"""Resolves what a user names: a key by its beginning, a lookup by its number, a baseline."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from cachescope.readers.assemble import Tables
 
 _MODES: Final = ("auto", "nearest")
-# Python refuses to read numbers of some thousand.
+# Python refuses to read numbers of several thousand digits.
 _MOST_DIGITS: Final = 19
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is the number of something: of a lookup, a run or an entry."""
+    """Whether a text is a number: of a lookup, a run or an entry."""
     return text.isdecimal() and len(text) < _MOST_DIGITS
 
 
 def full_key(tables: Tables, start: str) -> str:
-    """The key of a lookup or of an FX or AOTAutograd entry, from enough of its beginning.
+    """The full key of a lookup, or of an FX or AOTAutograd entry, from the beginning of it.
 
     Raises
     ------
     NotFoundError
-        If no key begins so, or several do.
+        If no key begins with it, or several do.
     """
     found = _keys_beginning(tables, start)
     if not found:
@@ -48,7 +48,7 @@ def _keys_beginning(tables: Tables, start: str) -> list[str]:
 
 
 def lookup_named(tables: Tables, which: int | str) -> int:
-    """A lookup by its number, or the last miss (else the last lookup) of a key.
+    """The number of a lookup, given that number or a key: the last miss of the key, else its last lookup.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def detail_set_of(tables: Tables, cache_key: str | None, lookup: int | None) -> 
     Raises
     ------
     NotFoundError
-        If there is none such, or no source recorded its details.
+        If there is no such key or lookup, or no source recorded its details.
     """
     if (cache_key is None) == (lookup is None):
         raise TypeError("hash_details() takes a cache_key or a lookup")
@@ -116,7 +116,7 @@ def baseline_choice(tables: Tables, baseline: str | int) -> Choice:
 
 
 def _baselines(tables: Tables) -> str:
-    """What a baseline may be."""
+    """Lists what a baseline may be."""
     last = len(tables.runs) - 1
     runs = {-1: "(none was read)", 0: "(0)"}.get(last, f"(0 to {last})")
     return (

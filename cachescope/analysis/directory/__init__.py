@@ -1,4 +1,4 @@
-"""What a cache directory says by itself: entries of one key, equal code, what names what, and what can go.
+"""What a cache directory alone shows: entries of one key, equal code, which file names which, and what can go.
 
-Each module is one question about the frame of entries; `links` has what joins the files of one cache.
+Each module answers one question about the frame of entries; `links` joins the files of one cache.
 """

@@ -1,7 +1,7 @@
-"""Whether two entries of equal generated source also run equal kernel binaries, and what that is known by.
+"""Whether two entries of equal generated source also run equal kernel binaries, and how that is known.
 
-Equal source does not settle it: flags of the C++ compiler are in the key of an entry and in the name of a kernel's file, and
-in no source. Files are read only where one source has several compiled forms.
+Equal source does not settle it: flags of the C++ compiler are in the key of an entry and in the file name of a kernel, but
+in no source. Files are read only if one source has several compiled forms.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ OTHER_SOURCE: Final = "other source"
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Whether the binaries are the same, None where that is not known; and what was compared."""
+    """Whether the binaries are the same (None if unknown), and what was compared."""
 
     same: bool | None
     known_by: str
 
 
 class KernelBinaries:
-    """The compiled kernels of entries, by the frames entries and links.
+    """The compiled kernels of entries, from the frames entries and links.
 
     Parameters
     ----------
     entries, links : DataFrame
     content_hash : callable
-        Asked for files that may differ, once each.
+        Called once for each file that may differ.
     """
 
     def __init__(self, entries: pd.DataFrame, links: pd.DataFrame, content_hash: ContentHash) -> None:
@@ -54,7 +54,7 @@ class KernelBinaries:
         self._hashes: dict[str, str | None] = {}
 
     def compare(self, entry: int, other: int, known_by: str) -> Compared:
-        """Compare the kernels of two FX entries that have the same source, which is known by something."""
+        """Compare the kernels of two FX entries with the same source; `known_by` says how that is known."""
         kernels, others = self._kernels(entry), self._kernels(other)
         found: list[Compared] = []
         if kernels and kernels.keys() == others.keys():
@@ -70,7 +70,7 @@ class KernelBinaries:
         return Compared(worst.same, f"{known_by}; {worst.known_by}")
 
     def _kernels(self, entry: int) -> dict[str, list[_Row]]:
-        """The compiled forms of each C++ kernel of an entry; of a kernel without any, an empty list."""
+        """The compiled forms of each C++ kernel of an entry; an empty list for a kernel without any."""
         found: dict[str, list[_Row]] = defaultdict(list)
         for wrapper in self._code_below(entry):
             for link in self._children[wrapper]:
@@ -85,9 +85,9 @@ class KernelBinaries:
         return [link["child"] for link in links if link["child"] is not None and link["child_kind"] == CODE]
 
     def _forms(self, entry: int, forms: Sequence[_Row]) -> list[_Row]:
-        """Those of the compiled forms that an entry can have used, as far as the times of the files tell.
+        """The compiled forms that an entry can have used, judged by the times of the files.
 
-        A compile writes its kernels before its entry, and loads them where they are there already.
+        A compile writes its kernels before its entry, and loads those that exist already.
         """
         row = self._rows[entry]
         made = row["modified_time"]

@@ -1,4 +1,4 @@
-"""Files of which one would do: equal content, or one key with equal guards. Told by names and sizes; no file is read.
+"""Files that duplicate each other: equal content, or one key with equal guards. Judged by names and sizes; no file is read.
 
 torch names entries by the hash of their content (`GuardedCache._write_to_local_cache`, torch/_inductor/codecache.py)
 and generated code by the hash of its text (`code_hash` there), so equal names are equal content.
@@ -18,7 +18,7 @@ from cachescope.frames.directory import DUPLICATES
 from cachescope.terms import CACHES, CODE, CODE_KEY
 
 _Row = dict[str, Any]
-# Of what was compiled from it only the name is known, not that the bytes are equal.
+# For what was compiled from it, only the name is known, not that the bytes are equal.
 _SOURCES: Final = (".py", ".cpp", ".cu", ".h")
 _UNHASHED_NAME: Final = "entry"
 
@@ -28,11 +28,11 @@ BY_KEY: Final = "equal key, equal guards, in one directory: raced for, or made a
 
 
 def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
-    """The frame duplicates, from the frame entries; what saves most first.
+    """The frame duplicates, from the frame entries; the largest saving first.
 
-    A file is in one group at most: where its content is equal to another's, equal guards say nothing more.
+    A file is in one group at most: if its content is equal to another's, equal guards add nothing.
     """
-    # What a link leads to may be one of the others, and takes no more room.
+    # The target of a link may be one of the others, and takes no more room.
     sound = [row for row in records(entries) if row["status"] == "ok" and row["link"] is None]
     by_name: dict[tuple[str, str, int], list[_Row]] = defaultdict(list)
     by_key: dict[tuple[str, str, str, str | None], list[_Row]] = defaultdict(list)

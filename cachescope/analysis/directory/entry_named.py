@@ -1,4 +1,4 @@
-"""The files that a user means by a key, a name of a file or folder, or the number of an entry."""
+"""The files that a user means by a key, the name of a file or folder, or the number of an entry."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from cachescope.terms import LOCK
 
 Row = dict[str, Any]
 
-# Of the files under one key, those that people can read come first. The rest is compiled code.
+# Of the files under one key, readable ones come first. The rest is compiled code.
 _FIRST: Final = (".py", ".cpp", ".cu", ".source", ".ttir", ".ttgir", ".llir", ".ptx", ".h", ".json")
 
 
 def files_named(rows: list[Row], which: int | str) -> list[Row]:
-    """The files of one key, the one to speak of first: sound before damaged, then readable, then the newest.
+    """The files of one key, the one to show first: sound before damaged, then readable, then the newest.
 
     Parameters
     ----------
     rows : list of dict
         Rows of the frame entries.
     which : int or str
-        The number of an entry; or a key, the name of a file or that of its folder, or enough of its beginning.
+        The number of an entry; or a key, the name of a file or of its folder, or the beginning of one.
 
     Raises
     ------
     NotFoundError
-        If nothing is called so, or several things are.
+        If no file has that name, or several do.
     """
-    # A number from a frame is numpy's.
+    # Numbers from a frame are numpy's.
     if not isinstance(which, str) or is_number(which):
         found = [row for row in rows if row["entry"] == int(which)]
         if not found:
@@ -54,7 +54,7 @@ def _others(rows: list[Row], chosen: Row) -> list[Row]:
 def _called(rows: list[Row], name: str) -> list[Row]:
     if not name:
         raise NotFoundError("an empty key names nothing")
-    # A lock has the key of what it is for: it is meant only where nothing else is.
+    # A lock has the key of the file that it guards: it is meant only if no other file matches.
     things = [row for row in rows if row["cache"] != LOCK]
     locks = [row for row in rows if row["cache"] == LOCK]
     for of_kind, names_of in ((things, _keys), (things, _names), (locks, _keys), (locks, _names)):
@@ -78,13 +78,13 @@ def _keys(row: Row) -> tuple[str, ...]:
 
 
 def _names(row: Row) -> tuple[str, ...]:
-    """What else it can be called: its file, its folder (Triton spells a key in three ways), a key it holds."""
+    """Other names of a file: its file name, its folder (Triton spells a key in three ways), a key stored in it."""
     folder, file = os.path.split(row["path"])
     return (file, os.path.basename(folder), *row["fx_keys"])
 
 
 def _rank(row: Row) -> tuple[bool, bool, int, int]:
-    # Of the files of a Triton kernel only its metadata names devices, and it says what the kernel is.
+    # Of the files of a Triton kernel, only the metadata names devices, and it identifies the kernel.
     ending = os.path.splitext(row["path"])[1]
     place = _FIRST.index(ending) if ending in _FIRST else len(_FIRST) * bool(ending)
     return row["status"] != "ok", not row["device_types"], place, -(row["modified_time"] or 0)

@@ -1,7 +1,7 @@
 """Keys that seem to stand for more than one thing: what a false hit would leave behind, with its evidence.
 
-Sharing is what a cache is for: equal keys in several ranks, on several devices of one model, in several
-directories are no evidence. What differs under one key is, and it is a warning, never a certainty.
+Sharing is what a cache is for: equal keys in several ranks, on several devices of one model or in several
+directories are no evidence. Differences under one key are, and they give a warning, never a certainty.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cachescope.terms import CACHES
 Row = dict[str, Any]
 Key = tuple[str, str]
 
-# Fields that came with 2.13: torch before it shares keys between processes that differ there.
+# Fields that 2.13 added: older torch shares keys between processes that differ in them.
 _LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field is not None)
 _OF_LOOKUPS: Final = ("lookup", "run", "cache", "cache_key", "outcome", "detail_set")
 _OF_ENTRIES: Final = (
@@ -57,12 +57,12 @@ def false_hits_frame(
     lookups, entries, runs : DataFrame
         The frames of these names.
     contexts : DataFrame
-        The frame of this name, as far as it was captured.
+        The frame contexts, as far as contexts were captured.
     details : HashDetails
-        What their `detail_set` points into.
+        The store that `detail_set` points into.
     source_of : callable
-        Gives the generated source of a row of entries, or None where it cannot be had. It is asked only
-        about entries of one key and equal guards whose code keys differ.
+        Returns the generated source of a row of entries, or None if there is none. It is called only
+        for entries of one key and equal guards whose code keys differ.
     """
     looked_up = [row for row in records(lookups, _OF_LOOKUPS) if row["cache_key"] is not None]
     stored = [
@@ -103,7 +103,7 @@ def _row(kind: str, key: Key, evidence: str, fields: Iterable[str], entries: Ite
 
 
 def _different_entries(stored: Sequence[Row], source_of: SourceOf) -> Iterator[Row]:
-    """Entries that torch would take one for the other: one key and equal guards."""
+    """Entries that torch would confuse: one key and equal guards."""
     groups: dict[tuple[Key, str | None], list[Row]] = defaultdict(list)
     for row in stored:
         groups[(row["cache"], row["cache_key"]), row["guards_expr"]].append(row)
@@ -169,7 +169,7 @@ def _different_details(rows: Sequence[Row], details: HashDetails) -> Iterator[Ro
 
 
 def _differing_in_both(details: HashDetails, before: int, after: int) -> list[str]:
-    # A field that one side lacks is no evidence: a log that was cut lacks fields as well.
+    # A field that one side lacks is no evidence: a log that was cut lacks fields too.
     return [
         field
         for field in details.changed_fields(before, after)
@@ -178,7 +178,7 @@ def _differing_in_both(details: HashDetails, before: int, after: int) -> list[st
 
 
 def _missing_fields(lookups: Sequence[Row], details: HashDetails) -> Iterator[Row]:
-    """Fields that an older torch leaves out of its keys, where newer keys read beside them differ there."""
+    """Fields that an older torch leaves out of its keys, if newer keys in the same scope differ in them."""
     for cache in CACHES:
         of_set: dict[int, list[Row]] = defaultdict(list)
         for row in lookups:

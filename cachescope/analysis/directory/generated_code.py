@@ -1,4 +1,4 @@
-"""Whether entries hold the same generated code, but for what torch writes into it of the process that made it."""
+"""Whether entries hold the same generated code, apart from what identifies the process that made it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Row = Mapping[str, Any]
 SourceOf = Callable[[Row], str | None]
 """The generated source of a row of the frame entries; None where it cannot be had."""
 
-# What a process writes into generated code that does not change what it does: comments with the number of the graph in it
-# (torch/_inductor/codegen/wrapper.py, `write_header`) and the names of its nodes, which one key may stand for under
-# several; and where its cache directory is (2.6 `#include`s its header by path, which is no comment).
+# Parts of generated code that depend on the process and change nothing: comments with the number of the graph in it
+# (torch/_inductor/codegen/wrapper.py, `write_header`), the names of its nodes (one key may stand for
+# several), and the path of its cache directory (2.6 `#include`s its header by path, which is no comment).
 _OF_THE_PROCESS: Final = re.compile(
     r"^[ \t]*+(?:#|//)[ \t].*$|(?<=[\"'\s])/[^\"'\s]*/(?=c[a-z2-7]{51}\.)", re.MULTILINE
 )
 
 
 def same_code_form(source: str) -> str:
-    """Generated source without comments, and without what tells only of the process that made it.
+    """Generated source without comments, and without what only identifies the process that made it.
 
     Examples
     --------
@@ -38,8 +38,8 @@ def same_code_form(source: str) -> str:
 class GeneratedCode:
     """Compares the generated code of entries.
 
-    The code key of an entry is the hash of its source (torch/_inductor/codecache.py, `code_hash`): equal keys are
-    equal code. Sources are read only of entries whose keys differ, once for each key.
+    The code key of an entry is the hash of its source (torch/_inductor/codecache.py, `code_hash`): equal keys mean
+    equal code. Sources are read only for entries whose keys differ, once for each key.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class GeneratedCode:
         self._forms: dict[str, str | None] = {}
 
     def are_same(self, entry: int, other: int) -> bool | None:
-        """Whether two entries hold the same code; None where that cannot be told."""
+        """Whether two entries hold the same code; None if that is unknown."""
         if entry not in self._rows or other not in self._rows:
             return None
         if self.has_equal_keys(entry, other):
@@ -66,7 +66,7 @@ class GeneratedCode:
         return None if None in forms else forms[0] == forms[1]
 
     def identity(self, entry: int) -> str | None:
-        """What is equal for entries of the same code: of the source if it can be read, else the code key."""
+        """A value that is equal for entries of the same code: from the source if it can be read, else the code key."""
         row = self._rows.get(entry)
         return None if row is None else self._form(entry) or row["code_key"]
 

@@ -1,7 +1,7 @@
-"""Misses read from a cache directory alone: why one graph has several entries.
+"""Misses inferred from a cache directory alone: why one graph has several entries.
 
-Every entry after the first of a graph was made by a miss. A directory has no runs, so the baseline of an entry
-is the earlier one of its graph that differs in the fewest fields.
+Every entry of a graph after the first was made by a miss. A directory has no runs, so the baseline of an entry
+is the earlier entry of its graph that differs in the fewest fields.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def past_misses_frame(
     Parameters
     ----------
     entries : sequence of EntryRow
-        Those of the FX graph cache are looked at, sound ones with hash details (2.8 and later): AOTAutograd
+        Only sound entries of the FX graph cache with hash details are used (2.8 and later): AOTAutograd
         entries do not hold the details of their own key.
     details : HashDetails
     code : GeneratedCode
@@ -97,7 +97,7 @@ def _of_graph(
 
 
 def _is_later(entry: EntryRow, baseline: EntryRow, resolutions: Mapping[str, int | None]) -> bool:
-    """Whether the times of two entries tell which was made first."""
+    """Whether the times of two entries show which was made first."""
     found = {resolutions[entry.root], resolutions[baseline.root]}
     if None in found or entry.modified_time is None or baseline.modified_time is None:
         return False
@@ -105,12 +105,12 @@ def _is_later(entry: EntryRow, baseline: EntryRow, resolutions: Mapping[str, int
 
 
 class _Nearest:
-    """Finds, of the earlier entries of a graph, the one that differs in the fewest fields; of equals the latest."""
+    """Finds the earlier entry of a graph that differs in the fewest fields; among equals, the latest."""
 
     def __init__(self, of_graph: Sequence[EntryRow], details: HashDetails) -> None:
         self._rows = of_graph
         self._details = details
-        # A graph is known by its hash details.
+        # A graph is identified by its hash details.
         sets = [cast("int", entry.detail_set) for entry in of_graph]
         distinct = list(dict.fromkeys(sets))
         number = {code: at for at, code in enumerate(distinct)}

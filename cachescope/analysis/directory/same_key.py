@@ -1,6 +1,6 @@
-"""What lies beside an entry under its key: damage, other guards, the same guards again, other code.
+"""What else lies under the key of an entry: damage, other guards, the same guards again, other code.
 
-torch keeps several entries under one key where their guards differ, and takes the first whose guards hold.
+torch keeps several entries under one key if their guards differ, and takes the first whose guards hold.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cachescope.terms import CACHES
 
-# In the order in which a reader should know of them.
+# In the order in which a reader should learn of them.
 DAMAGED: Final = "damaged"
 OTHER_CODE: Final = "other_code"
 OTHER_GUARDS: Final = "other_guards"
@@ -21,9 +21,9 @@ _Row = dict[str, Any]
 
 
 def beside(rows: Iterable[_Row]) -> dict[int, tuple[str, ...]]:
-    """Marks of the FX and AOTAutograd entries that share a key with others, by id; of rows of the frame entries.
+    """Marks of the FX and AOTAutograd entries that share a key with others, by id, from rows of the frame entries.
 
-    Keys are told apart by directory: what lies in another one is never looked at by the same process.
+    Equal keys in different directories are separate: a process never looks into another directory.
     """
     of_key: dict[tuple[str, str, str], list[_Row]] = defaultdict(list)
     for row in rows:
@@ -39,7 +39,7 @@ def beside(rows: Iterable[_Row]) -> dict[int, tuple[str, ...]]:
 
 def _marks(row: _Row, others: list[_Row]) -> tuple[str, ...]:
     marks = {DAMAGED} if any(other["status"] == "damaged" for other in others) else set()
-    # What a damaged entry says of itself is nothing to compare with.
+    # The contents of a damaged entry are not compared with anything.
     sound = [other for other in others if other["status"] == "ok"] if row["status"] == "ok" else []
     for other in sound:
         marks.add(EQUAL_GUARDS if other["guards_expr"] == row["guards_expr"] else OTHER_GUARDS)

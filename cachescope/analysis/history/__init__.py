@@ -1,4 +1,4 @@
-"""What happened, in the order of time: rows of lookups, entries and runs, and what had become of each key.
+"""What happened, in time order: rows of lookups, entries and runs, and the past of each key.
 
-`rows` is what the other rooms walk through; `timeline` and `past_of_keys` say what was stored, when, and by whom.
+The other rooms walk through `rows`; `timeline` and `past_of_keys` work out what was stored, when, and by whom.
 """

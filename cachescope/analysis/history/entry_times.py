@@ -1,9 +1,9 @@
-"""Whether an entry had been stored before a lookup was made, as far as its time of modification can tell.
+"""Whether an entry was stored before a lookup, as far as its modification time can show.
 
-A time of modification proves nothing by itself. Archives, image layers and many file systems keep whole seconds,
+A modification time proves nothing by itself. Archives, image layers and many file systems keep whole seconds,
 copies get the time of the copy, reproducible images one fixed time, and the clock of a file server may be minutes
 off. What must hold is that a process writes an entry after it missed its key. So the entries whose miss was recorded
-tell how far the times of a directory can be trusted: as they are, shifted by a constant, or not at all.
+show how far to trust the times of a directory: as they are, shifted by a constant, or not at all.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from cachescope.analysis.history.timeline import Timeline
 NEVER: Final = 2**63 - 1
 LONG_AGO: Final = -(2**63)
 _SECOND_NS: Final = 1_000_000_000
-# What lies between the end of a compile, as the logs have it, and the time of its file.
+# The time between the end of a compile in the logs and the modification time of its file.
 _LATE_NS: Final = 5 * _SECOND_NS
-# Shifts of one clock against another that are alike to this are one shift.
+# Shifts between two clocks that agree this closely count as one shift.
 _SPREAD_NS: Final = 3 * _SECOND_NS
 # Archives that keep two seconds are the coarsest.
 _RESOLUTIONS_NS: Final = (2 * _SECOND_NS, _SECOND_NS)
@@ -38,7 +38,7 @@ class _Clock:
 
 
 class EntryTimes:
-    """The times of entries, held against the recorded misses that wrote them.
+    """The times of entries, checked against the recorded misses that wrote them.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class EntryTimes:
         self._clocks = {root: _clock(found, misses, timeline) for root, found in of_root.items()}
 
     def interval(self, entry: EntryRow) -> tuple[int, int]:
-        """Between which times an entry was stored, nanoseconds since the epoch; at any time where nothing tells."""
+        """The earliest and latest time an entry can have been stored, nanoseconds since the epoch; any time if unknown."""
         clock = self._clocks[entry.root]
         if clock.shift_ns is None or entry.modified_time is None:
             return LONG_AGO, NEVER
@@ -69,7 +69,7 @@ class EntryTimes:
 
 
 def resolution_ns(entries: Sequence[EntryRow]) -> int | None:
-    """How finely the times of the entries of one directory are told; None where all of them have one fixed time."""
+    """The resolution of the entry times of one directory; None if all of them have one fixed time."""
     times = [entry.modified_time for entry in entries if entry.modified_time is not None]
     if len(times) > 1 and len(set(times)) == 1:
         return None
@@ -82,11 +82,11 @@ def _clock(
     resolution = resolution_ns(entries)
     if resolution is None:
         return _Clock(1, None)
-    # How much earlier than its miss an entry seems to have been written, and than the end of the compile.
+    # How long before its miss, and before the end of the compile, an entry seems to have been written.
     before_miss, before_end = [], []
     for entry in entries:
         wrote = misses.get((entry.cache, entry.cache_key), ())
-        # Of several misses of one key, as of ranks that race, nothing says which wrote it.
+        # Of several misses of one key, as by racing ranks, none is known to have written it.
         if len(wrote) != 1 or wrote[0].time is None or entry.modified_time is None:
             continue
         before_miss.append(wrote[0].time - entry.modified_time - resolution)

@@ -1,7 +1,7 @@
-"""What had happened to each key before a lookup of it; lookups are named by their place in the order of time.
+"""What had happened to each key before a lookup of it. Lookups are named by their place in time order.
 
-A key is walked along once, in the order of time: each lookup of it is looked at when it was made and when its
-compile ended, and not again for every later one. So a thousand ranks that miss one key take a thousand steps.
+Each key is walked once, in time order: a lookup is processed when it was made and when its compile ended, and
+not again for every later one. So a thousand ranks that miss one key take a thousand steps.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Racing:
 
 @dataclass(slots=True)
 class _Step:
-    """One lookup of a key, as far as later ones need it. `compiled` is the number of its compile."""
+    """One lookup of a key, with what later ones need. `compiled` is the number of its compile."""
 
     row: LookupRow
     at: int
@@ -48,12 +48,12 @@ class _Step:
 
     @property
     def was_stored(self) -> bool:
-        """Whether its compile stored an entry, as far as can be known."""
+        """Whether its compile stored an entry, as far as is known."""
         return self.row.is_miss and self.not_stored is None
 
 
 class KeyPast:
-    """The past of one key, as it was at the lookup that it was last asked for."""
+    """The past of one key, as of the last lookup passed to `move_to`."""
 
     def __init__(self) -> None:
         self.guards: dict[str, None] = {}
@@ -70,7 +70,7 @@ class KeyPast:
         self._now: _Step | None = None
 
     def move_to(self, now: _Step, steps: Sequence[_Step]) -> None:
-        """Walk on to a lookup, past those of all lookups of the key that came before it."""
+        """Advance to a lookup, past all earlier lookups of the key."""
         held, self._of_this_compile = self._of_this_compile, []
         for step in held:
             self._note_storing(step, now)
@@ -90,12 +90,12 @@ class KeyPast:
 
     @property
     def latest_stored(self) -> int | None:
-        """The place of the latest because of which an entry of the key was there."""
+        """The place of the latest lookup that shows that an entry of the key was stored."""
         return self._stored.latest(self._compiled)
 
     @property
     def elsewhere(self) -> str | None:
-        """The directory of those that had stored the key, or else looked it up; None where one was of this one's."""
+        """A directory in which the key had been stored, else looked up; None if unknown or this lookup's is one of them."""
         here = None if self._now is None else self._now.directory
         if here is None:
             return None
@@ -111,19 +111,19 @@ class KeyPast:
 
     @property
     def not_stored(self) -> NotStored | None:
-        """Why the latest miss stored nothing, of which it is known: since then nobody had stored the key."""
+        """Why the latest miss stored nothing, if that is known and nobody had stored the key since."""
         return None if self.refused is None or self._refused is None else self._refused.not_stored
 
     @property
     def refused(self) -> int | None:
-        """The place of that miss, if its compile had come to its end."""
+        """The place of the miss that `not_stored` explains, if its compile had ended."""
         time = None if self._now is None else self._now.row.time
         if self._refused is None or (time is not None and self._refused.end >= time):
             return None
         return self._refused.at
 
     def _note_storing(self, step: _Step, now: _Step) -> None:
-        # Two lookups of one key in one compile: what that one will store is not there yet.
+        # Two lookups of one key in one compile: the result of that compile is not stored yet.
         if step.compiled == now.compiled and not step.row.is_hit:
             self._of_this_compile.append(step)
         elif step.row.is_hit:
@@ -159,7 +159,7 @@ class KeyPast:
 
 
 class PastOfKeys:
-    """The pasts of all keys. To be asked in the order of time.
+    """The pasts of all keys. Ask in time order.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class PastOfKeys:
         In time order.
     timeline : Timeline
     directories : mapping
-        The cache directory of each run, as far as it is known.
+        The cache directory of each run, if known.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class PastOfKeys:
                 of_key[row.cache, row.cache_key].append(at)
         self._firsts = {places[0] for places in of_key.values()}
         for key, places in of_key.items():
-            # Most keys of a fleet that shares nothing are looked up once.
+            # If a fleet shares nothing, most keys are looked up once.
             for at in places if len(places) > 1 else ():
                 row = lookups[at]
                 step = _step(at, row, compiles[at], timeline, directories.get(row.run))
@@ -195,7 +195,7 @@ class PastOfKeys:
         self._other_run = self._first_of_other_runs()
 
     def of(self, at: int) -> KeyPast:
-        """The past of the key of a lookup; the first of a key has none, nor has one without a key."""
+        """The past of the key of a lookup; empty for the first lookup of a key and for a lookup without a key."""
         row = self._rows[at]
         if row.cache_key is None or at in self._firsts:
             return self._none
@@ -211,7 +211,7 @@ class PastOfKeys:
         return (first if run != row.run else of_other) < at
 
     def _first_of_other_runs(self) -> dict[str, tuple[int, int, int]]:
-        """By cache: the place and run of the first lookup with a key, and the place of the first of another run."""
+        """By cache: the place and run of the first lookup with a key, and the place of the first by another run."""
         found: dict[str, tuple[int, int, int]] = {}
         for at, row in enumerate(self._rows):
             if row.cache_key is None:
@@ -229,17 +229,17 @@ def _step(at: int, row: LookupRow, compiled: int, timeline: Timeline, directory:
 
 
 class _Found:
-    """Some lookups of a key: the latest and their directories, but for those of any one compile."""
+    """Some lookups of a key: the latest and their directories; the lookups of any one compile can be left out."""
 
     def __init__(self) -> None:
         self._latest = NONE, NONE
-        # The latest of another compile than the latest.
+        # The latest lookup of any other compile.
         self._latest_other = NONE, NONE
         self._compiled_in: dict[str, int] = {}
         self._directories: list[str] = []
 
     def add(self, step: _Step, compiled: int) -> None:
-        """Add a lookup, as of a compile; -1 where none may leave it out."""
+        """Add a lookup under its compile; -1 if no query may leave it out."""
         placed = step.at, compiled
         if compiled == self._latest[1]:
             self._latest = max(self._latest, placed)
@@ -261,14 +261,14 @@ class _Found:
         return None if place == NONE else place
 
     def elsewhere(self, here: str, but: int) -> str | None:
-        """The last directory by name; None where none is known or one lookup was here."""
+        """The last directory in name order; None if none is known or a lookup was made in `here`."""
         if self._compiled_in.get(here, but) != but:
             return None
         return next((directory for directory in self._directories[:-3:-1] if directory != here), None)
 
 
 class _GoingOn:
-    """Misses of a key whose compile goes on."""
+    """Misses of a key whose compiles are still running."""
 
     def __init__(self) -> None:
         self._by_end: list[tuple[int, int, _Step]] = []
@@ -286,7 +286,7 @@ class _GoingOn:
         self._of_run[run] += 1
 
     def ended_before(self, time: int) -> list[_Step]:
-        """Those whose compile has ended, which are forgotten."""
+        """Remove and return the misses whose compile has ended."""
         ended = []
         while self._by_end and self._by_end[0][0] < time:
             ended.append(heappop(self._by_end)[2])
@@ -298,7 +298,7 @@ class _GoingOn:
         return ended
 
     def elsewhere(self, run: int) -> Racing | None:
-        """Those of other runs."""
+        """The misses by other runs."""
         while self._by_place and self._by_place[0].end < self._time:
             self._by_place.popleft()
         others = (step.at for step in self._by_place if step.row.run != run and step.end >= self._time)

@@ -1,4 +1,4 @@
-"""Places in the order of time, grouped by a number that they share: what came before, without a list per group."""
+"""Places in time order, grouped by a shared number: answers what came before without a list per group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NONE = -1
 
 
 def numbered(values: Sequence[Hashable]) -> Numbers:
-    """Equal values have equal numbers, from 0; None has -1."""
+    """A number for each value, from 0: equal values get equal numbers, None gets -1."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     numbers: Numbers = pd.factorize(column)[0].astype(np.int64)
@@ -21,7 +21,7 @@ def numbered(values: Sequence[Hashable]) -> Numbers:
 
 
 def paired(first: Numbers, second: Numbers) -> Numbers:
-    """One number for two, from 0; -1 where the first is -1. A second of -1 is a value like any other."""
+    """One number for each pair, from 0; -1 if the first is -1. A second of -1 is a value like any other."""
     both = first * (int(second.max(initial=0)) + 2) + second + 1
     numbers = np.full(len(first), NONE, dtype=np.int64)
     numbers[first != NONE] = pd.factorize(both[first != NONE])[0]
@@ -29,7 +29,7 @@ def paired(first: Numbers, second: Numbers) -> Numbers:
 
 
 class Grouped:
-    """The places 0, 1, 2, … by group; a place whose group is -1 is in none.
+    """The places 0, 1, 2, … by group; a place whose group is -1 belongs to none.
 
     Parameters
     ----------
@@ -51,17 +51,17 @@ class Grouped:
         return self._places[self._bounds[group] : self._bounds[group + 1]]
 
     def before(self, group: int, place: int) -> Numbers:
-        """The places of a group that come before one."""
+        """The places of a group that come before a given place."""
         places = self.of(group)
         return places[: places.searchsorted(place)]
 
     def first(self, groups: Numbers) -> Numbers:
-        """The first place of each of some groups that are there."""
+        """The first place of each of the given groups that exists."""
         found: Numbers = self._places[np.array(self._bounds)[groups]]
         return found
 
     def how_many_before(self, groups: Numbers) -> Numbers:
-        """For every place, how many places of a group, named for each, come before it."""
+        """For every place, how many places of the group given for it come before it."""
         count = len(groups)
         keys = self.group[self._places] * count + self._places
         ends = np.searchsorted(keys, groups * count + np.arange(count))
@@ -70,7 +70,7 @@ class Grouped:
         return found
 
     def greatest_other_before(self, values: Numbers) -> Numbers:
-        """For every place, the greatest value before it in its group that is not its own; -1 where there is none.
+        """For every place, the greatest earlier value in its group that differs from its own; -1 if there is none.
 
         Parameters
         ----------
@@ -83,10 +83,10 @@ class Grouped:
         mine = values[self._places]
         segment = np.zeros(len(mine), dtype=np.int64)
         segment[self._bounds[1:-1]] = 1
-        # One group lies above the one before it, so that one running maximum serves all of them.
+        # Each group is lifted above the one before it, so one running maximum serves all of them.
         floor = np.cumsum(segment) * (int(values.max()) + 2)
         greatest = _before(np.maximum.accumulate(mine + 1 + floor), floor) - floor
-        # What was the greatest until then, or did not become it.
+        # Values that had been the greatest until then, or did not become it.
         less = np.where(mine + 1 == greatest, 0, np.minimum(mine + 1, greatest))
         second = _before(np.maximum.accumulate(less + floor), floor) - floor
         found[self._places] = np.where(greatest == mine + 1, second, greatest) - 1
@@ -94,6 +94,6 @@ class Grouped:
 
 
 def _before(running: Numbers, floor: Numbers) -> Numbers:
-    """A running maximum without the place itself."""
+    """A running maximum that excludes the place itself."""
     before: Numbers = np.maximum(np.concatenate([floor[:1], running[:-1]]), floor)
     return before

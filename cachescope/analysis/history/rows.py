@@ -1,4 +1,4 @@
-"""The lookups and entries in the order of time, as plain rows that the analysis walks through."""
+"""The lookups and entries in time order, as plain rows that the analysis walks through."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LookupRow:
 
     @property
     def is_miss(self) -> bool:
-        """Whether nothing was found that could be used."""
+        """Whether no usable entry was found."""
         return self.outcome in ("full_miss", "guard_miss")
 
     @property
@@ -94,7 +94,7 @@ class RunRow:
 
     @property
     def program(self) -> str | None:
-        """The script or module that was run, without its options; None where the command is not known."""
+        """The script or module that was run, without its options; None if the command is unknown."""
         try:
             words = shlex.split(self.command or "")
         except ValueError:
@@ -110,7 +110,7 @@ class RunRow:
 def lookup_rows(lookups: pd.DataFrame, details: HashDetails) -> list[LookupRow]:
     """The rows of the frame lookups, in time order; a run without times keeps the place of its number.
 
-    The lookups of a run stay in the order in which torch made them, whatever a clock that was set back says.
+    The lookups of a run stay in the order in which torch made them, even if a clock was set back.
     """
     names = list(LookupRow.__dataclass_fields__)
     columns = plain_columns(lookups, [name for name in names if name != "gm"])

@@ -1,4 +1,4 @@
-"""When compiles ended and what of them was stored, as far as the lookups and the ends of their processes tell."""
+"""When compiles ended and what they stored, as far as the lookups and the ends of their processes show."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Final
 from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
-# A text log does not say when a compile ended; a race is over by then.
+# A text log does not record when a compile ended; a race is over by then.
 _UNKNOWN_COMPILE_NS: Final = 2_000_000_000
-# A size that is a symbol, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
+# A symbolic size, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
 _SYMBOL: Final = re.compile(r"\b(?:Size\(\[[^][]*\b|\(')[su]\d+\b")
 NOT_KNOWN: Final = "not known"
 """The kind of what no source tells."""
-# What the operating system says where a file cannot be written.
+# What the operating system reports when a file cannot be written.
 CANNOT_WRITE: Final = re.compile(
     r"PermissionError|Permission denied|Read-only file system|No space left|Disk quota exceeded|\[Errno (?:13|28|30|122)\]"
 )
@@ -34,9 +34,9 @@ class NotStored:
     kind : str
         ``failed compile``, ``process ended``, ``not saved``, ``never stored`` or ``not known``.
     why : str
-        A clause that says it.
+        A clause that states the reason.
     is_recorded : bool
-        Whether torch or the operating system said so; else it follows from what the log lacks.
+        Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
     """
 
     kind: str
@@ -54,7 +54,7 @@ def _ended(how: str) -> NotStored:
 
 
 class Timeline:
-    """What was compiled and stored when.
+    """What was compiled and stored, and when.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Timeline:
         return self._graphs.get(aot.lookup, [])
 
     def end_of(self, row: LookupRow) -> int | None:
-        """When the compile after a miss ended; None where no log has times."""
+        """When the compile after a miss ended; None if no log has times."""
         if row.time is None:
             return None
         if row.time_taken_ns is not None:
@@ -96,10 +96,10 @@ class Timeline:
         return max(known) if known and max(known) > row.time else row.time + _UNKNOWN_COMPILE_NS
 
     def has_ended(self, row: LookupRow) -> bool:
-        """Whether the compile after a miss is known to have come to its end, where torch stores its result.
+        """Whether the compile after a miss is known to have ended, which is when torch stores its result.
 
         A trace has the record of an FX miss only then (torch/_inductor/compile_fx.py, `_compile_fx_inner`). An
-        AOTAutograd entry is written behind the last of its graphs; only a text log says so.
+        AOTAutograd entry is written after the last of its graphs; only a text log records that.
         """
         if row.compile_ended is not None:
             return row.compile_ended and row.compile_error is None
@@ -111,8 +111,8 @@ class Timeline:
     def is_stored(self, row: LookupRow) -> bool:
         """Whether the result of a miss is known to have been stored.
 
-        Where torch cannot write it, it goes on, and only a text log says so. That its compile ended without an error is not
-        enough: torch writes none down for Ctrl-C (torch/_dynamo/convert_frame.py, `_compile`: `except Exception`).
+        If torch cannot write it, it goes on, and only a text log records the failure. A compile that ended without an error is
+        not enough: torch records none for Ctrl-C (torch/_dynamo/convert_frame.py, `_compile`: `except Exception`).
         """
         return self._is_text[row.run] and self._is_written(row) and self.why_not_stored(row) is None
 
@@ -120,7 +120,7 @@ class Timeline:
         return row.entry_path is not None or (row.cache == FXGRAPH and row.time_taken_ns is not None)
 
     def why_not_stored(self, row: LookupRow) -> NotStored | None:
-        """Why nothing was stored after a miss; None where it was, as far as can be known."""
+        """Why nothing was stored after a miss; None if it was stored, as far as is known."""
         if row.save_bypass is not None:
             return NotStored("never stored", f"torch would not store it: {row.save_bypass}", True)
         if row.save_error is not None:
@@ -144,7 +144,7 @@ class Timeline:
         if row.compile_ended is not None:
             is_compiled = row.compile_ended
         if (how := self._how_ended_within(row)) is not None:
-            # Where a text log names what is written, an entry that it does not name was not.
+            # A text log names what is written: an entry that it does not name was not written.
             if not is_compiled or is_half or self._is_text[row.run]:
                 return _ended(how)
         elif not is_compiled and self._is_in_last_compile(row):
@@ -167,9 +167,9 @@ class Timeline:
         return None
 
     def _was_restarted(self, row: LookupRow) -> bool:
-        """Whether torch gave up a compile before it had looked a graph up, and began it anew: 0/0, then 0/0_1.
+        """Whether torch abandoned a compile before it looked a graph up, and restarted it: 0/0, then 0/0_1.
 
-        torch/_dynamo/convert_frame.py: an attempt whose analysis has to start over is followed by the next one.
+        torch/_dynamo/convert_frame.py: an attempt whose analysis must restart is followed by the next attempt.
         """
         if self.graphs_of(row) or row.compile_id is None:
             return False
@@ -180,24 +180,24 @@ class Timeline:
         return self._last[row.run].compile_id == row.compile_id
 
     def _how_ended_within(self, row: LookupRow) -> str | None:
-        """How a process came to its end in the compile of a lookup; None where it went on, or nothing says."""
+        """How a process ended during the compile of a lookup; None if it went on, or nothing shows that."""
         run = self._runs.get(row.run)
         return None if run is None or not self._is_in_last_compile(row) else _abnormal_end(run)
 
 
 def shows_symbol(text: str) -> bool:
-    """Whether the printed value of an input has a size that is a symbol, so that its entries may have guards."""
+    """Whether the printed value of an input has a symbolic size, in which case its entries may have guards."""
     return _SYMBOL.search(text) is not None
 
 
 def _attempt_of(compile_id: str) -> tuple[str, int]:
-    """A compile without its attempt, and the attempt: torch/_guards.py, `TraceId.__str__`."""
+    """The id of a compile without its attempt, and the attempt: torch/_guards.py, `TraceId.__str__`."""
     name, _, attempt = compile_id.partition("_")
     return name, int(attempt) if attempt.isdecimal() and len(attempt) < 10 else 0
 
 
 def _abnormal_end(run: RunRow) -> str | None:
-    """How a process ended that did not come to its end; None where it did, or nothing says."""
+    """How a process ended abnormally; None if it ended normally, or nothing shows that."""
     if run.exit_status is not None and run.exit_status > 128:
         with suppress(ValueError):
             return f"signal {signal.Signals(run.exit_status - 128).name}"

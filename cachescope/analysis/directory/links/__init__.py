@@ -1,4 +1,4 @@
-"""What belongs together in a cache directory, what is alone, and what can go.
+"""Which files of a cache directory belong together, which nothing refers to, and which can go.
 
-`frame` joins the files, `orphans` and `removable` ask what nothing names. What is removable must be proven.
+`frame` joins the files; `orphans` and `removable` find those that nothing names. What is removable must be proven.
 """

@@ -1,4 +1,4 @@
-"""Links of generated code: from a wrapper to its kernels, from C++ to its header and to what was compiled from it."""
+"""Links of generated code: from a wrapper to its kernels, from C++ to its header and its compiled forms."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def _kernel(files: Files, row: Row, key: str) -> Iterator[Link]:
     elif is_python(found[0]):
         yield Link(row, CODE, key, TRITON_SOURCE, found)
     else:
-        # Kernels of equal source that were compiled by several commands: which one a process takes is not stored.
+        # Kernels of equal source compiled by several commands: which one a process takes is not stored.
         many = "" if len(found) == 1 else f"; one of {len(found)} compiled by different commands"
         yield Link(row, CODE, key, CPP_SOURCE + many, found)
 
 
 def choice_links(files: Files, timings: list[Row]) -> Iterator[Link]:
-    """Links from a file of timings to the code of the choices in it, where that is still there.
+    """Links from a file of timings to the code of its choices, if that code still exists.
 
-    The hash is that of the source alone; a choice of a library has the hash of its name, and no file.
+    The hash covers the source alone; a choice from a library has the hash of its name, and no file.
     """
     of_entry = {row["entry"]: row for row in files.rows if row["cache"] == AUTOTUNE}
     seen: set[tuple[int, str]] = set()

@@ -1,6 +1,6 @@
-"""The files of the frame entries, found by what they are: the one index that all links are made from.
+"""Index of the files of the frame entries: the one index that all links are made from.
 
-Built in one pass; every question after that is a look into a dictionary, however big the directory is.
+It is built in one pass. Every question after that is a dictionary look-up, however big the directory is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _THERE: Final = ("ok", "damaged", UNREADABLE)
 class Files:
     """Rows by key, by kernel, by folder and by Triton hash.
 
-    What cannot be read is there all the same; what is temporary or not torch's is nobody's child.
+    Unreadable files are included; no link leads to temporaries or to files that are not torch's.
 
     Parameters
     ----------
@@ -66,19 +66,19 @@ class Files:
         return self._of_key.get((root, kind, key), [])
 
     def kernels(self, root: str, key: str) -> list[Row]:
-        """The files of a kernel of a wrapper: the Python file of that key, the C++ files of that text."""
+        """The files of a wrapper's kernel: the Python file of that key, the C++ files of that text."""
         python = [row for row in self.of_key(root, CODE, key) if is_python(row)]
         return python or self._of_kernel.get((root, key), [])
 
     def python(self, root: str, key: str) -> list[Row]:
-        """The Python files of a code key: those of a directory, or else of any other."""
+        """The Python files of a code key: those in a directory, else those in any other."""
         found = self._anywhere.get(key, [])
         return [row for row in found if row["root"] == root] or found
 
     def triton(self, root: str, triton_hash: str) -> list[Row]:
-        """The metadata of the kernels in a Triton directory: in the root itself, or else in another that was read.
+        """The metadata of the kernels in a Triton directory: in the root itself, else in another that was read.
 
-        ``TRITON_CACHE_DIR`` may lead anywhere.
+        ``TRITON_CACHE_DIR`` may point anywhere.
         """
         found = self._of_hash.get(triton_hash, [])
         return [row for row in found if row["root"] == root] or found

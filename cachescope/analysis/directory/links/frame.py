@@ -1,8 +1,8 @@
-"""What belongs together in a cache directory, from the AOTAutograd entry to the compiled kernel.
+"""Which files of a cache directory belong together, from the AOTAutograd entry to the compiled kernel.
 
 AOTAutograd entry -> FX entries (the keys stored in it), FX entry -> generated code (the code key stored in it), wrapper ->
-kernels (their source in it), kernel -> best configuration -> Triton directory, lock -> what it is for (its name). Links hold
-within one cache directory; only Triton directories are looked for in the others that were read.
+kernels (their source in it), kernel -> best configuration -> Triton directory, lock -> the file it guards (its name). Links
+stay within one cache directory; only Triton directories are looked for in the others that were read.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def links_frame(
     contexts: pd.DataFrame | None = None,
     details: HashDetails | None = None,
 ) -> pd.DataFrame:
-    """The frame links; a child that is gone has a row without one.
+    """The frame links; a reference to a missing file has a row without a child.
 
     Parameters
     ----------
     entries : DataFrame
     autotune : DataFrame, optional
-        Whose choices are looked for among the generated code.
+        Its choices are looked for among the generated code.
     contexts : DataFrame, optional
         Snapshots of isolation contexts, which hold torch's own key: part of the name of a best configuration
         from 2.8 (`best_config_name`).
     details : HashDetails, optional
-        Where cache key tags are taken from, another part of that name.
+        Source of cache key tags, another part of that name.
     """
     torch_keys = [] if contexts is None else _torch_keys(contexts)
     parts = NameParts(_cache_key_tags(entries, details), torch_keys)
@@ -70,11 +70,11 @@ def all_links(rows: list[_Row], timings: list[_Row], parts: NameParts) -> Iterat
 
 def _entry_links(rows: list[_Row], files: Files) -> Iterator[Link]:
     for row in rows:
-        # What is called damaged or temporary may be loaded all the same; what nothing was read of names nothing.
+        # Files called damaged or temporary may be loaded all the same; a file of which nothing was read names nothing.
         root, code_key = row["root"], row["code_key"]
         match row["cache"]:
             case "aotautograd" if code_key is not None:
-                # Its graphs lie in the entry itself: torch._functorch.config.bundled_autograd_cache.
+                # Its graphs are in the entry itself: torch._functorch.config.bundled_autograd_cache.
                 known_by = "cache_key of the graph bundled in the entry"
                 yield Link(row, CODE, code_key, known_by, files.of_key(root, CODE, code_key))
             case "aotautograd":

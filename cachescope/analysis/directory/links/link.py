@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A key that a file names, the kind it is of, where the name is from, and the files of that key."""
+    """A key that a file names, its kind, where the name comes from, and the files of that key."""
 
     parent: dict[str, Any]
     kind: str
@@ -18,7 +18,7 @@ class Link:
     children: Sequence[dict[str, Any]]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Rows of the frame links: one for each child, one without where there is none."""
+        """Rows of the frame links: one for each child, or one without a child if there is none."""
         children: list[dict[str, Any] | None] = [*self.children]
         for child in children or [None]:
             yield {

@@ -1,4 +1,4 @@
-"""What a lock is for: a file of its directory whose name begins with the lock's."""
+"""The file that a lock guards: one in its directory whose name begins with the lock's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Row = dict[str, Any]
 
 
 class LockOwners:
-    """Finds the files that a lock is for.
+    """Finds the files that a lock guards.
 
     torch/_inductor/codecache.py locks ``<key>``, PGO ``code_state_….pkl``, the on-disk cache the first four
     characters of a name; the caching package locks a folder with ``dir.lock``.
@@ -33,7 +33,7 @@ class LockOwners:
             names.sort()
 
     def of(self, lock: _Row, key: str) -> list[_Row]:
-        """The files of the lock's directory that the key of its name is for."""
+        """The files in the lock's directory that match the key of its name."""
         if key == "dir":
             return self._folders.get(os.path.dirname(lock["path"]), [])
         names = self._names.get(lock["root"], [])

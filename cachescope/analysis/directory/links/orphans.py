@@ -1,4 +1,4 @@
-"""What is left alone in a cache directory: files whose other side is gone, and files that nothing refers to."""
+"""Files left alone in a cache directory: their counterpart is gone, or nothing refers to them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ OTHER_PATHS: Final = "its paths are those of another directory, so Triton compil
 def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
     """The frame orphans, from the frames entries and links.
 
-    Nothing is called gone that may lie where something was not read, and nothing alone where something that could
-    refer to it was not: code only in a directory whose FX entries say which code they use, C++ kernels only where
-    wrappers define them and all of those are alone, Triton directories only where best configurations or bundles
-    speak of others.
+    A file is not called gone if it may lie where something was not read, and not called alone if something that could
+    refer to it was not read. So code is judged only in a directory whose FX entries name the code they use, C++ kernels only
+    if wrappers define them and all of those are alone, Triton directories only if best configurations or bundles
+    name others.
     """
     rows = records(entries)
     linked = records(links)
@@ -52,12 +52,12 @@ def _orphan(row: _Row, reason: str) -> _Row:
 
 
 def _lost(rows: list[_Row], links: list[_Row], unread: Unread) -> Iterator[_Row]:
-    """Files that name another which is not there."""
+    """Files that name another file that is missing."""
     by_number = {row["entry"]: row for row in rows}
     in_mega_caches = {key for row in rows if row["cache"] == MEGA_CACHE for key in row["fx_keys"]}
     for link in links:
         parent = by_number[link["parent"]]
-        # torch writes the file of a kernel from the wrapper again, or loads the kernel from a bundle without one.
+        # torch writes the file of a kernel again from the wrapper, or loads the kernel from a bundle without one.
         if link["child"] is not None or link["parent_kind"] == CODE or parent["status"] != "ok":
             continue
         if link["parent_kind"] in CACHES and link["child_kind"] in (FXGRAPH, CODE):
@@ -90,11 +90,11 @@ def _alone_code(rows: list[_Row], links: list[_Row], unread: Unread) -> Iterator
         if link["child"] is not None:
             children[link["parent"]].append(link["child"])
     code = {row["entry"] for row in rows if row["cache"] == CODE}
-    # Timings name the code that was measured; an entry names its wrapper, and that its kernels.
+    # Timings name the code that was measured; an entry names its wrapper, and the wrapper its kernels.
     starts = [row["entry"] for row in rows if row["cache"] not in (CODE, LOCK)]
     used = _reached([child for start in starts for child in children[start]], children)
     defined = _reached([child for entry in code for child in children[entry]], children)
-    # A wrapper that is gone is written again from its entry, and takes the kernels that are there.
+    # A missing wrapper is written again from its entry, and takes the kernels that exist.
     roots = {row["entry"]: row["root"] for row in rows}
     lacking = {
         roots[link["parent"]] for link in links if link["child"] is None and link["parent_kind"] in CACHES
@@ -121,7 +121,7 @@ def _reached(starts: list[int], children: dict[int, list[int]]) -> set[int]:
 
 
 def _alone_triton(rows: list[_Row], links: list[_Row]) -> Iterator[_Row]:
-    """Triton directories, by the metadata of their kernel, that nothing refers to."""
+    """Triton directories that nothing refers to, by the metadata of their kernel."""
     referring = [
         link
         for link in links

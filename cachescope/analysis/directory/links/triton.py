@@ -1,4 +1,4 @@
-"""Links of Triton: a kernel's best configurations, the directories compiled from it, and who refers to a directory."""
+"""Links of Triton: a kernel's best configurations, the directories compiled from it, and what refers to a directory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMPILED_FROM: Final = "the source location in the .ttir of its triton_cache_has
 
 @dataclass(frozen=True, slots=True)
 class NameParts:
-    """What the name of a best configuration takes in besides the kernel, as far as anything that was read tells."""
+    """The parts of a best configuration's name besides the kernel, as far as any source contains them."""
 
     cache_key_tags: Sequence[str] = ("",)
     torch_keys: Sequence[bytes] = ()
@@ -47,7 +47,7 @@ def triton_links(files: Files, parts: NameParts) -> Iterator[Link]:
 
 
 def _made_from(files: Files) -> dict[str, Row]:
-    """The ``.ttir`` of each Triton directory that says which file it was compiled from."""
+    """The ``.ttir`` of each Triton directory that names the file it was compiled from."""
     return {
         row["cache_key"]: row for row in files.rows if row["cache"] == TRITON and row["code_key"] is not None
     }
@@ -61,7 +61,7 @@ def _to_directories(files: Files, row: Row) -> Iterator[Link]:
             elsewhere = "" if found[0]["root"] == row["root"] else ELSEWHERE
             yield Link(row, TRITON, triton_hash, known_by + elsewhere, found)
         elif row["cache"] == BEST_CONFIG and row["root"] in files.roots_with_triton:
-            # A bundle brings its own copy, and where no Triton directory was read it may be anywhere.
+            # A bundle contains its own copy. If no Triton directory was read, the copy may be anywhere.
             yield Link(row, TRITON, triton_hash, known_by, [])
 
 
@@ -81,7 +81,7 @@ def _names(kernels: list[Row], parts: NameParts) -> dict[str, tuple[Row, str]]:
     found: dict[str, tuple[Row, str]] = {}
     for kernel in kernels:
         file = os.path.basename(kernel["path"])
-        # torch 2.5 called it after the kernel.
+        # torch 2.5 named it after the kernel.
         found[f"{kernel['cache_key']}.best_config"] = kernel, KERNELS_NAME
         for tag in parts.cache_key_tags:
             found[best_config_name(file, tag)] = kernel, NAME

@@ -1,4 +1,4 @@
-"""What may lie unseen in a cache directory: where something was not read, nothing is said to be gone or unused."""
+"""What may lie unseen in a cache directory: where something was not read, nothing is called gone or unused."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from cachescope.terms import (
 
 _Row = dict[str, Any]
 
-# What names code, so that all of it has to be read before code is called unused.
+# Kinds that name code: all of them must be read before code is called unused.
 _NAMING: Final = (*CACHES, CODE, AUTOTUNE, PRECOMPILE)
 
 
 def is_refused(row: _Row) -> bool:
     """Whether torch itself cannot load an entry: its bytes are no whole pickle.
 
-    Everything else that is called damage may be loaded all the same: torch compares neither names nor keys,
+    Any other damaged entry may be loaded all the same: torch compares neither names nor keys,
     and has no limits.
     """
     return row["damage"] is not None and row["damage"].startswith(REFUSED)
 
 
 class Unread:
-    """What is not known of cache directories.
+    """The parts of cache directories that were not read.
 
     Parameters
     ----------
@@ -59,16 +59,16 @@ class Unread:
                 self._doubtful.add(root)
 
     def may_hold(self, root: str, kind: str) -> bool:
-        """Whether a file of a kind may lie in a directory though it was not seen.
+        """Whether a file of a kind may lie unseen in a directory.
 
-        So where only a part was read, as the folder of one cache, and where any folder or file of that kind, or the
-        whole, could not be.
+        True if only a part was read, such as the folder of one cache, or if a folder, a file of that kind or the
+        whole could not be read.
         """
         kinds = self._kinds.get(root, ())
         return root not in self._whole or kind in kinds or (OTHER in kinds and kind != LOCK)
 
     def has_unread(self, root: str) -> bool:
-        """Whether anything at all could not be read."""
+        """Whether anything in a directory could not be read."""
         return bool(self._kinds.get(root))
 
     def tells_what_code_is_used(self, root: str) -> bool:
@@ -78,11 +78,11 @@ class Unread:
 
 
 def _is_doubtful(row: _Row) -> bool:
-    """Whether a file may name code that its row does not."""
+    """Whether a file may name code that its row does not contain."""
     if row["cache"] == PRECOMPILE:
-        return True  # its graphs lie in it, and are not looked into
+        return True  # its graphs are inside it, and are not read
     if row["cache"] == AOTAUTOGRAD and row["code_key"] is not None:
-        return True  # the graphs lie in it, and only the code of the forward one is noted
+        return True  # its graphs are inside it, and only the code of the forward one is recorded
     if row["status"] == "ok" or row["cache"] not in _NAMING or is_refused(row) or row["damage"] == OTHER_TEXT:
         return False
     return not (row["cache"] == FXGRAPH and row["code_key"] is not None)
