@@ -1,7 +1,7 @@
 """Which files of torch 2.10's caching package would be found under an isolation key.
 
-The parameters of a call are in no stored result. They come from whoever made the calls, or from the keys that a
-deterministic cache dumped (``imc.save``).
+Stored results do not contain the parameters of a call. These come from whoever made the calls, or from the keys that
+a deterministic cache dumped (``imc.save``).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from cachescope.readers.directory.value_text import value_text
 from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.terms import CACHING_PACKAGE
 
-# A call by its name and parameters, or a pickled key as torch dumped it, whose bytes leave no doubt.
+# A call by its name and parameters, or a pickled key as torch dumped it, whose bytes are unambiguous.
 Call = tuple[str, object] | bytes
 _NO_NAME: Final = "no name can be made of these parameters"
 
 
 def caching_files(entries: pd.DataFrame, isolation_key: str, calls: Iterable[Call]) -> pd.DataFrame:
-    """Which file each call would find under an isolation key; see ``describe("caching_files")``.
+    """The file that each call would find under an isolation key; see ``describe("caching_files")``.
 
     Parameters
     ----------
     entries : DataFrame
-        As in the scope.
+        The frame entries of a scope.
     isolation_key : str
         The key of a context under the schema that the calls would use.
     calls : iterable of (callee, params) or bytes
@@ -46,7 +46,7 @@ def caching_files(entries: pd.DataFrame, isolation_key: str, calls: Iterable[Cal
         (row["name"], os.path.basename(row["path"])): row["entry"]
         for row in records(entries[entries["cache"] == CACHING_PACKAGE], ("name", "path", "entry"))
     }
-    # One call made under several schemas was dumped once for each, and is one call under this key.
+    # A call made under several schemas was dumped once for each, but is one call under this key.
     dumped: dict[bytes, None] = {}
     given: list[tuple[str, object]] = []
     for call in calls:

@@ -1,4 +1,4 @@
-"""Which vector registers generated C++ was made for, from the elements that its loops and loads count.
+"""The vector width that generated C++ was made for, worked out from the element counts of its loops and loads.
 
 Torch writes the width of the CPU's registers into the source of a kernel as numbers (torch/_inductor/codegen/cpp.py,
 ``CppTilingAnalysis.select_tiling``, 2.6 to 2.15), and a process that loads the source compiles it for its own CPU. No
@@ -25,12 +25,12 @@ _BYTES: Final = {
     "bfloat16": 2,
     "half": 2,
 }
-# Types of which a vector is always full: of 16 bits, half a vector may be loaded, of 8 bits a quarter.
+# Types of which a vector is always full: for 16-bit types half a vector may be loaded, for 8-bit types a quarter.
 _WHOLE: Final = 4
 _TYPE: Final = r"Vectorized(?:N<(?P<many>[\w:]+), ?(?P<n>[1-9]\d{0,5})>|<(?P<one>[\w:]+)>)"
 _VECTOR: Final = re.compile(_TYPE)
 _CONVERTED: Final = re.compile(r"convert<(?P<many>[\w:]+), ?(?P<n>[1-9]\d{0,5}),(?P<one> ?[\w:]+, ?\d+)>")
-# Whole vectors are counted in plain numbers; what is left over at the end of a loop is an expression: `5L`.
+# Whole vectors are counted in plain numbers; the rest at the end of a loop is an expression: `5L`.
 _LOAD: Final = re.compile(_TYPE + r"::loadu\(.*, static_cast<\w+>\((?P<count>\d{1,9})\)\)")
 _STORED: Final = r"(?:(?!\.store\().)*"
 _WHOLE_STORE: Final = re.compile(rf"\.store\((?!{_STORED}static_cast<\w++>\(\d++L\)\);){_STORED}\);")
@@ -41,28 +41,28 @@ _TILES: Final = re.compile(r"\b_?(?:amx|tile)_")
 
 @dataclass(frozen=True, slots=True)
 class VectorCode:
-    """One kernel that is written in vectors.
+    """One vectorized kernel.
 
     Attributes
     ----------
     widths : frozenset of int
-        How wide its vectors may be, in bits; one width where it can be told.
+        How wide its vectors may be, in bits; a single width if that is certain.
     has_whole : bool
-        Whether it reads or writes a whole vector; what only has parts of vectors may be right in others as well.
+        Whether it reads or writes a whole vector; code that uses only parts of vectors may be right for other widths too.
     """
 
     widths: frozenset[int]
     has_whole: bool = True
 
     def fits(self, width: int) -> bool | None:
-        """Whether it is right where vectors are so wide (0: where there are none); None where it cannot be told."""
+        """Whether it is right for vectors of this width (0: no vectors); None if that is unknown."""
         if width not in self.widths:
             return None if width and not self.has_whole else False
         return True if len(self.widths) == 1 else None
 
 
 def vector_code(source: str) -> tuple[VectorCode, ...]:
-    """The kernels of a generated source that are written in vectors; empty where none is.
+    """The vectorized kernels of a generated source; empty if there are none.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def vector_code(source: str) -> tuple[VectorCode, ...]:
 
 
 def fits_all(code: Sequence[VectorCode], width: int) -> bool | None:
-    """Whether every kernel is right where vectors are so wide."""
+    """Whether every kernel is right for vectors of this width."""
     answers = {kernel.fits(width) for kernel in code}
     if False in answers:
         return False
@@ -102,7 +102,7 @@ def _vector_code(kernel: str) -> VectorCode | None:
 
 
 def _loads(kernel: str) -> Iterator[tuple[int, int]]:
-    """Bytes of an element, and bits of a vector, of each load of a whole one."""
+    """Bytes of an element and bits of a vector, for each load of a whole vector."""
     for load in _LOAD.finditer(kernel):
         size = _BYTES.get(load["many"] or load["one"])
         if size is not None:
@@ -110,7 +110,7 @@ def _loads(kernel: str) -> Iterator[tuple[int, int]]:
 
 
 def _by_steps(kernel: str) -> frozenset[int]:
-    """From the one step of its loops, and the number of vectors that such a step fills."""
+    """Widths worked out from the one step of the loops, and the number of vectors that such a step fills."""
     step = _one_step(kernel)
     whole = {(size, n) for size, n in _vectors(kernel) if size >= _WHOLE}
     found = {step * size * 8 // n for size, n in whole} if step else set()
@@ -118,7 +118,7 @@ def _by_steps(kernel: str) -> frozenset[int]:
 
 
 def _by_bytes(kernel: str) -> frozenset[int]:
-    """Of bytes alone a step is as many as there are floats in a vector: it fills a quarter of one."""
+    """Widths of a kernel on bytes alone: its step is the number of floats in a vector, and fills a quarter of one."""
     step = _one_step(kernel)
     is_of_bytes = all(size == 1 for size, _ in _vectors(kernel))
     return frozenset({step * 32}) & _WIDTHS if step and is_of_bytes else frozenset()
@@ -130,7 +130,7 @@ def _one_step(kernel: str) -> int | None:
 
 
 def _vectors(kernel: str) -> Iterator[tuple[int, int]]:
-    """Bytes of an element, and number of vectors, of each type of vectors."""
+    """Bytes of an element and number of vectors, for each vector type."""
     for pattern in (_VECTOR, _CONVERTED):
         for vector in pattern.finditer(kernel):
             parts = vector.groupdict()
@@ -138,6 +138,6 @@ def _vectors(kernel: str) -> Iterator[tuple[int, int]]:
 
 
 def _by_halves(loads: Sequence[tuple[int, int]]) -> frozenset[int]:
-    """From loads of 16 bits, of which a whole vector or half of one is taken."""
+    """Widths worked out from 16-bit loads, which take a whole vector or half of one."""
     widest = max((width for _, width in loads), default=0)
     return frozenset({widest, 2 * widest}) & _WIDTHS

@@ -1,4 +1,4 @@
-"""Which of the machines that were read a CUTLASS operation list is for."""
+"""Which of the recorded machines a CUTLASS operation list was made for."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _LEVEL: Final = "cutlass_instantiation_level"
 def cutlass_machine(
     request_key: str, devices: pd.DataFrame, contexts: pd.DataFrame, autotune: pd.DataFrame
 ) -> str:
-    """Say in words which device, CUDA version, level and torch a request key was made from, as far as these were read.
+    """Describe the device, CUDA version, level and torch that a request key was made from, as far as they were recorded.
 
     Parameters
     ----------
     request_key : str
-        From the name of the file: the column ``cache_key`` of its entry.
+        Taken from the file name: the column ``cache_key`` of its entry.
     devices, contexts, autotune : DataFrame
         The frames of these names: compute capabilities; CUDA versions and instantiation levels; CUDA versions.
-        All are tried with all, and with each torch release whose part of the key is known.
+        Every combination is tried, with each torch release whose part of the key is known.
     """
     names: dict[str, list[str]] = {}
     for device in records(devices, ["name", "compute_capability"]):

@@ -24,7 +24,7 @@ _OPAQUE: Final = {
     "triton_version_hash": "Triton's version and the hashes of its sources",
 }
 _SHOWN: Final = 60
-# So many contexts are all compared with each other: a fleet has thousands.
+# Up to this many contexts are all compared with each other: a fleet has thousands.
 _ALL_PAIRS: Final = 64
 # Equal for all boards of a model.
 _OF_THE_MODEL: Final = frozenset({"name", "major", "minor", "gcnArchName"})
@@ -34,10 +34,10 @@ Parts = Mapping[str, str]
 
 
 def context_pairs(contexts: pd.DataFrame) -> pd.DataFrame:
-    """The smallest change of the schema that joins two contexts; see ``describe("context_pairs")``.
+    """The smallest change of the schema that makes two contexts equal; see ``describe("context_pairs")``.
 
-    Contexts of which the same is known, all ranks of a job for instance, are represented by the first of them. Of
-    many different ones the first few are compared with each other, and the others with the first alone.
+    Contexts with the same known content, such as all ranks of a job, are represented by the first of them. If many
+    differ, the first few are compared with each other, and the rest with the first alone.
     """
     distinct = {tuple(known.tokens.values()): known for known in reversed(known_contexts(contexts))}
     ordered = sorted(distinct.values(), key=lambda known: known.number)
@@ -155,7 +155,7 @@ def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     Raises
     ------
     NotFoundError
-        If a snapshot holds none.
+        If a snapshot contains none.
 
     Examples
     --------

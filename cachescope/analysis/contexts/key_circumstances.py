@@ -18,12 +18,12 @@ from cachescope.terms import COMPILE_FORMS
 Row = dict[str, Any]
 Key = tuple[str, str]
 
-# Of the repr of a device's properties: the model, not the board (uuid, bus, memory left over).
+# Parts of the repr of a device's properties that identify the model, not the board (uuid, bus, free memory).
 _MODEL_PART: Final = re.compile(r"\b(major|minor|gcnArchName|multi_processor_count)=('[^']*'|[^,)]*)")
 _DEVICE: Final = "accelerator_properties"
 _KEYS_OF_TRITON: Final = "triton_version_hash"
 _CUT: Final = 60
-# A snapshot is often taken last, when no log is written any more.
+# A snapshot is often taken last, when logging has ended.
 _AFTERWARDS_NS: Final = 60 * 10**9
 
 
@@ -41,17 +41,17 @@ def different_circumstances(
     snapshots: Sequence[Row],
     cpu_keys: Collection[Key] = (),
 ) -> Iterator[Row]:
-    """Rows of the frame false_hits, as far as they tell of a key and its evidence.
+    """Rows of the frame false_hits, with the columns that hold a key and its evidence.
 
     Parameters
     ----------
     of_key : mapping
         The lookups of each key.
     runs, snapshots : sequence of dict
-        The rows of runs, and of contexts that were captured. What is reconstructed from hash details is in the
+        The rows of runs, and of captured contexts. What is reconstructed from hash details is in the
         key already.
     cpu_keys : collection
-        Keys of which an entry holds code for the CPU.
+        Keys with an entry that holds code for the CPU.
     """
     for fact in _facts(runs, _by_process(snapshots, runs)):
         if len(set(fact.of_run.values())) < 2:
@@ -65,10 +65,10 @@ def different_circumstances(
 
 
 def _facts(runs: Sequence[Row], captured: Mapping[int, Row]) -> Iterator[_Fact]:
-    """What stays as it is in a process, and may decide the code it generates."""
+    """Facts that are constant in a process and may decide the code it generates."""
     of_runs = {row["run"]: row for row in runs}
     yield _fact("different_versions", "torch_version", of_runs, str)
-    # Torch's keys do not hold Python's version; its patch releases are one language.
+    # Torch's keys do not contain Python's version; patch releases do not change the language.
     yield _fact("different_versions", "python_version", of_runs, _minor)
     for form in COMPILE_FORMS:
         if form == _DEVICE:
@@ -87,7 +87,7 @@ def _fact(kind: str, name: str, of_run: Mapping[int, Row], shown: Callable[[str]
 
 
 def _by_process(snapshots: Sequence[Row], runs: Sequence[Row]) -> dict[int, Row]:
-    """The snapshots that a recorded process took of itself, by its run: equal pid, and while it ran."""
+    """The snapshots that a recorded process took of itself, by its run: equal pid, and taken while it ran."""
     found: dict[int, Row] = {}
     for row in snapshots:
         mine = [run["run"] for run in runs if run["run"] == row["run"] or _took(run, row)]
@@ -104,14 +104,14 @@ def _took(run: Row, snapshot: Row) -> bool:
 
 
 def device_model(properties: str) -> str:
-    """The model that the repr of ``torch.cuda.get_device_properties()`` tells of: equal for boards of one model.
+    """The model in the repr of ``torch.cuda.get_device_properties()``: equal for boards of one model.
 
     Examples
     --------
     >>> device_model("_CudaDeviceProperties(name='A', major=8, minor=0, total_memory=9MB, uuid=1)")
     'A major=8 minor=0'
     """
-    # The name is not escaped and may hold an apostrophe.
+    # The name is not escaped and may contain an apostrophe.
     name, found, _ = properties.partition("name='")[2].partition("', major=")
     parts = [f"{part}={value}" for part, value in _MODEL_PART.findall(properties)]
     return " ".join([name, *parts]) if found else properties

@@ -1,7 +1,7 @@
 """The isolation keys of contexts, and which contexts are equal under which schema.
 
-Contexts are compared form by form. Where only torch's hash of a form is known it can still be told equal to
-another such hash; then a group is known and its key is not.
+Contexts are compared form by form. If only torch's hash of a form is known, it can still be compared with
+another such hash; then the group is known, but not its key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cachescope.keys.json_values import json_ready
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
-# What is known of a form: its JSON text (null is "null"), or torch's hash of it where that is all there is.
+# What is known of a form: its JSON text (null is "null"), or only torch's hash of it.
 Token = str | None
 
 
@@ -34,9 +34,9 @@ class KnownContext:
     number : int
         Its number.
     context : dict
-        In torch's shape, with the forms that are known.
+        In torch's shape, with the known forms.
     tokens : dict of form to str or None
-        Equal tokens are equal values, different ones are different values, and None is not known.
+        Equal tokens mean equal values, different tokens different values; None is unknown.
     newer : tuple of str
         Forms of a newer torch, which "all" would choose as well.
     text_only : tuple of str
@@ -50,12 +50,12 @@ class KnownContext:
     text_only: tuple[str, ...]
 
     def lacking(self, schema: IsolationSchema) -> tuple[str, ...]:
-        """The chosen forms that are not known, by value."""
+        """The chosen forms whose values are unknown."""
         missing = [form for form in chosen_forms(schema) if not self._has(form)]
         return (*missing, *self.chosen_newer(schema))
 
     def chosen_newer(self, schema: IsolationSchema) -> tuple[str, ...]:
-        """Forms of a newer torch, where the schema takes a whole section: they may be among "all"."""
+        """Forms of a newer torch, if the schema takes a whole section: "all" may include them."""
         return self.newer if True in (schema.runtime, schema.compile) else ()
 
     def chosen_text_only(self, schema: IsolationSchema) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class KnownContext:
         return tuple(path for path in self.text_only if any(f"[{form}]" in path for form in chosen))
 
     def key(self, schema: IsolationSchema) -> str | None:
-        """Torch's key, None where it cannot be made."""
+        """Torch's key; None if it cannot be made."""
         if self.lacking(schema) or self.chosen_text_only(schema):
             return None
         return isolation_key(self.context, schema)
@@ -88,12 +88,12 @@ def schema_without(forms: Iterable[str]) -> IsolationSchema:
 
 
 def as_schema(schema: IsolationSchema | Mapping[str, object]) -> IsolationSchema:
-    """A schema, or torch's plain dict, as a schema."""
+    """Convert a schema, or torch's plain dict, to a schema."""
     return schema if isinstance(schema, IsolationSchema) else IsolationSchema.from_dict(schema)
 
 
 def known_contexts(contexts: pd.DataFrame | Sequence[Mapping[str, Any]]) -> list[KnownContext]:
-    """What is known of the rows of ``contexts``, or of snapshots and bare contexts by their place in the list."""
+    """The known parts of the rows of ``contexts``, or of snapshots and bare contexts numbered by their place in the list."""
     if isinstance(contexts, pd.DataFrame):
         return [_of_row(row) for row in records(contexts)]
     return [_of_snapshot(at, item) for at, item in enumerate(contexts)]
@@ -108,15 +108,15 @@ def isolation_keys(
     Parameters
     ----------
     contexts : DataFrame or list of dict
-        The frame ``contexts`` of a scope or rows of it, or snapshots as `capture` gives them, or what torch's
-        ``_isolation_context()`` returns.
+        The frame ``contexts`` of a scope or rows of it, snapshots as returned by `capture`, or the results of torch's
+        ``_isolation_context()``.
     schema : IsolationSchema or mapping, optional
         The schema, or torch's plain dict; by default every form counts.
 
     Returns
     -------
     DataFrame
-        A key is missing where the schema chooses a form that is not known of the context.
+        A key is missing if the schema chooses a form that is unknown for the context.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def context_groups(
     contexts : DataFrame or list of dict
         As for `isolation_keys`.
     schema : IsolationSchema or mapping, optional
-        Without it: all forms, then every smallest change of the schema that joins two of the contexts.
+        By default: all forms, then every smallest change of the schema that makes two of the contexts equal.
     """
     known = known_contexts(contexts)
     schemas = joining_schemas(known) if schema is None else [as_schema(schema)]
@@ -182,7 +182,7 @@ def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> It
 
 
 def joining_schemas(contexts: Sequence[KnownContext]) -> list[IsolationSchema]:
-    """All forms, then every smallest change that joins two contexts which differ, the least change first."""
+    """All forms, then every smallest change that makes two different contexts equal, the least change first."""
     distinct = {tuple(known.tokens.values()): known for known in contexts}
     joining = {
         tuple(form for form in FORMS if form in {*differing, *undecided})
@@ -197,7 +197,7 @@ def joining_schemas(contexts: Sequence[KnownContext]) -> list[IsolationSchema]:
 
 
 def compared(before: KnownContext, after: KnownContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The forms that differ between two contexts, and those of which it cannot be told."""
+    """The forms that differ between two contexts, and those for which that is unknown."""
     pairs = {form: (before.tokens[form], after.tokens[form]) for form in FORMS}
     newer = tuple(dict.fromkeys((*before.newer, *after.newer)))
     return (
@@ -252,7 +252,7 @@ def _of_snapshot(number: int, item: Mapping[str, Any]) -> KnownContext:
         if isinstance(values, dict):
             newer += [form for form in values if form not in forms]
             context[section] = {form: value for form, value in values.items() if form in forms}
-    # Raises SchemaError where it is no context.
+    # Raises SchemaError if it is no context.
     context = {section: values or {} for section, values in context.items()}
     select_context(context, IsolationSchema.none())
     tokens: dict[str, Token] = dict.fromkeys(FORMS)

@@ -1,7 +1,7 @@
 """Isolation contexts of recorded runs, reconstructed from the hash details of their lookups.
 
-Nothing is guessed. A printed value counts only where hashing it gives the hash that torch printed with it, and a
-form only where all lookups of the run agree. The rest stays in ``missing_forms``.
+Nothing is guessed. A printed value counts only if hashing it gives the hash that torch printed with it, and a
+form only if all lookups of the run agree. The rest stays in ``missing_forms``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MATMUL: Final = (
     "allow_bf16_reduced_precision_reduction",
 )
 _UNKNOWN: Final = object()
-# A printed value beyond this is no configuration.
+# A longer printed value is no configuration.
 _LONGEST: Final = 100_000
 
 Row = dict[str, Any]
@@ -58,13 +58,13 @@ def all_contexts(
     Parameters
     ----------
     snapshots : DataFrame
-        ``contexts`` as the sources gave it. A run whose torch key equals that of one of them has its
+        ``contexts`` from the sources. A run whose torch key equals that of a snapshot has its
         ``torch_version_hash``, and with it ``runtime`` and ``runtime_version``: torch/version.py is among the
         files of that key.
     runs, lookups : DataFrame
         As in the scope.
     details : HashDetails
-        What ``lookups["detail_set"]`` points into.
+        The store that ``lookups["detail_set"]`` points into.
 
     Notes
     -----
@@ -89,7 +89,7 @@ def all_contexts(
 def _torch_of_hash(captured: Iterable[Row]) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for row in captured:
-        # Which protocol the other process pickled with depends on its Python.
+        # The pickle protocol of the other process depends on its Python.
         found |= {
             hashed: row
             for protocol in PROTOCOLS
@@ -123,14 +123,14 @@ def _row(number: int, run: Row, found: Row, torch_of_hash: Mapping[str, Row]) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """What one set says of one form: component codes, and a number that is equal where fields and hashes are."""
+    """The part of a set that belongs to one form: component codes, and a number that is equal if fields and hashes are."""
 
     codes: tuple[int, ...]
     number: int
 
 
 class _Reader:
-    """Forms of sets of hash details; every distinct component is looked at once, and so is what sets have in common."""
+    """Reads forms from sets of hash details; every distinct component, and what sets share, is processed once."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
@@ -175,7 +175,7 @@ class _Reader:
         return found | self._system(parts["system"] or {})
 
     def _parts_of(self, number: int) -> tuple[_Part, ...]:
-        """What a set says of each form; one answer for all sets that say the same."""
+        """The part of a set for each form; sets with equal parts share one answer."""
         if number in self._parts_of_set:
             return self._parts_of_set[number]
         codes = self._details.sets[number]
@@ -224,7 +224,7 @@ class _Reader:
         return None if detail is None else detail.detail_hash
 
     def _system(self, part: dict[str, int]) -> Row:
-        """Triton's key and the runtime, where ``get_system`` tells them: with a GPU, and from 2.15 always Triton's."""
+        """Triton's key and the runtime, if ``get_system`` contains them: with a GPU, and Triton's key always from 2.15."""
         code = part.get("system_info[version]")
         version = _UNKNOWN if code is None else self._value(code)
         if not isinstance(version, dict):
@@ -239,17 +239,17 @@ class _Reader:
 
 
 def _agreed(parts: Sequence[_Part]) -> tuple[int, ...] | None:
-    """The components of a form where all sets have the same fields with the same hashes; None where they do not."""
+    """The components of a form if all sets have the same fields with the same hashes; otherwise None."""
     if not parts or not parts[0].codes or any(part.number != parts[0].number for part in parts):
         return None
     return parts[0].codes
 
 
 def _verified(text: str, expected: str) -> object:
-    """The value that a text prints, if torch's hash beside it is the hash of that value."""
+    """The value of a printed text, if its hash is the one that torch printed with it."""
     if len(text) > _LONGEST:
         return _UNKNOWN
-    # A text is printed without quotes: try it as it stands before it is read as a literal.
+    # A text is printed without quotes: try it as it stands before it is parsed as a literal.
     for value in (text, _literal(text)):
         try:
             if value is not _UNKNOWN and expected in (detail_hash(value, protocol) for protocol in PROTOCOLS):

@@ -1,4 +1,4 @@
-"""What decides generated code and is in no key, or in none of an older torch: one table for all who warn of it."""
+"""Facts that decide generated code but are in no key, or in none of an older torch: one table for every warning."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class OutsideKeys:
     Attributes
     ----------
     name : str
-        As ``settings`` of a snapshot has it.
+        Its name in ``settings`` of a snapshot.
     field : str or None
-        The field that keys have of it since 2.13; None where no torch has one.
+        The field that keys have for it since 2.13; None if no torch has one.
     is_of_cpu_code : bool
         Whether only code for the CPU depends on it.
     """
@@ -32,7 +32,7 @@ OUTSIDE_KEYS: Final = (
     OutsideKeys("torch.get_num_threads()", "cpp_runtime_thread_count", is_of_cpu_code=True),
     OutsideKeys(CPU_CAPABILITY, None, is_of_cpu_code=True),
 )
-# In every key since 2.13, unlike the number of threads, which only keys of C++ code hold.
+# In every key since 2.13, unlike the number of threads, which only keys of C++ code contain.
 OF_EVERY_LATER_KEY: Final = "default_dtype"
 
 # ATen's name of a capability, and the bits of the vectors that torch then generates (torch/_inductor/cpu_vec_isa.py,
@@ -41,12 +41,12 @@ _VECTOR_WIDTHS: Final = {"AVX512": 512, "AVX2": 256, "SVE256": 256, "ZVECTOR": 2
 
 
 def vector_width(settings: Mapping[str, str], platform: str) -> int | None:
-    """The bits of the vectors that a process generates code for; 0 where it uses none, None where it is not known.
+    """The vector width, in bits, that a process generates code for; 0 if it uses no vectors, None if unknown.
 
     Parameters
     ----------
     settings, platform
-        Of a snapshot.
+        From a snapshot.
 
     Examples
     --------
@@ -57,6 +57,6 @@ def vector_width(settings: Mapping[str, str], platform: str) -> int | None:
     if capability == "DEFAULT":
         if "x86_64" in platform or "AMD64" in platform:
             return 0
-        # NEON, of which ATen knows no name.
+        # NEON, for which ATen has no name.
         return 128 if "aarch64" in platform or "arm64" in platform else None
     return _VECTOR_WIDTHS.get(capability)

@@ -1,8 +1,8 @@
 """Whether a process would find the entries of a directory: their stored hash details against its own fields.
 
-A key is the hash of the graph, of its inputs and of what the process is (configuration, versions, settings). The
-first two follow from the program, so a prediction assumes the program that made the entry; the last is compared
-field by field, by hash. Options that one ``torch.compile`` was given are in the key as if the process had them.
+A key is the hash of the graph, its inputs and the state of the process (configuration, versions, settings). The
+first two follow from the program, so a prediction assumes the program that made the entry. The state is compared
+field by field, by hash. Options given to one ``torch.compile`` are in the key as if the whole process had them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cachescope.frames.answers import PREDICTIONS
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE, WOULD_BYPASS
 
-# Fields that torch adds only to graphs they matter to, so that one side may lack them: C++ kernels, no tensor
+# Fields that torch adds only to graphs that they matter to, so one side may lack them: C++ kernels, no tensor
 # inputs, a pass that is set.
 _NOT_ALWAYS: Final = re.compile(
     r"cpp_runtime_thread_count|default_cuda_device_index|pre_grad_custom_pass"
@@ -41,8 +41,8 @@ _NOT_ALWAYS: Final = re.compile(
     re.DOTALL,
 )
 _SAME_PROGRAM: Final = "the same graph and inputs"
-# Kernels are compiled with -march=native (torch/_inductor/cpp_builder.py), which is one text, and one name of the file, on
-# every CPU. A mega-cache holds no binaries: of its entries, the root is the file itself.
+# Kernels are compiled with -march=native (torch/_inductor/cpp_builder.py): the same text, and so the same file name, on
+# every CPU. A mega-cache contains no binaries: the root of its entries is the file itself.
 _SAME_CPU: Final = "a CPU that runs the kernels compiled beside it (-march=native)"
 # torch/_inductor/cpu_vec_isa.py: with it, not the CPU decides how wide vectors are.
 _WIDTH_OPTION: Final = "inductor_config[cpp.simdlen]"
@@ -55,10 +55,10 @@ Program = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ProcessFields:
-    """What is known of a process: for each of its fields the hashes it was seen with.
+    """What is known of a process: for each of its fields, the hashes it was seen with.
 
-    A snapshot has one hash per field; a run may have several, where a compile had options of its own. Of a run
-    it is also known which keys it looked up (as cache and key), and for which programs.
+    A snapshot has one hash per field; a run may have several if a compile had its own options. For a run, the keys
+    that it looked up (as cache and key) and their programs are known too.
     """
 
     hashes: Mapping[str, frozenset[str]]
@@ -83,7 +83,7 @@ class ProcessFields:
         version: str | None,
         platform: str | None,
     ) -> ProcessFields:
-        """From what a snapshot has under these names (`problem`: ``key_fields_problem``)."""
+        """Create from the values that a snapshot has under these names (`problem`: ``key_fields_problem``)."""
         off = switched_off(settings)
         if problem is not None and problem.startswith(WOULD_BYPASS):
             off = dict.fromkeys(CACHES, problem) | off
@@ -103,7 +103,7 @@ class ProcessFields:
     def of_lookups(
         cls, lookups: Sequence[LookupRow], details: HashDetails, version: str | None
     ) -> ProcessFields:
-        """From the FX lookups of a run whose hash details are its own or equal to its own."""
+        """Create from the FX lookups of a run whose hash details are its own or equal to its own."""
         hashes: dict[str, set[str]] = defaultdict(set)
         keys = {(row.cache, row.cache_key) for row in lookups if row.cache_key is not None}
         programs: dict[int, Program] = {}
@@ -124,7 +124,7 @@ class ProcessFields:
 
 
 def _program(detail_set: int, details: HashDetails) -> Program:
-    """What a key says of the graph and its inputs; their ``fx_kwargs`` follow from options as well."""
+    """The part of a key that describes the graph and its inputs; their ``fx_kwargs`` follow from options too."""
     return frozenset(
         (name, details.components[code][1:52])
         for code in details.sets[detail_set].tolist()
@@ -145,7 +145,7 @@ def predictions_frame(
     details : HashDetails
     process : ProcessFields
     source_of : callable
-        Gives the generated source of a row of entries, or None where it cannot be had.
+        Returns the generated source of a row of entries, or None if there is none.
     """
     rows = [row for row in records(entries) if row["cache"] in CACHES and row["cache_key"] is not None]
     compare = _Comparison(details, process, rows, source_of)
@@ -212,7 +212,7 @@ class _Comparison:
         return found if found.will_hit == "no" else replace(found, safety=self._safety.of_graph(row))
 
     def _refused(self, row: Mapping[str, Any]) -> _Prediction | None:
-        """What needs no look at the fields of the key."""
+        """The prediction for an entry whose key fields need not be compared."""
         if row["status"] not in ("ok", UNREADABLE) and row["damage"] != OTHER_NAME:
             damage = f"it is {row['status']}: {row['damage'] or 'not an entry yet'}"
             return _Prediction("no", damage, is_lost=True)
@@ -245,9 +245,9 @@ class _Comparison:
 
     def autograd(self, row: Mapping[str, Any], graphs: Sequence[Sequence[_Prediction]]) -> _Prediction:
         """Whether an AOTAutograd entry would be found, from the FX entries it points to."""
-        # torch._functorch.config.bundled_autograd_cache: the graphs lie in the entry itself.
+        # torch._functorch.config.bundled_autograd_cache: the graphs are in the entry itself.
         is_bundled = not row["fx_keys"]
-        # Torch loads the first that it comes upon: whichever of them may be it.
+        # Torch loads the first one it encounters: it may be any of them.
         candidates = [one for of_key in graphs for one in of_key if one.will_hit != "no"]
         if row["detail_set"] is not None:
             graphs = [[self._by_fields(row)]]
@@ -276,7 +276,7 @@ class _Comparison:
             return _Prediction("unknown", "it points to no FX entry that could be compared")
         refused = next((p for p in best if p.will_hit == "no"), None)
         if refused is not None:
-            # Everything of the process that goes into an FX key goes into the AOTAutograd key as well.
+            # All state of the process that goes into an FX key goes into the AOTAutograd key too.
             return _Prediction("no", refused.reason, refused.fields)
         open_ = next((p for p in best if p.will_hit == "unknown"), None)
         if open_ is not None:
@@ -288,7 +288,7 @@ class _Comparison:
         )
 
     def _other_key(self) -> _Prediction:
-        """Of an entry whose graphs the process looked up, and not the entry itself."""
+        """The prediction for an entry whose graphs the process looked up, but not the entry itself."""
         if any(cache == AOTAUTOGRAD for cache, _ in self._process.keys):
             return _Prediction("no", "the process looked its graphs up under another AOTAutograd key")
         return _Prediction(
@@ -296,10 +296,10 @@ class _Comparison:
         )
 
     def _may_be_options(self, row: Mapping[str, Any], differing: tuple[str, ...]) -> bool:
-        """Whether the compile itself may have been given these: ``torch.compile(options=…)`` and ``mode=…``.
+        """Whether these may be options of the compile itself: ``torch.compile(options=…)`` and ``mode=…``.
 
-        An option is what the entry has and torch's default is not. Where the default is not known: what the whole
-        process had set differs in every entry of its directory.
+        An option is a value that the entry has and torch's default does not. If the default is unknown: values set for the
+        whole process differ in every entry of its directory.
         """
         return all(
             name.startswith("inductor_config[") and self._may_be_option(row, name) for name in differing
@@ -317,7 +317,7 @@ class _Comparison:
         return (_SAME_PROGRAM, *_guards(row), *self._left_out(row), *compiled)
 
     def _left_out(self, row: Mapping[str, Any]) -> tuple[str, ...]:
-        """What decides the code of an entry of an older torch and is not in its key."""
+        """Facts that decide the code of an entry of an older torch and are not in its key."""
         of_set = row["detail_set"]
         if of_set is None or self._details.component_of(of_set, OF_EVERY_LATER_KEY) is not None:
             return ()
@@ -338,7 +338,7 @@ class _Comparison:
         return self._of_set[detail_set]
 
     def _check(self, component: int) -> str | None:
-        """The field of a component where the process has another hash for it."""
+        """The field of a component if the process has another hash for it."""
         if component not in self._of_component:
             name = self._details.fields[self._details.field_codes[component]]
             known = self._process.hashes.get(name)
@@ -351,7 +351,7 @@ class _Comparison:
 
 
 def _best(candidates: Sequence[_Prediction]) -> _Prediction:
-    """Several entries may lie under one key: one that would be found is enough."""
+    """The best of several entries under one key: one that would be found is enough."""
     if not candidates:
         return _Prediction("no", "the FX entry it points to is gone", is_lost=True)
     order = ("yes", "unknown", "no")
@@ -359,7 +359,7 @@ def _best(candidates: Sequence[_Prediction]) -> _Prediction:
 
 
 def _unless_altered(row: Mapping[str, Any], found: _Prediction) -> _Prediction:
-    """Of an entry under another name than its content has: torch does not compare, and loads what loads."""
+    """The prediction for an entry whose name does not match its content: torch does not compare, and loads what loads."""
     if row["status"] == "ok" or found.will_hit != "yes":
         return found
     return _Prediction("unknown", f"{row['damage']}: renamed or altered, torch loads it if it can")

@@ -1,4 +1,4 @@
-"""Whether code that a process would find suits its CPU: no key says for which one it was made."""
+"""Whether the code that a process would find suits its CPU: no key records which CPU it was made for."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cachescope.terms import UNREADABLE
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """Whether an entry would be wrong in a process although it is found: None where that is not known.
+    """Whether an entry would be wrong in a process although it is found; None if that is unknown.
 
-    `reason` says why, or why it is not known.
+    `reason` explains the answer, or why it is unknown.
     """
 
     is_unsafe: bool | None
@@ -36,11 +36,11 @@ class CpuSafety:
     Parameters
     ----------
     source_of : callable
-        Gives the generated source of a row of the frame entries. Asked once for each code key.
+        Returns the generated source of a row of the frame entries. Called once for each code key.
     width : int or None
-        Bits of the vectors of the process's CPU, 0 where it compiles without; None where that is not known.
+        Vector width of the process's CPU in bits, 0 if it compiles without vectors; None if unknown.
     capability : str
-        What ATen calls that CPU.
+        ATen's name for that CPU.
     """
 
     def __init__(self, source_of: SourceOf, width: int | None, capability: str) -> None:
@@ -50,7 +50,7 @@ class CpuSafety:
         self._known: dict[str, Safety] = {}
 
     def of_graph(self, row: Mapping[str, Any]) -> Safety:
-        """Of an entry that holds a graph."""
+        """The safety of an entry that holds a graph."""
         if row["status"] == UNREADABLE:
             return _NOT_READ
         if "cpu" not in row["device_types"]:
@@ -86,7 +86,7 @@ def _vectors_of(code: tuple[VectorCode, ...]) -> str:
 
 
 def worst(found: Iterable[Safety]) -> Safety:
-    """Of what is loaded together: the first that is unsafe, else the first that is not known."""
+    """The result for entries that are loaded together: the first unsafe one, else the first unknown one."""
     listed = list(found)
     for wanted in (True, None):
         for one in listed:

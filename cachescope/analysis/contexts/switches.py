@@ -1,4 +1,4 @@
-"""Caches that a process does not look into, whatever their keys: from its switches, or from its lookups."""
+"""Caches that a process does not look into, whatever their keys: judged by its switches, or by its lookups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cachescope.terms import (
     PRECOMPILE_SWITCH,
 )
 
-# Which switch turns which caches off, by which value. torch/_inductor/compile_fx.py, `use_cache`, and
+# Which switch turns which caches off, at which value. torch/_inductor/compile_fx.py, `use_cache`, and
 # torch/_functorch/_aot_autograd/autograd_cache.py, `should_use_local_autograd_cache` and `check_cacheable`.
 _SWITCHES: Final = (
     (FORCE_DISABLE, "True", CACHES),
@@ -28,7 +28,7 @@ _SWITCHES: Final = (
 
 
 def switched_off(settings: Mapping[str, str]) -> dict[str, str]:
-    """The caches that the settings of a snapshot turn off, and the reason.
+    """The caches that the settings of a snapshot turn off, with the reason.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def switched_off(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def keeps_graphs_inside(settings: Mapping[str, str]) -> bool | None:
-    """Whether a process has its AOTAutograd entries hold their graphs; None where its snapshot does not say.
+    """Whether a process stores graphs inside its AOTAutograd entries; None if its snapshot does not record it.
 
     ``should_bundle_autograd_cache`` of torch/_functorch/_aot_autograd/autograd_cache.py (2.13). It goes into the
     key: such a process finds no other entries, and no other process finds its own.
@@ -54,7 +54,7 @@ def keeps_graphs_inside(settings: Mapping[str, str]) -> bool | None:
 
 
 def never_looked(lookups: Sequence[LookupRow]) -> dict[str, str]:
-    """The caches that were disabled at every lookup of a run, and the reason."""
+    """The caches that were disabled at every lookup of a run, with the reason."""
     off = {}
     for cache in CACHES:
         outcomes = {row.outcome for row in lookups if row.cache == cache}
@@ -62,6 +62,6 @@ def never_looked(lookups: Sequence[LookupRow]) -> dict[str, str]:
             off[cache] = "the cache was disabled at every lookup of the process"
     has_aot_keys = any(row.cache == AOTAUTOGRAD and row.cache_key is not None for row in lookups)
     if FXGRAPH in off and not has_aot_keys:
-        # Without FX graphs AOTAutograd finds nothing, unless it keeps them itself.
+        # Without FX graphs AOTAutograd finds nothing, unless its entries contain them.
         off[AOTAUTOGRAD] = off[FXGRAPH]
     return off

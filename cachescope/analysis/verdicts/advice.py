@@ -1,7 +1,7 @@
 """What to do about a cause: only what is true of torch, with torch's own option names.
 
-Every sentence that says what to do is followed with a real torch in tests/wild/test_advice.py, and the hit is seen there;
-what may help or explain says "may".
+tests/wild/test_advice.py follows every sentence that gives an instruction with a real torch, and sees the hit;
+a sentence on what may help or explain contains "may".
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 _MOST_OPTIONS: Final = 3
 _GRAPHS_FOUND: Final = "The FX graphs below were found, so that little was compiled anew."
 _OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
-# A directory that Python made for a while: torch's fresh_cache() calls `tempfile.mkdtemp()`.
+# A directory that Python made for temporary use: torch's fresh_cache() calls `tempfile.mkdtemp()`.
 _TEMPORARY: Final = re.compile(r"tmp[a-z0-9_]{8}")
 _DEFAULT: Final = re.compile(r"torchinductor_.*")
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceFacts:
-    """What advice depends on.
+    """The facts that advice depends on.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class AdviceFacts:
     were_graphs_found : bool
         Whether the FX lookups of the same compile hit.
     are_lines_missing : bool
-        Whether hash details were recorded, and lines of them are lost.
+        Whether hash details were recorded, but some of their lines are lost.
     cache_dir : str or None
-        The directory that was looked into.
+        The directory that was searched.
     """
 
     verdict: Verdict
@@ -58,7 +58,7 @@ class AdviceFacts:
 
 
 def cause_advice(facts: AdviceFacts) -> str | None:
-    """Advice for a cause, from what is known of its root miss; None where nothing certain can be said."""
+    """Advice for a cause, from what is known of its root miss; None if nothing is certain."""
     match facts.verdict:
         case "key_changed":
             return _key_advice(facts)
@@ -121,7 +121,7 @@ def _change_sentences(facts: AdviceFacts) -> Iterator[str]:
     if len(options) > _MOST_OPTIONS:
         yield f"{len(options)} options of torch._inductor.config differ; keep them equal in every process."
         changes = tuple(change for change in changes if change not in options)
-    # A graph that was compiled for other inputs has other code: that is not what was changed.
+    # A graph compiled for other inputs has other code: the code is not what was changed.
     is_by_inputs = any(is_input(change.field) for change in changes)
     for change in changes:
         if is_input(change.field):

@@ -1,4 +1,4 @@
-"""Finds what advice depends on: from the root miss of a cause to what its key, its compile and its run say."""
+"""Collects the facts that advice depends on: from the root miss of a cause to its key, its compile and its run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Adviser:
                 self._graphs[row.aot_lookup].append(row)
 
     def advice(self, root: Miss) -> str | None:
-        """Advice for a cause, from its root miss; None where nothing certain can be said."""
+        """Advice for a cause, from its root miss; None if nothing is certain."""
         row = root.row
         graphs = self._graphs.get(row.lookup, [])
         before = None if root.baseline is None else root.baseline.detail_set

@@ -1,6 +1,6 @@
 """The bars of a check: what was wanted, what was found, and whether that is enough.
 
-What cannot be told does not meet a bar: a log without lookups, or without times, never passes.
+What is unknown does not meet a bar: a log without lookups, or without times, never passes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Bar:
 
 
 def cause_name(cause: Row) -> CauseName:
-    """What makes a cause the same one in another scope: its verdict, fields and kind, whatever its number."""
+    """What identifies a cause in another scope: its verdict, fields and kind, whatever its number."""
     is_upgrade = cause["kind"].startswith(UPGRADE)
     return cause["verdict"], () if is_upgrade else tuple(sorted(cause["fields"])), cause["kind"]
 
@@ -74,7 +74,7 @@ def new_cause_bar(
     rate : dict
         The row of the frame hit_rates of all lookups.
     hidden : iterable of int
-        Causes that are new although the baseline has one of that name.
+        Causes that are new although the baseline has one of the same name.
     """
     hidden = set(hidden)
     new = [cause for cause in causes if cause_name(cause) not in known or cause["cause"] in hidden]
@@ -86,13 +86,13 @@ def new_cause_bar(
 
 
 def _unseen(rate: Row) -> str:
-    """An outcome that was not seen never helps to meet a bar."""
+    """The text on unseen outcomes, which never help to meet a bar."""
     lookups = "1 lookup" if rate["unknown"] == 1 else f"{rate['unknown']} lookups"
     return f"the outcome of {lookups} was not seen"
 
 
 def unchecked(bars: Iterable[tuple[str, float, str]], reason: str) -> list[Bar]:
-    """Bars that nothing can be held against; none is met."""
+    """Bars for which there is nothing to check; none is met."""
     return [Bar(bar, wanted, None, unit, False, reason) for bar, wanted, unit in bars]
 
 

@@ -2,10 +2,10 @@
 
 Prefer the same graph, then the same compile id in the run before, then the fewest changed fields, then the
 latest (design: the nearest key alone misleads, since most new graphs differ from an old one in `gm` only). But a
-key of the same graph that differs in fewer fields than the run before goes before it: it is what the cache could
-have used.
-What was still being compiled when the lookup was made could not, so it is no baseline.
-Lookups are named by their place in the order of time.
+key of the same graph that differs in fewer fields than the run before is preferred to it: the cache could have
+used that key.
+A lookup that was still being compiled could not be used, so it is no baseline.
+Lookups are named by their place in time order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
 
 _NEARER_TRIED: Final = 32
-# Lookups of one graph that are looked at together.
+# Lookups of one graph that are processed together.
 _AT_ONCE: Final = 4096
 _NOT_ASKED: Final = -2
 
@@ -55,7 +55,7 @@ class Choice:
 
 
 class Baselines:
-    """Finds the baseline of a lookup among all lookups before it and the entries that were there."""
+    """Finds the baseline of a lookup among all earlier lookups and the entries that existed."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Baselines:
         self._apart: Numbers = np.zeros(len(lookups), dtype=np.int64)
         timeline = Timeline(lookups, runs) if timeline is None else timeline
         self._time: Numbers = np.array([_known(row.time, NEVER) for row in lookups], dtype=np.int64)
-        # Single ends are quicker to come by in a list.
+        # Single ends are quicker to get from a list.
         self._ends = [_known(timeline.end_of(row), LONG_AGO) if row.is_miss else LONG_AGO for row in lookups]
         self._end: Numbers = np.array(self._ends, dtype=np.int64)
         self._place_of = {row.lookup: at for at, row in enumerate(lookups)}
@@ -104,7 +104,7 @@ class Baselines:
         self._sets: dict[tuple[object, ...], CandidateSets] = {}
 
     def find(self, at: int) -> Candidate | None:
-        """The baseline of a missed lookup whose details are known; None where the graph is new."""
+        """The baseline of a missed lookup with known details; None if the graph is new."""
         row = self._rows[at]
         match self._choice.mode:
             case "key":
@@ -130,10 +130,10 @@ class Baselines:
         return found
 
     def nearer(self, at: int, found: Candidate) -> Nearer | None:
-        """A key of the same graph that differs in fewer fields than the baseline; None where there is none.
+        """A key of the same graph that differs in fewer fields than the baseline; None if there is none.
 
-        The run before is what a person thinks of; the nearest key is what the cache could have used. One whose
-        changes are a part of those against the run before goes before others.
+        People think of the run before; the cache could have used the nearest key. A key whose
+        changes are a subset of those against the run before is preferred.
         """
         if not self._may_have_nearer(at, found):
             return None
@@ -148,7 +148,7 @@ class Baselines:
         return None if nearer == NONE else Nearer(self._rows[nearer], apart)
 
     def nearer_in_parts(self, at: int, found: Candidate, changed: Sequence[str]) -> LookupRow | None:
-        """A key whose inputs differ in some of the same parts only: in the dtype, and not in the shape as well."""
+        """A key whose inputs differ in a proper subset of the parts: in the dtype, but not also in the shape."""
         if not self._may_have_nearer(at, found) or not all(map(is_input, changed)):
             return None
         tried = self._of_graph.before(int(self._graph[at]), at)[-_NEARER_TRIED:]
@@ -156,15 +156,15 @@ class Baselines:
         return self._with_fewer_parts(self._rows[at], found, tried)
 
     def may_be_stored(self, at: int) -> bool:
-        """Whether an entry of the same graph may have been there, and nothing tells whether it was."""
+        """Whether an entry of the same graph may have existed, and nothing shows whether it did."""
         return self._stored.may_be_of_graph(self._rows[at], at)
 
     def may_replace(self, at: int) -> Candidate | None:
-        """A graph that a new one may be another form of, where nothing tells whether it is."""
+        """A graph that a new one may be another form of, if nothing shows whether it is."""
         return self._replaced.may_be(at)
 
     def are_alike_by(self, found: Candidate, row: LookupRow) -> str:
-        """In a clause, why a graph is taken for another form of another one."""
+        """A clause on why one graph is taken for another form of the other."""
         assert found.detail_set is not None and row.detail_set is not None
         share = self._replaced.code_likeness(found.detail_set, row.detail_set)
         text = f"{share * 100:.0f} % of their code is alike"
@@ -189,7 +189,7 @@ class Baselines:
         return self._ends[self._place_of[found.lookup]] > row.time
 
     def _ended(self, at: int, places: Numbers) -> Numbers:
-        """Without what was still being compiled by another process."""
+        """The places without those still being compiled by another process."""
         has_ended = (self._end[places] <= self._time[at]) | (self._run[places] == self._run[at])
         kept: Numbers = places[has_ended]
         return kept
@@ -200,7 +200,7 @@ class Baselines:
         return self._rank_fields.all_hold_a_rank(found.detail_set, row.detail_set, ranks)
 
     def _may_have_nearer(self, at: int, found: Candidate) -> bool:
-        """Whether it is compared with a key of the same graph, and not as the user asked."""
+        """Whether a lookup is compared with a key of the same graph, and not with one that the user chose."""
         row = self._rows[at]
         return (
             self._choice.mode == "auto"
@@ -210,7 +210,7 @@ class Baselines:
         )
 
     def _find_nearer_in_graph(self, graph: int) -> None:
-        """All at once for the lookups of a graph that have one lookup in their place in the run before."""
+        """Find the nearer keys for all lookups of a graph that match one lookup of the run before."""
         lookups = self._of_graph.of(graph)
         lookups = lookups[self._only_in_place[lookups] != NONE]
         for start in range(0, len(lookups), _AT_ONCE):
@@ -219,7 +219,7 @@ class Baselines:
             self._nearer[some], self._apart[some] = self._nearer_than(some, sets)
 
     def _nearer_than(self, at: Sequence[int] | Numbers, baselines: Sequence[int]) -> tuple[Numbers, Numbers]:
-        """For some lookups of one graph, the place of a nearer one, -1 where there is none, and how far their baselines are."""
+        """For some lookups of one graph, the place of a nearer one (-1 if none), and the distance to their baselines."""
         lookups = np.asarray(at)
         sets = self._sets_of_graph(int(lookups[0]))
         before = sets.before(lookups, _NEARER_TRIED)
@@ -258,7 +258,7 @@ class Baselines:
         return self._in_place.of(int(self._place_before[at]))[: self._how_many_in_place[at]]
 
     def _of_same_graph(self, at: int) -> tuple[Numbers, list[int]]:
-        """Lookups of the same graph but other calls of it, and entries."""
+        """Lookups of the same graph, except for other calls of it, and entries."""
         row = self._rows[at]
         is_of_run = self._choice.mode == "run"
         entries = [] if is_of_run else self._stored.of_graph(row, at)
@@ -270,7 +270,7 @@ class Baselines:
         return self._without_other_calls(at, earlier), entries
 
     def _without_other_calls(self, at: int, earlier: Numbers) -> Numbers:
-        """Without an equal graph elsewhere in the same run, on other inputs: two calls of it, and none has changed."""
+        """Leave out an equal graph elsewhere in the same run on other inputs: it is another call, and neither has changed."""
         if self._frame[at] == NONE:
             return earlier
         frame = self._frame[earlier]
@@ -284,7 +284,7 @@ class Baselines:
     def _nearest(
         self, at: int, sets: CandidateSets, lookups: Numbers, entries: Sequence[int]
     ) -> Candidate | None:
-        """The candidate with the fewest changed fields; of equals the latest, a lookup before an entry."""
+        """The candidate with the fewest changed fields; among equals the latest, a lookup before an entry."""
         lookup, entry = sets.nearest(at, lookups, entries)
         if entry is not None:
             return self._stored.rows[entry]
@@ -307,18 +307,18 @@ class Baselines:
         return self._sets[key]
 
     def _places(self, runs: Sequence[RunRow], compiles: Numbers) -> tuple[Numbers, Numbers]:
-        """For each lookup a number for its graph, run and compile id, and that of the same place in the run before."""
+        """For each lookup, a number for its graph, run and compile id, and the number of the same place in the run before."""
         before = self._runs_before(runs)
         is_known = (compiles != NONE) & np.array([row.gm is not None for row in self._rows], dtype=bool)
         graph = np.where(is_known, self._graph, NONE)
-        # Both in one go, so that equal places have equal numbers.
+        # Numbered together, so that equal places get equal numbers.
         run = np.concatenate([self._run, before])
         places = paired(np.tile(graph, 2), run)
         places = np.where(run == NONE, NONE, paired(places, np.tile(compiles, 2)))
         return places[: len(self._run)], places[len(self._run) :]
 
     def _runs_before(self, runs: Sequence[RunRow]) -> Numbers:
-        """For each lookup the latest other run that looked up its graph before, one of the same rank if there is one."""
+        """For each lookup, the latest other run that had looked up its graph, one of the same rank if there is one."""
         if self._choice.mode == "run":
             chosen = NONE if self._choice.run is None else self._choice.run
             return np.where(self._run == chosen, NONE, chosen)

@@ -1,4 +1,4 @@
-"""The sets of hash details of all candidates of one graph, and which of them is the nearest to a lookup."""
+"""The sets of hash details of all candidates of one graph, and which of them is nearest to a lookup."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cachescope.details import HashDetails
 
 
 class CandidateSets:
-    """Lookups and entries by their sets.
+    """Lookups and entries with their sets.
 
     Parameters
     ----------
     details : HashDetails
     lookups, entries : mapping
-        The set of each lookup, by its place, in the order of time; and of each entry.
+        The set of each lookup, by its place, in time order; and the set of each entry.
     """
 
     def __init__(self, details: HashDetails, lookups: Mapping[int, int], entries: Mapping[int, int]) -> None:
@@ -32,7 +32,7 @@ class CandidateSets:
         self._of_entry = dict(zip(entries, numbers[len(lookups) :].tolist(), strict=True))
 
     def nearest(self, at: int, lookups: Numbers, entries: Sequence[int]) -> tuple[int | None, int | None]:
-        """The place of a lookup, or an entry, with the fewest changed fields; of equals the latest, lookups first."""
+        """The place of a lookup, or an entry, with the fewest changed fields; among equals the latest, lookups first."""
         if not len(lookups) and not entries:
             return None, None
         sets = self._of_places(lookups)
@@ -50,7 +50,7 @@ class CandidateSets:
     def nearer(
         self, lookups: Numbers, baselines: Sequence[int], may_be: Flags, is_other_call: Flags
     ) -> tuple[Numbers, Numbers]:
-        """Of the lookups right before some, those that differ from them in fewer fields than their baselines.
+        """For each lookup, one of those right before it that differs from it in fewer fields than its baseline does.
 
         Parameters
         ----------
@@ -59,13 +59,13 @@ class CandidateSets:
         baselines : sequence of int
             The set of the baseline of each.
         may_be, is_other_call : array of bool
-            For each of them and each of so many before it, the last for the one right before, whether it may be chosen, and
-            whether it may not where only inputs differ.
+            For each lookup, one flag for each of the lookups right before it, the nearest last: whether that one may be
+            chosen, and whether it may not if only inputs differ.
 
         Returns
         -------
         nearer, apart : array of int
-            The place of the nearer one, -1 where there is none; and how many fields separate each from its baseline.
+            The place of the nearer one (-1 if none), and how many fields separate each lookup from its baseline.
         """
         at = self._places.searchsorted(lookups)
         numbers = self._sets.searchsorted(baselines)
@@ -73,13 +73,13 @@ class CandidateSets:
         return np.where(nearer == NONE, NONE, self._places[nearer]), apart
 
     def before(self, lookups: Numbers, count: int) -> Numbers:
-        """The places of so many lookups right before each of some; where there are fewer, any."""
+        """The places of the `count` lookups right before each lookup; arbitrary places if there are fewer."""
         at = self._places.searchsorted(lookups)[:, None] + np.arange(-count, 0)
         found: Numbers = self._places[np.maximum(at, 0)]
         return found
 
     def only_inputs_differ(self, at: int, lookups: Numbers) -> Flags:
-        """Which lookups differ, and in fields alone that describe the inputs."""
+        """Which lookups differ only in fields that describe the inputs, and in at least one."""
         changed, others = self._differences.counts(self._of(at))
         only_inputs: Flags = (changed > 0) & (others == 0)
         return only_inputs[self._of_places(lookups)]

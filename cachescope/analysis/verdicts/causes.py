@@ -1,4 +1,4 @@
-"""Which misses only follow from another one, and the distinct causes that remain.
+"""Which misses only follow from another miss, and the distinct causes that remain.
 
 An AOTAutograd miss is followed by FX lookups of the same compile; one changed config misses every graph.
 """
@@ -16,7 +16,7 @@ from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.misses import Miss
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
-# What was not stored is compiled again, its graphs with it, of which the trace of a killed process has no record.
+# A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
 _COMPILED_AGAIN: Final = frozenset({"failed compile", "process ended", NOT_KNOWN})
 
 _Compile = tuple[int, str | None, int]
@@ -50,12 +50,12 @@ def link_consequences(misses: Sequence[Miss]) -> None:
 
 
 def _compile_of(row: LookupRow) -> _Compile:
-    """Compile ids begin again after torch._dynamo.reset()."""
+    """The compile of a lookup, with its segment: compile ids begin again after torch._dynamo.reset()."""
     return row.run, row.compile_id, row.segment
 
 
 def _may_follow(miss: Miss, first: Miss) -> bool:
-    """Whether a miss may follow from the first of its cause and compile: no AOTAutograd miss does from another's."""
+    """Whether a miss may follow from the first of its cause and compile; an AOTAutograd miss follows only from its own key."""
     one, other = miss.row, first.row
     if one.cache == AOTAUTOGRAD:
         return one.cache_key == other.cache_key is not None
@@ -76,7 +76,7 @@ def _graph_entry_was_gone(aot: Miss) -> bool:
 
 
 def _explains(aot: Miss, fx: Miss) -> bool:
-    """Whether an FX miss needs no reason of its own beside the AOTAutograd miss of the same compile."""
+    """Whether the AOTAutograd miss of the same compile explains an FX miss."""
     if aot.row.cache != AOTAUTOGRAD or fx.row.cache != FXGRAPH:
         return False
     if aot.verdict == "key_changed":
@@ -99,9 +99,9 @@ def _explains(aot: Miss, fx: Miss) -> bool:
 
 
 def _cause_key(miss: Miss) -> _CauseKey:
-    # Guards of one graph are one cause, whichever cache they were met in.
+    # Guards of one graph are one cause, in whichever cache they failed.
     kind = "" if miss.verdict == "guard_failed" else miss.kind
-    # What follows from another torch differs from graph to graph.
+    # What changes with another torch differs from graph to graph.
     fields = () if kind.startswith(UPGRADE) else tuple(sorted(miss.changed))
     return miss.verdict, fields, kind
 

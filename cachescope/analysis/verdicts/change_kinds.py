@@ -1,7 +1,7 @@
-"""What tells changed keys apart that changed in the same fields: how the code of the graph changed, which torch it was.
+"""Distinguishes changed keys with the same changed fields: how the code of the graph changed, and which torch it was.
 
-Two edits of two graphs both change the field ``gm`` and are two causes. Another torch changes a hundred fields at
-once and is one.
+Two edits of two graphs both change the field ``gm``, but are two causes. A change of torch changes a hundred fields at
+once, but is one cause.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from cachescope.details import HashDetails
 UPGRADE: Final = "upgrade: "
 """How the kind of a key begins that another torch made."""
 TORCH_VERSION: Final = "torch_version"
-# Numbers that dynamo gives to the variables of a graph: the same edit in two graphs has others.
+# Numbers that dynamo gives to the variables of a graph: the same edit in another graph has other numbers.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")
 
 
 class ChangeKinds:
-    """Names the kinds of changed keys; equal questions are answered once."""
+    """Names the kinds of changed keys; answers are cached."""
 
     def __init__(self, details: HashDetails, runs: Sequence[RunRow]) -> None:
         self._details = details
@@ -33,7 +33,7 @@ class ChangeKinds:
         self._edits: dict[tuple[int | None, int | None], str] = {}
 
     def kind(self, before: int, after: int, runs: tuple[int | None, int]) -> str:
-        """The kind of the change from one set of hash details to another; empty where its fields say it all.
+        """The kind of the change from one set of hash details to another; empty if its fields describe it completely.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class ChangeKinds:
         return "" if graph is None else self._edit(*graph)
 
     def changed_besides(self, before: int, after: int, runs: tuple[int | None, int]) -> tuple[str, ...]:
-        """Options that had torch's default before an upgrade and have not that of the new torch: they were set."""
+        """Options that had torch's default before an upgrade but not the default of the new torch: the user set them."""
         old_version, new_version = self._version(runs[0]), self._version(runs[1])
         if old_version is None or new_version is None:
             return ()
@@ -70,7 +70,7 @@ class ChangeKinds:
         return self._details.components[component][1:52] in defaults
 
     def _versions(self, before: int | None, after: int) -> str:
-        """``torch 2.13.0 -> 2.15.0, Python 3.13 -> 3.14``, as far as the logs name them."""
+        """``torch 2.13.0 -> 2.15.0, Python 3.13 -> 3.14``, as far as the logs record them."""
         old, new = (None if run is None else self._runs.get(run) for run in (before, after))
         versions = self._version(before), self._version(after)
         if None in versions:
@@ -100,7 +100,7 @@ class ChangeKinds:
 
 
 def _edit_of(before: str, after: str) -> str:
-    """A digest of the lines that an edit took away and added; empty where the printed code is equal."""
+    """A digest of the lines that an edit removed and added; empty if the printed code is equal."""
     lines = graph_diff(before, after, context=0).split("\n")[2:]
     edit = [_NUMBERING.sub("", line) for line in lines if line[:1] in ("+", "-")]
     if not edit:

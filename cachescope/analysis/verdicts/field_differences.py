@@ -1,7 +1,7 @@
 """How many fields separate one set of hash details from many others, without comparing them one by one.
 
-The sets of one graph differ in few of their 640 fields, and each from the first of them in fewer: a distance is
-counted over those alone, for all other sets at once.
+The sets of one graph differ in few of their 640 fields, and each differs from the first set in fewer still. A distance
+is counted over those fields alone, for all other sets at once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FieldDifferences:
     sets : sequence of int
         Distinct codes of sets.
     is_apart : callable
-        Whether a field, by name, is counted apart as well.
+        Whether a field, by name, is also counted separately.
     """
 
     def __init__(self, details: HashDetails, sets: Sequence[int], is_apart: Callable[[str], bool]) -> None:
@@ -48,7 +48,7 @@ class FieldDifferences:
         ]
 
     def counts(self, place: int) -> tuple[Numbers, Numbers]:
-        """How many fields separate a set from each; and how many of them are not counted apart."""
+        """How many fields separate a set from each other set, and how many of these are not counted separately."""
         mine = self._hashes[place]
         fields = np.flatnonzero(mine != self._hashes[0])
         count = self._size + len(fields)
@@ -64,26 +64,26 @@ class FieldDifferences:
     def nearer(
         self, row: Numbers, at: Numbers, baselines: Numbers, may_be: Flags, may_be_apart: Flags
     ) -> tuple[Numbers, Numbers]:
-        """Of the sets right before others in a row, those that are nearer to them than their baselines.
+        """For each set asked for, one of those right before it in a row that is nearer to it than its baseline.
 
         Parameters
         ----------
         row : array of int
-            Places of sets, each as often as it was looked up.
+            Places of sets in the order of lookups; a set may occur several times.
         at : array of int
-            Which of the row are asked for.
+            Positions in the row to answer for.
         baselines : array of int
-            The place of a set for each of them.
+            The place of the baseline set for each of them.
         may_be : array of bool
-            For each of them and each of so many before it, the last for the one right before, whether it may be chosen.
+            For each of them, one flag for each set right before it, the nearest last: whether that one may be chosen.
         may_be_apart : array of bool
-            Whether it may be chosen as well where all that differs are fields that are counted apart.
+            Whether it may still be chosen if all differing fields are counted separately.
 
         Returns
         -------
         nearer : array of int
-            Which of the row has fewer changed fields, -1 where none has: the first with the fewest whose changes are all
-            among those of the baseline; else the last with the fewest.
+            The position in the row with fewer changed fields, -1 if none: the first with the fewest if its changes are all
+            among those of the baseline; otherwise the last with the fewest.
         apart : array of int
             How many fields separate each from its baseline.
         """
@@ -116,8 +116,8 @@ class FieldDifferences:
 
 
 def _how_many(differs: Flags) -> Numbers:
-    """How many are true along the first axis."""
-    # The smallest numbers are added the fastest.
+    """Count the true values along the first axis."""
+    # The smallest integers are the fastest to add.
     sums = differs.view(np.uint8).sum(axis=0, dtype=np.uint8 if len(differs) < 256 else np.int32)
     found: Numbers = sums.astype(np.int64)
     return found

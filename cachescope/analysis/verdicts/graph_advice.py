@@ -1,4 +1,4 @@
-"""What to do about a graph whose code changed, by how it did."""
+"""What to do about a graph whose code changed, by the kind of change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
     renamed = {a: b for a, b in mapping.items() if a != b}
     if len(set(mapping.values())) != len(mapping) or any(not a.isidentifier() for a in renamed):
         return False
-    # What is called or looked up is no name of a local: `torch.sin(`, `.add(`, `aten.mm.default`.
+    # A called or looked-up name is no local: `torch.sin(`, `.add(`, `aten.mm.default`.
     text = f"{change.before}\n{change.after}"
     called = {name for pair in renamed.items() for name in pair}
     return not any(re.search(rf"\.{name}\b|\b{name}[.(]", text) for name in called)

@@ -1,7 +1,7 @@
 """Align the graphs of two runs the way a diff aligns the lines of two files.
 
-A new graph and a changed one both have a `gm` that was never seen. What tells them apart is the place: a
-changed graph stands where another one stood, a new one stands between.
+A new graph and a changed one both have a `gm` that was never seen. Their place distinguishes them: a
+changed graph stands where another one stood, a new one stands in between.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from cachescope.analysis.graphs import graph_words, likeness
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.details import HashDetails
 
-# Which of several alike ones it is: most of the score is the likeness of the code, the rest the compile id and
-# equal inputs. Those alone make no likeness: every program has a compile 0/0, and many take the same inputs.
+# The score chooses among several alike graphs: most of it is the likeness of the code, the rest the compile id and
+# equal inputs. Those alone prove nothing: every program has a compile 0/0, and many take the same inputs.
 _CODE, _PLACE, _INPUTS = 0.6, 0.2, 0.2
-# How alike the code of two graphs has to be. A function of one's own may have been rewritten; one of a library is
-# called by many programs.
+# How alike the code of two graphs must be. A function of the user may have been rewritten; many programs call a
+# library function.
 _ENOUGH_OF_ONE_FUNCTION: Final = 0.2
 _ENOUGH: Final = 0.6
-# A torch.nn.Sequential and a lambda have no name of their own, and only where they are called is known.
+# A torch.nn.Sequential and a lambda have no name of their own; only their caller is known.
 _ENOUGH_OF_ONE_CALL: Final = 0.9
 _NEVER: Final = 2.0
 _LIBRARY: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
-# A longer stretch of changed graphs is halved until it is short enough to compare each graph with each.
+# A longer stretch of changed graphs is halved until it is short enough to compare all pairs.
 _MOST_COMPARED: Final = 100 * 100
 
 
 class GraphAligner:
-    """Finds, for the graphs of one run, the graphs of another run that they took the place of.
+    """Finds the graphs of another run that the graphs of a run replaced.
 
     Parameters
     ----------
     details : HashDetails
     graph_above : mapping, optional
-        For FX lookups, the graph that AOTAutograd made theirs from.
+        For FX lookups, the graph that AOTAutograd made their graph from.
     """
 
     def __init__(self, details: HashDetails, graph_above: Mapping[int, int] | None = None) -> None:
@@ -51,20 +51,20 @@ class GraphAligner:
     def partners(
         self, before: Sequence[LookupRow], after: Sequence[LookupRow], *, is_one_program: bool = False
     ) -> dict[int, LookupRow]:
-        """Pairs of changed graphs of one cache and one direction.
+        """Pair the changed graphs of one cache and one direction.
 
         Parameters
         ----------
         before, after : sequence of LookupRow
-            Lookups of two runs in order; those without `gm` are passed over.
+            Lookups of two runs in order; those without `gm` are skipped.
         is_one_program : bool
-            Whether both runs are known to be of one program. They are as well where they share a graph.
+            Whether both runs are known to be of one program. Runs that share a graph are too.
 
         Returns
         -------
         dict
             Lookup id in `after` -> the lookup in `before` whose graph it replaced. Equal graphs and new
-            graphs are not in it.
+            graphs are left out.
         """
         old, new = _distinct(before), _distinct(after)
         matcher = SequenceMatcher(None, [r.gm for r in old], [r.gm for r in new], autojunk=False)
@@ -77,7 +77,7 @@ class GraphAligner:
         return pairs
 
     def score(self, a: LookupRow, b: LookupRow) -> float:
-        """How likely one of two graphs that are alike took the place of the other, between 0 and 1."""
+        """How likely it is, between 0 and 1, that one of two alike graphs replaced the other."""
         assert a.detail_set is not None and b.detail_set is not None
         same_place = a.compile_id is not None and a.compile_id == b.compile_id
         same_inputs = self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
@@ -90,9 +90,9 @@ class GraphAligner:
     def are_alike(self, a: LookupRow, b: LookupRow, *, is_one_program: bool = False) -> bool:
         """Whether one graph may be another form of the other.
 
-        Their code tells, and the functions that they were made from. Where functions are not named, as in a text log,
-        two graphs of one program may be forms of each other, and of any two programs nothing can be said. What
-        AOTAutograd made from one graph are forms of it, as for training and for inference.
+        Their code and their source functions decide. If functions are not named, as in a text log,
+        two graphs of one program may be forms of each other; for two programs nothing can be concluded. The graphs that
+        AOTAutograd made from one graph are forms of it, such as those for training and for inference.
         """
         above = self._graph_above.get(a.lookup)
         if above is not None and above == self._graph_above.get(b.lookup):
@@ -100,7 +100,7 @@ class GraphAligner:
         return self._code_likeness_of(a, b) >= _enough(a, b, is_one_program)
 
     def may_be_alike(self, a: LookupRow, b: LookupRow) -> bool:
-        """Whether one may be a form of the other, and nothing says which functions they were made from."""
+        """Whether one graph may be a form of the other when their source functions are unknown."""
         if is_named(a) and is_named(b):
             return False
         is_in_place = a.compile_id is not None and a.compile_id == b.compile_id
@@ -117,7 +117,7 @@ class GraphAligner:
     def _pair_up(
         self, old: list[LookupRow], new: list[LookupRow], is_one_program: bool
     ) -> dict[int, LookupRow]:
-        """The pairs, in order, of the greatest total score; a pair that is too unlike is none."""
+        """The pairs, in order, with the greatest total score; graphs that are too different are not paired."""
         if len(old) * len(new) > _MOST_COMPARED:
             i, j = len(old) // 2, len(new) // 2
             first = self._pair_up(old[:i], new[:j], is_one_program)
@@ -165,19 +165,19 @@ class GraphAligner:
 
 
 def is_named(row: LookupRow) -> bool:
-    """Whether the function is known that a graph was made from."""
+    """Whether the source function of a graph is known."""
     return _function_of(row) is not None
 
 
 def _function_of(row: LookupRow) -> tuple[str, str] | None:
-    """The name and the file of the function that a graph was made from; None where it has no name."""
+    """The name and the file of a graph's source function; None if it has no name."""
     if row.function is None or row.file is None or row.function.startswith("<"):
         return None
     return row.function, row.file
 
 
 def _enough(a: LookupRow, b: LookupRow, is_one_program: bool) -> float:
-    """How alike the code of two graphs has to be for one to be another form of the other."""
+    """How alike the code of two graphs must be for one to be another form of the other."""
     one, other = _function_of(a), _function_of(b)
     if one is None or other is None:
         if is_one_program:
@@ -192,7 +192,7 @@ def _enough(a: LookupRow, b: LookupRow, is_one_program: bool) -> float:
 
 
 def _distinct(rows: Sequence[LookupRow]) -> list[LookupRow]:
-    """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) once."""
+    """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
     kept: list[LookupRow] = []
     for row in rows:
         if row.gm is not None and not (kept and kept[-1].cache_key == row.cache_key):

@@ -1,4 +1,4 @@
-"""Guard misses that no log names and that nothing else explains."""
+"""Guard misses that no log records and that nothing else explains."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def inferred_guard_misses(
 ) -> list[int]:
     """Misses that a text log leaves open and that can only be guard misses.
 
-    Since 2.8 text logs say nothing of guards. A key that had been stored for a graph with symbolic sizes,
-    without a failure to load it and with entries of several guards in the cache directory where that is known,
-    missed because of its guards.
+    Since 2.8 text logs do not mention guards. A key missed because of its guards if it had been stored for a graph with
+    symbolic sizes, no failure to load it was recorded, and, if the cache directory is known, entries with several guards
+    exist there.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ def inferred_guard_misses(
             continue
         if row.detail_set is not None and row.detail_set not in symbolic:
             symbolic[row.detail_set] = _is_symbolic(row.detail_set, details)
-        # The FX graph of an AOTAutograd guard miss has the same guards, with details or without.
+        # The FX graph of an AOTAutograd guard miss has the same guards, with or without details.
         may_have_guards = symbolic[row.detail_set] or row.aot_lookup in found
         if may_have_guards and _is_there(key_past.latest_stored is not None, stored):
             found[row.lookup] = None
-    # Through 2.7 an AOTAutograd entry had no guards of its own: those of its graphs failed.
+    # Through 2.7 an AOTAutograd entry had no guards of its own: the guards of its graphs failed.
     for row in lookups:
         failed = [g for g in timeline.graphs_of(row) if g.outcome == "guard_miss" or g.lookup in found]
         if failed and _is_open(row):
@@ -65,9 +65,9 @@ def _is_open(row: LookupRow) -> bool:
 
 
 def _is_there(stored: bool, entries: list[EntryRow]) -> bool:
-    """Whether a sound entry was there whose guards may have failed; where a directory was read, it has the last word.
+    """Whether a sound entry existed whose guards may have failed; if a directory was read, it decides.
 
-    A guard miss leaves one entry more under the key, with other guards. A single one is the one that the miss wrote.
+    A guard miss adds an entry under the key, with other guards. A single entry is the one that the miss wrote.
     """
     if not entries:
         return stored

@@ -1,4 +1,4 @@
-"""From the frames as read to what is judged of them: settled outcomes, misses with their verdicts, causes."""
+"""From the frames as read to their judgements: settled outcomes, misses with their verdicts, causes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cachescope.frames.answers import MISSES
 
 def settled_lookups(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashDetails) -> pd.DataFrame:
     """The frame lookups, with the guard misses that follow from all lookups and entries together."""
-    # Traces say it themselves: what only a text log leaves open is looked into.
+    # Traces record guard misses themselves: only lookups of text logs are examined.
     if not ((lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()).any():
         return lookups.copy(deep=DEEP)
     found = inferred_guard_misses(lookup_rows(lookups, details), entry_rows(entries, details), details)

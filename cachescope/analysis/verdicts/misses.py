@@ -1,6 +1,6 @@
-"""Why each lookup missed: one verdict, its baseline, the changed fields, a sentence, and what it rests on.
+"""Why each lookup missed: one verdict, its baseline, the changed fields, a sentence, and the evidence.
 
-The lookups are walked in time order. Hashes decide, never texts; what was not recorded is said to be so.
+The lookups are walked in time order. Hashes decide, never texts; what was not recorded is reported as such.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, Evidence, Verdict
 class Miss:
     """One missed lookup and why.
 
-    `kind` tells causes of one verdict apart. `evidence` says what the verdict rests on: ``recorded`` (torch or the
-    operating system wrote it), ``inferred``, or ``not_known``; `evidence_text` says what exactly.
+    `kind` distinguishes causes of one verdict. `evidence` says what the verdict rests on: ``recorded`` (torch or the
+    operating system wrote it), ``inferred``, or ``not_known``; `evidence_text` gives the details.
     """
 
     row: LookupRow
@@ -155,7 +155,7 @@ class _Judge:
         return self._key_changed(row, baseline, changes)
 
     def _nearer_key_changed(self, row: LookupRow, nearer: LookupRow, apart: int) -> Miss:
-        """Beside a baseline from which so many fields differ."""
+        """The miss if a nearer key exists: the baseline differs in that many fields."""
         changes = self._changes.between(nearer, row)
         miss = self._key_changed(row, nearer, changes)
         if len(changes.fields) < apart:
@@ -192,7 +192,7 @@ class _Judge:
         return Miss(row, "first_lookup", reason, "not_known", why, kind=NOT_KNOWN)
 
     def _why_not_known_to_be_new(self, at: int, row: LookupRow) -> str | None:
-        """Why a graph that has no baseline may be an earlier one all the same; None where nothing speaks for it."""
+        """Why a graph without a baseline may still be an earlier one; None if nothing suggests it."""
         if self._baselines.may_be_stored(at):
             return "entries of the same graph lie in the cache directory, and nothing tells when they were stored"
         first = self._first_without_details.get((row.cache, row.direction or ""))
@@ -214,14 +214,14 @@ class _Judge:
         )
 
     def _under_the_same(self, row: LookupRow) -> LookupRow | None:
-        """The graph that AOTAutograd had made before from what has changed into this one's."""
+        """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""
         above = None if row.aot_lookup is None else self._changed.get(row.aot_lookup)
         graphs = [] if above is None else self._timeline.graphs_of(above)
         same = [fx for fx in graphs if fx.direction == row.direction and fx.detail_set is not None]
         return same[0] if same else None
 
     def _is_told_above(self, at: int, row: LookupRow) -> bool:
-        """Whether only the AOTAutograd key of a graph could tell which one it was before, and is not recorded."""
+        """Whether only the AOTAutograd key of a graph could identify its earlier form, but was not recorded."""
         above = None if row.aot_lookup is None else self._aot.get(row.aot_lookup)
         if above is None or above.detail_set is not None or is_named(row):
             return False
@@ -237,7 +237,7 @@ class _Judge:
         return f"{graph}, and one field of the key differs: {changed[0]}, {self._changes.summary(changes)}"
 
     def _how_known(self, baseline: Candidate, row: LookupRow) -> tuple[Evidence, str]:
-        """What it rests on that the key of a baseline has changed into this one."""
+        """The evidence that the key of a baseline has changed into this one."""
         if self._baselines.are_of_one_process(baseline, row):
             return "recorded", "torch's compile ids count the compiles of one function in one process"
         if baseline.gm != row.gm:
@@ -263,10 +263,10 @@ class _Judge:
         return Miss(row, "details_not_recorded", reason, "not_known", why, kind=row.cache)
 
     def _is_compiled_again(self, row: LookupRow) -> bool:
-        """Whether its compile id had been there in its process with another key, after which compile ids began again.
+        """Whether its process had used its compile id with another key: compile ids had begun again.
 
-        Of a graph of training, forward and backward have keys of their own in one compile; where lines that tell the direction
-        are lost, it may be either.
+        Forward and backward graphs of a training graph have different keys in one compile. If the lines that record the
+        direction are lost, it may be either.
         """
         first = self._compiled_first[row.run, row.cache, row.compile_id]
         may_be_backward = first.aot_lookup == row.aot_lookup and first.direction != "inference"
@@ -297,7 +297,7 @@ def _caches_filled_before(lookups: Sequence[LookupRow], entries: Sequence[EntryR
 
 
 def _first_without_details(lookups: Sequence[LookupRow]) -> dict[tuple[str, str], tuple[int, int]]:
-    """By cache and direction, the place and run of the first miss of which nothing says what was in its key."""
+    """By cache and direction, the place and run of the first miss whose key has no recorded details."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for at, row in enumerate(lookups):
         if row.detail_set is None and row.outcome in ("full_miss", "guard_miss", "unknown"):
@@ -316,7 +316,7 @@ class _Changes:
 
 
 class _ChangesFound:
-    """Works out what changed; equal answers are kept once."""
+    """Works out what changed; equal answers are shared."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
@@ -333,7 +333,7 @@ class _ChangesFound:
         return _Changes(names, changes[0][1:] if changes else (None, None))
 
     def summary(self, changes: _Changes) -> str:
-        """What is different about the first field, in one line."""
+        """What changed in the first field, in one line."""
         pair = changes.components
         if pair not in self._summaries:
             details = (None if c is None else parse_component(self._details.components[c]) for c in pair)
@@ -343,7 +343,7 @@ class _ChangesFound:
 
 
 def _bypass_kind(reason: str) -> str:
-    """The reason without what differs from case to case: addresses, numbers, quoted names."""
+    """The reason without details of the single case: addresses, numbers, quoted names."""
     first = reason.strip().split("\n", 1)[0]
     return re.sub(r"0x[0-9a-fA-F]+|\d+", "…", first)
 

@@ -12,7 +12,7 @@ Distance = tuple[int, int]
 
 
 class Nearness:
-    """Distances between keys; equal questions are answered once."""
+    """Distances between keys; answers are cached."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details

@@ -1,7 +1,7 @@
-"""Torch's own default of an Inductor option, as the hash that a hash detail has of it.
+"""The hash that a hash detail has if its Inductor option is at torch's own default.
 
-Defaults stand in the catalogue as torch's source has them. Where one is neither a literal nor a switch of one
-environment variable, nothing is said.
+The catalogue quotes defaults from torch's source. A default that is neither a literal nor a switch of one
+environment variable is not evaluated.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _SWITCH: Final = re.compile(r"os\.(?:environ\.get|getenv)\('\w+'(?:, '(?P<unset>
 
 @cache
 def default_hashes(field: str, version: str | None = None) -> frozenset[str]:
-    """The hashes that a field has where nothing was set; empty where the default cannot be told.
+    """The hashes of a field whose option was not set; empty if the default is unknown.
 
     Parameters
     ----------
     field : str
         A field such as ``inductor_config[epilogue_fusion]``.
     version : str, optional
-        The version of torch; the newest that has the field by default.
+        The version of torch; by default the newest that has the field.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Fields that differ between two ranks because each holds its own number: a path, a device, an option.
+"""Fields that differ between two ranks because each contains its own number: a path, a device, an option.
 
-Ranks that start together on an empty cache all miss, and none of them is the cause of another's miss. But where
+Ranks that start together on an empty cache all miss, and none of them causes another's miss. But if
 their keys differ in such a field, no rank will ever find what another stored.
 """
 
@@ -15,26 +15,26 @@ from cachescope.details import HashDetails
 
 _NUMBER: Final = re.compile(r"\d{1,18}")
 _DEVICE: Final = re.compile(r"(?<![a-z])[a-z]++:\d|device\(type='[a-z]++', index=\d")
-# In a value that is a number and nothing else, only the name of the field tells what it counts.
+# In a bare number, only the name of the field shows what it counts.
 _COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)(?:$|[\]._])|device_index")
 
 
 class RankFields:
-    """Tells fields that hold a rank; equal questions are answered once."""
+    """Identifies fields that contain a rank; answers are cached."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
         self._known: dict[tuple[int | None, int | None, int | None], bool] = {}
 
     def all_hold_a_rank(self, before: int, after: int, ranks: tuple[int | None, int | None]) -> bool:
-        """Whether two sets of hash details differ, and in nothing but fields that hold the rank.
+        """Whether two sets of hash details differ, and only in fields that contain the rank.
 
         Parameters
         ----------
         before, after : int
             The sets.
         ranks : tuple of int or None
-            The rank of each side, where it is known.
+            The rank of each side, if known.
         """
         changes = self._details.changes(before, after)
         apart = None if None in ranks else (ranks[1] or 0) - (ranks[0] or 0)
@@ -67,7 +67,7 @@ class RankFields:
 
 
 def _differ_in_numbers(before: str, after: str, apart: int | None) -> bool:
-    """Whether two texts differ in numbers alone, and by as much as the ranks do where those are known."""
+    """Whether two texts differ only in numbers, and by the difference of the ranks if those are known."""
     if _NUMBER.sub("#", before) != _NUMBER.sub("#", after):
         return False
     pairs = zip(_NUMBER.findall(before), _NUMBER.findall(after), strict=True)

@@ -1,6 +1,6 @@
-"""Ranks that differ from the most of them, and in which field.
+"""Ranks that differ from the majority, and in which field.
 
-The ranks of a job run one program, so what they look up at one place of it (the same compile, cache, direction
+The ranks of a job run one program, so lookups at one place of it (the same compile, cache, direction
 and graph) should have one key. Hashes are compared, never texts; a rank without recorded details is left out.
 """
 
@@ -36,7 +36,7 @@ class _Lookup:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """One field at one place: the lookups that differ in it, and those that have the value of the most."""
+    """One field at one place: the lookups that differ in it, and those that have the majority's value."""
 
     field: str
     compared: Sequence[_Lookup]
@@ -46,7 +46,7 @@ class _Difference:
 
     @property
     def what(self) -> tuple[str, tuple[int, ...], bool]:
-        """The same field of the same ranks is one difference, at however many places."""
+        """The identity of a difference: the same field of the same ranks is one, at however many places."""
         return self.field, tuple(sorted({lookup.rank for lookup in self.others})), bool(self.majority)
 
 
@@ -83,7 +83,7 @@ def _text(details: HashDetails, lookups: Sequence[_Lookup], field: str) -> str |
 
 
 def _places(lookups: pd.DataFrame, runs: pd.DataFrame) -> Iterable[list[_Lookup]]:
-    """What several ranks looked up at one place: each the first time, each the second time, and so on."""
+    """What several ranks looked up at one place: the first time each, the second time each, and so on."""
     ranks = {row["run"]: row["rank"] for row in records(runs, ["run", "rank"]) if row["rank"] is not None}
     places: dict[tuple[object, ...], list[_Lookup]] = defaultdict(list)
     times: Counter[tuple[object, ...]] = Counter()
@@ -99,7 +99,7 @@ def _places(lookups: pd.DataFrame, runs: pd.DataFrame) -> Iterable[list[_Lookup]
 
 
 def _differences(place: list[_Lookup], details: HashDetails) -> Iterator[_Difference]:
-    """Of another graph the graph is all that is told; everything else is compared among ranks of one graph."""
+    """The differences at one place. For another graph only the graph is reported; other fields are compared within a graph."""
     fields, hashes = _hashes(place, details)
     graph = np.flatnonzero(fields == details.field_code(_GRAPH))
     graphs = hashes[:, graph[0]] if len(graph) else np.zeros(len(place), dtype=np.int32)
@@ -123,7 +123,7 @@ def _chosen(lookups: Sequence[_Lookup], mask: npt.NDArray[np.bool_]) -> list[_Lo
 
 
 def _hashes(place: Sequence[_Lookup], details: HashDetails) -> tuple[Codes, Codes]:
-    """The fields that any of them has, and a row of hash codes for each."""
+    """The fields that any of the lookups has, and a row of hash codes for each lookup."""
     sets, which = np.unique([lookup.detail_set for lookup in place], return_inverse=True)
     codes = [details.sets[detail_set] for detail_set in sets]
     fields = np.unique(np.concatenate([details.field_codes[own] for own in codes]))

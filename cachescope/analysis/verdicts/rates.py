@@ -18,17 +18,17 @@ Groups = npt.NDArray[np.int64]
 def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     """Hit rates of groups of lookups.
 
-    Lookups whose outcome was not seen are counted apart, and no rate is of them.
+    Lookups whose outcome was not seen are counted separately, and are in no rate.
 
-    Compile time is that of the FX graphs (an AOTAutograd hit contains the FX hits of its graphs, and their
-    times would count twice), so ``time_hit_rate`` is missing where a group has no FX lookup with a time.
+    Compile time is that of the FX graphs (an AOTAutograd hit contains the FX hits of its graphs, whose
+    times would count twice). So ``time_hit_rate`` is missing if a group has no FX lookup with a time.
 
     Parameters
     ----------
     lookups : DataFrame
         The frame lookups.
     by : sequence of str
-        Columns of it to group by; none for one row over everything.
+        Columns to group by; none for one row over everything.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     Raises
     ------
     NotFoundError
-        If a column is not there.
+        If a column does not exist.
     """
     unknown = [name for name in by if name not in lookups.columns]
     if unknown:
@@ -82,7 +82,7 @@ def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[dict[st
 
 
 def _totals(times: pd.Series, group: Groups, chosen: npt.NDArray[np.bool_], count: int) -> list[int | None]:
-    """The sum of the known times of each group; None where it has none."""
+    """The sum of the known times of each group; None for a group without any."""
     known = chosen & times.notna().to_numpy()
     total = np.zeros(count, dtype=np.int64)
     np.add.at(total, group[known], times[known].to_numpy(dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Earlier compiles of the same function in the same process: torch calls them 0/0, 0/1, 0/2 and so on."""
+"""Earlier compiles of the same function in the same process: torch numbers them 0/0, 0/1, 0/2 and so on."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _Frame = tuple[int, str, str]
 
 
 class Recompiles:
-    """The lookups of each frame of each process; lookups are named by their place in the order of time."""
+    """The lookups of each frame of each process; lookups are named by their place in time order."""
 
     def __init__(self, lookups: Sequence[LookupRow], nearness: Nearness) -> None:
         self._rows = lookups
         self._nearness = nearness
 
     def before(self, at: int) -> LookupRow | None:
-        """The nearest lookup of an earlier compile of the same function, of these the latest; None at its first."""
+        """The nearest lookup of an earlier compile of the same function, the latest among equals; None for the first compile."""
         row = self._rows[at]
         frame = _frame_of(row)
         if frame is None or not _compile_of(row):
@@ -39,7 +39,7 @@ class Recompiles:
         before = []
         number = _compile_of(row)
         for other in (self._rows[place] for place in latest):
-            # Compile ids begin again after torch._dynamo.reset(), and then stand for other functions.
+            # Compile ids begin again after torch._dynamo.reset(), and then mean other functions.
             if _compile_of(other) > number:
                 break
             number = _compile_of(other)
@@ -56,12 +56,12 @@ class Recompiles:
         return found
 
     def is_before(self, other: LookupRow, row: LookupRow) -> bool:
-        """Whether one is of an earlier compile of the same frame of one process."""
+        """Whether one lookup is from an earlier compile of the same frame of the same process."""
         return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
 
 
 def _may_be_one(other: LookupRow, row: LookupRow) -> bool:
-    """Whether two graphs of one function may stand for each other: never a forward and a backward graph."""
+    """Whether two graphs of one function may be forms of each other: never a forward and a backward graph."""
     return (other.direction == "backward") == (row.direction == "backward")
 
 

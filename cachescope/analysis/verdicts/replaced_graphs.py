@@ -1,4 +1,4 @@
-"""The graph of an earlier run, or of an entry, in whose place a new graph stands."""
+"""The graph of an earlier run, or of an entry, that a new graph replaced."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
 from cachescope.terms import AOTAUTOGRAD
 
-# Runs that are tried, from the latest back, for a graph that this one may have replaced.
+# Runs to search, from the latest back, for a graph that this one may have replaced.
 _RUNS_ALIGNED: Final = 16
 _GRAPHS_TRIED: Final = 64
 _ABOUT_AS_ALIKE: Final = 0.15
-# An entry has no place in a run: only the code can tell that it is an earlier form of the graph.
+# An entry has no place in a run: only its code can show that it is an earlier form of the graph.
 _LIKE_ENOUGH: Final = 0.75
-# The graph of a function is another one where it is trained: torch/_functorch/_aot_autograd/graph_compile.py.
+# The graph of a function changes when it is trained: torch/_functorch/_aot_autograd/graph_compile.py.
 _OTHER_DIRECTION: Final = {"forward": "inference", "inference": "forward"}
 
 _Kind = tuple[str, str | None]
 
 
 class ReplacedGraphs:
-    """Finds what a graph that was never seen may have replaced; lookups are named by their place in time."""
+    """Finds what a never-seen graph may have replaced; lookups are named by their place in time order."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ReplacedGraphs:
         self._rank_of_place = numbered([ranks.get(row.run) for row in lookups])
         self._graphs_of_run: dict[int, set[int]] = defaultdict(set)
         for row in lookups:
-            # Small FX graphs are made by many programs; what dynamo hands on holds the names of one.
+            # Many programs make small FX graphs; the graph that dynamo hands on contains the names of one program.
             if row.gm is not None and row.cache == AOTAUTOGRAD:
                 self._graphs_of_run[row.run].add(row.gm)
         self._programs = {run.run: run.program for run in runs}
@@ -64,7 +64,7 @@ class ReplacedGraphs:
         self._partners: dict[tuple[int, int], dict[int, LookupRow]] = {}
 
     def by(self, at: int) -> LookupRow | EntryRow | None:
-        """What stood in the place of the graph of a lookup; None where nothing did."""
+        """The lookup or entry that the graph of a lookup replaced; None if there is none."""
         row = self._rows[at]
         if row.gm is None:
             return None
@@ -75,7 +75,7 @@ class ReplacedGraphs:
         return found
 
     def may_be(self, at: int) -> LookupRow | EntryRow | None:
-        """A graph that it may be another form of, where nothing tells: the functions of one of them are not named."""
+        """A graph that it may be another form of, if the functions of one of them are not named."""
         row = self._rows[at]
         if row.gm is None:
             return None
@@ -96,7 +96,7 @@ class ReplacedGraphs:
         return self._aligner.code_likeness(a, b)
 
     def _in_runs(self, runs: Sequence[int], row: LookupRow, at: int) -> LookupRow | None:
-        """The lookup of some runs in whose place it stands."""
+        """The lookup of some runs that the graph of a lookup replaced."""
         found: list[tuple[float, LookupRow]] = []
         own = int(self._lane[at])
         for lane in runs[:_RUNS_ALIGNED]:
@@ -108,13 +108,13 @@ class ReplacedGraphs:
                 found.append((self._aligner.score(partner, row), partner))
         if not found:
             return None
-        # Runs of another program may lie between. Of those about as alike as the most alike the nearest, then the latest.
+        # Runs of another program may lie between. Among those about as alike as the best, take the nearest, then the latest.
         enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
         alike = [partner for score, partner in found if score >= enough]
         return min(alike, key=lambda partner: self._nearness.between(partner, row))
 
     def _first_places(self) -> dict[_Kind, tuple[Numbers, Numbers]]:
-        """Per kind: its runs, the latest first, and the first place of each with hash details."""
+        """For each kind: its runs, the latest first, and the first place of each with hash details."""
         first: dict[_Kind, dict[int, int]] = {}
         for at, row in enumerate(self._rows):
             if row.detail_set is not None:

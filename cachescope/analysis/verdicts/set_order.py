@@ -1,4 +1,4 @@
-"""A set that is printed, and pickled, in another order in each process."""
+"""Detects a set that is printed, and pickled, in another order in each process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SET_ORDER: Final = (
 
 
 def is_reordered_set(change: FieldChange) -> bool:
-    """Whether two printed values are equal but for the order of sets in them.
+    """Whether two printed values are equal except for the order of sets in them.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""First lookups whose graph another scope had compiled under another key: what changed since then.
+"""First lookups whose graph another scope compiled under another key: what has changed since then.
 
-A warm run alone has nothing to compare its misses with, and would pass for a cold start.
+A warm run alone has nothing to compare its misses with, and would look like a cold start.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class ChangedSince:
 def changed_since(
     misses: Iterable[Miss], lookups: Iterable[str], details: HashDetails, before: Tables
 ) -> list[ChangedSince]:
-    """What changed for the first lookups among `misses` whose graph `before` knows under other keys only.
+    """What changed for the first lookups among `misses` whose graph `before` contains under other keys only.
 
     Parameters
     ----------
     misses : iterable of Miss
         The misses of a scope.
     lookups : iterable of str
-        Every key it looked up.
+        Every key that the scope looked up.
     details : HashDetails
-        What the misses point into.
+        The store that the misses point into.
     before : Tables
         Lookups and entries of the other scope.
     """
@@ -68,14 +68,14 @@ def changed_since(
 
 
 def _is_first(miss: Miss) -> bool:
-    """Whether to ask about it: a root, or what follows from a root that was recorded without details."""
+    """Whether to compare a miss: it is a root, or follows from a root without recorded details."""
     if miss.verdict != "first_lookup" or miss.row.detail_set is None:
         return False
     return miss.follows is None or miss.follows.row.detail_set is None
 
 
 class _Both:
-    """Hash details of two scopes in one store, so that their codes can be compared."""
+    """Hash details of two scopes in one store, which makes their codes comparable."""
 
     def __init__(self, mine: HashDetails, before: Tables, looked_up: frozenset[str]) -> None:
         self.details = HashDetails()
@@ -92,7 +92,7 @@ class _Both:
                     self._of_graph[graph][key] = taken
 
     def nearest(self, miss: Miss) -> tuple[tuple[str, ...], tuple[int, int]] | None:
-        """The fewest changed fields against the same graph there, and the two sets; None where it is not known."""
+        """The fewest changed fields against the same graph in `before`, and the two sets; None if unknown."""
         assert miss.row.detail_set is not None
         if miss.row.cache_key in self._keys:
             return None
@@ -101,7 +101,7 @@ class _Both:
         best: tuple[tuple[str, ...], tuple[int, int]] | None = None
         for key, other in self._of_graph.get(graph, {}).items() if graph is not None else ():
             fields = self.details.changed_fields(other, mine)
-            # That graph on those inputs is called as well: this is another call of it, and none has changed.
+            # This scope also calls the graph on those inputs: it is another call, and neither has changed.
             is_another_call = key in self._looked_up and all(is_input(field) for field in fields)
             if fields and not is_another_call and (best is None or len(fields) < len(best[0])):
                 best = fields, (other, mine)

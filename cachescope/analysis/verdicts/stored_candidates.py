@@ -1,4 +1,4 @@
-"""Entries that a lookup may be compared with: stored before it was made, and no recorded lookup stands for them."""
+"""Entries that a lookup may be compared with: stored before the lookup, and represented by no recorded lookup."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StoredCandidates:
             if row.cache_key in wanted:
                 first.setdefault(row.cache_key, at)
         looked_up = [first.get(entry.cache_key) for entry in self.rows]
-        # The first recorded lookup of a key stands for its entries from then on; where it missed, it wrote them.
+        # The first recorded lookup of a key represents its entries from then on; if it missed, it wrote them.
         self._until: Numbers = np.array(
             [NEVER if at is None else at if lookups[at].is_hit else -1 for at in looked_up],
             dtype=np.int64,
@@ -64,7 +64,7 @@ class StoredCandidates:
         return self._there(self.with_graph(row), row, at)
 
     def may_be_of_graph(self, row: LookupRow, at: int) -> bool:
-        """Whether an entry of the graph of a lookup may have been there, and nothing tells whether it was."""
+        """Whether an entry of a lookup's graph may have existed, and nothing shows whether it did."""
         numbers = np.array(self.with_graph(row), dtype=np.int64)
         may_be = self._until[numbers] >= at
         if row.time is not None:

@@ -1,4 +1,4 @@
-"""What to do about an input that changed, by the parts of its metadata that did."""
+"""What to do about an input that changed, by the changed parts of its metadata."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cachescope.analysis.fields import is_input
 
 _SYMBOL: Final = re.compile(r"\b[su]\d+\b")
 _INDEX: Final = re.compile(r"index=\d+|:\d+")
-# What a change of the first brings along.
+# The parts that change along with the first.
 _FOLLOWS: Final = {
     "shape": ("storage_bytes",),
     "dtype": ("storage_bytes",),
@@ -49,7 +49,7 @@ _OTHER_DEVICE: Final = "An input lies on another kind of device, which needs cod
 
 
 def tensor_advice(change: FieldChange) -> tuple[str, ...]:
-    """Sentences on one input that changed; empty where its parts do not tell what to do.
+    """Sentences on one input that changed; empty if its parts do not show what to do.
 
     Examples
     --------
@@ -67,9 +67,9 @@ def tensor_advice(change: FieldChange) -> tuple[str, ...]:
 
 
 def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
-    """A sentence on inputs of which more sizes, or fewer, are symbolic; None where as many are.
+    """A sentence on inputs with more, or fewer, symbolic sizes; None if the number is the same.
 
-    Each symbol is an input of its own, so that all others stand in another place and are not compared.
+    Each symbol is an input of its own, so all others change places and are not compared.
     """
     inputs = [change for change in changes if is_input(change.field)]
     before, after = (

@@ -1,8 +1,8 @@
-"""Keys that had been looked up before, and of which no entry was found: what became of it, as far as is known.
+"""Keys that had been looked up before but have no entry: what became of it, as far as is known.
 
-torch loads an intact entry whose guards hold. So an entry beside a full miss was not there when the lookup was made,
-whatever its time says, and it proves nothing about the miss. What counts is what was recorded: a failure to load, a
-hit or a save of the key before, a compile that failed, a process that was killed.
+torch loads an intact entry whose guards hold. So an entry found after a full miss did not exist at the lookup,
+whatever its time says, and it proves nothing about the miss. Only records count: a failure to load, an earlier
+hit or save of the key, a compile that failed, a process that was killed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Why the entry of a key could not be had.
+    """Why the entry of a key was unavailable.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Unavailable:
     reason : str
         One sentence.
     evidence, evidence_text : str
-        What it rests on.
+        What the reason rests on.
     baseline : int or None
         The place of the earlier lookup of the key.
     """
@@ -42,7 +42,7 @@ class Unavailable:
 
 
 class UnavailableEntries:
-    """Judges full misses of keys that were looked up before.
+    """Judges full misses of keys that had been looked up before.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class UnavailableEntries:
             self._entries[entry.cache, entry.cache_key].append(entry)
 
     def judge(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
-        """Why the entry of a key could not be had; None where nothing says that there was one."""
+        """Why the entry of a key was unavailable; None if nothing shows that there was one."""
         if row.cache_key is None:
             return None
         if (found := self._not_loaded(row, past)) is not None:
@@ -87,7 +87,7 @@ class UnavailableEntries:
         return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)
 
     def _not_loaded(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
-        """What torch itself says of an entry that it could not load, or whose graph it could not find."""
+        """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
         inner = [fx for fx in self._timeline.graphs_of(row) if not fx.is_hit]
         if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or _looked_up_twice(inner)):
             reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
@@ -110,7 +110,7 @@ class UnavailableEntries:
         return Unavailable("another directory", reason, "recorded", why, _known_place(past))
 
     def _damaged(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
-        """A damaged entry with a sound one beside it: torch leaves the first where it is and writes the second."""
+        """A damaged entry next to a sound one: torch leaves the first in place and writes the second."""
         damaged = self._damaged_entries(row)
         of_key = self._of_key(row)
         if not damaged or len(damaged) == len(of_key):
@@ -120,7 +120,7 @@ class UnavailableEntries:
         return Unavailable("damaged", reason, "inferred", why, _known_place(past))
 
     def _gone(self, row: LookupRow, past: KeyPast) -> Unavailable:
-        """What had been stored and is not there, as far as both can be told."""
+        """An entry that had been stored and is gone, as far as both are known."""
         place = _known_place(past)
         assert place is not None
         before = self._rows[place]
@@ -157,7 +157,7 @@ class UnavailableEntries:
         return Unavailable("deleted", reason, evidence, why, place)
 
     def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
-        """Entries under the key that torch refuses; of other damage, such as another name, it sees nothing."""
+        """Entries under the key that torch refuses; torch does not notice other damage, such as a different name."""
         damaged = (entry for entry in self._of_key(row) if entry.status == "damaged")
         return [entry for entry in damaged if (entry.damage or "").startswith(REFUSED)]
 
@@ -175,6 +175,6 @@ def _known_place(past: KeyPast) -> int | None:
 
 
 def _looked_up_twice(inner: list[LookupRow]) -> bool:
-    """The FX key of an AOTAutograd entry is looked up through the entry, and again after that failed."""
+    """Whether the FX key of an AOTAutograd entry was looked up through the entry, and again after that failed."""
     keys = [fx.cache_key for fx in inner]
     return any(keys.count(key) > 1 for key in keys)

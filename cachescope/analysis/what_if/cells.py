@@ -1,7 +1,7 @@
-"""What was in each cache directory when, as the recorded lookups and entries tell: what every replay stands on.
+"""The contents of each cache directory over time, from the recorded lookups and entries: the basis of every replay.
 
 A *cell* is one key in one directory. Time is counted in *positions*: the place of a lookup among all lookups in
-time order. Something stored is there from the first lookup after its compile ended.
+time order. A stored entry exists from the first lookup after its compile ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Outcomes = npt.NDArray[np.int8]
 
 @dataclass(slots=True)
 class Stored:
-    """One entry under a key in a directory, from a position until it was gone."""
+    """One entry under a key in a directory, from the position at which it was stored until it was gone."""
 
     since: int
     source: int
@@ -55,19 +55,19 @@ class Cell:
     was_removed: bool = False
 
     def add(self, entry: Stored) -> Stored:
-        """Keep an entry, and give it back."""
+        """Add an entry, and return it."""
         self.entries.append(entry)
         return entry
 
     @property
     def is_plain(self) -> bool:
-        """Whether what is there at any time follows from when the first entry came."""
+        """Whether the first entry alone determines what exists at any time."""
         return not (self.has_guards or self.was_removed)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A recorded outcome that does not follow from what was stored: something happened from outside."""
+    """A recorded outcome that does not follow from what was stored: something outside the recording happened."""
 
     position: int
     recorded: int
@@ -109,12 +109,12 @@ class Recorded:
             self._walk(cell)
 
     def _since(self, timeline: Timeline) -> Positions:
-        """From which position on the result of each miss is there."""
+        """The position from which the result of each miss exists."""
         ends = [timeline.end_of(row) if self.storing[at] else None for at, row in enumerate(self.rows)]
         at = np.arange(len(self.rows), dtype=np.int64)
         found = np.array([-1 if end is None else end for end in ends], dtype=np.int64)
         since = np.maximum(np.searchsorted(self._times, found, side="right"), at + 1)
-        # In one compile the graph of an AOTAutograd entry is looked up once more after that failed.
+        # In one compile the graph of an AOTAutograd entry is looked up again after the entry failed.
         last = at.copy()
         same = self.aot >= 0
         last_of_aot = np.full(len(self.rows) + 1, -1, dtype=np.int64)
@@ -123,7 +123,7 @@ class Recorded:
         return np.maximum(since, last + 1)
 
     def position_of(self, time: int | None) -> int:
-        """The first lookup made after a time; 0 where the time is not known."""
+        """The first lookup made after a time; 0 if the time is unknown."""
         if time is None:
             return 0
         return int(np.searchsorted(self._times, time, side="right"))
@@ -155,12 +155,12 @@ class Recorded:
             self._add_entries(self.cells[at], mine)
 
     def _add_entries(self, cell: Cell, entries: list[EntryRow]) -> None:
-        """Entries that no recorded miss has stored were there from when they were written."""
+        """Add entries that no recorded miss stored; they exist from when they were written."""
         cell.has_guards |= any(entry.guards_expr for entry in entries)
         entries.sort(key=lambda entry: entry.modified_time or 0)
         stored = [at for at in cell.lookups if self.storing[at]]
         if stored:
-            # The same number, in the order of time: each is the result of one miss.
+            # The same number, in time order: each is the result of one miss.
             guards = [entry.guards_expr or None for entry in entries]
             self._guards_of.update(zip(stored, guards, strict=True) if len(stored) == len(guards) else ())
             return
@@ -169,7 +169,7 @@ class Recorded:
             cell.entries.append(Stored(since, -1, guards=entry.guards_expr or None, has_known_guards=True))
 
     def _walk(self, cell: Cell) -> None:
-        """Follow the lookups of a cell in time, and note what does not follow from what was stored."""
+        """Follow the lookups of a cell in time order, and record what does not follow from what was stored."""
         coming = [(entry.since, number, entry) for number, entry in enumerate(cell.entries)]
         heapify(coming)
         there = _StoredNow()
@@ -201,15 +201,15 @@ class Recorded:
             before.learn_guards(row)
 
     def _found_nevertheless(self, cell: Cell, at: int, coming: list[tuple[int, int, Stored]]) -> Stored:
-        """The entry that was hit although, as far as is recorded, there was none."""
+        """The entry of a recorded hit for which no stored entry is known."""
         if coming and coming[0][2].source >= 0:
-            # It was stored sooner than could be told.
+            # It was stored sooner than the records show.
             _, _, first = heappop(coming)
             first.since = at
             self.since[first.source] = at
             return first
         if cell.lookups[0] == at:
-            # It was there before the recording; a copied directory has the times of the copy.
+            # It existed before the recording; a copied directory has the times of the copy.
             entry = heappop(coming)[2] if coming else cell.add(Stored(0, -1))
             entry.since = 0
             return entry
@@ -219,7 +219,7 @@ class Recorded:
 
 
 class _StoredNow:
-    """The entries that are there at one time, and what is known of their guards: they come one by one and go together."""
+    """The entries that exist at one time, and what is known of their guards: they come one by one and go together."""
 
     def __init__(self) -> None:
         self.entries: list[Stored] = []
@@ -234,10 +234,10 @@ class _StoredNow:
             self._unknown.append(entry)
 
     def learn_guards(self, row: LookupRow) -> None:
-        """Whose guards a lookup shows: those of the only candidate that is not known yet."""
+        """Record the guards that a lookup shows, if only one candidate's are unknown."""
         if row.guards_expr in self._known or len(self._unknown) != 1:
             return
-        # Of a miss, torch shows the guards of a candidate; of a hit without guards, nothing (2.8 and later).
+        # For a miss, torch prints the guards of a candidate; for a hit without guards, nothing (2.8 and later).
         if row.guards_expr or (row.is_hit and row.status_detailed == "hit"):
             entry = self._unknown.pop()
             entry.guards, entry.has_known_guards = row.guards_expr or None, True
@@ -245,7 +245,7 @@ class _StoredNow:
 
 
 def _filled_times(lookups: Sequence[LookupRow]) -> Positions:
-    """The time of every lookup; of one without, that of the one before it."""
+    """The time of every lookup; a lookup without one gets the time of the lookup before it."""
     times, latest = [], 0
     for row in lookups:
         latest = latest if row.time is None else row.time
@@ -256,7 +256,7 @@ def _filled_times(lookups: Sequence[LookupRow]) -> Positions:
 def _keys(
     lookups: Sequence[LookupRow], entries: Sequence[EntryRow]
 ) -> tuple[list[Key], dict[tuple[str, str], int]]:
-    """Every key there is, with the first details that any source has of it."""
+    """Every key, with the first details that any source has for it."""
     details: dict[tuple[str, str], tuple[int, str | None]] = {}
     order: dict[tuple[str, str], int] = {}
     rows: list[LookupRow | EntryRow] = [*lookups, *entries]
@@ -275,10 +275,10 @@ def _keys(
 
 
 class Directories:
-    """Which runs share a cache directory, and which of them a directory that was read is.
+    """Which runs share a cache directory, and which of these directories each directory read is.
 
-    A recording may have been moved since it was made: a directory with another path than any run had is the one
-    whose keys it holds.
+    A recording may have been moved since it was made: a directory at a path that no run used is matched by the
+    keys it contains.
     """
 
     def __init__(
@@ -299,7 +299,7 @@ class Directories:
                 continue
             name = row.cache, row.cache_key
             if row.run not in of_run and row.is_hit and name in keys_of:
-                # It found what only that directory had.
+                # It found what only that directory contained.
                 of_run[row.run] = keys_of[name]
             if row.run in of_run and not row.is_hit and timeline.why_not_stored(row) is None:
                 keys_of[name] = of_run[row.run]

@@ -1,4 +1,4 @@
-"""What the data itself says about leaving a field out of the keys: entries that differ only there, and their code."""
+"""Evidence from the data on leaving a field out of the keys: entries that differ only in it, and their code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ORDER: Final = ("graph", "inputs", "generated code", "unknown", "host")
 
 
 def evidence_frame(past_misses: pd.DataFrame) -> pd.DataFrame:
-    """The frame evidence, from the frame past_misses: the fields with different code first."""
+    """The frame evidence, from the frame past_misses; fields with different code first."""
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in records(past_misses):
         if row["changed"]:
@@ -49,8 +49,8 @@ def _row(fields: tuple[str, ...], pairs: Sequence[Row]) -> Row:
 class Safety:
     """What is known about leaving some fields out of the keys.
 
-    `affects` is what the catalogue says of the most telling of them; `same_code` and `different_code` count pairs
-    of entries that differ in nothing else; `advice` says it in words.
+    `affects` is the catalogue's most serious effect among them; `same_code` and `different_code` count pairs
+    of entries that differ in nothing else; `advice` puts it in words.
     """
 
     affects: str
@@ -60,13 +60,13 @@ class Safety:
 
 
 class SafetyOfFields:
-    """What the frame evidence and torch's sources say about some fields; evidence against has the last word."""
+    """What the frame evidence and torch's sources show about some fields; evidence against leaving them out decides."""
 
     def __init__(self, evidence: pd.DataFrame) -> None:
         self._rows = [(frozenset(row["fields"]), row) for row in records(evidence)]
 
     def on(self, fields: Iterable[str]) -> Safety:
-        """Whether some fields may be left out. Pairs that differ in a part of them speak as well."""
+        """Whether some fields may be left out. Pairs that differ in a subset of them count too."""
         wanted = frozenset(fields)
         speaking = [row for there, row in self._rows if there <= wanted]
         same = sum(row["same_code"] for row in speaking)

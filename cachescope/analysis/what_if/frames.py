@@ -1,4 +1,4 @@
-"""What a replay says, as frames: every lookup before and after, hit rates, causes, runs, what is to be warned of."""
+"""The results of a replay, as frames: every lookup before and after, hit rates, causes, runs, warnings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HOW_CAME: Final = "nothing that was stored explains it: the entry came from els
 
 
 class Times:
-    """Compile times of the lookups in time order. Only FX lookups have any: an AOTAutograd hit contains theirs."""
+    """Compile times of the lookups in time order. Only FX lookups have one: an AOTAutograd hit contains theirs."""
 
     def __init__(self, replay: Replay) -> None:
         rows = replay.recorded.rows
@@ -54,14 +54,14 @@ class Times:
         return turned
 
     def total(self, chosen: npt.NDArray[np.bool_]) -> int | None:
-        """Compile time of some lookups; None where none is recorded."""
+        """Compile time of some lookups; None if none is recorded."""
         times = self.taken[chosen & (self.taken >= 0)]
         return int(times.sum()) if len(times) else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayInput:
-    """What every replay of one scope stands on; made once, so that a toggle is quick."""
+    """The input that all replays of one scope share; made once, so a toggle is quick."""
 
     replay: Replay
     times: Times
@@ -175,7 +175,7 @@ def _counts(times: Times, after: Outcomes, at: list[int]) -> dict[str, int | Non
 
 
 def differences_frame(replay: Replay, reasons: Mapping[int, str]) -> pd.DataFrame:
-    """The frame ``what_if_differences``; the reasons are those that the misses are explained with."""
+    """The frame ``what_if_differences``; the reasons are those in the explanations of the misses."""
     rows = replay.recorded.rows
     found = sorted(replay.recorded.differences, key=lambda difference: rows[difference.position].lookup)
     return WHAT_IF_DIFFERENCES.build(
@@ -195,9 +195,9 @@ def warnings_frame(
 ) -> pd.DataFrame:
     """The frame ``what_if_warnings``: one pair for every two keys that would become one and share no code.
 
-    Entries under one key of torch may differ in code, each for its own guards. So two keys are only told of
-    where no code of the one is code of the other. Equal source may have been compiled into other kernels, by flags
-    that are in the key alone: the frame past_misses knows of such pairs.
+    Entries under one key of torch may differ in code, each for its own guards. So two keys are reported only if
+    they share no code. Equal source may have been compiled into other kernels, by flags
+    that are in the key alone: the frame past_misses contains such pairs.
     """
     number = {(key.cache, key.cache_key): at for at, key in enumerate(replayed.replay.table.keys)}
     stored = {
@@ -225,11 +225,11 @@ def warnings_frame(
 def _without_common_code(
     keys: Mapping[str, list[EntryRow]], code: GeneratedCode
 ) -> Iterator[tuple[EntryRow, EntryRow]]:
-    # Sources are read only where code keys differ: they hold the number of the graph in its process.
+    # Sources are read only if code keys differ: a source contains the number of the graph in its process.
     if len({entry.code_key for held in keys.values() for entry in held}) < 2:
         return
     codes = {key: frozenset(code.identity(entry.entry) for entry in held) for key, held in keys.items()}
-    # Each kind of code once: of a hundred keys with two codes, one pair says it.
+    # Each kind of code once: for a hundred keys with two codes, one pair is enough.
     first = {found: key for key, found in reversed(codes.items())}
     distinct = list(first.items())
     for at, (found, key) in enumerate(distinct):

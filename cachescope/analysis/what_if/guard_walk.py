@@ -1,7 +1,7 @@
-"""The lookups of one what-if key in one directory, one after the other, where guards or removals matter.
+"""Walks the lookups of one what-if key in one directory in order, when guards or removals matter.
 
-Whether the guards of an entry hold for a lookup is known where the lookup compiled the same guards itself, and
-where the entry has none; else it is unknown, for a log does not hold the sizes.
+Whether the guards of an entry hold for a lookup is known if the lookup compiled the same guards itself, and
+if the entry has none. Otherwise it is unknown, because a log does not contain the sizes.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def walk_group(recorded: Recorded, cells: Sequence[Cell], after: Outcomes, neste
     cells : sequence of Cell
         The cells that share a what-if key and a directory.
     after : array
-        Outcomes by position; what AOTAutograd hits brought along is there already.
+        Outcomes by position; what AOTAutograd hits imply is already in it.
     nested : set of int
         Positions that hit through an AOTAutograd entry, and so stored nothing.
     """
     candidates = sorted(((e, cell) for cell in cells for e in cell.entries), key=lambda one: one[0].since)
     own = {entry.source: entry for entry, _ in candidates if entry.source >= 0}
-    # By what has to hold: None where nothing does.
+    # By the guards that must hold: None if there are none.
     told: dict[str | None, list[_Candidate]] = defaultdict(list)
     for entry, cell in candidates:
         if entry.has_known_guards or not cell.has_guards:
@@ -54,7 +54,7 @@ def _outcome(
     cell: Cell,
     after: Outcomes,
 ) -> int:
-    """What a lookup finds among entries in the order of time, of which the guards of some are known to hold."""
+    """What a lookup finds among entries in time order, some with guards that are known to hold."""
     # The entries of its own key did not fit: that was recorded.
     for some in fitting:
         for entry, theirs in some:

@@ -1,8 +1,8 @@
-"""What-if keys: what torch's keys would tell apart if some fields did not count.
+"""What-if keys: what torch's keys would distinguish if some fields did not count.
 
 torch's own key cannot be rebuilt from hash details (it hashes one pickle of everything). A what-if key is 128
-bits over the details: the sum, in two lanes modulo 2**64, of one blake2b number per (field, hash). A sum has no
-order, the same on every machine, and taking a field out is a subtraction.
+bits over the details: the sum, in two lanes modulo 2**64, of one blake2b number per (field, hash). A sum does not depend on
+order, is the same on every machine, and removing a field is a subtraction.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Lanes = npt.NDArray[np.uint64]
 Column = npt.NDArray[np.integer]
 
 _CHUNK: Final = 2048
-# Of names with this many fields the sum is kept: inductor_config has 600.
+# The sum is cached for names with this many fields: inductor_config has 600.
 _FAMILY: Final = 16
 
 
@@ -44,8 +44,8 @@ class Key:
 class KeyTable:
     """The what-if keys of many keys, under any schema.
 
-    Two keys of torch that differ although every recorded field is equal stay apart under every schema: what
-    differs is not in the list. A key without details stays what it is. Keys of another cache or direction
+    Two keys of torch that differ although every recorded field is equal stay different under every schema: the
+    difference is not in the list. A key without details keeps its identity. Keys of another cache or direction
     never become equal.
     """
 
@@ -69,11 +69,11 @@ class KeyTable:
 
     @property
     def varying(self) -> list[str]:
-        """The fields that differ between keys of one cache; no other can keep two keys apart."""
+        """The fields that differ between keys of one cache; no other can distinguish two keys."""
         return [self._details.fields[code] for code in self._grid.varying]
 
     def column(self, field: str, keys: npt.NDArray[np.int64]) -> Column:
-        """What some keys have in a varying field: equal numbers are equal hashes, 0 is absent."""
+        """The values of some keys in a varying field: equal numbers mean equal hashes, 0 is absent."""
         (code,) = self._values.codes([field])
         return self._grid.column(code)[self._row_of_key[keys]]
 
@@ -83,19 +83,19 @@ class KeyTable:
         return self._grid.joins(code)
 
     def is_tensor(self, field: str) -> bool:
-        """Whether a field holds the metadata of a tensor in some key."""
+        """Whether a field contains the metadata of a tensor in some key."""
         return any(is_tensor_text(text) for _, _, text in self._values.of_field(field))
 
     @property
     def is_symbolic(self) -> npt.NDArray[np.bool_]:
-        """Whether an input of a key has a size that is a symbol."""
+        """For each key, whether one of its inputs has a symbolic size."""
         found = (
             self._grid.is_symbolic[np.maximum(self._row_of_key, 0)] if len(self._grid.is_symbolic) else False
         )
         return self.has_details & found
 
     def lanes(self, removed: Removed) -> Lanes:
-        """The what-if key of every key, without what is removed; fields that no key has take nothing out."""
+        """The what-if key of every key, without what is removed; removing an unknown field has no effect."""
         found = self._grid.total.copy()
         families = self._whole_families(removed.fields)
         for name in families:
@@ -109,7 +109,7 @@ class KeyTable:
         return np.where(self.has_details, lanes, np.uint64(0)) + self._own
 
     def _whole_families(self, fields: Iterable[str]) -> set[str]:
-        """Names of many fields, all of which are removed."""
+        """Names of which many fields exist, all of them removed."""
         count = Counter(field.partition("[")[0] for field in fields)
         many = {name for name, n in count.items() if n >= _FAMILY}
         if many:
@@ -127,18 +127,18 @@ class KeyTable:
 
 
 def what_if_key(lanes: Lanes, key: int) -> str:
-    """A what-if key as text: ``w`` and 32 hexadecimal digits, so that nobody takes it for one of torch's."""
+    """A what-if key as text: ``w`` and 32 hexadecimal digits, so that nobody mistakes it for one of torch's."""
     return f"w{int(lanes[0, key]):016x}{int(lanes[1, key]):016x}"
 
 
 def distinct(numbers: npt.NDArray[np.uint64]) -> int:
-    """How many different numbers there are."""
+    """Count the different numbers."""
     ordered = np.sort(numbers)
     return int((ordered[1:] != ordered[:-1]).sum()) + bool(len(ordered))
 
 
 def number_of(*words: str) -> tuple[int, int]:
-    """Two numbers of 64 bits for some words."""
+    """Two 64-bit numbers for some words."""
     digest = blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 
@@ -160,17 +160,17 @@ class _Values:
             numbers[:, value] = number_of(field, hash_)
             symbolic[value] = field.startswith("example_inputs") and shows_symbol(text)
         self.numbers: Lanes = numbers
-        # The values of one field have numbers in a row.
+        # The values of one field have consecutive numbers.
         n_fields = len(details.fields)
         self.first_of_field = np.searchsorted(details.field_codes[first], np.arange(n_fields + 1)) + 1
         self.is_symbolic = symbolic
 
     def codes(self, fields: Iterable[str]) -> list[int]:
-        """The codes of those fields that there are."""
+        """The codes of the fields that exist."""
         return [self._code_of_field[field] for field in fields if field in self._code_of_field]
 
     def of_field(self, field: str) -> list[tuple[int, str, str]]:
-        """Every value of a field: its number, its hash and the first text that was printed for it."""
+        """Every value of a field: its number, its hash and the first text printed for it."""
         if field not in self._code_of_field:
             return []
         fields = self._details.field_codes[self._first]
@@ -178,10 +178,10 @@ class _Values:
         return [(int(n) + 1, *self._split(int(self._first[n]))[1:]) for n in at]
 
     def change(self, field: str, parts: Iterable[str]) -> Lanes:
-        """What to subtract so that values of a field are told apart by their texts without some parts.
+        """What to subtract so that values of a field are distinguished by their texts without some parts.
 
-        Values whose whole texts are equal and whose hashes differ have a difference that is not printed; they
-        stay apart.
+        Values with equal texts but different hashes differ in something that is not printed; they
+        stay different.
         """
         values = self.of_field(field)
         hashes: dict[str, set[str]] = defaultdict(set)
@@ -204,7 +204,7 @@ class _Values:
 class _Grid:
     """The sets of hash details as a grid of values: a sum per set, and columns for the fields that vary.
 
-    A column is held only where the sets of one cache differ; what all of them share is one number.
+    A column is kept only if the sets of one cache differ in it; what all of them share is one number.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ class _Grid:
         self.is_symbolic = np.zeros(len(sets), dtype=bool)
         self._field_of_component = details.field_codes
         self._scan(homes)
-        # Counted from the first value of each field, so that two bytes are nearly always enough.
+        # Counted from the first value of each field: two bytes are nearly always enough.
         most = np.diff(values.first_of_field).max(initial=0)
         kind = np.uint16 if most < 2**16 - 1 else np.int32
         self._columns: Column = np.zeros((len(self.varying), len(sets)), dtype=kind)
@@ -274,7 +274,7 @@ class _Grid:
         return grid
 
     def subtract_all(self, lanes: Lanes, fields: list[int]) -> None:
-        """Take whole fields out of the sum of every set."""
+        """Subtract whole fields from the sum of every set."""
         shared = [field for field in fields if field not in self._column_of]
         if shared:
             lanes -= self._values.numbers[:, self._shared[:, shared]].sum(axis=2, dtype=np.uint64)[
@@ -297,7 +297,7 @@ class _Grid:
         return column
 
     def joins(self, field: int) -> bool:
-        """Whether sets become equal without a varying field, by one lane."""
+        """Whether sets become equal without a varying field, judged by one lane."""
         left = self.total[0] - self._of_field(field, self._values.numbers)[0, self.column(field)]
         return distinct(left) < self._distinct
 
@@ -307,7 +307,7 @@ class _Grid:
 
 
 def _rows(keys: Sequence[Key]) -> tuple[Codes, list[int], list[tuple[str, str | None]]]:
-    """One row per distinct set of details and home, and the row of every key; -1 without details."""
+    """One row per distinct set of details and home, and the row of every key; -1 for a key without details."""
     rows: dict[tuple[int, str, str | None], int] = {}
     of_key = np.full(len(keys), -1, dtype=np.int32)
     for at, key in enumerate(keys):
@@ -317,7 +317,7 @@ def _rows(keys: Sequence[Key]) -> tuple[Codes, list[int], list[tuple[str, str | 
 
 
 def _own_parts(keys: Sequence[Key], row_of_key: Codes) -> Lanes:
-    """What only one key has: all of it where its details are missing, and what no field shows."""
+    """The part that only one key has: everything if its details are missing, and what no field shows."""
     own = np.zeros((2, len(keys)), dtype=np.uint64)
     sharing: dict[int, list[int]] = defaultdict(list)
     for at, row in enumerate(row_of_key.tolist()):

@@ -1,8 +1,8 @@
-"""The recorded lookups once more, in time order, under other keys: which would have found an entry.
+"""Replays the recorded lookups, in time order, under other keys: which would have found an entry.
 
-An entry is there from the moment its compile ended, in the directory it was written to. A miss that becomes a hit
-stores nothing. What was bypassed or switched off stays so, and recorded hits stay hits. Where guards play, or
-entries were removed from outside, an exact walk decides (`guard_walk`); everything else has a closed form: a miss
+An entry exists from the moment its compile ended, in the directory it was written to. A miss that becomes a hit
+stores nothing. Bypassed and disabled lookups stay so, and recorded hits stay hits. If guards matter, or
+entries were removed from outside, an exact walk decides (`guard_walk`). Everything else has a closed form: a miss
 hits if it comes after the earliest store of its group.
 """
 
@@ -32,7 +32,7 @@ class _Stage(NamedTuple):
 
 
 class Replay:
-    """Everything that does not depend on a schema, so that `outcomes` is quick."""
+    """Everything that does not depend on a schema, which keeps `outcomes` quick."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Replay:
         self._first_of_home = self._first_stores(cells)
 
     def _first_stores(self, cells: Sequence[Cell]) -> Positions:
-        """Per cell: when the first entry of its cache came into its directory."""
+        """For each cell, when the first entry of its cache came into its directory."""
         first = self._early.copy()
         stored = np.flatnonzero(self.recorded.storing)
         np.minimum.at(first, self.recorded.cell[stored], self.recorded.since[stored])
@@ -85,7 +85,7 @@ class Replay:
         walked = self._groups_to_walk(group)
         after = recorded.outcome.copy()
         for at, is_of_cell in self._stages:
-            # The graphs of an AOTAutograd entry that is found are found through it.
+            # If an AOTAutograd entry is found, its graphs are found through it.
             above = recorded.aot[at]
             nested = (above >= 0) & (after[above] == HIT) & (recorded.outcome[above] == MISS)
             cell = recorded.cell[at]
@@ -117,7 +117,7 @@ class Replay:
         return _numbered(pd.MultiIndex.from_arrays([lanes[0, self.key_of_cell], second, self._directory]))
 
     def _groups_to_walk(self, group: Positions) -> list[Positions]:
-        """The cells of each group of several that has no closed form."""
+        """The cells of each group that has several and no closed form."""
         if self._is_plain.all():
             return []
         is_walked = np.zeros(len(group), dtype=bool)
@@ -128,7 +128,7 @@ class Replay:
         return np.split(cells, np.flatnonzero(np.diff(group[cells])) + 1) if len(cells) else []
 
     def _say_unknown(self, after: Outcomes) -> None:
-        """A miss whose key nothing describes may have found any entry that was there."""
+        """Mark misses whose key has no details: they may have found any entry that existed."""
         if self.table.has_details.all():
             return
         at = np.flatnonzero((after == MISS) & (self.recorded.cell >= 0))
@@ -138,6 +138,6 @@ class Replay:
 
 
 def _numbered(values: npt.NDArray[np.uint64] | pd.MultiIndex) -> Positions:
-    """Equal values have equal numbers, from 0."""
+    """Number the values from 0: equal values get equal numbers."""
     numbers: Positions = pd.factorize(values)[0].astype(np.int64)
     return numbers

@@ -1,7 +1,7 @@
 """Which fields would help: for each field and each small set of fields, the misses that only these keep from hitting.
 
-Every field that differs between keys is tried alone. Sets are not guessed: they are what keys of the same graph
-differ in, nearest first, and each is put through a whole replay.
+Every field that differs between keys is tried alone. Sets are not guessed: they are the differences between keys of
+one graph, nearest first, and each gets a whole replay.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from cachescope.frames.replay import SENSITIVITY
 from cachescope.keys.key_fields import Removed
 
 _Fields = frozenset[str]
-# Sets that are tried: the most frequent.
+# The number of sets to try: the most frequent.
 _SETS: Final = 32
-# Comparisons of one value with another that looking for sets may take; with few keys, every pair is compared.
+# How many comparisons of two values the search for sets may take; with few keys, every pair is compared.
 _COMPARISONS: Final = 100_000_000
 _FEWEST_PARTNERS: Final = 4
 # Up to this many fields, each is put back in turn to see whether all of them are needed.
@@ -34,7 +34,7 @@ _PUT_BACK: Final = 8
 
 
 def sensitivity_frame(replay: Replay, times: Times, evidence: pd.DataFrame, largest: int = 2) -> pd.DataFrame:
-    """The frame ``sensitivity``, the most compile time first.
+    """The frame ``sensitivity``; the most compile time first.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def sensitivity_frame(replay: Replay, times: Times, evidence: pd.DataFrame, larg
     evidence : DataFrame
         The frame evidence.
     largest : int
-        Sets of up to this many fields are tried wherever two keys differ in them; of larger sets only the
-        smallest that separates a key from the others of its graph.
+        Sets of up to this many fields are tried wherever two keys differ in them. Of larger sets, only the
+        smallest that separates a key from the others of its graph is tried.
     """
     trial = _Trial(replay, times)
     alone = [field for field in replay.table.varying if replay.table.joins(field)]
@@ -85,7 +85,7 @@ class _Trial:
         return self._known[fields]
 
     def known_parts(self, fields: _Fields) -> Iterator[_Fields]:
-        """The proper parts of a set that can have turned some of its misses."""
+        """The proper subsets of a set that can have turned some of its misses."""
         if len(fields) <= _PUT_BACK:
             yield from (fields - {field} for field in fields)
         else:
@@ -94,7 +94,7 @@ class _Trial:
     def _replay(self, removed: Removed) -> _Result:
         lanes = self.replay.table.lanes(removed)
         if distinct(lanes[0]) == self._distinct:
-            # No key has become another: nothing turns.
+            # No keys have become equal: nothing turns.
             return _Result(np.zeros(0, dtype=np.int64), 0)
         after: Outcomes = self.replay.outcomes(removed, lanes)
         unknown = int((after[self.times.miss] == UNKNOWN).sum())
@@ -207,12 +207,12 @@ def _pairs(kinds: npt.NDArray[np.int64], graph: Column, partners: int) -> list[_
 
 
 def _compare(table: KeyTable, keys: npt.NDArray[np.int64], pairs: list[_Pairs]) -> None:
-    """Count the fields that differ in each pair; one field at a time, so that no grid of all is needed."""
+    """Count the fields that differ in each pair, one field at a time to avoid a grid of all."""
     weights = np.random.default_rng(0).integers(1, 2**63, size=len(table.varying), dtype=np.uint64)
     for field, weight in zip(table.varying, weights, strict=True):
         column = table.column(field, keys)
         for pair in pairs:
-            # Those before one another lie side by side, which is quicker than picking them.
+            # Neighbouring keys are contiguous, which is quicker than picking them.
             back = pair.back
             differs = column[:-back] != column[back:] if back else column[pair.earlier] != column[pair.later]
             at = np.flatnonzero(differs)
@@ -260,7 +260,7 @@ class _Nearest:
         self._set[keys[nearer]] = numbers[codes[nearer]]
 
     def sets(self) -> dict[_Fields, int]:
-        """The sets that are the smallest of some key, and of how many."""
+        """The sets that are the smallest for some key, and for how many."""
         names = list(self._sets)
         numbers, counts = np.unique(self._set[self._set >= 0], return_counts=True)
         return {names[int(n)]: int(count) for n, count in zip(numbers, counts, strict=True)}
