@@ -89,7 +89,7 @@ OWN_AND_HEAVY = {
 
 
 # JSON is made of frames as they are, and a redaction is told of all that was read; the page shows every frame.
-SHOW_FRAMES = {"as_json.py", "check_forms.py", "contexts.py", "identities.py"}
+SHOW_FRAMES = {"as_json.py", "check_forms.py", "context_forms.py", "identities.py"}
 
 
 def layer_of(path: Path) -> str:

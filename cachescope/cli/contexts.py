@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_given, read_schema, redaction_of
     from cachescope.keys import IsolationSchema
-    from cachescope.report.contexts import context_lines, contexts_object
+    from cachescope.report.context_forms import context_lines, contexts_object
 
     schema = (
         IsolationSchema.all() if args.schema is None else read_schema(args.schema, IsolationSchema.from_json)

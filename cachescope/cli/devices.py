@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 def _of_sources(args: argparse.Namespace) -> int:
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_given, redaction_of
-    from cachescope.report.devices import device_lines, devices_object
+    from cachescope.report.device_forms import device_lines, devices_object
 
     scope = read_given(args, args.paths)
     redaction = redaction_of(args, scope, args.paths)
@@ -49,7 +49,7 @@ def _of_this_machine(args: argparse.Namespace) -> int:
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import redaction_of
     from cachescope.devices.live import measurements_frame, this_machine
-    from cachescope.report.devices import device_lines, devices_object
+    from cachescope.report.device_forms import device_lines, devices_object
 
     measurements = measurements_frame() if args.measure else None
     machine = this_machine()

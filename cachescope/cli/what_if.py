@@ -40,7 +40,12 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.cli.output import write_json, write_lines
     from cachescope.cli.sources import read_given, redaction_of
     from cachescope.report.layout import Line
-    from cachescope.report.what_if import sensitivity_lines, sensitivity_object, what_if_lines, what_if_object
+    from cachescope.report.what_if_forms import (
+        sensitivity_lines,
+        sensitivity_object,
+        what_if_lines,
+        what_if_object,
+    )
 
     schema = _schema(args)
     scope = read_given(args, args.paths)

@@ -12,7 +12,7 @@ from cachescope.answers import comparison as answer
 from cachescope.answers.foretold import Foretold, Reason
 from cachescope.columns import records
 from cachescope.report.as_json import frame_rows
-from cachescope.report.contexts import difference_line
+from cachescope.report.context_forms import difference_line
 from cachescope.report.difference_forms import difference_lines, difference_object
 from cachescope.report.html import CODE_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped

@@ -12,7 +12,7 @@ import pandas as pd
 
 from cachescope.columns import records
 from cachescope.frames.devices import RATE_COLUMNS
-from cachescope.report.devices import UNITS_OF_TYPE, Row, device_lines, kind_of_device, where_seen
+from cachescope.report.device_forms import UNITS_OF_TYPE, Row, device_lines, kind_of_device, where_seen
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.wording import harmless_line
 

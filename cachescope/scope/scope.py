@@ -15,7 +15,7 @@ from cachescope.report.explanation import Explanation
 from cachescope.report.in_short import summary_html, summary_text
 from cachescope.report.one_entry_forms import OneEntry
 from cachescope.report.parquet_folder import write_scope
-from cachescope.report.what_if import WhatIf
+from cachescope.report.what_if_forms import WhatIf
 from cachescope.scope.shown import Shown
 
 _CAUSES_IN_HTML: Final = 5

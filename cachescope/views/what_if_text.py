@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.report.what_if import what_if_lines
+from cachescope.report.what_if_forms import what_if_lines
 from cachescope.views import html
 from cachescope.wording import duration, percent, plural
 

@@ -12,8 +12,8 @@ from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing
 from cachescope.columns import records
-from cachescope.report.contexts import KNOWN_FROM, missing_forms
-from cachescope.report.devices import device_lines
+from cachescope.report.context_forms import KNOWN_FROM, missing_forms
+from cachescope.report.device_forms import device_lines
 from cachescope.report.page.cuts import cut_note, first_of
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Table, Text
 from cachescope.report.page.tables import table
