@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 
 from cachescope import figures
 from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.answers.read import Read
+from cachescope.answers.what_if import WhatIf
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
 from cachescope.keys.key_schema import KeySchema
@@ -22,9 +23,6 @@ from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.views.tree import Tree, tree_groups
 from cachescope.views.what_if_text import answer
 from cachescope.wording import duration, plural
-
-if TYPE_CHECKING:
-    from cachescope.answers.what_if import WhatIf
 
 _HEADS: Final = (
     Head("lookup", "Lookup", number=True),
