@@ -19,8 +19,6 @@ import cachescope
 from cachescope.errors import NotFoundError, SourceError
 from tests.sampling import sampled
 
-pytestmark = pytest.mark.slow  # hundreds of files are read
-
 COPIES = 150
 # Of the columns of all files, for each change of one; `CACHESCOPE_DAMAGES=all` for every one.
 _OFTEN = 40
@@ -88,6 +86,7 @@ def put(table: pa.Table, at: int, values: pa.Array) -> pa.Table:
     return table.set_column(at, table.field(at).name, values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_saved_scope_with_another_column_is_refused_or_whole(
     change: str, saved: Path, tmp_path: Path
@@ -125,6 +124,7 @@ def change_bytes(chance: random.Random, data: bytes) -> bytes:
     return bytes(changed[: chance.randrange(len(changed))] if chance.random() < 0.1 else changed)
 
 
+@pytest.mark.slow
 def test_damaged_files_of_a_saved_scope(saved: Path, tmp_path: Path) -> None:
     chance = random.Random(15)
     shutil.copytree(saved, tmp_path / "scope")
@@ -138,6 +138,7 @@ def test_damaged_files_of_a_saved_scope(saved: Path, tmp_path: Path) -> None:
     assert refused > COPIES // 4
 
 
+@pytest.mark.slow
 def test_damaged_files_of_collected_logs(collected: Path, tmp_path: Path) -> None:
     chance = random.Random(16)
     (file,) = collected.iterdir()
@@ -175,6 +176,7 @@ NESTED: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", NESTED)
 def test_collected_logs_whose_parts_do_not_fit(change: str, collected: Path, tmp_path: Path) -> None:
     (file,) = collected.iterdir()
@@ -192,6 +194,7 @@ def test_collected_logs_whose_parts_do_not_fit(change: str, collected: Path, tmp
             cachescope.read(tmp_path / file.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiles", ["[", "7", "[[]]", "[[1, 2, 3]]", "{}", "[" * 100_000])
 def test_compiles_that_are_none(compiles: str, collected: Path, tmp_path: Path) -> None:
     (file,) = collected.iterdir()

@@ -7,6 +7,7 @@ from pathlib import Path
 import cachescope
 from cachescope.readers.directory.mega_cache import entries_inside
 from cachescope.readers.reading import Reading
+from cachescope.readers.sources import read_sources
 from tests.conftest import Directory
 
 
@@ -45,3 +46,12 @@ def test_a_file_that_is_cut_gives_what_comes_before_the_cut(directory: Directory
 
 def test_a_file_that_is_gone_holds_none(tmp_path: Path) -> None:
     assert entries_inside(str(tmp_path / "gone.bin"), Reading()) == []
+
+
+def test_the_details_of_keys_that_it_holds_are_known(directory: Directory) -> None:
+    path = mega_cache(directory)
+    reading = Reading()
+    read_sources([str(path)], reading)
+    inside = entries_inside(str(path), Reading())
+    known = {entry.cache_key for entry in inside if entry.cache == "fxgraph" and entry.details is not None}
+    assert known and set(reading.details_of_key) == known

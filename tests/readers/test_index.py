@@ -25,8 +25,6 @@ from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.scope import Scope
 
-pytestmark = pytest.mark.slow  # logs are read again and again
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -154,6 +152,7 @@ def cut(log: Path) -> None:
     os.truncate(log, log.stat().st_size // 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [replace, replace_by_one_of_the_same_size_and_time, change_in_place_and_set_the_time_back, cut],
@@ -209,6 +208,7 @@ def test_the_path_in_the_frames_is_the_path_as_it_is_given_now(
     assert set(scope.problems["source"]) == {log.name}
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_the_index_is_made_anew(folder: Path, log: Path) -> None:
     whole = truth(log)
     cachescope.read(log)
@@ -315,6 +315,7 @@ def program(text: str, log: Path) -> list[str]:
     return [sys.executable, "-c", textwrap.dedent(lines)]
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_no_file_and_the_data_are_right(folder: Path, log: Path) -> None:
     def limit() -> None:
         # A write beyond this fails, as on a full disk; the lock file is empty.
@@ -344,6 +345,7 @@ def test_an_interrupt_while_it_is_written_leaves_nothing(
     assert len(kept(folder)) == 1
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(folder: Path, log: Path) -> None:
     code = """
         import os, signal
@@ -361,6 +363,7 @@ def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(folder: Pa
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_two_processes_that_open_one_log_at_once_both_have_it(folder: Path, log: Path) -> None:
     code = """
         sys.stdin.read(1)

@@ -66,6 +66,8 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] =
     "another key before its beginning": ({}, {"lookups": [lookup("f2", -12)], "first": -20}, ONE),
     "no lookup at all": ({}, {"lookups": []}, ONE),
     "a bypass without a key within its time": ({}, {"lookups": [lookup(None, 5, "bypass")]}, ONE),
+    "of a time that is not known": ({}, {"clock_last_us": None}, TWO),
+    "a trace of a time that is not known": ({"clock_first_us": None}, {}, TWO),
     "without a pid, the same keys": ({}, {"pid": None, "lookups": [lookup(at=None)]}, ONE),
     "without a pid, other keys": ({}, {"pid": None, "lookups": [lookup("f2", None)]}, TWO),
     "without a pid, the same key of another outcome": (

@@ -1,0 +1,166 @@
+"""Values of JSON objects: what is asked for and is there, and what is said of the rest."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from cachescope.readers.json_record import MOST_NS, Record, load_json
+
+MOST_US = MOST_NS // 1000
+
+
+def asked(method: str, value: object, *more: object) -> tuple[object, list[str]]:
+    """What a record gives for a value, and what it says is wrong."""
+    record = Record({"x": value})
+    found = getattr(record, method)("x", *more)
+    if isinstance(found, Record):
+        found = found.values
+    return found, record.wrong
+
+
+@pytest.mark.parametrize(
+    ("method", "value"),
+    [
+        ("text", "a"),
+        ("text", ""),
+        ("texts", ["a", "b"]),
+        ("texts", []),
+        ("version", "2.13.0"),
+        ("flag", True),
+        ("flag", False),
+        ("whole", 0),
+        ("whole", 7),
+        ("moment_ns", 0),
+        ("moment_ns", MOST_NS),
+        ("duration_ns", -5),
+        ("record", {"a": 1}),
+    ],
+)
+def test_what_is_as_it_should_be_is_given(method: str, value: object) -> None:
+    assert asked(method, value) == (value, [])
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["text", "texts", "version", "flag", "whole", "moment_ns", "moment_of_us", "duration_ns", "record"],
+)
+def test_what_is_not_there_is_none_and_nothing_is_wrong(method: str) -> None:
+    assert asked(method, None) == (None, [])
+    record = Record({})
+    assert getattr(record, method)("x") is None
+    assert record.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("method", "value", "wanted"),
+    [
+        ("text", 7, "a text"),
+        ("text", ["a"], "a text"),
+        ("texts", "ab", "a list of texts"),
+        ("texts", ["a", 7], "a list of texts"),
+        ("texts", {"a": 1}, "a list of texts"),
+        ("version", "", "a version"),
+        ("version", "1" * 5_000, "a version"),
+        ("version", 7, "a text"),
+        ("flag", 1, "true or false"),
+        ("flag", "true", "true or false"),
+        ("whole", -1, "a whole number from 0 to "),
+        ("whole", 1.0, "a whole number from 0 to "),
+        ("whole", True, "a whole number from 0 to "),
+        ("whole", "7", "a whole number from 0 to "),
+        ("moment_ns", MOST_NS + 1, f"a whole number from 0 to {MOST_NS}"),
+        ("moment_ns", -1, f"a whole number from 0 to {MOST_NS}"),
+        ("moment_of_us", -1, "microseconds since the epoch"),
+        ("moment_of_us", MOST_US + 1, "microseconds since the epoch"),
+        ("moment_of_us", "5", "microseconds since the epoch"),
+        ("moment_of_us", True, "microseconds since the epoch"),
+        ("moment_of_us", math.inf, "microseconds since the epoch"),
+        ("duration_ns", 1.5, "a duration"),
+        ("duration_ns", "5", "a duration"),
+        ("duration_ns", True, "a duration"),
+        ("duration_ns", 10**30, "a duration"),
+        ("duration_ns", -(10**30), "a duration"),
+    ],
+)
+def test_what_is_something_else_is_none_and_is_said(method: str, value: object, wanted: str) -> None:
+    found, (wrong,) = asked(method, value)
+    assert found is None
+    assert wrong.startswith("x is ") and f", not {wanted}" in wrong
+
+
+def test_numbers_have_bounds_that_are_asked_for() -> None:
+    assert asked("whole", 3, 3, 5) == (3, [])
+    assert asked("whole", 5, 3, 5) == (5, [])
+    for beyond in (2, 6):
+        assert asked("whole", beyond, 3, 5)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("value", "nanoseconds"), [(0, 0), (5, 5_000), (1.5, 1_500), (MOST_US, MOST_US * 1_000)]
+)
+def test_microseconds_are_made_nanoseconds(value: float, nanoseconds: int) -> None:
+    assert asked("moment_of_us", value) == (nanoseconds, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "nanoseconds"),
+    [(3, 1, 3), (3, 1_000, 3_000), (1.5, 1_000, 1_500), (-2, 10**9, -2 * 10**9), (0, 10**6, 0)],
+)
+def test_durations_are_made_nanoseconds(value: float, unit: int, nanoseconds: int) -> None:
+    assert asked("duration_ns", value, unit) == (nanoseconds, [])
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e300])
+def test_a_duration_is_a_number(value: float) -> None:
+    assert asked("duration_ns", value, 1_000)[0] is None
+
+
+@pytest.mark.parametrize("value", [7, "text", ["a"], None, True])
+def test_anything_but_an_object_has_no_values(value: object) -> None:
+    record = Record(value)
+    assert record.values == {}
+    (wrong,) = record.wrong
+    assert wrong.endswith(" where an object belongs")
+
+
+def test_an_object_inside_says_what_is_wrong_where_the_outer_one_does() -> None:
+    outer = Record({"inner": {"n": "x"}, "other": 7})
+    inner = outer.record("inner")
+    assert inner is not None and inner.whole("n") is None
+    assert outer.record("other") is not None
+    assert len(outer.wrong) == 2
+
+
+@pytest.mark.parametrize("value", [{"a": [1, 2.5, None, True]}, [], "é", 2**63, -(2**63), 2**70])
+def test_json_is_parsed_as_python_parses_it(value: Any) -> None:
+    assert load_json(json.dumps(value).encode()) == value
+
+
+@pytest.mark.parametrize("digits", [600, 4_000, 6_000])
+def test_numbers_of_many_digits_take_no_time(digits: int) -> None:
+    found = load_json(b"[" + b"9" * digits + b"]")
+    assert found[0] == math.inf or found[0] == int("9" * min(digits, 4_000))
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[1", b"nul", b"[" * 100_000, b'"\\ud800'])
+def test_what_is_no_json_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        load_json(data)
+
+
+def test_half_a_character_is_made_one_that_can_be_written() -> None:
+    found = load_json(b'{"a\\ud800": ["\\udfff", {"b": "\\ud83d\\ude00"}], "n": 5}')
+    json.dumps(found).encode()
+    for text in ("".join(found), str(found)):
+        text.encode()
+    assert found["n"] == 5 and "\U0001f600" in str(found)
+
+
+@pytest.mark.parametrize("digits", [600, 639, 640, 641])
+def test_whole_numbers_of_some_hundred_digits_are_numbers(digits: int) -> None:
+    found = load_json(b"[" + b"9" * digits + b"]")[0]
+    assert found == (int("9" * digits) if digits < 640 else math.inf) or found == int("9" * digits)

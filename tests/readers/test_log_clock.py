@@ -1,0 +1,97 @@
+"""Clocks of log prefixes, which tell no year and no time zone, made moments."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cachescope.readers.log_prefix import LogClock, clock_us
+
+
+@pytest.fixture(autouse=True)
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def clock(moment: datetime) -> int:
+    return clock_us(b"%02d" % moment.month, b"%02d" % moment.day, moment.strftime("%H:%M:%S.%f").encode())
+
+
+def epoch_us(moment: datetime) -> int:
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
+
+
+def ns(moment: datetime) -> int:
+    return epoch_us(moment) * 1_000
+
+
+MOMENTS = [
+    datetime(2026, 11, 22, 13, 52, 27, 716_000, tzinfo=UTC),
+    datetime(2024, 2, 29, 12, 0, 0, 1, tzinfo=UTC),
+    datetime(2025, 2, 28, 23, 59, 59, tzinfo=UTC),
+    datetime(2025, 3, 1, 0, 0, 0, tzinfo=UTC),
+    datetime(2025, 12, 31, 23, 30, 0, tzinfo=UTC),
+    datetime(2026, 1, 1, 0, 30, 0, tzinfo=UTC),
+]
+
+
+@pytest.mark.parametrize("moment", MOMENTS, ids=str)
+@pytest.mark.parametrize("hours", [0, 1, 5.5, -8, 13, -11])
+def test_an_event_tells_year_and_zone(moment: datetime, hours: float) -> None:
+    """The prefix prints local time; at the turn of the year it may be of another year than the event."""
+    local = clock((moment + timedelta(hours=hours)).replace(tzinfo=UTC))
+    found = LogClock.from_event(local, epoch_us(moment))
+    assert found is not None
+    assert found.ns(local) == ns(moment)
+
+
+@pytest.mark.parametrize("moment", MOMENTS, ids=str)
+@pytest.mark.parametrize("later", [0, 60, 6 * 3_600, 23 * 3_600])
+def test_the_time_of_a_file_tells_the_year(moment: datetime, later: int) -> None:
+    """Also where it was written last in the year behind."""
+    found = LogClock.from_file_time(clock(moment), moment.timestamp() + later)
+    assert found is not None
+    assert found.ns(clock(moment)) == ns(moment)
+
+
+def test_a_clock_a_little_ahead_of_its_file_is_of_the_same_year() -> None:
+    moment = datetime(2026, 5, 3, 12, 0, 0, tzinfo=UTC)
+    found = LogClock.from_file_time(clock(moment), moment.timestamp() - 23 * 3_600)
+    assert found is not None and found.ns(clock(moment)) == ns(moment)
+    found = LogClock.from_file_time(clock(moment), moment.timestamp() - 25 * 3_600)
+    assert found is not None and found.ns(clock(moment)) == ns(moment.replace(year=2025))
+
+
+@pytest.mark.parametrize("seconds", [0, 365 * 86_400, 10**12, -5])
+def test_times_of_no_year_give_no_clock(seconds: int) -> None:
+    assert LogClock.from_event(0, seconds * 1e6) is None
+    assert LogClock.from_file_time(0, seconds) is None
+
+
+def test_an_event_of_another_moment_gives_no_clock() -> None:
+    moment = MOMENTS[0]
+    assert LogClock.from_event(clock(moment), epoch_us(moment + timedelta(days=3))) is None
+
+
+def test_what_is_no_moment_is_refused() -> None:
+    for month, day, text in (
+        (b"00", b"10", b"10:00:00.000000"),
+        (b"13", b"10", b"10:00:00.000000"),
+        (b"10", b"00", b"10:00:00.000000"),
+        (b"10", b"32", b"10:00:00.000000"),
+        (b"10", b"10", b"24:00:00.000000"),
+        (b"10", b"10", b"10:60:00.000000"),
+        (b"10", b"10", b"10:00:61.000000"),
+    ):
+        with pytest.raises(ValueError, match="no moment of a year"):
+            clock_us(month, day, text)
+    assert clock_us(b"12", b"31", b"23:59:60.000001") > clock_us(b"12", b"31", b"23:59:59.999999")
+    assert clock_us(b"01", b"01", b"00:00:00.000000") == 0
+    assert clock_us(b"03", b"01", b"00:00:00.000000") == 60 * 86_400 * 1_000_000

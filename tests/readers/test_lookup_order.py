@@ -1,0 +1,68 @@
+"""The order in which torch made its lookups, from the order in which it wrote about them; made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachescope.readers.lookup_order import put_in_order
+from cachescope.readers.reading import Lookup
+
+
+def lookup(text: str) -> Lookup:
+    """``a1 hit 0/0 @5``: a key, its outcome, a compile, and when if that is known; ``#1`` for its segment."""
+    key, outcome, compile_id, *rest = text.split()
+    made = Lookup("aotautograd" if key[0] == "a" else "fxgraph", None, key, outcome, compile_id=compile_id)
+    for word in rest:
+        if word[0] == "@":
+            made.time_ns = int(word[1:])
+        else:
+            made.segment = int(word[1:])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        # Of a hit torch writes behind the hits of its graphs, of a miss through 2.9 as well.
+        (["f1 hit 0/0", "a1 hit 0/0"], "a1 f1"),
+        (["f1 hit 0/0", "f2 hit 0/0", "a1 hit 0/0"], "a1 f1 f2"),
+        (["f1 full_miss 0/0", "a1 full_miss 0/0"], "a1 f1"),
+        (["f1 full_miss 0/0", "f2 hit 0/0", "a1 guard_miss 0/0"], "a1 f1 f2"),
+        # From 2.10 on before them.
+        (["a1 full_miss 0/0", "f1 full_miss 0/0"], "a1 f1"),
+        (["a1 full_miss 0/0", "f1 full_miss 0/0", "a2 full_miss 0/0", "f2 full_miss 0/0"], "a1 f1 a2 f2"),
+        # A hit contains nothing but hits.
+        (["f1 full_miss 0/0", "a1 hit 0/0"], "f1 a1"),
+        (["f1 full_miss 0/0", "f2 hit 0/0", "a1 hit 0/0"], "f1 a1 f2"),
+        # What another compile looked up is not under it.
+        (["f1 hit 1/0", "a1 hit 0/0"], "f1 a1"),
+        (["f1 hit 0/0", "f2 hit 1/0", "a1 hit 0/0"], "f1 f2 a1"),
+        (["f1 hit 0/0 #1", "a1 hit 0/0 #2"], "f1 a1"),
+        (["f1 hit 0/0 #2", "a1 hit 0/0 #2"], "a1 f1"),
+        # Nor what stands before another AOTAutograd lookup.
+        (["f1 hit 0/0", "a1 hit 0/0", "f2 hit 0/0 #1", "a2 hit 0/0 #1"], "a1 f1 a2 f2"),
+        # Behind a miss whose record came first, its graphs are its own.
+        (["a1 full_miss 0/0", "f1 hit 0/0", "a2 hit 0/0"], "a1 a2 f1"),
+        (["a1 full_miss 0/0", "f1 full_miss 0/0", "a2 hit 0/0"], "a1 f1 a2"),
+        (["a1 hit 0/0", "f1 full_miss 0/0", "a2 full_miss 0/0"], "a1 a2 f1"),
+        (["a1 full_miss 1/0", "f1 full_miss 0/0", "a2 full_miss 0/0"], "a1 a2 f1"),
+    ],
+)
+def test_an_autograd_lookup_comes_before_those_made_under_it(lines: list[str], wanted: str) -> None:
+    assert [one.cache_key for one in put_in_order([lookup(line) for line in lines])] == wanted.split()
+
+
+def test_times_agree_with_the_order() -> None:
+    made = put_in_order([lookup("f1 hit 0/0 @50"), lookup("a1 hit 0/0 @70")])
+    assert [(one.cache_key, one.time_ns) for one in made] == [("a1", 49), ("f1", 50)]
+    made = put_in_order([lookup("f1 hit 0/0 @50"), lookup("a1 hit 0/0 @30")])
+    assert [(one.cache_key, one.time_ns) for one in made] == [("a1", 30), ("f1", 50)]
+    made = put_in_order([lookup("f1 hit 0/0"), lookup("a1 hit 0/0 @70")])
+    assert [(one.cache_key, one.time_ns) for one in made] == [("a1", 70), ("f1", None)]
+
+
+def test_where_all_have_times_these_tell() -> None:
+    made = put_in_order([lookup("f2 hit 1/0 @9"), lookup("f1 hit 0/0 @5")])
+    assert [one.cache_key for one in made] == ["f1", "f2"]
+    made = put_in_order([lookup("f2 hit 1/0 @9"), lookup("f1 hit 0/0"), lookup("f0 hit 2/0 @5")])
+    assert [one.cache_key for one in made] == ["f2", "f1", "f0"]
