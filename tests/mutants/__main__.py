@@ -3,7 +3,8 @@
 ``make mutants SEED=1 COUNT=300`` takes that many changes by chance from `cachescope/analysis`, `keys` and `readers`, always the same for
 one seed. Each is made in a process of its own, split off behind the collection of the tests, where the tests run that reach the changed
 line: a map of them is made first, and kept until a file changes. What no test noticed is printed; the exit status is 1 where
-that is more than a tenth. ``--at PATH`` takes every change of one module or folder.
+that is more than a tenth. ``--count 0 --at PATH`` takes every change of one module or folder; ``--again FILE``
+only those that an earlier run of the same seed printed as survived.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=300, help="0 for every one")
     parser.add_argument("--at", action="append", help="a module or a folder; may be given again")
+    parser.add_argument("--again", type=Path, help="only those of the sample that stand in what was printed")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60, help="of tests for one change, at most")
     args = parser.parse_args()
@@ -37,6 +39,10 @@ def main() -> int:
     every = [change for path in modules for change in changes_of(path)]
     count = args.count if 0 < args.count < len(every) else len(every)
     sample = sorted(random.Random(args.seed).sample(every, count), key=lambda one: (one.path, one.line))
+    if args.again is not None:
+        printed = args.again.read_text(encoding="utf-8")
+        sample = [change for change in sample if str(change) in printed]
+        count = len(sample)
     print(f"{count} of {len(every)} changes of {len(modules)} modules, seed {args.seed}", flush=True)
     trials = Trials(sample, args.jobs, args.seconds)
     quick = ["-m", "not slow", "--doctest-modules", "--benchmark-disable", "cachescope", "tests"]
