@@ -241,3 +241,21 @@ def test_a_log_that_goes_while_others_are_collected_is_told_of(
     problems = cachescope.read(tmp_path / "fleet").problems
     assert problems["source"].tolist() == [str(second)]
     assert json.loads(problems.to_json())["kind"] == {"0": "unreadable"}
+
+
+@pytest.mark.parametrize(("over", "is_refused_"), [(-1, False), (0, True), (5, True)])
+def test_a_number_of_a_row_that_is_not_there(
+    over: int, is_refused_: bool, saved: Path, tmp_path: Path
+) -> None:
+    """Of the lookups, the last run there is and those behind it; and a number that does not count its rows."""
+    folder = tmp_path / "scope"
+    shutil.copytree(saved, folder)
+    runs, table = parquet.read_table(folder / "runs.parquet"), parquet.read_table(folder / "lookups.parquet")
+    at = table.schema.names.index("run")
+    values = pa.array([len(runs) + over] * len(table), table.field(at).type)
+    parquet.write_table(put(table, at, values), folder / "lookups.parquet")
+    assert is_refused(folder) is is_refused_
+    number = table.schema.names.index("lookup")
+    counted = pa.array(range(1, len(table) + 1), table.field(number).type)
+    parquet.write_table(put(table, number, counted), folder / "lookups.parquet")
+    assert is_refused(folder)

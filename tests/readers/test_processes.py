@@ -248,3 +248,10 @@ def test_a_process_that_looked_nothing_up_did_where_another_log_tells_of_a_looku
     assert run.process.looked_up
     (run,) = join_processes([process("trace", [], looked_up=False), process("text", [])])
     assert not run.process.looked_up
+
+
+def test_a_trace_without_a_time_tells_nothing_of_what_only_the_text_log_has() -> None:
+    trace = process("trace", [lookup()], start_time_ns=None)
+    (run,) = join_processes([trace, process("text", [lookup(), lookup("f2", 5)])])
+    assert [one.cache_key for one in run.lookups] == ["f1", "f2"]
+    assert run.lookups[1].compile_error is None
