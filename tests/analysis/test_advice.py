@@ -157,3 +157,14 @@ def test_where_lines_are_lost_nobody_is_told_to_record_what_was_recorded() -> No
 
 def test_disabled_says_that_aotinductor_never_caches() -> None:
     assert "AOTInductor" in (cause_advice(AdviceFacts("disabled")) or "")
+
+
+def test_of_a_graph_that_other_inputs_made_nothing_is_said_to_be_changed() -> None:
+    graph = field_change("gm", "def forward(self, x): return (x,)", "def forward(self, y, z): return (y, z)")
+    tensor = "TensorMetadata(dtype=torch.float{}, shape=torch.Size([8]))"
+    cast = field_change("example_inputs[0]", tensor.format(32), tensor.format(64))
+    alone = cause_advice(AdviceFacts("key_changed", changes=(graph,))) or ""
+    both = cause_advice(AdviceFacts("key_changed", changes=(graph, cast))) or ""
+    inputs = cause_advice(AdviceFacts("key_changed", changes=(cast,))) or ""
+    assert alone and inputs and both == inputs
+    assert alone not in both

@@ -43,3 +43,10 @@ def test_code_without_vectors_fits_every_cpu(name: str) -> None:
 @pytest.mark.parametrize("capability", ["avx512", "avx2"])
 def test_code_with_vectors_fits_no_cpu_without(capability: str) -> None:
     assert {name for name, code in CODE[capability].items() if fits_all(vector_code(code), 0)} == {"mm"}
+
+
+def test_code_of_tiles_may_be_right_wherever_there_are_vectors() -> None:
+    """Made by hand: which CPU has tiles is nothing that the width of its vectors tells."""
+    for name in ("_tile_loadd", "amx_kernel"):
+        (code,) = vector_code(f'extern "C" void kernel(float* p) {{ {name}_(0, p, 64); }}')
+        assert [code.fits(width) for width in (0, 128, 256, 512)] == [False, None, None, None]

@@ -68,6 +68,8 @@ def test_an_unknown_field_is_advised_nothing() -> None:
         ([(False, None)], (1, 0, 0, 1, 0)),
         ([(None, None)], (1, 0, 0, 0, 0)),
         ([(None, None), (True, True)], (2, 1, 1, 0, 1)),
+        ([(None, None), (None, None)], (2, 0, 0, 0, 0)),
+        ([(True, True), (False, None), (False, None)], (3, 1, 1, 2, 1)),
         ([(True, True), (False, None), (True, None)], (3, 2, 1, 1, 1)),
     ],
 )

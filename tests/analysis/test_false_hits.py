@@ -298,3 +298,29 @@ def test_one_key_with_two_hashes_of_a_field_is_one_and_a_field_less_is_not() -> 
     fields = dict.fromkeys("abcdef", "1")
     (row,) = found({"gm": "g", **fields}, {"gm": "g", **dict.fromkeys(fields, "2")})
     assert "more" in str(row["evidence"]) and len(row["fields"]) == 6  # type: ignore[arg-type]
+
+
+def test_a_field_that_older_keys_lack_and_newer_ones_differ_in() -> None:
+    """Made by hand: a key of two runs, and one of a newer torch in each of them, with another default dtype."""
+
+    def found(shared: dict[str, str] | None, *dtypes: str) -> list[dict[str, object]]:
+        runs = []
+        for number, dtype in enumerate(dtypes):
+            newer = {"gm": "g", "x": str(number), "default_dtype": dtype}
+            lookups = [("f1", shared), (f"f2{number}", newer)]
+            runs.append(made.run(*(made.fx(key, "hit", details, at=number) for key, details in lookups)))
+        return [row for row in records(made.scope_of(*runs).false_hits) if row["kind"] == "missing_field"]
+
+    (row,) = found({"gm": "g"}, "float32", "float64")
+    assert (row["fields"], row["lookups"], row["runs"], row["hits"]) == (
+        ("default_dtype",),
+        (0, 2),
+        (0, 1),
+        2,
+    )
+    assert "1 key of torch before 2.13" in str(row["evidence"])
+    # Of a key of which nothing is recorded nobody knows what it lacks.
+    assert found(None, "float32", "float64") == []
+    assert found({"gm": "g"}, "float32", "float32") == []
+    assert found({"gm": "g", "default_dtype": "float32"}, "float32", "float64") == []
+    assert found({"gm": "g"}, "float32") == []

@@ -214,3 +214,26 @@ def test_an_entry_that_may_be_an_earlier_form_is_named() -> None:
     assert (row["verdict"], row["evidence"]) == ("first_lookup", "not_known")
     assert row["evidence_text"].startswith("the cache directory has a graph of which ")
     assert "nothing names the functions" in row["evidence_text"]
+
+
+@pytest.mark.parametrize(
+    ("function", "file", "verdict"),
+    [
+        ("f", "/one/a.py", "key_changed"),
+        ("f", "/two/a.py", "key_changed"),
+        ("g", "/one/a.py", "key_changed"),
+        ("g", "/two/a.py", "first_lookup"),
+        ("f", "/one/b.py", "first_lookup"),
+        ("f", "/two/b.py", "first_lookup"),
+    ],
+)
+def test_a_renamed_function_or_a_moved_program_is_the_same_and_both_are_not(
+    function: str, file: str, verdict: str
+) -> None:
+    body = "\n".join(f"    v{n} = torch.op{n}(x, x)" for n in range(12))
+    before = f"def forward(self, x):\n{body}\n    return (torch.relu(v11),)"
+    row = last(
+        run(key("1", 0, {**G, "gm": before}, function="f", file="/one/a.py"), **HERE),
+        run(key("2", 10, {**G, "gm": before.replace("relu", "gelu")}, function=function, file=file), **HERE),
+    )
+    assert row["verdict"] == verdict
