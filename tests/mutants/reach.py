@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import tempfile
 import time
 import traceback
@@ -100,6 +101,7 @@ def reach_of(session: pytest.Session, items: list[pytest.Item]) -> dict[str, Any
         if pid == 0:
             try:
                 session.config._tmp_path_factory._basetemp = Path(room)  # type: ignore[attr-defined]
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 path.write_text(json.dumps(_measured(items)), encoding="utf-8")
             except BaseException:
                 traceback.print_exc()
@@ -122,7 +124,7 @@ def _measured(items: list[pytest.Item]) -> dict[str, Any]:
         if all(report.passed for report in reports):
             seconds[item.nodeid] = round(time.process_time() - began, 4)
         elif any(report.failed for report in reports):
-            print(f"left out, as it fails by itself: {item.nodeid}", flush=True)
+            print(f"left out, as it fails by itself: {item.nodeid}", file=sys.stderr, flush=True)
     measure.stop()
     data, number = measure.get_data(), {name: at for at, name in enumerate(seconds)}
     return {
