@@ -1,4 +1,4 @@
-"""Bytes to frames: logs, cache directories, snapshots, saved scopes. Never torch, never `pickle.load`.
+"""Turns bytes into frames: logs, cache directories, snapshots, saved scopes. Never torch, never `pickle.load`.
 
-`sources` finds the reader of a path, `reading` is what every reader gives, `assemble` makes the frames.
+`sources` finds the reader of a path, `reading` defines what every reader returns, `assemble` builds the frames.
 """

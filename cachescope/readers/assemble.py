@@ -1,4 +1,4 @@
-"""From what the readers gave to the frames runs, lookups, entries, contexts and problems."""
+"""Builds the frames runs, lookups, entries, contexts and problems from the rows of the readers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _ATTRIBUTES: Final = {
     "changed_time": "changed_time_ns",
     "detail_set": "details",
 }
-"""Of an `Entry`, for the columns that are called otherwise."""
+"""The attribute of an `Entry` for each column with another name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The frames that come straight from sources, and the hash details they point into."""
+    """The frames that come directly from sources, and the hash details they refer to."""
 
     runs: pd.DataFrame
     lookups: pd.DataFrame
@@ -46,7 +46,7 @@ class Tables:
 
 
 def assemble(reading: Reading) -> Tables:
-    """Join the processes, take missing hash details from where the same key has them, and build the frames."""
+    """Join the processes, complete missing hash details from other records of the same key, and build the frames."""
     mark_cut_details(reading)
     runs = join_processes(reading.processes)
     known = _details_of_keys(reading, runs)
@@ -87,7 +87,7 @@ def _run_row(number: int, run: Run) -> dict[str, Any]:
 
 
 def _details_of_keys(reading: Reading, runs: list[Run]) -> dict[str, tuple[int, str]]:
-    """Where the hash details of a key can be had: equal keys have equal details, whoever wrote them down."""
+    """The hash details of each key and their origin: equal keys have equal details, whatever recorded them."""
     known: dict[str, tuple[int, str]] = {}
     for key, details in reading.details_of_key.items():
         known[key] = (details, "from_entry")
@@ -165,7 +165,7 @@ def _direction(
 
 
 def entries_frame(entries: Entries) -> pd.DataFrame:
-    """The frame ``entries``: the facts of every file, and in their place what the opened ones say."""
+    """The frame ``entries``: the facts of every file, replaced by the contents of those that were opened."""
     columns: dict[str, list[Any]] = {"entry": list(range(len(entries)))}
     for column in ENTRIES.columns[1:]:
         name = _ATTRIBUTES.get(column.name, column.name)
@@ -179,14 +179,14 @@ def entries_frame(entries: Entries) -> pd.DataFrame:
         for number, entry in entries.opened.items():
             values[number] = _well_formed(getattr(entry, name))
         if column.dtype == TIME and any(values):
-            # A file can have any time, a column those of some centuries.
+            # A file can have any time; a column covers a few centuries.
             values = [value if value is None or 0 <= value <= MOST_NS else None for value in values]
         columns[column.name] = values
     return ENTRIES.of_columns(columns)
 
 
 def _well_formed(value: Any) -> Any:
-    """A text, or a tuple of them, as it can be written; anything else as it is."""
+    """A text, or each text of a tuple, made well-formed; any other value unchanged."""
     if isinstance(value, str):
         return well_formed(value)
     return tuple(map(_well_formed, value)) if isinstance(value, tuple) else value
@@ -213,7 +213,7 @@ def _autotune_rows(reading: Reading) -> Iterator[dict[str, Any]]:
 
 
 def _kernel_rows(opened: dict[int, Entry]) -> Iterator[dict[str, Any]]:
-    # Entries of other guards often hold the same code.
+    # Entries with different guards often contain the same code.
     known: dict[str, list[Kernel]] = {}
     for number, entry in opened.items():
         if entry.source_code is None:

@@ -1,4 +1,4 @@
-"""One file of a cache: read, handed to what knows its kind, and marked where it is damaged or was not read."""
+"""Reads one file of a cache, passes it to the reader of its kind, and marks it if it is damaged or was not read."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from cachescope.readers.steady_file import read_steady
 from cachescope.terms import UNREADABLE
 
 ReadFile = Callable[[Entry, str, str, Reading], bool]
-"""Fills the row of the file of a path and a name; False where the file is gone meanwhile."""
+"""Fills the row of a file, given its path and name; returns False if the file no longer exists."""
 
 Fill = Callable[[Entry, str, bytes, Reading], None]
-"""Takes what a file of a name and these bytes says into its row; raises `DamagedContent` or `UnreadablePickle`."""
+"""Fills the row of a file from its name and bytes; raises `DamagedContent` or `UnreadablePickle`."""
 
 
 class DamagedContent(CachescopeError):  # noqa: N818 - what it is
-    """What is wrong with the content of a file.
+    """The content of a file is damaged.
 
     Attributes
     ----------
     what : str
         What is wrong.
     offset : int or None
-        The byte where it was found, where that is known.
+        The offset of the damage, if known.
     """
 
     def __init__(self, what: str, offset: int | None = None) -> None:
@@ -35,7 +35,7 @@ class DamagedContent(CachescopeError):  # noqa: N818 - what it is
 
 
 def content_reader(fill: Fill) -> ReadFile:
-    """A reader of whole files, made from what takes their bytes."""
+    """Make a reader of whole files from a function that takes their bytes."""
 
     def read(entry: Entry, path: str, name: str, reading: Reading) -> bool:
         data = read_bytes(entry, path, reading)
@@ -57,10 +57,10 @@ def content_reader(fill: Fill) -> ReadFile:
 
 
 def read_bytes(entry: Entry, path: str, reading: Reading) -> bytes | None:
-    """The bytes of a file, one more than the limit at most; None where it is gone or cannot be read.
+    """The bytes of a file, at most one more than the limit; None if it no longer exists or cannot be read.
 
-    The row takes the size and the times of the moment of reading. What cannot be read is marked so: whoever
-    runs torch may be allowed to.
+    The row gets the size and the times at the moment of reading. A file that cannot be read is marked unreadable, not
+    damaged: the user who runs torch may have the permission.
     """
     try:
         data, found = read_steady(path, Limits().size_bytes + 1)
@@ -75,12 +75,12 @@ def read_bytes(entry: Entry, path: str, reading: Reading) -> bytes | None:
 
 
 def mark_damaged(entry: Entry, damage: str, offset: int | None, reading: Reading) -> None:
-    """Say in the row and in the problems what is wrong."""
+    """Note the damage in the row and in the problems."""
     _mark(entry, "damaged", "damaged_entry", damage, offset, reading)
 
 
 def mark_unreadable(entry: Entry, why: str, offset: int | None, reading: Reading) -> None:
-    """Say in the row and in the problems why it was not read, or not wholly; nothing is known to be wrong."""
+    """Note in the row and in the problems why a file was not read, or not completely; no damage is known."""
     _mark(entry, UNREADABLE, UNREADABLE, why, offset, reading)
 
 
@@ -91,5 +91,5 @@ def _mark(entry: Entry, status: str, kind: str, what: str, offset: int | None, r
 
 
 def well_formed(text: str) -> str:
-    """A text that every writer of text can write: half a surrogate pair, as JSON may hold, is spelled out."""
+    """A text that can be encoded: half a surrogate pair, which JSON may contain, becomes an escape."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -13,7 +13,7 @@ def load_json(data: bytes) -> object:
     Raises
     ------
     DamagedContent
-        If they are no JSON, or nested too deep.
+        If they are not JSON, or nested too deep.
     """
     try:
         value: object = json.loads(data)
@@ -25,7 +25,7 @@ def load_json(data: bytes) -> object:
 
 
 def load_object(data: bytes) -> dict[str, object]:
-    """Parse the bytes of a JSON file that holds one object; raises `DamagedContent` like `load_json`."""
+    """Parse the bytes of a JSON file that contains one object; raises `DamagedContent` like `load_json`."""
     value = load_json(data)
     if not isinstance(value, dict):
         raise DamagedContent(f"holds a JSON {type(value).__name__}, not an object")

@@ -1,7 +1,7 @@
-"""What a log says in JSON: parsed in one place, and each value taken by its type and range.
+"""The JSON in logs: parsed in one place, with each value checked for type and range.
 
-Whoever can write to a log can write anything into it: numbers of any size, half a character, an object where a text
-belongs. Nothing behind this module has to expect that: what is taken here fits a column, and what does not is said.
+Whoever can write to a log can write anything into it: numbers of any size, half a character, an object instead of a
+text. Code behind this module need not expect that: values returned here fit a column, and the others are reported.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from cachescope.readers.checked_file import well_formed
 
 MOST_OF_A_COLUMN: Final = (1 << 63) - 1
 MOST_OF_A_COUNT: Final = (1 << 31) - 1
-# From 1970 to the end of 2199: a clock that is wrong by more is none, and what is added to it still fits a column.
+# From 1970 to the end of 2199: times outside are invalid, and a sum of such a time and a duration still fits a column.
 MOST_NS: Final = 7_258_118_400 * 10**9
-# A hundred days: so many of them can be added up.
+# A hundred days: many such durations can be added up.
 MOST_NS_OF_A_DURATION: Final = 1 << 53
 _MOST_DIGITS: Final = 4_000
 _MOST_OF_A_VERSION: Final = 200
 
 
 def load_json(data: bytes | bytearray) -> Any:
-    r"""Parse JSON as torch writes it, which is what ``json.dumps`` writes: NaN and half a character too.
+    r"""Parse JSON as torch writes it with ``json.dumps``, including NaN and half a character.
 
-    Half a character (``\ud800`` alone) is spelled out, since no writer of text can write it; a whole number of
-    thousands of digits is infinity.
+    Half a character (``\ud800`` alone) becomes an escape, since it cannot be encoded. A whole number of
+    thousands of digits becomes infinity.
 
     Raises
     ------
     ValueError
-        If it is none, or nested too deep.
+        If the data is not JSON, or nested too deep.
     """
     try:
         return orjson.loads(data)
@@ -61,21 +61,21 @@ def _well_formed(value: Any) -> Any:
 
 
 class Record:
-    """The values of one JSON object, None where they are not given or are not what is asked for.
+    """The values of one JSON object; a value that is missing or of the wrong type reads as None.
 
     Parameters
     ----------
     values : object
         What was parsed; anything but an object has no values.
     wrong : list of str, optional
-        Where to say what was asked for and is something else; one of its own by default.
+        Collects the messages about wrong values; a new list by default.
 
     Attributes
     ----------
     values : dict
-        The values as they are.
+        The unchecked values.
     wrong : list of str
-        What was asked for and is something else.
+        The messages about wrong values.
     """
 
     def __init__(self, values: object, wrong: list[str] | None = None) -> None:
@@ -103,7 +103,7 @@ class Record:
         return None
 
     def version(self, name: str) -> str | None:
-        """A text that may be a version: a short one that is not empty."""
+        """A text that may be a version: short and not empty."""
         value = self.text(name)
         if value is None or 0 < len(value) <= _MOST_OF_A_VERSION:
             return value
@@ -119,7 +119,7 @@ class Record:
         return None
 
     def whole(self, name: str, least: int = 0, most: int = MOST_OF_A_COUNT) -> int | None:
-        """A whole number between two others, those included."""
+        """A whole number from `least` to `most`, both included."""
         value = self.values.get(name)
         if value is None or (type(value) is int and least <= value <= most):
             return value
@@ -139,7 +139,7 @@ class Record:
         return None
 
     def duration_ns(self, name: str, unit_ns: int = 1) -> int | None:
-        """Nanoseconds between two moments, from a number of such units; by a clock that was set back, less than none."""
+        """A duration in nanoseconds, from a number of units; it may be negative if a clock was set back."""
         value = self.values.get(name)
         if value is None:
             return None
@@ -150,7 +150,7 @@ class Record:
         return None
 
     def record(self, name: str) -> Record | None:
-        """An object inside, which says what is wrong where this one does."""
+        """A nested object, which adds its messages to the same list."""
         value = self.values.get(name)
         return None if value is None else Record(value, self.wrong)
 

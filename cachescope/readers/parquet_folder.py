@@ -1,4 +1,4 @@
-"""Scopes saved by `Scope.save`: a folder of Parquet files and one JSON file that says what they are."""
+"""Scopes saved by `Scope.save`: a folder of Parquet files and one JSON file that describes them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ SAVED_FRAMES: Final = ("runs", "lookups", "entries", "contexts", "problems", "ke
 
 def is_saved_scope(path: str) -> bool:
     """Whether a folder was written by `Scope.save`."""
-    # Not by pathlib, which raises where the folder may not be looked into.
+    # Not pathlib: it raises if the folder may not be listed.
     return os.path.isfile(os.path.join(path, MANIFEST))
 
 
 def read_saved_scope(path: str) -> Tables:
-    """Read a saved scope back, code for code.
+    """Read a saved scope back, with the same codes.
 
     Raises
     ------
     SourceError
-        If a file of it is missing or damaged, or another version of cachescope wrote it.
+        If one of its files is missing or damaged, or if another version of cachescope wrote it.
     """
     folder = Path(path)
     with failures_of(path, "a saved scope"):

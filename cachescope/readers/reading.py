@@ -1,7 +1,7 @@
-"""What every reader gives: plain rows of one shape, whatever the source was.
+"""What every reader returns: plain rows of one shape, whatever the source.
 
-A log gives `Process` objects that hold their lookups; a cache directory gives entries. Rows that could not
-be read go to `problems`, or are raised at once under ``strict=True``.
+A log yields `Process` objects with their lookups; a cache directory yields entries. Rows that cannot
+be read go to `problems`, or raise at once under ``strict=True``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cachescope.errors import RecordError, SourceError
 
 @dataclass(slots=True)
 class Lookup:
-    """One attempt to find one key in one cache, as one source tells it.
+    """One attempt to find one key in one cache, as one source records it.
 
     Times are nanoseconds since the epoch, UTC. `details` is a set code of the shared `HashDetails`.
     """
@@ -36,31 +36,31 @@ class Lookup:
     time_saved_ns: int | None = None
     end_time_ns: int | None = None
     logged_ns: int | None = None
-    """When the outcome was written down: two logs of one process agree on it."""
+    """When the outcome was logged: two logs of one process agree on it."""
     details: int | None = None
     entry_path: str | None = None
-    """Where torch says it wrote the entry; only the AOTAutograd text log tells."""
+    """Where torch wrote the entry; only the AOTAutograd text log records it."""
     segment: int = 0
-    """Counts the compiles that began under one compile id, so that one reused after a reset is told apart."""
+    """Counts the compiles that began under one compile id: after a reset, torch uses the same ids again."""
     save_bypass: str | None = None
-    """Why torch did not store what it compiled after this miss; only text logs tell."""
+    """Why torch did not store what it compiled after this miss; only text logs record it."""
     save_error: str | None = None
-    """Why torch could not store it, although it wanted to; only text logs tell."""
+    """Why torch failed to store what it compiled after this miss; only text logs record it."""
     compile_error: str | None = None
-    """Why the compile of what this lookup missed failed, as ``fail_type: fail_reason``; only traces tell."""
+    """Why the compile after this miss failed, as ``fail_type: fail_reason``; only traces record it."""
     compile_ended: bool | None = None
-    """Whether the log shows the end of that compile, whatever its end; None where the log cannot show it."""
+    """Whether the log shows the end of that compile, successful or not; None if the log cannot show it."""
     function: str | None = None
     """The user's function that was compiled, with its file and line."""
     file: str | None = None
     line: int | None = None
     is_details_cut: bool = False
-    """Whether lines of its hash details are missing, so that none are kept."""
+    """Whether lines of its hash details are missing; none are kept then."""
 
 
 @dataclass(slots=True)
 class Process:
-    """One process as one source tells it; a trace and a text log of one process are joined later."""
+    """One process as one source records it; a trace and a text log of one process are joined later."""
 
     source: str
     kind: str
@@ -75,22 +75,22 @@ class Process:
     cache_dir: str | None = None
     lookups: list[Lookup] = field(default_factory=list)
     command: str | None = None
-    """The program that was run, as `cachescope record` notes it."""
+    """The command that was run, as `cachescope record` notes it."""
     exit_status: int | None = None
-    """Of the command, as `cachescope record` notes it: 128 + n where signal n ended it."""
+    """The command's exit status, as `cachescope record` notes it: 128 + n if signal n ended it."""
     is_cut: bool = False
     """Whether the log ends within a record: the process was killed, or the log was cut."""
     compiles: str | None = None
-    """The compiles that a trace tells of, as `trace_compiles` writes them down."""
+    """The compiles that a trace records, as JSON of `trace_compiles`."""
     looked_up: bool = True
-    """False where the log shows that torch compiled with its caches switched off."""
+    """False if the log shows that torch compiled with its caches switched off."""
     end_state: str | None = None
-    """From what a later reading goes on where the log has grown: see `trace_end`, and `text_end`, which the first
-    process of a log holds for all. None where it cannot."""
+    """The state from which a later reading continues once the log has grown: see `trace_end` and `text_end`. In a text
+    log the first process holds it for all. None if reading cannot continue."""
 
 
 FileFacts = tuple[str, str, str, int | None, int | None, str | None, str, int | None]
-"""What the name, the size and the times of a file say: what an `Entry` is made of, in that order."""
+"""Facts from the name, the size and the times of a file: the arguments of `Entry`, in that order."""
 FILE_FACTS: Final = (
     "cache",
     "path",
@@ -106,7 +106,7 @@ FILE_FACTS: Final = (
 class Entry:
     """One file of a cache directory whose content is read.
 
-    What the content says are defaults of the class: a reader sets only what it finds.
+    Facts from the content default to the class attributes: a reader sets only what it finds.
     """
 
     damage: str | None = None
@@ -118,17 +118,17 @@ class Entry:
     fx_keys: tuple[str, ...] = ()
     """The FX keys that an AOTAutograd entry points to."""
     kernel_keys: tuple[str, ...] = ()
-    """Of a wrapper, the kernels it holds the source of; of a C++ file, the one kernel that it is."""
+    """The kernels whose source a wrapper contains; for a C++ file, the kernel that it is."""
     triton_hashes: tuple[str, ...] = ()
-    """Triton directories that it refers to, as 64 hexadecimal digits."""
+    """Triton directories that it refers to, each as 64 hexadecimal digits."""
     source_code: str | None = None
     cudagraphs_skipped: str | None = None
     name: str | None = None
-    """What the thing is called, where that is not its key: a kernel, a function, a device."""
+    """The name of a kernel, a function or a device, if that is not its key."""
     detail: str | None = None
-    """What the file says, in a few words."""
+    """The content of the file in a few words."""
     link: str | None = None
-    """Where the link leads through which it was reached."""
+    """The target of the link through which the file was reached."""
 
     def __init__(
         self,
@@ -152,9 +152,9 @@ class Entry:
 
 
 class Entries:
-    """Every file of the cache directories, in order: an `Entry` of those that were opened, plain facts of all.
+    """Every file of the cache directories, in order: plain facts of all, and an `Entry` for each that was opened.
 
-    Of a hundred thousand files most are never opened, and an object for each would cost more than finding them.
+    Most of a hundred thousand files are never opened, and an object for each would cost more than finding them.
     """
 
     def __init__(self) -> None:
@@ -168,9 +168,9 @@ class Entries:
         opened: Mapping[int, Entry | None],
         seen_ns: int | None = None,
     ) -> None:
-        """Add files, and what was read of some of them, by number among these; None where one is gone.
+        """Add files, and the entries of those that were opened, by their index; None for a file that no longer exists.
 
-        `seen_ns` is the time before the first of them was looked for.
+        `seen_ns` is a time just before the files were listed.
         """
         for number, facts in enumerate(files):
             if number in opened:
@@ -199,14 +199,14 @@ class Timing:
     precision: str
     choice: str
     time_ms: float | None
-    """None where it failed."""
+    """None if it failed."""
     device_name: str | None
     triton_version: str | None
     runtime: str | None
     runtime_version: str | None
     is_chosen: bool = False
     margin: float | None = None
-    """The second best time divided by this, the best one."""
+    """The second best time divided by this one, if this is the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Problem:
 
 
 WHOLE_SOURCE: Final = "the whole source"
-"""Where a problem is that is a `SourceError`, of whichever kind."""
+"""The `where` of a problem that is a `SourceError`, of any kind."""
 
 
 @dataclass(slots=True)
@@ -235,14 +235,14 @@ class Reading:
     contexts: list[dict[str, object]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     details_of_key: dict[str, int] = field(default_factory=dict)
-    """Set codes that an AOTAutograd entry holds for the FX keys it points to."""
+    """Set codes of details that AOTAutograd entries contain, by the FX key that they belong to."""
     known_json: dict[bytes, int] = field(default_factory=dict)
-    """Component codes by how traces spell them: most logs of a job say what those before them said."""
+    """Component codes by their bytes in traces: most logs of a job repeat the components of earlier logs."""
     known_lines: dict[bytes, int] = field(default_factory=dict)
-    """Component codes by how text logs spell them."""
+    """Component codes by their bytes in text logs."""
 
     def beside(self) -> Reading:
-        """An empty reading with the same hash details."""
+        """An empty reading that shares the hash details."""
         return Reading(self.strict, self.details, known_json=self.known_json, known_lines=self.known_lines)
 
     def problem(self, source: str, where: str, kind: str, message: str) -> None:
@@ -252,7 +252,7 @@ class Reading:
         self.problems.append(Problem(source, where, kind, message))
 
     def add_details(self, components: list[str], source: str, where: str) -> int | None:
-        """Keep the components of one key; what is no hash detail becomes a problem."""
+        """Store the components of one key; a text that is no hash detail becomes a problem."""
         set_code, rejected = self.details.add_or_join(components)
         for text in rejected:
             self.problem(source, where, "hash_detail", not_a_hash_detail(text))
@@ -260,19 +260,19 @@ class Reading:
 
 
 def not_a_hash_detail(text: str) -> str:
-    """The message of a problem about a component that is none."""
+    """The message of a problem about a text that is no hash detail."""
     return f"not a hash detail: {text[:80]!r}"
 
 
 def note_source(error: SourceError, reading: Reading) -> None:
-    """Make a source that cannot be read a problem, or raise it under ``strict=True``."""
+    """Note an unreadable source as a problem, or raise it under ``strict=True``."""
     if reading.strict:
         raise error
     reading.problems.append(Problem(error.source, WHOLE_SOURCE, error.kind, error.message))
 
 
 def read_or_note(read: Callable[[str, Reading], None], path: str, reading: Reading) -> None:
-    """Read a source, which becomes a problem where it cannot be read."""
+    """Read a source; it becomes a problem if it cannot be read."""
     try:
         read(path, reading)
     except SourceError as error:

@@ -20,13 +20,13 @@ from cachescope.readers.json_record import MOST_NS
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 SNAPSHOT_VERSION: Final = 1
-# A context is about 100 kB; what is far beyond that is no snapshot and is not loaded.
+# A context is about 100 kB; a file far beyond that is no snapshot and is not loaded.
 MAX_BYTES: Final = 64 * 1024 * 1024
 
 _HEAD: Final = re.compile(
     rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:cachescope_snapshot|runtime_context|compile_context)"\s*:'
 )
-# Everything beside the context, and the JSON type it has where it is given.
+# Everything besides the context, and its JSON type if present.
 _FIELDS: Final[dict[str, type]] = {
     "context_source": str,
     "torch_version": str,
@@ -41,12 +41,12 @@ _FIELDS: Final[dict[str, type]] = {
     "not_json": list,
     "key_fields_problem": str,
 }
-# Where these are not given, that is not the same as being empty.
+# For these, missing is not the same as empty.
 _FIELD_HASHES: Final = ("key_fields", "aot_key_fields")
 
 
 def looks_like_snapshot(head: bytes) -> bool:
-    """Tell from its first bytes whether a file is meant as a snapshot or a bare context.
+    """Whether the first bytes of a file are those of a snapshot or a bare context.
 
     Parameters
     ----------
@@ -74,15 +74,15 @@ def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        The keys of `cachescope.capture.contexts.capture`, all of them. What the file does not
-        say is None, or empty for ``environment``, ``settings``, ``device_properties`` and ``not_json``; for
+        All keys of `cachescope.capture.contexts.capture`. A value that the file lacks
+        is None, or empty for ``environment``, ``settings``, ``device_properties`` and ``not_json``. For
         a bare context ``cachescope_snapshot`` is None. Forms that this version of cachescope
         does not know are kept.
 
     Raises
     ------
     SourceError
-        If the file cannot be read, is no JSON, or is no snapshot.
+        If the file cannot be read, is not JSON, or is not a snapshot.
     """
     name = os.fspath(path)
     document = _load(name)
@@ -111,7 +111,7 @@ def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def context_row(number: int, snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of ``contexts`` for what `read_snapshot` gave, and the ``source`` it was read from."""
+    """Return the row of ``contexts`` for a result of `read_snapshot` with the ``source`` it was read from."""
     context = snapshot["context"]
     runtime = context["runtime_context"] or {}
     compile_ = context["compile_context"] or {}
@@ -123,7 +123,7 @@ def context_row(number: int, snapshot: Mapping[str, Any]) -> dict[str, Any]:
         "run": None,
         **{form: _json(runtime[form]) if form in runtime else None for form in RUNTIME_FORMS},
         **{form: compile_.get(form) for form in COMPILE_FORMS},
-        # A form of a newer torch: there is no column for it, and "all forms" would mean more than is known.
+        # A form of a newer torch has no column: the forms that are known are then not all forms.
         "missing_forms": tuple(form for form in (*known, *given) if (form in known) != (form in given)),
         "hashed_forms": (),
         "torch_detail_hash": torch_detail_hash(
@@ -147,7 +147,7 @@ def context_row(number: int, snapshot: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _protocol(python_version: str | None) -> int:
-    """Which protocol pickle takes by default: another one from Python 3.14."""
+    """The default protocol of pickle, which changed in Python 3.14."""
     numbers = [
         int(part) for part in (python_version or "").split(".")[:2] if part.isdecimal() and len(part) < 5
     ]
@@ -159,7 +159,7 @@ def _json(value: object) -> str:
 
 
 def moment_ns(text: str | None) -> int | None:
-    """The time of a snapshot in nanoseconds since the epoch; None where it is none, or of no year that a log can be of."""
+    """The time of a snapshot in nanoseconds since the epoch; None if it is no time, or outside the years 1970 to 2199."""
     try:
         moment = datetime.fromisoformat(text or "")
         # Whole microseconds: a float would lose some of them.
@@ -197,7 +197,7 @@ def _check_context(name: str, context: object) -> None:
 
 
 def _check_texts(name: str, snapshot: Mapping[str, Any]) -> None:
-    """Refuse half a surrogate pair where a text stands as it is; as JSON text it is written with an escape."""
+    """Refuse half a surrogate pair in values that become columns directly; JSON columns escape it."""
     forms = snapshot["context"]["compile_context"] or {}
     texts = [*forms, *forms.values(), *(snapshot["context"]["runtime_context"] or {})]
     for value in (snapshot[field] for field, kind in _FIELDS.items() if kind is not dict):
@@ -213,7 +213,7 @@ def _field(name: str, document: dict[str, Any], field: str) -> Any:
     value: Any = document.get(field)
     if value is None:
         return kind() if kind in (dict, list) else None
-    # A bool is an int to Python, and an int may be larger than a column holds.
+    # In Python a bool is an int, and an int may be too large for a column.
     if not isinstance(value, kind) or (kind is int and not (type(value) is int and 0 <= value <= MOST_NS)):
         raise SourceError(name, f"{field} is {type(value).__name__}, not {kind.__name__}")
     items: Any = value.values() if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Which reader a path is for, told by looking inside: names prove nothing."""
+"""Chooses the reader of a path by its content: names prove nothing."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from cachescope.readers.index.kept_logs import Index
 
-# A job's log may begin with pages of its own before torch says a word.
+# A job's log may begin with pages of other output before torch's first line.
 _HEAD_BYTES: Final = 4 << 20
 _PROBE_BYTES: Final = 1 << 14
-# A store answers late and many at once.
+# A store answers slowly, but many requests at once.
 _OPEN_AT_ONCE: Final = 32
 
 _LOGS: Final = (read_trace_log, read_text_log)
@@ -57,19 +57,19 @@ def read_sources(
     paths : list of str
         Paths, glob patterns, or addresses that fsspec knows.
     reading : Reading
-        What was read is appended to it.
+        Results are appended to it.
     progress : callable, optional
-        Called with the path, the number of sources done and of all, before each is read.
+        Called with the path, the number of sources done and the number of all, before each source is read.
     executor : Executor, optional
-        Workers that read logs. What is read is the same as without, in the same order.
+        Workers that read logs. The result is the same as without them, in the same order.
     index : Index, optional
-        Where logs are kept that were read before.
+        Keeps the rows of logs that were read before.
 
     Raises
     ------
     SourceError
-        If nothing could be read: a path is not there, may not be read, or holds nothing cachescope knows. Where
-        others could be read it is a row in ``problems``, and under ``strict=True`` it raises.
+        If nothing could be read: paths do not exist, may not be read, or contain nothing that cachescope knows. If
+        other sources could be read, each failure is a row in ``problems``; under ``strict=True`` it raises.
     """
     work = list(_distinct(paths, reading))
     logs = read_logs(
@@ -91,12 +91,12 @@ def read_sources(
 
 
 def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
-    """The logs among these sources, each with what reads it; what may not be read below them becomes a problem.
+    """The logs among these sources, each with its reader; a file below them that may not be read becomes a problem.
 
     Raises
     ------
     SourceError
-        If a path is not there or may not be read, or no log is among them.
+        If a path does not exist or may not be read, or if none of them is a log.
     """
     found = list(_distinct(paths, reading))
     for problem in reading.problems:
@@ -109,7 +109,7 @@ def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
 
 
 def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[ReadSource, str]]:
-    """Every source once, however often and under whatever names it is given; what is none becomes a problem."""
+    """Every source once, however often and under whatever names it is given; a path that is none becomes a problem."""
     seen: set[str] = set()
     for path in paths:
         noted = len(reading.problems)
@@ -148,7 +148,7 @@ def _expand(path: str) -> list[str]:
 
 
 def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
-    """What is at a path and below it; what may not be read becomes a problem."""
+    """The sources at a path and below it; what may not be read becomes a problem."""
     if is_address(path):
         yield from _find_remote(path)
     elif looks_like_cache_dir(path):
@@ -163,7 +163,7 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
             return
         for name in names:
             child = os.path.join(path, name)
-            # A link may lead anywhere, and back into the directory; to a cache it is followed.
+            # A link may lead anywhere, even back into the directory; only links to a cache are followed.
             if os.path.islink(child) and os.path.isdir(child) and not is_linked_root(child):
                 continue
             if os.path.isdir(child) or os.path.isfile(child):
@@ -183,7 +183,7 @@ def _find_file(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
 
 
 def _find_remote(address: str) -> Iterator[tuple[ReadSource, str]]:
-    """The logs at an address; caches are read where they are used."""
+    """The logs at an address; cache directories are read only from local paths."""
     found = addresses(address)
     with ThreadPoolExecutor(_OPEN_AT_ONCE) as threads:
         for read, one in zip(threads.map(_reader_of_address, found), found, strict=True):
@@ -192,7 +192,7 @@ def _find_remote(address: str) -> Iterator[tuple[ReadSource, str]]:
 
 
 def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
-    """Logs that were written into a cache directory, or into a folder of it that is not torch's."""
+    """Logs in a cache directory, or in a folder of it that is not torch's."""
     with contextlib.suppress(OSError), os.scandir(path) as items:
         strange = [item for item in items if not _is_of_cache(item)]
         for item in sorted(strange, key=lambda item: item.name):
@@ -233,7 +233,7 @@ def _reader_of_address(address: str) -> ReadSource | None:
 
 def _reader_of_log(path: str, head: bytes) -> ReadSource | None:
     for more in (head, b""):
-        # What a log begins with may be foreign, or the rest of a record that is larger than the probe.
+        # A log may begin with foreign text, or with the rest of a record that is larger than the probe.
         begins = more or read_head(path, _HEAD_BYTES)
         if looks_like_trace_log(begins):
             return read_trace_log

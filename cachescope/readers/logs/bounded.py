@@ -1,21 +1,21 @@
-"""A decompressed stream that ends where no log would go on: small files that unpack to gigabytes are made to do harm."""
+"""A decompressed stream with a size limit: it guards against decompression bombs."""
 
 from __future__ import annotations
 
 import io
 from typing import IO, Any, Final
 
-# Logs compress to a tenth, or a three-hundredth where one lookup is like another.
+# Logs compress to a tenth of their size, or to a three-hundredth if all lookups are alike.
 _MOST_TIMES: Final = 1_000
 _ALWAYS_BYTES: Final = 32 << 20
 
 
 class TooMuchError(EOFError):
-    """More came than is read."""
+    """The stream is longer than the limit."""
 
 
 class Bounded(io.RawIOBase):
-    """What a compressed file unpacks to: a thousand times its size at most, or 32 MiB.
+    """The unpacked bytes of a compressed file: at most a thousand times its size, or 32 MiB if that is more.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ class Bounded(io.RawIOBase):
         self._most = self._left = max(_MOST_TIMES * packed_bytes, _ALWAYS_BYTES)
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def readinto(self, space: Any) -> int:
-        """Fill this space as far as the stream does at once.
+        """Fill the buffer with one read of the stream.
 
         Raises
         ------
         TooMuchError
-            Where the limit was reached and more is to come.
+            If the limit is reached and more bytes follow.
         """
         if not self._left:
             if self._stream.read(1):
@@ -55,7 +55,7 @@ class Bounded(io.RawIOBase):
         return size
 
     def close(self) -> None:
-        """Close what it is read from, too."""
+        """Close the stream and the compressed file, too."""
         self._stream.close()
         self._packed.close()
         super().close()

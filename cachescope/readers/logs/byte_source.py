@@ -1,7 +1,7 @@
-"""Log files as bytes: plain, compressed (gzip, zstandard, xz, bzip2) or packed otherwise, told by their first bytes.
+"""Log files as bytes: plain, compressed (gzip, zstandard, xz, bzip2) or packed otherwise, recognized by their first bytes.
 
-Nothing here decodes text, and nothing maps a file into memory: a log may shrink while it is read, and reading
-it is as fast.
+Nothing here decodes text. Nothing maps a file into memory either: a log may shrink while it is read, and plain reads
+are as fast.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from cachescope.readers.logs.log_packings import Unpacked, unpacking
 from cachescope.readers.logs.remote import address_modified_s, is_address, open_address
 
 _HEAD_BYTES: Final = 4096
-# Damaged compression loses the piece in which it shows.
+# If the compression is damaged, the piece in which the damage shows is lost.
 _PIECE_BYTES: Final = 1 << 17
-# A request to a store takes as long as some megabytes do.
+# A request to a store takes as long as the transfer of some megabytes.
 _AHEAD_BYTES: Final = 8 << 20
-# What reached a file by docker may be docker's again; more is made to go on for ever.
+# A docker log may itself hold a docker log; deeper nesting is an attack.
 _MOST_PACKINGS: Final = 4
 _FAILURES: Final = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
-    """Open a log for reading, decompressing as it is read; of an address so many bytes are asked for at a time.
+    """Open a log for reading and decompress it on the fly; an address is read `ahead_bytes` at a time.
 
     Raises
     ------
     SourceError
-        If the file is not there or may not be read.
+        If the file does not exist or cannot be read.
     """
     try:
         raw = _open(path, ahead_bytes)
@@ -84,7 +84,7 @@ _COMPRESSED: Final[dict[bytes, Callable[[IO[bytes], str], IO[bytes]]]] = {
     b"\xfd7zXZ\x00": lambda raw, _: lzma.LZMAFile(raw),  # noqa: SIM115 (the same)
     b"BZh": lambda raw, _: bz2.BZ2File(raw),
 }
-"""What opens a compressed file, by its first bytes."""
+"""The function that opens a compressed file, by the file's first bytes."""
 
 
 def _head_of(stream: IO[bytes]) -> bytes:
@@ -103,7 +103,7 @@ def _peek(stream: io.BufferedReader[Unpacked]) -> bytes:
 
 
 def read_head(path: str, size: int = 1 << 16) -> bytes:
-    """The first bytes of a file, decompressed; what could be read before damage."""
+    """The first bytes of a file, decompressed; if it is damaged, the bytes before the damage."""
     try:
         with open_bytes(path, ahead_bytes=size) as stream:
             return stream.read(size)
@@ -112,7 +112,7 @@ def read_head(path: str, size: int = 1 << 16) -> bytes:
 
 
 def modified_s(path: str) -> float:
-    """When a log was last written, in seconds since the epoch; now, where it is gone meanwhile."""
+    """When a log was last written, in seconds since the epoch; now if it no longer exists."""
     if is_address(path):
         return address_modified_s(path)
     try:
@@ -122,7 +122,7 @@ def modified_s(path: str) -> float:
 
 
 class Pieces:
-    """A stream, or so many bytes of it, read piece by piece. A failure ends it, and what came before is given first."""
+    """A stream, or its first `size` bytes, read piece by piece. A failure ends it after all bytes before the failure."""
 
     def __init__(self, stream: IO[bytes], size: int | None = None) -> None:
         self._stream = stream
@@ -131,22 +131,22 @@ class Pieces:
         self._failure: Exception | None = None
 
     def failure(self) -> tuple[str, str] | None:
-        """The kind and the message of a problem, where the stream did not come to its end.
+        """The kind and the message of the problem that ended the stream early; None if it was read to its end.
 
-        ``lost`` is what the disk or the store stopped giving, ``limit`` what unpacks to far too much; of what came and
-        does not unpack, it is the compression that is damaged.
+        ``lost``: the disk or the store stopped sending. ``limit``: the file unpacks to far too much.
+        ``damaged_compression``: the bytes arrived but do not unpack.
         """
         if self._failure is None:
             return None
         if isinstance(self._failure, TooMuchError):
             return "limit", str(self._failure)
-        # Only the system and a store give a number.
+        # Only errors of the system and of a store have a number.
         if isinstance(self._failure, OSError) and self._failure.errno is not None:
             return "lost", f"could not be read to its end: {self._failure.strerror}"
         return "damaged_compression", str(self._failure)
 
     def read_into(self, space: memoryview) -> int:
-        """Fill this space, and say how far; less only at the end."""
+        """Fill the buffer and return the number of bytes read; fewer than its length only at the end."""
         have = 0
         space = space[: self._left]
         step = len(space) if self.is_plain else _PIECE_BYTES

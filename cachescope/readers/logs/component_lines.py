@@ -1,6 +1,6 @@
-"""The components of text logs, a line or several each: nearly all of a message equals the message before.
+"""The components of text logs, one or more lines each: nearly all lines of a message equal the message before.
 
-A line that is known as a whole component is looked up, not parsed. What is not known is put together as
+A line that is known as a whole component is looked up, not parsed. Unknown lines are joined in the same way as
 `cachescope.details.join_components` does it.
 """
 
@@ -29,7 +29,7 @@ class ComponentLines:
     ----------
     store : HashDetails
     known : dict
-        Codes of components by their bytes, those of one line and those of several; of logs before this one too.
+        Codes of components by their bytes, whether they span one line or several. Earlier logs share it.
     """
 
     def __init__(self, store: HashDetails, known: dict[bytes, int]) -> None:
@@ -37,7 +37,7 @@ class ComponentLines:
         self.known = known
 
     def read(self, lines: list[bytes]) -> int | None:
-        """The code of the set of components; None where a line is part of none, or there are no lines."""
+        """The code of the set of components; None if a line belongs to no component, or if there are no lines."""
         if len(self.known) > _MOST_KNOWN:
             self.known.clear()
         codes = list(map(self.known.get, lines))
@@ -46,7 +46,7 @@ class ComponentLines:
         found: list[int | None] = []
         number = 0
         while number < len(new):
-            # A line that begins nothing goes on with the one before, which is less than a component then.
+            # A line that begins no component continues the line before, which was only the start of a component.
             first = new[number] if begins_component(lines[new[number]]) else new[number] - 1
             end = new[number] + 1
             number += 1

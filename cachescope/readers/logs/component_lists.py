@@ -1,9 +1,9 @@
 """The components of trace artifacts, read by comparing bytes: nearly all of a list equals the list before.
 
-A list is kept as *stretches*, the bytes of some 32 components together with their codes. The next list is
-walked along them: a stretch found again costs one comparison of memory, and only what stands between stretches
-is cut at ``", "``, looked up and, if it is new, decoded. Bytes between two such cuts that are a JSON text in
-quotes are one element of the list; where anything is not, the reader declines and the JSON parser decides.
+A list is kept as *stretches*: the bytes of up to 32 components together with their codes. The next list is
+compared with them. A stretch found again costs one comparison of memory; only the bytes between stretches
+are split at ``", "``, looked up and, if new, decoded. If the bytes between two such cuts form a JSON string in
+quotes, they are one element of the list. If any do not, the reader declines and the JSON parser decides.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _STRETCH: Final = 32
 # How many stretches may be new before the rest of a list counts as new.
 _LOOK_AHEAD: Final = 4
 _MOST_KNOWN: Final = 1 << 16
-# Stands for the list while the rest of an artifact is parsed, and shows that it was the list of the artifact.
+# Replaces the list while the rest of an artifact is parsed. If it comes back, the list was the artifact's own.
 _ELSEWHERE: Final = "read apart"
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Components that stood together: their bytes with what ends the last one, the first alone, their codes."""
+    """Consecutive components: their bytes with the end mark of the last one, the first component, and their codes."""
 
     text: bytes
     first: bytes
@@ -43,7 +43,7 @@ class ComponentLists:
     ----------
     store : HashDetails
     known : dict
-        Codes of components by their bytes, those of logs before this one too.
+        Codes of components by their bytes. Earlier logs share it.
     """
 
     def __init__(self, store: HashDetails, known: dict[bytes, int]) -> None:
@@ -52,7 +52,7 @@ class ComponentLists:
         self._stretches: dict[str, list[_Stretch]] = {}
 
     def read(self, cache: str, payload: bytes) -> tuple[dict[str, Any], int] | None:
-        """The payload without its components, and the code of their set; None where only a parser can tell."""
+        """The payload without its components, and the code of their set; None if it needs the JSON parser."""
         start = payload.find(_START) + len(_START)
         if start < len(_START):
             return None
@@ -84,7 +84,7 @@ class ComponentLists:
     def _cut(
         self, payload: bytes, at: int, stretches: list[_Stretch]
     ) -> tuple[list[_Stretch | list[bytes]], int] | None:
-        """The stretches found again and the components between them, and where the list ends."""
+        """The stretches found again with the components between them, and the offset where the list ends."""
         parts: list[_Stretch | list[bytes]] = []
         number = 0
         while True:
@@ -116,7 +116,7 @@ class ComponentLists:
         }
 
     def _learn(self, texts: dict[bytes, str]) -> bool:
-        """Keep new components; False where one is no hash detail."""
+        """Store new components; return False if one is no hash detail."""
         for piece, text in texts.items():
             code = self._store.add_component(text)
             if code is None:

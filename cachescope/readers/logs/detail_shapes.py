@@ -1,8 +1,8 @@
-"""The shape of a set of hash details: its fields, sorted by what decides that they are there.
+"""The shape of a set of hash details: its fields, grouped by what decides whether they are present.
 
 From torch/_inductor/codecache.py, `FxGraphHashDetails`, and torch/_functorch/_aot_autograd/autograd_cache.py,
-`AOTAutogradCacheDetails` (2.4 to 2.15): which of their attributes are set always, which under a condition, and which
-are lists or dicts, of which an empty one leaves no line.
+`AOTAutogradCacheDetails` (2.4 to 2.15): which attributes are always set, which only under a condition, and which
+are lists or dicts. An empty list or dict leaves no line.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from cachescope.details import HashDetails
 from cachescope.terms import AOTAUTOGRAD
 
 Group = tuple[object, ...]
-"""What decides that a kind of fields is there: sets that agree in it have the same of them."""
+"""What decides whether fields of a kind are present: sets with equal groups have the same fields of that kind."""
 ALWAYS: Final = "always"
-"""The kind of fields that every set of a cache has."""
+"""The fields that every set of a cache has."""
 CONFIG: Final = "config"
-"""The kind of fields that are options of Inductor."""
+"""The fields that are options of Inductor."""
 SETTINGS: Final = "settings"
-"""The kind of fields that other keys of the process lack as well, where it is not for a lost line."""
+"""The fields that all keys of a process lack together, unless a line was lost."""
 
 _FIELD: Final = re.compile(r"(?P<attr>\w+)(?:\[(?P<key>.*)\])?", re.DOTALL)
 _MOST_DIGITS: Final = 9
@@ -46,7 +46,7 @@ _SOMETIMES: Final = {
     "custom_backend_codegen_implications",
     "var_to_hint_override",
 }
-# Attributes that settings outside of the key leave out, or cut short, in all keys of a process.
+# Attributes that settings outside the key omit or shorten, in all keys of a process.
 _SET: Final = ("pre_grad_custom_pass", "_fuse_ddp_communication_passes")
 _THREADS: Final = "cpp_runtime_thread_count"
 _AUTOCAST: Final = "autocast_state"
@@ -60,21 +60,21 @@ _NESTED: Final = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\"[^\"]*\"|'[^']*'")
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """The fields of a set that are not elements of lists, in their order."""
+    """The fields of a set that are not list elements, in their order."""
 
     first: str
     is_double: bool
     of_kind: dict[str, frozenset[int]]
     places: dict[str, int]
-    """Where the deciding fields are."""
+    """The positions of the deciding fields."""
 
 
 class Shapes:
-    """Tells the shapes of the sets of a store, which must not grow meanwhile."""
+    """Determines the shapes of the sets of a store, which must not grow meanwhile."""
 
     def __init__(self, store: HashDetails) -> None:
         self.of_process: dict[int, object] = {}
-        """What stands for ``torch_version`` where a set has lost it: that of its process."""
+        """The ``torch_version`` of a set's process, by the code of the set; it is used if the set has lost its own."""
         self._store = store
         self._field_codes, self._hash_codes = store.field_codes, store.hash_codes
         self._kinds: list[str] = []
@@ -92,7 +92,7 @@ class Shapes:
         self._parameters: dict[int, int] = {}
 
     def groups(self, cache: str, code: int) -> list[tuple[Group, frozenset[int]]]:
-        """The kinds of fields of a set that its peers must have too, each with what makes them peers."""
+        """The fields of a set that its peers must have too, kind by kind, each with the group that defines the peers."""
         if (cache, code) not in self._groups:
             self._groups[cache, code] = list(self._find_groups(cache, code))
         return self._groups[cache, code]
@@ -114,19 +114,19 @@ class Shapes:
             yield (_AUTOCAST, build), self._lasting_autocast(named, codes)
 
     def _lasting_autocast(self, named: _Named, codes: Codes) -> frozenset[int]:
-        """The fields of autocast where all devices are told, each with whether it is on (2.15), not those that are on."""
+        """The autocast fields if they list every device with its state (2.15); none if they list only those that are on."""
         found = named.of_kind[_AUTOCAST]
         at = np.flatnonzero(np.isin(self._field_codes[codes], list(found)))[:1] if found else ()
         is_told = any(": (" in self._store.components[codes[place]] for place in at)
         return found if is_told else frozenset()
 
     def build(self, code: int) -> object:
-        """The hash code of ``torch_version``, which stands for torch's sources; its process's where its line is lost."""
+        """The hash code of ``torch_version``, which identifies torch's sources; the process's if the set's line is lost."""
         own = self._hash(*self._named(code), "torch_version")
         return self.of_process.get(code) if own is None else own
 
     def config_names(self, code: int) -> frozenset[str]:
-        """The names of the configuration that a set has."""
+        """The names of a set's configuration options."""
         return frozenset(self._store.fields[field] for field in self._named(code)[0].of_kind[CONFIG])
 
     def fields(self, code: int) -> frozenset[int]:
@@ -138,11 +138,11 @@ class Shapes:
         return self._fields[key]
 
     def optional(self, code: int) -> frozenset[int]:
-        """Those of them that a set may lack; of inputs there are as many as the graph takes."""
+        """The fields that a set may lack. Inputs are not among them: the graph determines their number."""
         return frozenset(field for field in self.fields(code) if self._is_optional(field))
 
     def is_broken(self, cache: str, code: int) -> bool:
-        """Whether a set shows by itself that lines of it are missing, or that it has lines of another."""
+        """Whether a set on its own shows that lines are missing or that lines of another set are mixed in."""
         named, _ = self._named(code)
         if named.is_double or not all(name in named.places for name in _ALWAYS):
             return True
@@ -187,7 +187,7 @@ class Shapes:
         return codes[keep], fields[keep].tolist()
 
     def _has_gaps(self, code: int) -> bool:
-        """Whether a list lacks an element other than its last ones."""
+        """Whether a list lacks an element before its last one."""
         expected = dict.fromkeys(_LISTS, 0)
         for field in self._elements(code)[1]:
             kind = self._kinds[field]
@@ -219,7 +219,7 @@ class Shapes:
 
 
 def parameters_of(graph: str) -> int:
-    r"""How many inputs the printed code of a graph takes; 0 where it does not say.
+    r"""How many inputs the printed code of a graph takes; 0 if it does not show them.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def parameters_of(graph: str) -> int:
 
 
 def _kind(field: str) -> tuple[str, int]:
-    """What decides that a field is there, and which element of a list it is."""
+    """The kind of a field, and its index if it is an element of a list."""
     match = _FIELD.fullmatch(field)
     attr, key = (match["attr"], match["key"]) if match else (field, None)
     if attr in _LISTS:
@@ -248,6 +248,6 @@ def _kind(field: str) -> tuple[str, int]:
         return attr, -1
     if attr in _SET:
         return SETTINGS, -1
-    # A dict that came with a later version: empty ones leave no line.
+    # A dict that a later version added: an empty one leaves no line.
     is_new_dict = attr != "fx_kwargs" and key is not None
     return "sometimes" if attr in _SOMETIMES or is_new_dict else ALWAYS, -1

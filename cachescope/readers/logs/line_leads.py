@@ -1,8 +1,8 @@
-"""What stands before torch's prefix in a line: colours, stamps, and the names that launchers give to processes.
+"""What precedes torch's prefix in a line: colours, stamps, and the names that launchers give to processes.
 
-What is the same in all lines of a process names its stream, for two processes of one file may have one pid: docker
+Two processes in one file may share a pid, so the part that all lines of a process have in common names its stream: docker
 compose writes ``web-1  | ``, kubectl ``[pod/a/b] ``, srun ``0: ``, mpirun ``[1,0]<stderr>:``, torchrun ``[default0]:``, Ray
-``(worker pid=7) `` and journald ``Nov 22 12:00:00 host python[1]: ``. What a program printed before torch wrote is no name.
+``(worker pid=7) `` and journald ``Nov 22 12:00:00 host python[1]: ``. Text that a program printed is no name.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _STAMP: Final = (
     rb"|(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?"
     rb"|\d\d:\d\d:\d\d(?:[.,]\d+)?|(?<!\d)\d++\.\d++"
 )
-# Parts of a lead that are no part of a name.
+# Parts of a lead that do not belong to a name.
 _VARIES: Final = re.compile(
     rb"\xef\xbb\xbf|" + _COLOUR + rb"|" + _STAMP + rb"|std(?:out|err) [FP] |\[rank\d+\]:|\[ *\]|\( *\)"
 )
-# Leads that nothing but a launcher writes; one of other words may be what a program printed.
+# Leads that only a launcher writes; any other text may be a program's output.
 _LAUNCHERS: Final = re.compile(
     rb"(?:" + _COLOUR + rb"|" + _STAMP + rb"|\xef\xbb\xbf|\s++|std(?:out|err) [FP] "
     rb"|\[[\w./:,@-]*+\](?:<std(?:out|err)>)?:?"
@@ -38,15 +38,15 @@ _LAUNCHERS: Final = re.compile(
 )
 _ONE_COLOUR: Final = re.compile(_COLOUR)
 _MOST_REMEMBERED: Final = 4096
-# A name is shorter; a progress bar that begins its line again and again is longer.
+# Names are shorter; a progress bar that redraws its line is longer.
 _LONGEST_NAME: Final = 1_000
 
 Name = tuple[bytes, int | None]
-"""What names a stream of lines, and the rank where torch tells one."""
+"""The name of a stream of lines, and the rank if torch printed one."""
 
 
 def without_tail(text: bytes) -> bytes:
-    """A text without the colour codes that end it."""
+    """The text without trailing colour codes."""
     if not text.endswith((b"m", b"K")):
         return text
     end = len(text)
@@ -56,20 +56,20 @@ def without_tail(text: bytes) -> bytes:
 
 
 def tells_no_rank(lead: bytes) -> bool:
-    """Whether what stands before torch's prefix tells a rank that no process can have."""
+    """Whether the text before torch's prefix contains a rank that no process can have."""
     return _NO_RANK.search(lead) is not None
 
 
 class Leads:
-    """Finds torch's prefix in the lines of one log, and what the bytes before it name.
+    """Finds torch's prefix in the lines of one log, and the stream that the bytes before it name.
 
     Parameters
     ----------
     head : bytes
-        The first bytes of the log: where most of torch's lines have something before them, whatever it is names a
-        stream.
+        The first bytes of the log. If most of torch's lines there have a text before the prefix, any such text names
+        a stream.
     is_named : bool, optional
-        Whether they have, where that is known.
+        Whether any text before the prefix names a stream, if that is known already.
     """
 
     def __init__(self, head: bytes = b"", *, is_named: bool | None = None) -> None:
@@ -77,7 +77,7 @@ class Leads:
         self._known: dict[bytes, Name] = {}
 
     def prefix_of(self, line: bytes) -> re.Match[bytes] | None:
-        """Torch's prefix in a line; None where it has none."""
+        """Torch's prefix in a line; None if it has none."""
         if match := PREFIX.match(line):
             return match
         found = _TORCH.search(line)
@@ -88,14 +88,14 @@ class Leads:
         return PREFIX.match(line, found.start())
 
     def short_of(self, line: bytes) -> re.Match[bytes] | None:
-        """The prefix of TORCH_LOGS_FORMAT=short in a line, behind what a launcher wrote at most."""
+        """The prefix of TORCH_LOGS_FORMAT=short in a line; only a launcher's text may precede it."""
         found = _SHORT.search(line)
         if found is None or not (found.start() == 0 or _LAUNCHERS.fullmatch(line, 0, found.start())):
             return None
         return found
 
     def name(self, lead: bytes) -> Name:
-        """What the bytes before a prefix name."""
+        """The name and rank that the bytes before a prefix give."""
         if not lead:
             return b"", None
         known = self._known.get(lead)
@@ -103,14 +103,14 @@ class Leads:
             rank = _RANK.search(lead)
             is_name = self.is_named or _LAUNCHERS.fullmatch(lead)
             known = (_name(lead) if is_name else b"", int(rank[1]) if rank else None)
-            # Those with a time in them are all different.
+            # Leads that contain a time are all different.
             if len(self._known) < _MOST_REMEMBERED and len(lead) <= _LONGEST_NAME:
                 self._known[lead] = known
         return known
 
 
 def _name(lead: bytes) -> bytes:
-    # A progress bar that begins its line again stands behind the name.
+    # A progress bar that redraws its line stands behind the name.
     return b" ".join(_VARIES.sub(b"", lead.partition(b"\r")[0][:_LONGEST_NAME]).split())
 
 
@@ -119,5 +119,5 @@ def _are_named(head: bytes) -> bool:
         head[head.rfind(b"\n", 0, at) + 1 : at] for at in (found.start() for found in _TORCH.finditer(head))
     ]
     named = [name for lead in leads if (name := _name(lead))]
-    # What is different in every line names none of them.
+    # A text that differs from line to line is no name.
     return 2 * len(named) > len(leads) and 2 * len(set(named)) <= len(named) + 1

@@ -9,24 +9,24 @@ from cachescope.readers.logs.byte_source import Pieces
 
 _READ_BYTES: Final = 1 << 18
 _MOST_BYTES_OF_A_LINE: Final = 16 << 20
-"""Torch's longest lines are texts of fields, of some hundred kilobytes."""
-# Few messages are longer than some lines.
+"""Torch's longest lines are texts of fields: some hundred kilobytes."""
+# Few messages are longer than a few lines.
 _FIRST_WINDOW: Final = 1 << 10
 
 
 class Lines:
-    """Gives one line after another.
+    """Returns one line after another.
 
     Attributes
     ----------
     number : int
-        How many lines there were.
+        How many lines have been returned or skipped.
     bytes : int
         How many bytes were read.
     is_whole : bool
-        False where the last line had no end.
+        False if the last line had no end.
     too_long : list of int
-        The numbers of lines that were given without what stood behind their first 16 MiB.
+        The numbers of lines that were cut after 16 MiB.
     """
 
     def __init__(self, pieces: Pieces, number: int = 0) -> None:
@@ -40,7 +40,7 @@ class Lines:
         self._at = 0
 
     def head(self, size: int) -> bytes:
-        """The first bytes of what is to come."""
+        """The next bytes of the log, without consuming them."""
         if len(self._data) - self._at < size:
             self._read()
         return self._data[self._at : self._at + size]
@@ -60,7 +60,7 @@ class Lines:
         return line
 
     def pass_over(self, mark: bytes) -> None:
-        """Pass over the lines before the next that holds these bytes, without a step in Python for each."""
+        """Skip to the next line that contains these bytes, without a step in Python per line."""
         is_there = True
         while is_there:
             found = self._data.find(mark, self._at)
@@ -68,11 +68,11 @@ class Lines:
             if start > self._at:
                 self.number += self._data.count(b"\n", self._at, start)
                 self._at = start
-            # The last line may go on.
+            # The last line may continue.
             is_there = found < 0 and len(self._data) - self._at <= _MOST_BYTES_OF_A_LINE and self._read()
 
     def _line_end(self) -> int:
-        """Where the line at hand ends in the data; of one that is too long, the rest is passed over."""
+        """Where the current line ends in the data; the rest of a line that is too long is skipped."""
         end = self._data.find(b"\n", self._at)
         while end < 0:
             size = len(self._data) - self._at
@@ -98,9 +98,9 @@ class Lines:
     def take_continued(
         self, prefix: bytes, known: Mapping[bytes, object], is_wanted: Callable[[bytes], bool]
     ) -> list[bytes]:
-        """What follows a prefix in the next lines, as long as they begin with it and it is known or wanted.
+        """The texts behind a prefix in the next lines, as long as each line has the prefix and a known or wanted text.
 
-        After some 16 MiB it stops as well.
+        It also stops after about 16 MiB.
         """
         taken: list[bytes] = []
         size = 0
@@ -109,7 +109,7 @@ class Lines:
         while self._data.startswith(prefix, self._at):
             start = self._at + len(prefix)
             texts = self._data[start : start + window].split(between)
-            texts.pop()  # may go on behind the window
+            texts.pop()  # may continue behind the window
             count = _count_wanted(texts, known, is_wanted)
             if count:
                 taken += texts[:count]
@@ -149,7 +149,7 @@ class Lines:
 def _count_wanted(
     texts: list[bytes], known: Mapping[bytes, object], is_wanted: Callable[[bytes], bool]
 ) -> int:
-    """How many of the first texts are one line each, and known or wanted."""
+    """How many texts, from the first on, are a single line each and known or wanted."""
     for at, found in enumerate(map(known.get, texts)):
         if found is None and (b"\n" in texts[at] or not is_wanted(texts[at])):
             return at

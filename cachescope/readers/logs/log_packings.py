@@ -1,7 +1,7 @@
-r"""Forms in which a log reaches a file other than as the bytes that the process wrote, and the bytes again.
+r"""Undoes packings: forms in which a log file does not hold the bytes as the process wrote them.
 
-Windows and terminals end lines by ``\r\n``, PowerShell writes UTF-16, docker's json-file driver one object a line, and
-container runtimes (CRI) a stamp before each line; the last two split lines of 16 kB. All are told by their first bytes.
+Windows and terminals end lines with ``\r\n``, PowerShell writes UTF-16, docker's json-file driver one object per line, and
+container runtimes (CRI) a stamp before each line. The last two split lines at 16 kB. All are recognized by their first bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import IO, Final
 from cachescope.readers.json_record import load_json
 
 _PIECE_BYTES: Final = 1 << 17
-# A longer line is given in parts: docker and container runtimes split them at 16 kB.
+# A longer line is returned in parts: docker and container runtimes split lines at 16 kB.
 _MOST_BYTES_OF_A_LINE: Final = 16 << 20
 _BOMS: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _CRI: Final = re.compile(rb"\d{4}-\d\d-\d\dT\S+ (?P<stream>stdout|stderr) (?P<part>[FP]) ")
@@ -26,7 +26,7 @@ Unpack = Callable[[IO[bytes]], Iterator[bytes]]
 
 
 def unpacking(head: bytes) -> Unpack | None:
-    """What gives the bytes of a log that begins so, as they were written; None where they are as they were."""
+    """The function that restores the original bytes of a log with this beginning; None if the log is not packed."""
     if head[:2] in _BOMS:
         return _from_utf16
     if _DOCKER.match(head):
@@ -38,7 +38,7 @@ def unpacking(head: bytes) -> Unpack | None:
 
 
 class Unpacked(io.RawIOBase):
-    """The bytes that one of these gives, as a stream."""
+    """The restored bytes as a stream."""
 
     def __init__(self, stream: IO[bytes], unpack: Unpack) -> None:
         self._stream = stream
@@ -46,11 +46,11 @@ class Unpacked(io.RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def readinto(self, space: memoryview) -> int:  # type: ignore[override]
-        """Fill this space as far as one piece does; 0 behind the last."""
+        """Fill the buffer from at most one piece; return 0 after the last."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:
@@ -62,7 +62,7 @@ class Unpacked(io.RawIOBase):
         return size
 
     def close(self) -> None:
-        """Close what it is read from, too."""
+        """Close the underlying stream, too."""
         self._stream.close()
         super().close()
 
@@ -112,7 +112,7 @@ def _docker_line(line: bytes) -> tuple[str, bytes]:
         told = load_json(line)
         return str(told.get("stream")), told["log"].encode()
     except (ValueError, KeyError, AttributeError):
-        # Cut, or not docker's: a line for itself.
+        # Cut short, or not docker's: a line of its own.
         return "", b"\n"
 
 
@@ -129,7 +129,7 @@ def _cri_line(line: bytes) -> tuple[str, bytes]:
 
 
 def _whole_lines(parts: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
-    """The lines of several streams, each once it is whole."""
+    """Lines of several streams, each yielded once it is complete."""
     begun: dict[str, list[bytes]] = defaultdict(list)
     held = 0
     for stream, text in parts:

@@ -1,7 +1,7 @@
-"""The prefix in front of every line of torch's text logs and of every record of a TORCH_TRACE file.
+"""The prefix of every line of torch's text logs and of every record of a TORCH_TRACE file.
 
 torch/_logging/_internal.py, `TorchLogsFormatter.format`: level letter, MMDD, time, pid, file:line, then
-optionally the trace id and the artifact. No year and no time zone: both have to come from elsewhere.
+optionally the trace id and the artifact. Year and time zone are not in it and have to come from elsewhere.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-# The trace id has to be numeric, or the hash at the start of a detail line would be taken for one.
+# The trace id has to be numeric: else the hash at the start of a detail line would match.
 PREFIX: Final = re.compile(
     rb"(?P<level>[VIWEC])(?P<month>\d\d)(?P<day>\d\d) (?P<time>\d\d:\d\d:\d\d\.\d{6}) (?P<pid>\d+) "
     rb"(?P<place>[^\n]*?\.py:\d+)\](?: \[(?P<compile_id>!?[0-9-]+(?:/[0-9-]+)*(?:_\d+)?)\])?"
     rb"(?: \[__(?P<artifact>\w+)\])?(?: |$)"
 )
 
-# What a column holds.
+# A column holds no larger number.
 _MOST_DIGITS_OF_A_PID: Final = 18
 _QUARTER_US: Final = 15 * 60 * 1_000_000
-# Clocks are at most 14 hours off; the rest is what a compile took.
+# Time zones are at most 14 hours off UTC; the rest allows for a long compile.
 _MOST_OFF_US: Final = 26 * 3600 * 1_000_000
 _LAST_MOMENT_S: Final = 7_258_118_400
-"""The end of 2199: a clock that tells a later moment is wrong, and so is one from before 1970."""
+"""The end of 2199: a clock with a later time is wrong, and so is one before 1970."""
 _DAYS_BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
 
 
 def clock_us(month: bytes, day: bytes, time: bytes) -> int:
-    """Microseconds of a prefix since the start of a leap year: a clock that both logs of a process share.
+    """The time of a prefix in microseconds since the start of a leap year: a clock that both logs of a process share.
 
     Raises
     ------
     ValueError
-        If the month, the day or the time is none.
+        If the month, the day or the time is invalid.
     """
     number, of_month = int(month), int(day)
     hours, minutes, seconds = int(time[:2]), int(time[3:5]), int(time[6:8])
-    # A leap second is told as the sixtieth.
+    # A leap second is printed as second 60.
     if not (1 <= number <= 12 and 1 <= of_month <= 31 and hours < 24 and minutes < 60 and seconds <= 60):
         raise ValueError(f"no moment of a year: {(month + day + b' ' + time).decode()}")
     days = _DAYS_BEFORE[number - 1] + of_month - 1
@@ -46,7 +46,7 @@ def clock_us(month: bytes, day: bytes, time: bytes) -> int:
 
 
 def pid_of(prefix: re.Match[bytes]) -> int | None:
-    """The pid of a prefix; None where no process can have it."""
+    """The pid of a prefix; None if no process can have it."""
     return int(prefix["pid"]) if len(prefix["pid"]) <= _MOST_DIGITS_OF_A_PID else None
 
 
@@ -58,7 +58,7 @@ def _naive_us(clock: int, year: int) -> int:
 
 @lru_cache
 def _midnight_us(days: int, year: int) -> int:
-    """When so many days of a year were over: the lines of a log are of a few days."""
+    """Midnight after so many days of a year, cached: the lines of a log fall on a few days."""
     month = max(i for i, before in enumerate(_DAYS_BEFORE) if before <= days)
     day = days - _DAYS_BEFORE[month] + 1
     # 29 February of a year that has none can only be a wrong guess of the year.
@@ -78,9 +78,9 @@ class LogClock:
 
     @classmethod
     def from_event(cls, clock: int, epoch_us: float) -> LogClock | None:
-        """From a record that holds both: a `chromium_event` has its time since the epoch in `ts`.
+        """From a record with both times: a `chromium_event` has its time since the epoch in `ts`.
 
-        None where these are no two times of one moment.
+        None if the two cannot be times of one moment.
         """
         if not 366 * 86_400 <= epoch_us / 1e6 <= _LAST_MOMENT_S:
             return None
@@ -94,9 +94,9 @@ class LogClock:
 
     @classmethod
     def from_file_time(cls, clock: int, modified_s: float) -> LogClock | None:
-        """From the time a file was last written, for a log that holds no time since the epoch.
+        """From the file's modification time, for a log that contains no time since the epoch.
 
-        The year is the file's, and the time zone is taken to be this machine's. None where the file is of no year.
+        The year is the file's; the time zone is assumed to be this machine's. None if the file's time is implausible.
         """
         if not 366 * 86_400 <= modified_s <= _LAST_MOMENT_S:
             return None
@@ -104,7 +104,7 @@ class LogClock:
         offset = written.utcoffset()
         offset_us = 0 if offset is None else -int(offset.total_seconds()) * 1_000_000
         year = written.year
-        # A log of 31 December that was last written on 1 January.
+        # The log is of 31 December, but the file was last written on 1 January.
         if _naive_us(clock, year) + offset_us > modified_s * 1e6 + 86_400_000_000:
             year -= 1
         return cls(year, offset_us)

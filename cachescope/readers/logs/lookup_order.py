@@ -1,4 +1,4 @@
-"""The order in which torch made its lookups, which is not the order in which it wrote about them.
+"""The order in which torch made its lookups, which differs from the order in which it logged them.
 
 An AOTAutograd lookup begins before the FX lookups of its graphs. On a hit its record follows theirs in every
 version; on a miss its trace artifact follows them through 2.9 and precedes them from 2.10 on.
@@ -11,9 +11,9 @@ from cachescope.terms import AOTAUTOGRAD
 
 
 def put_in_order(lookups: list[Lookup]) -> list[Lookup]:
-    """Order lookups given in the order of their lines; an AOTAutograd lookup comes before those made under it.
+    """Order lookups that are given in the order of their lines; an AOTAutograd lookup comes before those made under it.
 
-    The times of AOTAutograd lookups are moved before the lookups they contain, so that times agree with the
+    The times of AOTAutograd lookups are moved before those of the lookups they contain: times then agree with the
     order.
     """
     ordered: list[Lookup] = []
@@ -37,12 +37,12 @@ def _place_of(aot: Lookup, ordered: list[Lookup]) -> int:
         same_compile = (before.compile_id, before.segment) == (aot.compile_id, aot.segment)
         if before.cache == AOTAUTOGRAD or not same_compile:
             break
-        # A hit contains hits only; an FX miss before it belongs to an earlier compile of the same id.
+        # A hit contains only hits; an FX miss before it belongs to an earlier compile with the same id.
         if aot.outcome == "hit" and before.outcome != "hit":
             break
         at -= 1
     after_miss = at > 0 and ordered[at - 1].cache == AOTAUTOGRAD and ordered[at - 1].outcome != "hit"
     if after_miss and ordered[at - 1].compile_id == aot.compile_id and aot.outcome != "hit":
-        # Those FX lookups are what the earlier AOTAutograd miss compiled.
+        # The earlier AOTAutograd miss compiled those FX lookups.
         return len(ordered)
     return at

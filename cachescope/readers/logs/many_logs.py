@@ -1,4 +1,4 @@
-"""Logs one by one: from the index, from workers, or read here; always given in the order they were asked for."""
+"""Reads many logs, from the index, in workers or in this process, and yields them in the order of the request."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from cachescope.readers.index.kept_logs import Index, Kept
     from cachescope.readers.index.log_tables import KnownCodes, LogTables
 
-# What workers may be ahead of the merge: a result is a few megabytes where its log has hundreds.
+# How many logs workers may be ahead of the merge: a log of hundreds of megabytes gives a result of a few.
 _AHEAD: Final = 256
-# Small logs go to a worker together: what they have in common is told once.
+# Small logs go to a worker together: what they have in common is sent back once.
 _TASK_BYTES: Final = 16 << 20
-# A trace goes to several workers where each gets so much. What all parts have in common is learnt in each, and what
-# was found is handed over: that takes as long as reading 5 MB.
+# A trace is split among several workers if each gets this much. Every part learns anew what the parts have in common,
+# and its result has to be handed over: together this takes as long as reading 5 MB.
 _PART_BYTES: Final = 64 << 20
-# So many logs of one size keep all workers busy as they are.
+# This many logs of equal size keep all workers busy without splitting.
 _MANY: Final = 16
 
 ReadLog = Callable[[str, Reading], None]
@@ -37,7 +37,7 @@ _READ_ON: Final = {"trace": read_on_trace_log, "text": read_on_text_log}
 
 
 class _Task:
-    """Logs that one worker reads; they are taken out of it one after the other."""
+    """Logs that one worker reads; their results are taken out one by one."""
 
     def __init__(
         self, executor: Executor, logs: list[tuple[ReadLog, str]], strict: bool, folder: str | None
@@ -55,7 +55,7 @@ class _Task:
             _warn(error)
 
     def take(self) -> Any | None:
-        """What the worker told of the next log; None where it is lost."""
+        """The worker's result for the next log; None if the worker is lost."""
         import pyarrow as pa
 
         from cachescope.readers.index.log_tables import KnownCodes, LogTables
@@ -67,7 +67,7 @@ class _Task:
                 return None
             if isinstance(told, str):
                 told = _out_of_file(told)
-            # The table of one log may be kept as it is.
+            # The table of a single log may be stored as it is.
             is_several = isinstance(told, pa.Table) and told.num_rows > 1
             rows = LogTables.from_arrow(told) if is_several else told if isinstance(told, list) else [told]
             self.known, self._told = KnownCodes(), deque(rows)
@@ -80,7 +80,7 @@ class _Task:
 
 
 class _Parts:
-    """One large trace that several workers read, each a part of it."""
+    """One large trace that several workers read in parts."""
 
     def __init__(
         self, executor: Executor, path: str, places: list[tuple[int, int | None]], folder: str | None
@@ -92,7 +92,7 @@ class _Parts:
         self._tasks = [_Task(executor, [(read, path)], False, folder) for read in self._reads]
 
     def read(self, path: str, reading: Reading) -> None:
-        """Read the trace as `read_trace_log` does; a part whose worker is lost is read in this process."""
+        """Read the trace as `read_trace_log` does; if a worker is lost, its part is read in this process."""
         from cachescope.readers.logs.trace_parts import put_together
 
         try:
@@ -117,7 +117,7 @@ class _Parts:
 
 @dataclass(slots=True)
 class _Asked:
-    """One log that somebody has been asked for: the index, a worker, or nobody yet."""
+    """One requested log, and where it comes from: the index, a worker, or not decided yet."""
 
     read: ReadLog
     path: str
@@ -149,7 +149,7 @@ class _Asked:
             tables.merge_into(reading, known)
 
     def _read_on(self) -> Any | None:
-        """What has come behind what is kept, together with that; None where the log has to be read anew."""
+        """The kept rows and those appended to the log since; None if the log has to be read anew."""
         before = None if self.kept is None else self.kept.as_it_was(self.path)
         if before is None or self.kept is None:
             return None
@@ -159,32 +159,32 @@ class _Asked:
             is_read = _READ_ON[reading.processes[0].kind](self.path, reading)
         except SourceError:
             return None
-        # Nothing was put in its place meanwhile.
+        # Valid only if the file was not replaced meanwhile.
         return _told(self.path, reading) if is_read and self.kept.is_same_file() else None
 
 
 def read_logs(
     logs: Iterable[tuple[ReadLog, str]], executor: Executor | None, index: Index | None, *, strict: bool
 ) -> Generator[Callable[[Reading], None]]:
-    """For each log, in order, what reads it into a reading.
+    """Yield, for each log in order, a function that reads it into a reading.
 
     Parameters
     ----------
     logs : iterable of (reader, path)
     executor : Executor, optional
-        Workers that read ahead; a bounded number of their results waits for its turn.
+        Workers that read ahead; the number of waiting results is bounded.
     index : Index, optional
-        Where logs are kept that were read before.
+        Keeps the rows of logs that were read before.
     strict : bool
         Whether workers stop at the first damaged record.
 
     Notes
     -----
-    A log whose worker is lost is read in this process. What has not begun is cancelled when the iterator is closed.
+    If a worker is lost, its log is read in this process. Closing the iterator cancels work that has not begun.
     """
     rest = iter(logs)
     asked: deque[_Asked] = deque()
-    # What a process of a pool sends through its pipe comes in pieces, and where it is killed between two of them
+    # A process of a pool sends a result through its pipe in pieces. If it is killed between two pieces,
     # the pool waits for the rest for ever (CPython 3.11, `_ExecutorManagerThread`). A path is sent in one piece.
     folder = TemporaryDirectory(prefix="cachescope-") if isinstance(executor, ProcessPoolExecutor) else None
     try:
@@ -211,9 +211,9 @@ def read_logs(
 
 
 def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
-    """Give to workers what has to be read: each large log alone, and what will be kept as well; small ones together.
+    """Give workers the logs to read: a large log, or one that the index will keep, alone; small ones together.
 
-    A trace that is much of all there is goes to several of them, in parts.
+    A trace that makes up much of all bytes is split among several workers.
     """
     from cachescope.readers.logs.trace_parts import parts_of_trace
 
@@ -251,12 +251,12 @@ def _size(path: str) -> int:
     try:
         return max(os.path.getsize(path), 1)
     except OSError:
-        # At an address, or gone.
+        # An address, or no longer there.
         return _TASK_BYTES
 
 
 def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
-    """Read logs in columns, each with what is new in it: a table of a row each, or a list where one does not fit."""
+    """Read logs into one table, a row per log with only what is new in it; a list if a log does not fit into a table."""
     from cachescope.readers.index.log_tables import LogTables, to_arrow
 
     reading = Reading(strict)
@@ -271,7 +271,7 @@ def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
 
 
 def read_into_file(logs: list[tuple[ReadLog, str]], strict: bool, folder: str) -> Any:
-    """The same, with the table in a file of a folder: gives the path of that."""
+    """Like `read_together`, but write the table to a file in `folder` and return its path."""
     import pyarrow as pa
 
     told = read_together(logs, strict)
@@ -294,7 +294,7 @@ def _out_of_file(path: str) -> Any:
 
 
 def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
-    """Read one log into columns: a table of `log_tables.SCHEMA`, or `LogTables` where it does not fit into one."""
+    """Read one log into a table of `log_tables.SCHEMA`, or into `LogTables` if it does not fit into one."""
     reading = Reading(strict=strict)
     read_or_note(read, path, reading)
     return _told(path, reading)
@@ -314,7 +314,7 @@ def _from_worker(future: Future[Any]) -> Any:
     except CachescopeError:
         raise
     except Exception as error:
-        # Killed, out of memory, unreachable: each executor has exceptions of its own for a lost worker.
+        # Killed, out of memory, unreachable: each executor has its own exceptions for a lost worker.
         _warn(error)
         return None
 

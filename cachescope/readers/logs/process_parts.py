@@ -1,4 +1,4 @@
-"""One text log of one pid that traces show to be of several processes: in containers every process is pid 1."""
+"""Splits a text log of one pid if traces show that several processes wrote it: in containers every process is pid 1."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from itertools import pairwise
 from cachescope.readers.reading import Lookup, Process
 
 _SAME_MOMENT_US = 250_000
-# A process writes to its trace until it ends.
+# A process may outlast the last record of its trace by this much.
 _SLACK_US = 1_000_000
 
 
 def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]:
-    """A process of a text log, in the parts that traces of its pid tell apart.
+    """Split a process of a text log into the parts that traces of its pid distinguish.
 
-    Only traces that were written one after the other do, and only those that tell of one of its lookups at the same
-    moment: what ranks do at once may look alike.
+    Traces count only if they were written one after the other, and if each records one of the lookups at the same
+    moment: ranks that run at the same time may look alike.
     """
     if len(traces) < 2 or process.pid is None:
         return [process]

@@ -1,7 +1,7 @@
-"""One run per process, also where a trace and text logs tell of the same one.
+"""One run per process, even if a trace and text logs describe the same process.
 
-A trace and a text log share pid and clock; two containers may share a pid, so a lookup that both tell of has
-to fall on the same moment as well.
+A trace and a text log of one process share pid and clock. Two containers may share a pid, so a lookup in both logs
+also has to fall on the same moment.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FILLED: Final = (
 
 @dataclass(slots=True)
 class Run:
-    """One process with everything its logs tell."""
+    """One process with everything its logs contain."""
 
     process: Process
     sources: list[str]
@@ -65,9 +65,9 @@ class Run:
 
 
 def join_processes(processes: list[Process]) -> list[Run]:
-    """Join what several logs tell of one process; runs in time order, those without times last.
+    """Join the logs of each process; runs are in time order, those without times last.
 
-    Traces come first, for they know the year; the lookups of a process are counted once.
+    Traces come first because they know the year. A lookup in several logs is counted once.
     """
     known = _Known()
     traces = [process for process in processes if process.kind == "trace"]
@@ -86,7 +86,7 @@ def join_processes(processes: list[Process]) -> list[Run]:
         if not distances:
             known.add(Run(process, [process.source], process.lookups, {process.kind}))
         else:
-            # Ranks in containers share pids and race for the same keys: the nearest moment tells them apart.
+            # Ranks in containers share pids and race for the same keys: the nearest moment decides.
             known.join(runs[min(distances)[1]], process)
     return sorted(
         known.runs, key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.process.rank or 0)
@@ -94,7 +94,7 @@ def join_processes(processes: list[Process]) -> list[Run]:
 
 
 class _Known:
-    """The runs so far, by pid and rank: of thousands of ranks, hardly any can be the one that a log tells of."""
+    """The runs so far, by pid and rank: of thousands of ranks, only a few can match a log."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
@@ -105,7 +105,7 @@ class _Known:
         self.runs.append(run)
 
     def runs_like(self, process: Process) -> list[Run]:
-        """Those whose pid and rank do not speak against it, in their order."""
+        """The runs whose pid and rank do not contradict the process, in their order."""
         pids = list(self._places) if process.pid is None else [process.pid, None]
         by_rank = [self._places[pid] for pid in pids if pid in self._places]
         ranks = None if process.rank is None else (process.rank, None)
@@ -113,7 +113,7 @@ class _Known:
         return [self.runs[at] for at in sorted(found)]
 
     def join(self, run: Run, other: Process) -> None:
-        """Add what another log tells of a run, the pid or the rank for instance."""
+        """Add to a run what another log contains, such as the pid or the rank."""
         before = self._places[run.process.pid][run.process.rank]
         at = next(at for at in before if self.runs[at] is run)
         _join(run, other)
@@ -122,21 +122,21 @@ class _Known:
 
 
 def _distance_ns(run: Run, other: Process, *, is_sure: bool) -> int | None:
-    """How far apart a run and a log of such a pid and rank tell of a lookup; None where they are different processes.
+    """The smallest time between a run's and a log's record of one lookup; None if they are different processes.
 
-    A pid that several traces have is not sure.
+    `is_sure` is False if several traces have the pid.
     """
     known = run.process
     if other.source in run.sources:
         return None
     same_keys = _keys(run.lookups) == _keys(other.lookups)
     if other.kind == "trace":
-        # A process writes one trace; two that begin together and say the same are copies.
+        # A process writes one trace; two that begin together and have the same lookups are copies.
         began = (known.clock_first_us, known.start_time_ns)
         copied = same_keys and began == (other.clock_first_us, other.start_time_ns)
         return 0 if copied else None
     if known.pid is None or other.pid is None:
-        # A short log has neither pid nor time: the same keys in the same order have to do, also where either is cut.
+        # A short log has neither pid nor time: the same keys in the same order must suffice, even if one log is cut.
         is_one = _is_part(run.lookups, other.lookups) or _is_part(other.lookups, run.lookups)
         return 0 if (same_keys or is_one) and other.kind not in run.kinds else None
     if not _overlap(known, other) or not (is_sure or _may_be_compiles_of_one(run.lookups, other.lookups)):
@@ -149,7 +149,7 @@ def _keys(lookups: list[Lookup]) -> list[tuple[str, str | None, str]]:
 
 
 def _is_part(part: list[Lookup], whole: list[Lookup]) -> bool:
-    """Whether all of some lookups are among others, in their order; an outcome that was not seen may be any."""
+    """Whether `whole` contains all lookups of `part` in their order; an unknown outcome matches any."""
     rest = iter(whole)
     return bool(part) and all(any(_may_be_one(one, other) for other in rest) for one in part)
 
@@ -161,7 +161,7 @@ def _may_be_one(one: Lookup, other: Lookup) -> bool:
 
 
 def _may_be_compiles_of_one(some: list[Lookup], others: list[Lookup]) -> bool:
-    """Whether some lookups are among others, or none of their compiles looked another key up there."""
+    """Whether a key of `some` is among `others`, or no compile of `some` looked up a different key there."""
     of_compile: dict[tuple[str, str | None], set[str | None]] = defaultdict(set)
     for lookup in others:
         of_compile[lookup.cache, lookup.compile_id].add(lookup.cache_key)
@@ -179,7 +179,7 @@ def _overlap(a: Process, b: Process) -> bool:
 
 
 def _shift_ns(to: Process, of: Process) -> int:
-    """What to add to the times of one log to put them on the clock of the other: both print the same clock."""
+    """What to add to the times of one log to match the other: both print the same clock."""
     if None in (to.start_time_ns, to.clock_first_us, of.start_time_ns, of.clock_first_us):
         return 0
     assert to.start_time_ns is not None and to.clock_first_us is not None
@@ -210,13 +210,13 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
     ]
     nearest = min(apart, default=_SAME_MOMENT_NS)
     if nearest > _SAME_MOMENT_NS and _began_in(run, [x for x in shared if x.outcome == "unknown"], shift):
-        # Of an AOTAutograd hit a trace tells the end, and this log has lost it.
+        # A trace records the end of an AOTAutograd hit; this log has lost that line.
         return _SAME_MOMENT_NS
     return nearest if nearest <= _SAME_MOMENT_NS else None
 
 
 def _ended_by_exception(run: Run, other: Process) -> list[Lookup]:
-    """Lookups of a text log that the trace of a run tells of as bypasses, without their key: see `_bypass_of`."""
+    """Lookups of a text log that the run's trace records as bypasses, without their key: see `_bypass_of`."""
     bypassed = {one.compile_id for one in run.lookups if (one.cache, one.outcome) == (AOTAUTOGRAD, "bypass")}
     return [
         one
@@ -226,9 +226,9 @@ def _ended_by_exception(run: Run, other: Process) -> list[Lookup]:
 
 
 def _were_cut_short(run: Run, other: Process) -> bool:
-    """Whether all that a text log tells was looked up in compiles of which a trace tells without such a lookup.
+    """Whether all lookups of a text log fall into compiles that a trace records without such a lookup.
 
-    torch writes of a graph behind its compile, and of one that failed or was interrupted nothing.
+    torch records a graph after its compile, and nothing if the compile failed or was interrupted.
     """
     first_us, first_ns = other.clock_first_us, other.start_time_ns
     if run.process.kind != "trace" or not other.lookups or first_us is None or first_ns is None:
@@ -251,7 +251,7 @@ def _were_cut_short(run: Run, other: Process) -> bool:
 
 
 def _may_tell_of_other_moments(run: Run, other: Process, shift: int) -> bool:
-    """Whether a log that shares no lookup with a run may yet be of it: a trace tells all lookups of its time."""
+    """Whether a log that shares no lookup with a run may still belong to it: a trace records all lookups of its time."""
     if not run.lookups or not other.lookups:
         return True
     if run.process.kind != "trace" or run.end_time_ns is None:
@@ -260,7 +260,7 @@ def _may_tell_of_other_moments(run: Run, other: Process, shift: int) -> bool:
 
 
 def _began_in(run: Run, lookups: list[Lookup], shift: int) -> bool:
-    """Whether one of these lookups of another log falls into the time that a trace tells of."""
+    """Whether one of these lookups of another log falls into the time that the run's trace covers."""
     start, end = run.start_time_ns, run.end_time_ns
     if run.process.kind != "trace" or start is None or end is None:
         return False
@@ -286,7 +286,7 @@ def _join(run: Run, other: Process) -> None:
         if lookup.time_ns is not None:
             lookup.time_ns += shift
         same = known[lookup.cache, lookup.cache_key]
-        # Of those that the other log tells nothing of, its lines may be lost.
+        # The other log may have lost the lines of earlier lookups: skip those that are farther away.
         while len(same) > 1 and _apart_ns(same[1], lookup) < _apart_ns(same[0], lookup):
             same.popleft()
         if same:
@@ -301,9 +301,9 @@ def _join(run: Run, other: Process) -> None:
 
 
 def _bypass_of(lookup: Lookup, bypasses: deque[Lookup]) -> Lookup | None:
-    """The bypass as which a trace tells of a lookup whose end its text log does not tell; taken out of them.
+    """Remove and return the bypass that records a lookup without an outcome in the text log; None if there is none.
 
-    Where an exception ends an AOTAutograd lookup, torch forgets the key and calls it a bypass, and the text log
+    If an exception ends an AOTAutograd lookup, torch forgets the key and records a bypass. The text log
     has the key: autograd_cache.py, `AOTAutogradCache.try_load`, 2.10 to 2.15.
     """
     if lookup.cache != AOTAUTOGRAD or lookup.outcome != "unknown":
@@ -316,14 +316,14 @@ def _bypass_of(lookup: Lookup, bypasses: deque[Lookup]) -> Lookup | None:
 
 
 def _apart_ns(one: Lookup, other: Lookup) -> int:
-    """How far apart two logs tell of a lookup."""
+    """The smallest time between two logs' records of a lookup."""
     moments = [t for t in (one.time_ns, one.logged_ns) if t is not None]
     others = [t for t in (other.time_ns, other.logged_ns) if t is not None]
     return min((abs(t - o) for t in moments for o in others), default=0)
 
 
 def _fill(lookup: Lookup, other: Lookup) -> None:
-    """Take from the other log what this one does not tell."""
+    """Fill the gaps of a lookup from another log."""
     for name in _FILLED:
         if getattr(lookup, name) is None:
             setattr(lookup, name, getattr(other, name))
@@ -331,6 +331,6 @@ def _fill(lookup: Lookup, other: Lookup) -> None:
     if lookup.outcome == "unknown" or (is_coarse and other.outcome != "unknown"):
         lookup.outcome = other.outcome
     lookup.is_details_cut |= other.is_details_cut
-    # A text log has the beginning of a lookup, a trace its end.
+    # A text log has the start of a lookup, a trace its end.
     if other.time_ns is not None:
         lookup.time_ns = min(other.time_ns, lookup.time_ns or other.time_ns)

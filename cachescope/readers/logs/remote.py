@@ -1,6 +1,6 @@
-"""Logs at addresses that fsspec knows, such as ``s3://…``, ``gs://…`` or ``abfs://…``: found and opened.
+"""Finds and opens logs at addresses that fsspec knows, such as ``s3://…``, ``gs://…`` or ``abfs://…``.
 
-fsspec is the extra `remote`; the package of the store itself (s3fs, gcsfs, adlfs) is for the user to choose.
+fsspec is the extra `remote`; users choose the package of the store itself (s3fs, gcsfs, adlfs).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import IO, Any, Final
 
 from cachescope.errors import SourceError
 
-# Two letters at least: one is a drive of Windows.
+# At least two letters: a single letter is a Windows drive.
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")
 _BUFFER_BYTES: Final = 1 << 16
 
 
 def is_address(path: str) -> bool:
-    """Whether something is an address and no path of this machine.
+    """Whether a path is an address rather than a path on this machine.
 
     Examples
     --------
@@ -30,21 +30,21 @@ def is_address(path: str) -> bool:
 
 
 def addresses(address: str) -> list[str]:
-    """The files at an address: itself, those below it where it is a folder, or what a pattern matches.
+    """The files at an address: the file itself, the files below a folder, or the matches of a pattern.
 
     Raises
     ------
     SourceError
-        If there is nothing, or the store cannot be asked.
+        If there are none, or if the store cannot be listed.
     """
     try:
         fs, path = _fsspec(address).core.url_to_fs(address)
-        # A pattern may match folders; what is in them was not asked for.
+        # A pattern may match folders; their contents were not asked for.
         found = [name for name, about in _found(fs, path).items() if about["type"] == "file"]
         named = [str(fs.unstrip_protocol(name)) for name in sorted(found)]
     except SourceError:
         raise
-    except Exception as error:  # every store has exceptions of its own
+    except Exception as error:  # every store has its own exceptions
         raise SourceError(address, f"cannot be listed: {_said(error)}") from error
     if not named:
         raise SourceError(address, "there is no such file or directory")
@@ -58,7 +58,7 @@ def _found(fs: Any, path: str) -> dict[str, dict[str, Any]]:
 
 
 def open_address(address: str, ahead_bytes: int) -> IO[bytes]:
-    """Open a file at an address as a stream, whose failures are `OSError` whatever the store.
+    """Open a file at an address as a stream that raises `OSError` on failure, whatever the store.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def open_address(address: str, ahead_bytes: int) -> IO[bytes]:
 
 
 def address_modified_s(address: str) -> float:
-    """When a file at an address was last written, in seconds since the epoch; now, where the store does not say."""
+    """When a file at an address was last written, in seconds since the epoch; now if the store does not know."""
     try:
         fs, path = _fsspec(address).core.url_to_fs(address)
         return float(fs.modified(path).timestamp())
@@ -85,7 +85,7 @@ def address_modified_s(address: str) -> float:
 
 
 class _Stream(io.RawIOBase):
-    """A file of fsspec whose every failure is an `OSError` with a number, as those of the system are."""
+    """An fsspec file that raises an `OSError` with a number on every failure, like files of the system."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -102,7 +102,7 @@ class _Stream(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._file.read(len(buffer))
-        except Exception as error:  # every store has exceptions of its own
+        except Exception as error:  # every store has its own exceptions
             raise OSError(errno.EIO, _said(error)) from error
         buffer[: len(data)] = data
         return len(data)

@@ -1,8 +1,8 @@
-"""Where another process begins in what one pid wrote: in containers every process is pid 1, also after a restart.
+"""Where a new process begins in the log of one pid: in containers every process is pid 1, even after a restart.
 
-``torch._dynamo.reset()`` begins compile ids again as well, and a program may rest for hours: neither shows another
-process. What does: the clock goes back, torch is another build, or a function of torch has another address, which is
-printed for ``fx_kwargs[get_decomp_fn]`` (2.12 to 2.14). What shows nothing stays one process.
+``torch._dynamo.reset()`` restarts compile ids too, and a program may idle for hours: neither shows a new process.
+These do: the clock goes back, torch is another build, or a function of torch has another address. The address is
+printed for ``fx_kwargs[get_decomp_fn]`` (2.12 to 2.14). Without such a sign, the log stays one process.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from cachescope.readers.reading import Lookup
 
 _FIRST_ID: Final = "0/0"
 _BACK_US: Final = 60_000_000
-# Further back than half a year it is the new year.
+# A clock that goes back by more than half a year has passed New Year.
 _YEAR_US: Final = 183 * 86_400_000_000
 
 
 def run_starts(lookups: Sequence[Lookup], clocks: Sequence[int | None], details: HashDetails) -> list[int]:
-    """The places of the first lookups of each process, among lookups in the order of their lines; 0 is one.
+    """The positions at which a process begins, among lookups in the order of their lines; 0 is always one.
 
     Parameters
     ----------
     lookups : sequence of Lookup
     clocks : sequence of int or None
-        When each of them began, as log prefixes tell it.
+        When each of them began, by the clock of the log prefixes.
     details : HashDetails
-        What their details point into.
+        The store that the lookups' detail codes refer to.
     """
     begins = [at for at in range(1, len(lookups)) if _begins_first_compile(lookups, at)]
     if not begins:
@@ -47,11 +47,11 @@ def run_starts(lookups: Sequence[Lookup], clocks: Sequence[int | None], details:
 
 
 def _begins_first_compile(lookups: Sequence[Lookup], at: int) -> bool:
-    """Whether the first compile of a process, or the first after a reset, begins with a lookup."""
+    """Whether this lookup begins the first compile of a process, or the first after a reset."""
     one, before = lookups[at], lookups[at - 1]
     if one.compile_id != _FIRST_ID:
         return False
-    # Without the AOTAutograd cache nothing tells the lookups of two first compiles apart.
+    # Without the AOTAutograd cache nothing distinguishes the lookups of two first compiles.
     return (one.compile_id, one.segment) != (before.compile_id, before.segment) or one.segment == 0
 
 
@@ -60,7 +60,7 @@ def _goes_back(before: int | None, now: int | None) -> bool:
 
 
 def _sign(lookup: Lookup, field: str, details: HashDetails, *, compares_texts: bool) -> int | None:
-    """What is the same in all keys of a process, as a number; None where the details do not tell."""
+    """A number that all keys of a process share; None if the details do not contain it."""
     if lookup.details is None:
         return None
     component = details.component_of(lookup.details, field)

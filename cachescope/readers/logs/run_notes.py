@@ -1,4 +1,4 @@
-"""What `cachescope record` notes beside the logs of a run: the command, and how it ended."""
+"""The note that `cachescope record` writes next to the logs of a run: the command and its exit status."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _OURS: Final = b"cachescope_run"
 
 
 def tell_of_runs(reading: Reading) -> None:
-    """Say of each process which command it belongs to, and that command's exit status, where that was noted.
+    """Set the command and its exit status on each process that has a note.
 
-    It is read with the logs every time: it is written when the run begins, and again when it ends.
+    The note is read with the logs every time: it is written when the run begins and again when it ends.
     """
     known: dict[str, tuple[str | None, int | None]] = {}
     for process in reading.processes:
@@ -33,7 +33,7 @@ def tell_of_runs(reading: Reading) -> None:
 
 
 def _note(path: str, reading: Reading) -> tuple[str | None, int | None]:
-    """Command and exit status; a file of this name that is no note of ours says nothing."""
+    """Command and exit status; None for both if the file is not a note of `cachescope record`."""
     try:
         with open(path, "rb") as file:
             data = file.read(_MAX_BYTES)

@@ -1,8 +1,8 @@
-"""Text logs of the cache loggers (``TORCH_LOGS``): the lookups of one or several processes in one file.
+"""Text logs of the cache loggers (``TORCH_LOGS``): the lookups of one or more processes in one file.
 
-torch/_logging/_internal.py, `TorchLogsFormatter`: every physical line of a message repeats the prefix, so a
-line that begins no known message continues the one before it from the same place. With
-``TORCH_LOGS_FORMAT=short`` only the first line of a message has a prefix, and no time and no pid.
+torch/_logging/_internal.py, `TorchLogsFormatter`: every physical line of a message repeats the prefix. A line that
+begins no known message therefore continues the message before it from the same place. With
+``TORCH_LOGS_FORMAT=short`` only the first line of a message has a prefix, without time and pid.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def looks_like_text_log(head: bytes) -> bool:
 def read_text_log(path: str, reading: Reading, source: str | None = None) -> None:
     """Read one text log (plain, packed or compressed) into `reading`.
 
-    Adds one `Process` for each stream of lines, as `Leads` tells them, and pid that wrote about a cache. Lines that are not torch's are passed over: a
-    log is often mixed with what the program prints.
+    Adds one `Process` for each stream of lines (see `Leads`) and pid with cache messages. Lines that are not torch's
+    are skipped: a log often contains output of the program, too.
 
     Raises
     ------
     SourceError
-        If the file is not there, cannot be read at all, or holds no line of torch's logs.
+        If the file does not exist, cannot be read at all, or contains no line of torch's logs.
     """
     source = source or path
     log = _TextLog(source, path, reading)
@@ -53,18 +53,18 @@ def read_text_log(path: str, reading: Reading, source: str | None = None) -> Non
 
 
 def read_on_text_log(path: str, reading: Reading) -> bool:
-    """Go on with the one text log in `reading`, whose file is longer now than when it was read.
+    """Continue reading the one text log in `reading`, whose file has grown since it was read.
 
     Returns
     -------
     bool
-        False where it has to be read anew: it ended within a line or a message, between the hash details and the
-        outcome of a lookup, or it is of ``TORCH_LOGS_FORMAT=short``, whose lines do not tell their process.
+        False if it has to be read anew: it ended within a line or a message, or between the hash details and the
+        outcome of a lookup, or it is of ``TORCH_LOGS_FORMAT=short``, whose lines do not identify their process.
 
     Raises
     ------
     SourceError
-        If the file is not there or cannot be read.
+        If the file does not exist or cannot be read.
     """
     if not reading.processes or reading.processes[0].end_state is None:
         return False
@@ -82,11 +82,11 @@ def read_on_text_log(path: str, reading: Reading) -> bool:
 
 
 class _GoesOnError(Exception):
-    """A message that was taken for whole at the end of a log goes on."""
+    """A message that seemed complete at the end of the log continues."""
 
 
 class _TextLog:
-    """What is known of one text log while its lines go by."""
+    """The state of reading one text log."""
 
     def __init__(self, source: str, path: str, reading: Reading) -> None:
         self.streams: dict[Stream, MessageReader] = {}
@@ -101,7 +101,7 @@ class _TextLog:
         self._can_go_on = False
 
     def take_up(self, end: TextEnd) -> None:
-        """Be what another one was at its end; the reading has no processes from then until `finish`."""
+        """Restore the state at the end of an earlier reading; the reading has no processes until `finish`."""
         processes, self._reading.processes = self._reading.processes, []
         self._end, self._lines = end.end, end.lines
         self._leads = Leads(is_named=end.is_named)
@@ -112,7 +112,7 @@ class _TextLog:
             self._last[stream] = told.last_message
 
     def read(self, stream: IO[bytes]) -> None:
-        """Read the lines of a stream to its end; what stopped it before becomes a problem."""
+        """Read the lines of a stream to its end; a failure before the end becomes a problem."""
         pieces = Pieces(stream)
         lines = Lines(pieces, self._lines)
         self._leads = self._leads or Leads(lines.head(_HEAD_BYTES))
@@ -133,17 +133,17 @@ class _TextLog:
             self._reading.problem(self._source, "end", *failure)
 
     def _tell_wrong(self, stream: Stream, line: int, wrong: str) -> None:
-        """Once for a stream: what is wrong with one prefix is wrong with all of its lines, often."""
+        """Report a wrong prefix once per stream: often all of its lines have the same fault."""
         if (stream, wrong) not in self._wrong:
             self._wrong.add((stream, wrong))
             self._reading.problem(self._source, f"line {line}", "bad_value", wrong)
 
     def finish(self) -> None:
-        """Turn clocks into times, and give the processes to the reading."""
+        """Turn clocks into times, and add the processes to the reading."""
         modified = modified_s(self._path)
         found: list[Process] = []
         ends: list[StreamEnd | None] = []
-        # Not in the order in which their first messages ended.
+        # In the order of their first lines, not of the ends of their first messages.
         for stream, reader in sorted(self.streams.items(), key=lambda one: one[1].first_line):
             processes = reader.finish(modified)
             for process in processes:
@@ -152,7 +152,7 @@ class _TextLog:
             ends.append(reader.end(len(found) - 1 if processes[0].lookups else None, self._last[stream]))
         self._reading.processes += found
         told = [end for end in ends if end is not None]
-        # A line of TORCH_LOGS_FORMAT=short, which has no pid, may always be followed by more of its message.
+        # A message of TORCH_LOGS_FORMAT=short, which has no pid, may always continue.
         has_all = (
             self._can_go_on and len(told) == len(ends) and all(pid is not None for _, pid, _ in self.streams)
         )
@@ -170,13 +170,13 @@ class _TextLog:
 def _messages(
     lines: Lines, leads: Leads, components: ComponentLines, last: Mapping[Stream, Head]
 ) -> Iterator[Message]:
-    """Join physical lines into messages, each process apart from the others; `last` are those before the lines."""
+    """Join physical lines into messages, separately for each process; `last` holds the heads of the messages before."""
     open_messages: dict[Stream, Message] = {}
     latest: Message | None = None
     shorts = _ShortMessages(leads)
     while True:
         if not shorts:
-            # Torch's prefixes have a time, or the name of a logger behind a colon.
+            # Every prefix of torch contains a colon: in its time, or before the logger's name.
             lines.pass_over(b":")
         line = lines.take()
         if line is None:
@@ -200,7 +200,7 @@ def _messages(
                 yield before
             before = open_messages[stream] = message
         latest = before
-        # The other lines of a message nearly always follow at once, each behind the same bytes.
+        # The other lines of a message nearly always follow at once, each after the same bytes.
         if _ESCAPE not in line and prefix[0].endswith(b" "):
             before.go_on(lines.take_continued(line[: prefix.end()], components.known, _continues))
     if latest is not None:
@@ -210,9 +210,9 @@ def _messages(
 
 
 class _ShortMessages(dict[bytes, Message]):
-    """Messages of TORCH_LOGS_FORMAT=short that may go on, by the name of their stream.
+    """Messages of TORCH_LOGS_FORMAT=short that may continue, by the name of their stream.
 
-    Only the first line of a message has torch's prefix. What a launcher wrote stands before each.
+    Only the first line of a message has torch's prefix. A launcher's text precedes every line.
     """
 
     def __init__(self, leads: Leads) -> None:
@@ -224,7 +224,7 @@ class _ShortMessages(dict[bytes, Message]):
         return iter(self.values())
 
     def take(self, line: bytes, number: int) -> Message | None:
-        """Take in a line; gives the message that it ends."""
+        """Add a line; return the message that it ends, if any."""
         match = self._leads.short_of(line)
         if match is None:
             for name, message in self.items():
@@ -244,7 +244,7 @@ class _ShortMessages(dict[bytes, Message]):
 
 
 def _continues(text: bytes) -> bool:
-    """Whether a text behind a known prefix goes on with the message, and is not taken for more of the prefix."""
+    """Whether a text after a known prefix continues the message rather than the prefix."""
     return begins_component(text) if text.startswith(b"[") else not begins_message(text)
 
 

@@ -1,4 +1,4 @@
-"""The lookups of one process, from what its cache loggers say one after the other."""
+"""The lookups of one process, from the messages of its cache loggers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class MessageReader:
         self._components = components
 
     def read(self, message: Message) -> None:
-        """Take in one message; one that says nothing about a cache only tells the time."""
+        """Read one message; a message that is not about a cache only updates the clock."""
         process = self.process
         if message.clock_us is not None:
             if process.clock_first_us is None:
@@ -106,7 +106,7 @@ class MessageReader:
             self._note_entry(match["path"], message)
 
     def take_up(self, end: StreamEnd, process: Process | None) -> None:
-        """Be what another one was at its end."""
+        """Restore the state at the end of an earlier reading."""
         if process is not None:
             self.process = process
         else:
@@ -125,9 +125,9 @@ class MessageReader:
         self._load_error = end.load_error
 
     def end(self, process: int | None, last: Head) -> StreamEnd | None:
-        """What `take_up` takes, of a finished reading; None where a lookup waits for its outcome, or for several processes.
+        """The state for `take_up`, after `finish`; None if a lookup waits for its outcome, or for several processes.
 
-        None also behind hash details: where they go on, or those of another process come before the next
+        Also None right after hash details: if they continue, or if another process's details come before the next
         message, reading anew would number the details in another order.
         """
         waits = self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved)
@@ -155,12 +155,12 @@ class MessageReader:
         )
 
     def finish(self, modified_s: float) -> list[Process]:
-        """The process, its lookups in order and with times where the log has them; several where another began.
+        """The process, its lookups in order and with times if the log has them; several if the pid was used again.
 
-        The year comes from when the log was written last, in seconds since the epoch.
+        The year comes from `modified_s`, when the log was last written, in seconds since the epoch.
         """
         for lookup in self._unresolved:
-            # That of an AOTAutograd lookup may come much later, and is no problem until then.
+            # The outcome of an AOTAutograd lookup may come much later: it is no problem that it is missing here.
             self._conclude(lookup, "the log ends before the outcome" if lookup.cache == FXGRAPH else None)
         first = self.process.clock_first_us
         if first is not None:
@@ -178,7 +178,7 @@ class MessageReader:
         return [self._part(start, end) for start, end in pairwise([*starts, len(self._lookups)])]
 
     def _part(self, start: int, end: int) -> Process:
-        """One of several processes: some of the lookups."""
+        """One of several processes, with its part of the lookups."""
         lookups = self._lookups[start:end]
         clocks = [clock for clock in self._clocks[start:end] if clock is not None]
         last = max([*clocks[-1:], self._outcome_clocks.get(id(lookups[-1])) or 0], default=0)
@@ -205,10 +205,10 @@ class MessageReader:
         return lookup
 
     def _read_details(self, match: re.Match[str], message: Message) -> None:
-        # 2.4 wrote the details of AOTAutograd keys under the words of FX ones.
+        # 2.4 logged the details of AOTAutograd keys with the words of FX keys.
         cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
         self._give_up(cache, message.compile_id)
-        # The outcome that these waited for is gone with its line.
+        # These waited for an outcome whose line was lost.
         self._guards.pop(match["key"], None)
         self._load_error = None
         if cache == AOTAUTOGRAD:
@@ -230,10 +230,10 @@ class MessageReader:
         return details
 
     def _give_up(self, cache: str, compile_id: str | None) -> None:
-        """Stop waiting for outcomes that must have come before this compile looks up the next key.
+        """Stop waiting for outcomes that must precede the compile's next lookup.
 
-        Between the key of an FX graph and its outcome torch looks up nothing; an AOTAutograd lookup contains those
-        of its graphs.
+        torch makes no lookup between the key of an FX graph and its outcome; an AOTAutograd lookup contains the
+        lookups of its graphs.
         """
         over = (FXGRAPH,) if cache == FXGRAPH else (FXGRAPH, AOTAUTOGRAD)
         waiting: list[Lookup] = []
@@ -245,7 +245,7 @@ class MessageReader:
         self._unresolved = waiting
 
     def _conclude(self, lookup: Lookup, problem: str | None) -> None:
-        """Say of a lookup without an outcome that it missed, where that is certain."""
+        """Mark a lookup without an outcome as a miss if that is certain; else report the problem."""
         if lookup.outcome == "unknown" and self._compiled_after(lookup):
             lookup.outcome = "full_miss"
         if lookup.outcome == "unknown" and problem is not None:
@@ -253,10 +253,10 @@ class MessageReader:
             self._reading.problem(self.process.source, where, "truncated", problem)
 
     def _compiled_after(self, aot: Lookup) -> bool:
-        """Whether a graph of this AOTAutograd lookup missed: a hit contains nothing but hits.
+        """Whether a graph of this AOTAutograd lookup missed: a hit contains only hits.
 
-        autograd_cache.py, `AOTAutogradCache.load` (through 2.14): where the entry is there and a graph that it
-        points to is not, it misses without a word.
+        autograd_cache.py, `AOTAutogradCache.load` (through 2.14): if the entry exists and a graph that it
+        points to does not, it misses without a message.
         """
         if aot.cache != AOTAUTOGRAD:
             return False
@@ -283,7 +283,7 @@ class MessageReader:
             self._conclude(lookup, "the line of its outcome is missing" if cache == FXGRAPH else None)
             lookup = None
         if lookup is None:
-            # At INFO a miss is told before the lookups that follow it, a hit after those it contains.
+            # At INFO a miss is logged before the lookups that follow it, a hit after those it contains.
             if cache == AOTAUTOGRAD and match["state"] == "miss":
                 self._segments[message.compile_id] += 1
             lookup = self._add(cache, key, message)
@@ -298,14 +298,14 @@ class MessageReader:
             lookup.outcome, lookup.guards_expr = "guard_miss", guards
         else:
             lookup.outcome = "full_miss"
-        # Damaged entries of both caches are told in the same words; the next outcome says whose it was.
+        # Both caches log damaged entries in the same words; the next outcome shows which cache it was.
         lookup.load_error, self._load_error = self._load_error, None
 
     def _is_past(self, lookup: Lookup, state: str, message: Message) -> bool:
-        """Whether torch had gone on to other compiles, so that an outcome is that of a later process under the same pid.
+        """Whether torch had moved on to other compiles: then the outcome is that of a later process with the same pid.
 
-        Between the key of an FX graph and its outcome torch looks up nothing, between that of an AOTAutograd entry and a hit
-        nothing but its graphs. What several processes write at once stands there side by side, within a moment.
+        torch makes no lookup between the key of an FX graph and its outcome. Between an AOTAutograd key and a hit it looks
+        up only the entry's graphs. Lines that several processes write at once are interleaved, but only within a moment.
         """
         is_of_graphs = lookup.cache == FXGRAPH or state == "hit"
         if not is_of_graphs or self._lookups[-1].compile_id == lookup.compile_id:
@@ -328,7 +328,7 @@ class MessageReader:
         reason = match["reason"].removesuffix("'") if is_fx else match["reason"]
         missed = self._missed_in_this_compile(cache, message.compile_id)
         if missed is not None:
-            # Of one whose outcome was not seen, it may be the lookup that was bypassed, or the saving.
+            # If the outcome is unknown, either the lookup or the saving was bypassed.
             if missed.outcome != "unknown":
                 missed.save_bypass = reason
             return
@@ -337,7 +337,7 @@ class MessageReader:
         lookup.bypass_reason = reason
 
     def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> Lookup | None:
-        """The miss after which torch found that the result cannot be stored: no second lookup."""
+        """The miss whose result torch then found it cannot store: the bypass is no second lookup."""
         for lookup in reversed(self._lookups):
             if lookup.cache == cache and lookup.compile_id == compile_id:
                 if lookup.outcome == "unknown" and self._compiled_after(lookup):
@@ -354,7 +354,7 @@ class MessageReader:
                 return
 
     def _note_save_error(self, match: re.Match[str], message: Message) -> None:
-        """Why a result could not be stored; the error of an FX graph is the last line of its traceback."""
+        """Note why a result could not be stored; the error of an FX graph is the last line of its traceback."""
         cache = AOTAUTOGRAD if match["which"] == "AOTAutograd" else FXGRAPH
         for lookup in reversed(self._lookups):
             if (lookup.cache, lookup.compile_id) == (cache, message.compile_id):
@@ -367,7 +367,7 @@ class MessageReader:
         for lookup, _ in zip(reversed(self._lookups), range(64), strict=False):
             if lookup.cache == AOTAUTOGRAD and lookup.compile_id == message.compile_id:
                 lookup.entry_path = path
-                # It is what was compiled after the miss.
+                # The entry is the result of the compile after the miss.
                 if lookup.outcome == "unknown" and lookup.cache_key in path.split("/"):
                     lookup.outcome = "full_miss"
                 return

@@ -1,7 +1,7 @@
-"""What the cache loggers say, message by message, from torch 2.4 to 2.15.
+"""The messages of the cache loggers, from torch 2.4 to 2.15.
 
 torch/_inductor/codecache.py and torch/_functorch/_aot_autograd/autograd_cache.py (from 2.10 also
-aot_autograd_result.py). Messages are told apart by their words, never by their line, which moves.
+aot_autograd_result.py). Messages are recognized by their words, never by their line number, which moves.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from cachescope.readers.logs.text_end import Head
 from cachescope.terms import HASH
 
-# A key that was cut is none. The others are those that AOTAutograd makes up where it cannot make one (2.10 and later).
+# A key that was cut does not match. The other forms are what AOTAutograd uses if it cannot compute a key (2.10 and later).
 _KEY: Final = rf"(?P<key>[af]{HASH}|0\.\d+|[0-9a-f]{{32}})(?!\S)"
 DETAILS: Final = re.compile(r"(?P<which>FX|Autograd) graph cache hash details for key (?P<key>\S+):")
 OUTCOME: Final = re.compile(rf"(?P<which>fx graph|AOTAutograd) cache (?P<state>hit|miss) for key {_KEY}")
@@ -51,7 +51,7 @@ _MESSAGES: Final = (
 )
 
 
-# How each of them begins, and the one that may begin with anything: nearly all lines are something else.
+# How each message begins, and the part of the one that may begin with anything: nearly all lines are none of them.
 _BEGINNINGS: Final = (
     b"FX graph cache ",
     b"Autograd graph cache ",
@@ -66,7 +66,7 @@ _ANYWHERE: Final = b" unable to load compiled graph"
 
 
 def begins_message(line: bytes) -> bool:
-    """Whether a line begins one of the messages that are read here."""
+    """Whether a line begins one of these messages."""
     if line.startswith(b"[") or not may_be_known(line):
         return False
     text = line.decode("utf-8", "replace")
@@ -74,7 +74,7 @@ def begins_message(line: bytes) -> bool:
 
 
 def may_be_known(message: bytes) -> bool:
-    """Whether a message may be one of these: of most its beginning says that it is none."""
+    """Whether a message may be one of these; the beginning rules out most others."""
     return message.startswith(_BEGINNINGS) or _ANYWHERE in message
 
 
@@ -82,7 +82,7 @@ _MOST_BYTES_OF_A_MESSAGE: Final = 32 << 20
 """The hash details of one lookup take 70 to 128 kB."""
 
 Stream = tuple[bytes, int | None, int | None]
-"""What tells the processes of one log apart: what stands before torch's prefix, pid, and rank."""
+"""What distinguishes the processes of one log: the text before torch's prefix, the pid, and the rank."""
 
 
 @dataclass(slots=True)
@@ -101,12 +101,12 @@ class Message:
     wrong: str | None = None
     """What is wrong with its prefix."""
     is_too_long: bool = False
-    """Whether lines of it were left out, for it has more than 32 MiB."""
+    """Whether lines were dropped because the message exceeds 32 MiB."""
     size: int = 0
-    """Bytes of the lines that followed the first."""
+    """Bytes of the lines after the first."""
 
     def go_on(self, lines: list[bytes]) -> None:
-        """Take in lines that follow, as long as there is room."""
+        """Add lines that follow, up to the size limit."""
         if self.size > _MOST_BYTES_OF_A_MESSAGE:
             self.is_too_long |= bool(lines)
             return
@@ -115,5 +115,5 @@ class Message:
 
     @property
     def head(self) -> Head:
-        """What all its lines have in common."""
+        """What all its lines share."""
         return self.place, self.compile_id, self.level, self.clock_us

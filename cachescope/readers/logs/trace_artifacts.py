@@ -1,7 +1,7 @@
 """The cache artifacts of TORCH_TRACE, one name at a time, from torch 2.5 to 2.15.
 
 FX: torch/_inductor/compile_fx.py; AOTAutograd: torch/_functorch/_aot_autograd/autograd_cache.py. Through 2.5
-(FX) and 2.6 (AOTAutograd) one artifact served every state, which then stands in the payload only.
+(FX) and 2.6 (AOTAutograd) one artifact served every state; the state is then only in the payload.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ VERSION_ARTIFACT: Final = "torch_version"
 
 
 def lookup_from_artifact(name: str, payload: Record) -> Lookup:
-    """One lookup from the payload of one cache artifact; its hash details are left to the caller.
+    """Make a lookup from the payload of one cache artifact, without its hash details.
 
-    `time_ns` is torch's own `cache_event_time` where the payload has one (FX), else None.
+    `time_ns` is torch's own `cache_event_time` if the payload has one (FX), else None.
     """
     cache, named_state = LOOKUP_ARTIFACTS[name]
     state = payload.text("cache_state")
@@ -51,7 +51,7 @@ def lookup_from_artifact(name: str, payload: Record) -> Lookup:
 
 
 def lookup_from_event(event: Record) -> Lookup | None:
-    """What the event that ends an FX compile tells where no artifact does: a disabled cache, the time of a bypass.
+    """Make a lookup from the event that ends an FX compile: a disabled cache or a bypass.
 
     torch/_inductor/compile_fx.py, `_compile_fx_inner`: the event ``inductor_compile`` has the cache state
     among its arguments; a disabled cache leaves no artifact.
@@ -59,8 +59,8 @@ def lookup_from_event(event: Record) -> Lookup | None:
     Returns
     -------
     Lookup or None
-        A lookup of outcome ``disabled``; one of outcome ``bypass`` only says of the lookup that began at the same
-        moment what no artifact says. None where it is another event.
+        A lookup with outcome ``disabled`` is a lookup of its own. One with outcome ``bypass`` only completes the lookup
+        that began at the same moment: no artifact has its time. None for any other event.
     """
     if event.text("ph") != "E" or event.text("name") != "inductor_compile":
         return None
@@ -91,6 +91,6 @@ def _outcome(state: str, status: str | None) -> str:
 
 
 def _time_saved(payload: Record) -> int | None:
-    """FX gives nanoseconds, AOTAutograd milliseconds."""
+    """The time saved in nanoseconds: FX records nanoseconds, AOTAutograd milliseconds."""
     saved = payload.duration_ns("time_saved_ns")
     return saved if saved is not None else payload.duration_ns("time_saved_ms", 1_000_000)

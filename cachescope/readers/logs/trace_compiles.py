@@ -1,7 +1,7 @@
-"""What a trace tells of the compiles that its lookups are part of: whose code, whether they ended, and how.
+"""The compiles of a trace, to which its lookups belong: the compiled code, whether the compile ended, and how.
 
 torch/_dynamo/convert_frame.py writes ``dynamo_start`` when a compile begins; torch/_dynamo/utils.py,
-`record_compilation_metrics`, writes ``compilation_metrics`` when it ends, well or not.
+`record_compilation_metrics`, writes ``compilation_metrics`` when it ends, with or without an error.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.reading import Lookup, Process
 from cachescope.terms import AOTAUTOGRAD
 
-# torch/_logging/structured.py, `intern_string`: texts that many stacks hold are written once.
+# torch/_logging/structured.py, `intern_string`: texts that many stacks contain are written once.
 _STRING: Final = re.compile(rb'\{"str": \[("(?:[^"\\]|\\.)*"), (\d+)\]')
 _WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\/]module\.py$)")
-# Near the beginning of the metrics, whether there is one or not.
+# Near the beginning of the metrics, with or without an error.
 _FAIL_TYPE: Final = b'"fail_type": '
-# The numbers of a compile follow the metrics, which are large.
+# The ids of a compile follow the metrics, which are large.
 _NUMBERS: Final = re.compile(
     rb'\}(?:, "rank": \d+)?(?:, "compiled_autograd_id": (\d+))?(?:, "frame_id": (\d+), "frame_compile_id": (\d+))?'
     rb'(?:, "attempt": (\d+))?(?:, "subgraph_name": "[^"]*")?\}$'
@@ -32,7 +32,7 @@ _LONGEST_NUMBERS: Final = 300
 
 @dataclass(slots=True)
 class Compile:
-    """One compile, from its beginning to its end; a backward that is compiled later is part of it."""
+    """One compile, from its start to its end; a backward graph that is compiled later belongs to it."""
 
     compile_id: str
     began_us: int | None
@@ -43,7 +43,7 @@ class Compile:
     error: str | None = None
 
     def tell(self, lookup: Lookup) -> None:
-        """Say of a lookup which code it was made for."""
+        """Set the code that a lookup was made for."""
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
 
 
@@ -52,7 +52,7 @@ _values: Final = attrgetter(*(field.name for field in fields(Compile)))
 
 
 class TraceCompiles:
-    """The compiles of one trace while its records go by."""
+    """The compiles of one trace, while its records are read."""
 
     def __init__(self) -> None:
         self.rows: list[Compile] = []
@@ -61,22 +61,22 @@ class TraceCompiles:
         self._current: dict[str, Compile] = {}
         self._aot: dict[str, Lookup] = {}
         self._open: dict[str, list[Lookup]] = {}
-        """Lookups whose compile was not seen to end."""
+        """Lookups whose compile has no recorded end so far."""
         self._passed: set[str] = set()
-        """Of these, the compiles after which another one ended: where no end is written nothing can be said."""
+        """The open compiles after which another one ended: it is not known whether they ended without a record."""
 
     def note_string(self, number: str, text: str) -> None:
-        """Keep a text that stacks refer to by its number."""
+        """Store a text that stacks refer to by its number."""
         self._strings[number] = text
 
     def begin(
         self, compile_id: str, at_us: int | None, stack: list[dict[str, Any]], wrong: list[str]
     ) -> None:
-        """A compile begins; the last frame of the stack is the code that is compiled."""
+        """Note that a compile begins; the last frame of the stack is the code that is compiled."""
         self.segments[compile_id] += 1
         one = Compile(compile_id, at_us)
         if stack:
-            # torch wraps its own modules, which it does not compile as they are: then the caller is the user's.
+            # torch compiles its own modules through a wrapper: then the user's code is the caller.
             users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self._file(frame) or ""))
             frame = Record(next(users, stack[-1]), wrong)
             one.file = self._file(frame.values)
@@ -84,7 +84,7 @@ class TraceCompiles:
         self._add(one)
 
     def note(self, lookup: Lookup, *, is_over: bool) -> None:
-        """A lookup, and whether torch writes such a record only once it has compiled and stored what was missed."""
+        """Note a lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
         compile_id = lookup.compile_id or ""
         lookup.segment = self.segments[compile_id]
         if (one := self._current.get(compile_id)) is not None:
@@ -97,12 +97,12 @@ class TraceCompiles:
             self._open.setdefault(compile_id, []).append(lookup)
 
     def end(self, found: str | None, at_us: int | None, error: str | None) -> None:
-        """The compile of this id ended, well or with an error."""
+        """Note that the compile with this id ended, with or without an error."""
         if found is None:
             return
         one = self._current.get(found)
         if one is None:
-            # It began before the log does.
+            # It began before the log.
             one = Compile(found, None)
             self._add(one)
         one.ended_us, one.error = at_us, error
@@ -111,23 +111,23 @@ class TraceCompiles:
         aot = self._aot.get(found)
         is_same = aot is not None and aot.segment == self.segments[found] and aot.outcome != "hit"
         if error is not None and aot is not None and is_same:
-            # Its entry is stored with the backward graph, which may be compiled long after.
+            # Its entry is stored with the backward graph, which may be compiled much later.
             aot.compile_error = error
         self._passed.discard(found)
         self._passed.update(self._open)
 
     def finish(self) -> None:
-        """The log ends: what was not seen to end by now did not end in it."""
+        """Note that the log ends: compiles that are still open did not end in it."""
         for compile_id, lookups in self._open.items():
             for lookup in lookups:
                 lookup.compile_ended = None if compile_id in self._passed else False
 
     def of_process(self) -> str | None:
-        """The compiles, for lookups that another log tells of."""
+        """The compiles as JSON, for lookups that only another log records."""
         return json.dumps([_values(one) for one in self.rows]) if self.rows else None
 
     def as_json(self, places: dict[int, int]) -> dict[str, Any]:
-        """What a later reading goes on from beside the compiles themselves, with lookups by their place."""
+        """What a later reading needs besides the compiles themselves, with lookups by their index."""
         return {
             "segments": dict(self.segments),
             "strings": self._strings,
@@ -138,7 +138,7 @@ class TraceCompiles:
 
     @classmethod
     def from_json(cls, told: dict[str, Any], process: Process) -> TraceCompiles:
-        """What `as_json` gave, with the compiles and the lookups of the finished process."""
+        """Restore the state from the result of `as_json` and the finished process."""
         found, lookups = cls(), process.lookups
         for one in compiles_of(process):
             found._add(one)
@@ -159,14 +159,14 @@ class TraceCompiles:
 
 
 def compiles_of(process: Process) -> list[Compile]:
-    """The compiles that the trace of a process tells of."""
+    """The compiles that the trace of a process records."""
     rows: object = load_json((process.compiles or "[]").encode())
-    # What was collected may have been changed since.
+    # A collected file may have been changed since.
     return [Compile(*row) for row in rows if _is_compile(row)] if isinstance(rows, list) else []
 
 
 def tell_of_compiles(process: Process, lookups: list[Lookup]) -> None:
-    """What the trace of a process tells of lookups that only its text log tells of: those of failed compiles, above all."""
+    """Complete lookups that only the text log has, above all those of failed compiles, from the process's trace."""
     first_us, first_ns = process.clock_first_us, process.start_time_ns
     if not lookups or first_us is None or first_ns is None:
         return
@@ -194,7 +194,7 @@ def _is_compile(row: object) -> bool:
 
 
 def compile_id_of(envelope: Record) -> str | None:
-    """The compile id of an envelope, as torch prints it: torch/_guards.py, `CompileId.__str__`, with the attempt of `TraceId.__str__`."""
+    """The compile id of an envelope, as torch prints it: torch/_guards.py, `CompileId.__str__` and `TraceId.__str__` (attempt)."""
     names = ("compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
     autograd, frame, number, attempt = map(envelope.whole, names)
     if frame is None:
@@ -218,13 +218,13 @@ def id_of_metrics(line: bytes) -> str | None:
 
 
 def interned_string(line: bytes) -> tuple[str, str] | None:
-    """The number of a text that stacks refer to, and the text; None where the line holds none."""
+    """The number of a text that stacks refer to, and the text; None if the line contains none."""
     match = _STRING.match(line)
     return None if match is None else (match[2].decode(), _text(match[1]))
 
 
 def error_of_metrics(line: bytes) -> str | None:
-    """The error that a line of metrics tells, as ``fail_type: fail_reason``; None of a compile that went well."""
+    """The error in a line of metrics, as ``fail_type: fail_reason``; None if the compile succeeded."""
     at = line.find(_FAIL_TYPE)
     if at < 0 or not line.startswith(b'"', at + len(_FAIL_TYPE)):
         return None

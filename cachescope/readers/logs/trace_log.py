@@ -1,8 +1,8 @@
 """TORCH_TRACE files: every cache lookup of one process, from torch 2.5 to 2.15.
 
 torch/_logging/_internal.py, `trace_structured`: a prefix, one JSON object, then the payload on lines that
-begin with a tab. Only the records that tell about caches are parsed; the others are stepped over. What they say
-is told to a `TraceProcess`, in their order, or kept to be told to it later: see `trace_parts`.
+begin with a tab. Only records about caches are parsed; the others are skipped. Their contents are passed to a
+`TraceProcess` in their order, or stored and passed to it later: see `trace_parts`.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _ARTIFACT_NAME: Final = re.compile(rb'\{"artifact": \{"name": "(\w+)"')
 _PAYLOAD_HASH: Final = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
 _TORCH_VERSION: Final = re.compile(rb'"pytorch_version": "([^"\\]{1,200})"')
 _PYTHON_VERSION: Final = re.compile(rb'"python_version": "([^" \\]{1,200})')
-# torch/_inductor/compile_fx.py writes about a lookup when what it missed was compiled and stored; the others before.
+# torch/_inductor/compile_fx.py logs a lookup after the missed graph was compiled and stored; other places log it before.
 _AFTER_COMPILE: Final = b"torch/_inductor/compile_fx.py:"
 _EVENT: Final = b'{"chromium_event"'
 _STAMP: Final = re.compile(rb'"ts": ([0-9.]+)')
 _MOST_BEFORE_STAMP: Final = 4096
-# Generated code lies two levels below the cache directory: torch/_inductor/codecache.py, `get_path`.
+# Generated code is two levels below the cache directory: torch/_inductor/codecache.py, `get_path`.
 _OUTPUT_CODE: Final = re.compile(rb'\{"inductor_output_code": \{"filename": "([^"]+/[a-z2-7]{2}/c[^"/]+)"')
-# Only the event that ends a compile tells of a disabled cache, and of the time a bypass took.
+# Only the event that ends a compile records a disabled cache, and the time a bypass took.
 _CACHE_STATE: Final = re.compile(rb'\n\t"cache_state": "(\w*)"')
 _UNCACHED: Final = (b"disabled", b"bypass")
 
 
 def looks_like_trace_log(head: bytes) -> bool:
-    """Whether the first line of torch's in these bytes is a record of a trace, whatever stands before it.
+    """Whether torch's first line in these bytes is a trace record, whatever precedes it.
 
-    A file may have lost its beginning, or got another one: a rotated log begins within a record.
+    A file may have lost its beginning or have gained a foreign one: a rotated log begins within a record.
     """
     match = _FIRST_LINE.search(head)
     return match is not None and head[match.end() : match.end() + 2] == b'{"'
@@ -66,12 +66,12 @@ def read_trace_log(path: str, reading: Reading, source: str | None = None) -> No
     """Read one TORCH_TRACE file (plain, gzip or zstandard) into `reading`.
 
     Adds one `Process` with its lookups in the order in which torch made them. A record that cannot be read
-    becomes a problem at its byte offset, and the rest is read.
+    becomes a problem at its byte offset; the rest is read.
 
     Raises
     ------
     SourceError
-        If the file is not there, cannot be read at all, or holds no trace record.
+        If the file does not exist, cannot be read at all, or contains no trace record.
     """
     trace = TraceProcess(source or path, path, reading)
     with open_bytes(path) as stream:
@@ -80,17 +80,17 @@ def read_trace_log(path: str, reading: Reading, source: str | None = None) -> No
 
 
 def read_on_trace_log(path: str, reading: Reading) -> bool:
-    """Go on with the one trace in `reading`, whose file is longer now than when it was read.
+    """Continue reading the one trace in `reading`, whose file has grown since it was read.
 
     Returns
     -------
     bool
-        False where it did not end behind a whole record: it has to be read anew.
+        False if it did not end after a complete record: it has to be read anew.
 
     Raises
     ------
     SourceError
-        If the file is not there or cannot be read.
+        If the file does not exist or cannot be read.
     """
     (process,) = reading.processes
     if process.end_state is None:
@@ -98,7 +98,7 @@ def read_on_trace_log(path: str, reading: Reading) -> bool:
     end = TraceEnd.from_json(process.end_state)
     with open_bytes(path) as stream:
         stream.seek(end.end)
-        # Its payload goes on.
+        # The payload of the last record continues.
         if stream.peek(1)[:1] in (b"", b"\t"):  # type: ignore[attr-defined]
             return False
         trace = TraceProcess(process.source, path, reading)
@@ -109,20 +109,20 @@ def read_on_trace_log(path: str, reading: Reading) -> bool:
 
 
 class TraceReader:
-    """Reads the records of a trace, or of some of it, and tells what they say.
+    """Reads the records of a trace or a part of one, and passes on their contents.
 
-    Nothing that it knows of one record changes what another says: that is for whom it tells.
+    Each record is read on its own. Combining them is the task of the receiver.
 
     Parameters
     ----------
     details : HashDetails
-        Where the hash details of lookups are kept.
+        The store for the hash details of lookups.
     known_json : dict
         As in `Reading`.
     tell : callable
-        Called with what a record says; `TraceProcess.tell` has the words.
+        Called with the contents of a record; `TraceProcess.tell` takes them.
     start : int
-        Where the records begin that are read.
+        The offset of the first record to read.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class TraceReader:
         self._can_go_on = True
 
     def read(self, stream: IO[bytes], size: int | None = None) -> None:
-        """Read the records of a stream to its end, or so many bytes of them; what stopped it before is a problem."""
+        """Read the records of a stream to its end, or its first `size` bytes; a failure before that becomes a problem."""
         pieces = Pieces(stream, size)
         for offset, records in read_records(pieces, self._end):
             self._read_block(offset, records)
@@ -186,7 +186,7 @@ class TraceReader:
         return repr(self._block[start:end][:80].decode("utf-8", "replace"))
 
     def _ends_cut(self, records: Records) -> bool:
-        """Whether the last record is not whole: its last line, or its payload."""
+        """Whether the last record is incomplete: its last line, or its payload."""
         start = int(records.starts[-1])
         line_end = self._block.find(b"\n", start, records.size)
         told = _PAYLOAD_HASH.search(self._block, start, line_end) if line_end >= 0 else None
@@ -212,7 +212,7 @@ class TraceReader:
                 self._note_cache_dir(span)
 
     def _note_prefixes(self, records: Records) -> None:
-        """The pid, and the first and last time of the log."""
+        """Note the pid, and the first and last time of the log."""
         if not self._has_prefix:
             # The beginning of a log may be lost, or foreign.
             for start in records.starts.tolist():
@@ -228,7 +228,7 @@ class TraceReader:
             self._find_epoch(records)
 
     def _find_epoch(self, records: Records) -> None:
-        """The year and the time zone, from the first event that holds its time since the epoch."""
+        """Find the year and the time zone from the first event that contains its time since the epoch."""
         at = self._block.find(_EVENT, 0, records.end)
         while at >= 0 and not self._has_clock:
             match = records.prefix(self._block.rfind(b"\n", 0, at) + 1)
@@ -272,7 +272,7 @@ class TraceReader:
         return envelope
 
     def _tell_wrong(self, span: Span, *records: Record) -> None:
-        """Make a problem of what is wrong with the values of a record, if anything is."""
+        """Report wrong values of a record, if any, as a problem."""
         wrong = [one for record in records for one in record.wrong]
         if told := wrong_values(wrong, self._clock_us(span.prefix)):
             self._problem(span.prefix.start(), "bad_value", told)
@@ -280,7 +280,7 @@ class TraceReader:
     def _payload(self, span: Span) -> bytes:
         """The payload of a record: each of its lines begins with one tab, which is not part of it."""
         payload = bytes(memoryview(self._block)[span.line_end + 2 : span.end])
-        # Those of artifacts are one long line, and looking for one byte is the fastest search there is.
+        # Payloads of artifacts are one long line, and the search for a single byte is the fastest check.
         return payload.replace(b"\n\t", b"\n") if b"\n" in payload else payload
 
     def _read_dynamo_start(self, span: Span) -> None:
@@ -338,7 +338,7 @@ class TraceReader:
         return set_code
 
     def _read_event(self, span: Span) -> None:
-        """The event that ends a compile; not those of lookups that have an artifact, which says the same."""
+        """Read the event that ends a compile; skip lookups whose artifact contains the same."""
         state = _CACHE_STATE.search(self._block, span.line_end, span.end)
         if state is None or state[1] not in _UNCACHED:
             return
@@ -357,7 +357,7 @@ class TraceReader:
         if not line.startswith((b'{"compilation_metrics": {', b'{"bwd_compilation_metrics": {')):
             return
         self._tell("compile_ended", id_of_metrics(line), self._clock_us(span.prefix), error_of_metrics(line))
-        # Large, and each says the same.
+        # Metrics are large, and all contain the same versions.
         python = _PYTHON_VERSION.search(line) if self._python_version is None else None
         torch = _TORCH_VERSION.search(line) if self._torch_version is None else None
         if python or torch:
@@ -366,7 +366,7 @@ class TraceReader:
             self._tell("versions", self._python_version, self._torch_version)
 
     def _line(self, span: Span) -> bytes:
-        """The JSON object of a record as it stands."""
+        """The JSON object of a record as bytes."""
         return bytes(memoryview(self._block)[span.prefix.end() : span.line_end])
 
     def _json_payload(self, at: int, name: str, payload: bytes, envelope: Record) -> Record | None:

@@ -1,7 +1,7 @@
-"""One trace read in parts, by as many workers as there are: each part alone, and what they say put together in order.
+"""Reads one trace in parts, with several workers, and puts the results together in order.
 
-A part begins and ends where a record does. What its records say is kept as it would have been told, and told in
-this process to the one `TraceProcess` of the log: what is read is the same as in one.
+A part begins and ends at a record. Its worker stores the calls that `TraceReader` makes, and this process repeats
+them on the one `TraceProcess` of the log. The result is the same as from reading the log in one piece.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.logs.trace_records import RECORD_START
 from cachescope.readers.reading import Lookup, Process, Reading
 
-# Where no record begins in so many bytes, the parts around are one.
+# If no record begins within so many bytes, the parts on either side are joined.
 _SEARCHED_BYTES: Final = 1 << 18
-# Said with a lookup, which stands in a column of its own.
+# These words come with a lookup, which has a column of its own.
 _OF_A_LOOKUP: Final = ("lookup", "uncached")
 
 
 def parts_of_trace(path: str, part_bytes: int) -> list[tuple[int, int | None]]:
-    """Where the parts of a trace begin and end, each of so many bytes, the last ones less; none where one process should read it.
+    """The start and end of each part of a trace, of about `part_bytes` each, the last ones less.
 
-    That is a log that has no two such parts, is packed or at an address, or does not begin with torch's records. The
-    last part has no end: the log may have grown by then.
+    Empty if one process should read the log: it has less than two such parts, is packed or at an address, or does not
+    begin with torch's records. The last part has no end: the log may have grown by then.
     """
     try:
         count = 0 if is_address(path) else os.path.getsize(path) // part_bytes
@@ -42,7 +42,7 @@ def parts_of_trace(path: str, part_bytes: int) -> list[tuple[int, int | None]]:
             if not Pieces(stream).is_plain or not looks_like_trace_log(stream.read(_SEARCHED_BYTES)):
                 return []
             size = stream.seek(0, os.SEEK_END)
-            # The last ones are halves: the less there is to wait for where one of the workers is behind.
+            # The last parts are halves: this shortens the wait if one of the workers is late.
             cuts = [*range(2, 2 * count, 2), 2 * count - 3, 2 * count - 1]
             starts = {_record_behind(stream, size * cut // (2 * count)) for cut in cuts}
     except (OSError, SourceError):
@@ -52,19 +52,19 @@ def parts_of_trace(path: str, part_bytes: int) -> list[tuple[int, int | None]]:
 
 
 def _record_behind(stream: IO[bytes], place: int) -> int | None:
-    """Where the first record begins at or behind a place; None where none does for long."""
+    """The start of the first record at or after an offset; None if none begins within the searched bytes."""
     stream.seek(place - 1)
     found = RECORD_START.search(stream.read(_SEARCHED_BYTES))
     return None if found is None else place + found.start()
 
 
 def read_trace_part(path: str, reading: Reading, start: int, end: int | None) -> None:
-    """Read a part of a trace into `reading`: one `Process` that holds what was told, for `put_together`.
+    """Read a part of a trace into `reading`: one `Process` that holds the recorded calls, for `put_together`.
 
     Raises
     ------
     SourceError
-        If the file is not there or cannot be read.
+        If the file does not exist or cannot be read.
     """
     told = _Told()
     reader = TraceReader(reading.details, reading.known_json, told.tell, start)
@@ -77,9 +77,9 @@ def read_trace_part(path: str, reading: Reading, start: int, end: int | None) ->
 
 
 class _Told:
-    """What was told, one word after the other, to be told again.
+    """Records the calls of a `TraceReader`, to be repeated later.
 
-    In columns of plain values: of thousands of lists Python would ask again and again whether they can go.
+    They are stored in columns of plain values: thousands of lists would burden the garbage collector.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class _Told:
         return self._words, self._counts, self._values
 
     def tell(self, word: str, *values: Any) -> None:
-        """Keep a word of `TraceProcess`."""
+        """Record one call of `TraceProcess.tell`."""
         if word in _OF_A_LOOKUP:
             self.lookups.append(values[0])
             values = values[1:]
@@ -109,7 +109,7 @@ def put_together(path: str, reading: Reading, parts: Iterable[LogTables]) -> Non
     Raises
     ------
     SourceError
-        If the file was not there when a part was to be read.
+        If the file did not exist when a part was to be read.
     """
     trace = TraceProcess(path, path, reading)
     for part in parts:

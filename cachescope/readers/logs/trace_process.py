@@ -1,8 +1,8 @@
-"""The process that a trace tells of, put together from what its records say, one after the other.
+"""Builds the process of a trace from the contents of its records, in their order.
 
-What a record means may depend on those before it: which compile of an id is at hand, what a number in a stack
-stands for, the clock. All of that is here, and nothing of it where the records are read: what one of them says can be
-kept, and told later.
+What a record means may depend on earlier records: which compile currently has an id, which text a number in a stack
+refers to, the clock. All of this state is here. The reader of the records has none of it, so its results can be stored
+and passed on later.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _RECENT: Final = 64
 _MOST_WRONG: Final = 5
 
 Tell = Callable[..., None]
-"""Called with one of the words of `TraceProcess`, and what belongs to it."""
+"""Called with a word that `TraceProcess` knows, and the values that belong to it."""
 
 
 def wrong_values(wrong: list[str], clock_us: int | None) -> str:
-    """The message of a problem about the values of a record and the clock of its prefix; empty where none is wrong."""
+    """The message of a problem about the values of a record and the clock of its prefix; empty if all are right."""
     if clock_us is None:
         wrong = [*wrong, "the time of its prefix is none"]
     return "; ".join(wrong[:_MOST_WRONG])
 
 
 class TraceProcess:
-    """What is known of the process of one trace while its records go by."""
+    """Builds the process of one trace while its records are read."""
 
     def __init__(self, source: str, path: str, reading: Reading) -> None:
         rank = _RANK.search(os.path.basename(path))
@@ -74,7 +74,7 @@ class TraceProcess:
         }
 
     def take_up(self, process: Process, end: TraceEnd) -> None:
-        """Be what another one was at its end."""
+        """Restore the state at the end of an earlier reading."""
         self._process = process
         self._is_new = False
         self._has_records = True
@@ -85,16 +85,16 @@ class TraceProcess:
         self._words["string"] = self._compiles.note_string
 
     def tell(self, word: str, *values: Any) -> None:
-        """Take in what one record says, or the end of the log."""
+        """Process the contents of one record, or the end of the log."""
         self._words[word](*values)
 
     def finish(self) -> None:
-        """Turn the clocks into times, put the lookups in the order in which they were made, and give the process.
+        """Turn the clocks into times, order the lookups as they were made, and add the process to the reading.
 
         Raises
         ------
         SourceError
-            If the log held no record.
+            If the log contained no record.
         """
         if not self._has_records:
             raise SourceError(self._source, "holds no record of torch's trace log", "unknown_source")
@@ -134,7 +134,7 @@ class TraceProcess:
         self._reading.problem(self._source, f"byte {at}", kind, message)
 
     def _first(self, at: int, pid: int | None, clock_us: int | None) -> None:
-        """The first prefix of those that are read."""
+        """The first prefix that was read."""
         if self._has_records:
             return
         self._has_records = True
@@ -145,12 +145,12 @@ class TraceProcess:
             self._problem(at, "bad_value", "no process has the pid of its prefix")
 
     def _last(self, clock_us: int | None) -> None:
-        """The last prefix that tells a time; None where none does."""
+        """The last prefix with a time; None if there is none."""
         if clock_us is not None:
             self._process.clock_last_us = clock_us
 
     def _told_clock(self, year: int, offset_us: int) -> None:
-        """What makes times of the clocks of prefixes."""
+        """Year and offset that turn the clocks of prefixes into times."""
         self._clock = self._clock or LogClock(year, offset_us)
 
     def _rank(self, rank: int) -> None:
@@ -161,7 +161,7 @@ class TraceProcess:
         self._process.torch_version = version
 
     def _versions(self, python: str | None, torch: str | None) -> None:
-        """Those of metrics, which are of use where nothing else has told them."""
+        """The versions in metrics, used if nothing else has recorded them."""
         process = self._process
         process.python_version = process.python_version if process.python_version is not None else python
         process.torch_version = process.torch_version if process.torch_version is not None else torch
@@ -178,23 +178,23 @@ class TraceProcess:
         stack: list[dict[str, Any]],
         wrong: list[str],
     ) -> None:
-        """A compile began, with the stack that its record tells and what is wrong with the values of that."""
+        """A compile began, with the stack of its record and the faults in its values."""
         self._compiles.begin(compile_id or "", clock_us, stack, wrong)
         if told := wrong_values(wrong, clock_us):
             self._problem(at, "bad_value", told)
 
     def _compile_ended(self, compile_id: str | None, clock_us: int | None, error: str | None) -> None:
-        # A compile that failed says nothing of whether the caches were on.
+        # A failed compile does not show whether the caches were on.
         self._compiled |= error is None
         self._compiles.end(compile_id, clock_us, error)
 
     def _lookup(self, lookup: Lookup, clock_us: int | None, is_over: bool) -> None:
-        """A lookup, and whether torch writes such a record only once it has compiled and stored what was missed."""
+        """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
         self._compiles.note(lookup, is_over=is_over)
         self._lookups.append((lookup, clock_us))
 
     def _uncached(self, lookup: Lookup, clock_us: int | None) -> None:
-        """What only the event that ends a compile tells of a lookup."""
+        """A lookup, or a part of one, that only the event at the end of a compile contains."""
         if lookup.outcome == "disabled":
             self._lookup(lookup, clock_us, is_over=True)
             return
@@ -204,7 +204,7 @@ class TraceProcess:
                 break
 
     def _log_ended(self, end: int, is_cut: bool, can_go_on: bool, has_failed: bool) -> None:
-        """What was read ended; the log as well, unless more is told."""
+        """The bytes that were read ended; the log too, unless more calls follow."""
         self._end = end
         self._process.is_cut = is_cut
         self._can_go_on = self._can_go_on and can_go_on

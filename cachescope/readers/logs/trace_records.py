@@ -1,8 +1,8 @@
-"""Where the records of a block of a TORCH_TRACE file begin and end, and of what kind they are.
+"""Where the records of a block of a TORCH_TRACE file begin and end, and of which kind they are.
 
-A record is a line that begins with no tab, and the lines that begin with one after it; whatever those hold is
-payload, also where it imitates a record. Records are found and told apart without a step in Python for each:
-nearly all of them say nothing about caches.
+A record is a line that does not begin with a tab, plus the lines after it that do. Those lines are payload, even if
+they imitate a record. Records are found and sorted by kind without a step in Python per record: nearly all of them
+are not about caches.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from cachescope.readers.logs.log_prefix import PREFIX
 from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS, VERSION_ARTIFACT
 
 BLOCK_BYTES: int = 1 << 19
-"""Fits the caches of a core: larger blocks are read more slowly."""
+"""Fits the caches of a CPU core: larger blocks are slower to read."""
 _MOST_BYTES_OF_A_RECORD: Final = 16 << 20
-"""Torch's longest are hash details with the code of a large graph, of some megabytes."""
+"""Torch's longest records are hash details with the code of a large graph: some megabytes."""
 RECORD_START: Final = re.compile(rb"\n[^\t]")
 
 _Places = npt.NDArray[np.int64]
@@ -42,20 +42,20 @@ OUTPUT_CODE: Final = "inductor_output_code"
 _TAB, _NEWLINE, _SPACE, _BRACE, _BRACKET = b"\t\n {]"
 _IS_LEVEL: Final = np.isin(np.arange(256), list(b"VIWEC"))
 _IS_STRAY: Final = ~_IS_LEVEL & ~np.isin(np.arange(256), [_TAB, _NEWLINE])
-# Nearly all lines of records fit; a record with a longer one is looked at by itself.
+# Nearly all lines of records fit; a record with a longer line is parsed on its own.
 _HEAD_BYTES: Final = 256
 _WORD_BYTES: Final = 8
-# The first eight letters after the brace and its quote tell the kinds apart.
+# The first eight letters after the brace and its quote distinguish the kinds.
 _KINDS: Final = {
     kind.encode()[:_WORD_BYTES]: kind
     for kind in (ARTIFACT, DYNAMO_START, METRICS, BACKWARD_METRICS, OUTPUT_CODE)
 } | {b'str": ["': STRING}
-# Of artifacts, whose name comes first, the eight letters of the name behind the seventh.
+# Artifacts begin with their name: eight letters of it, after the seventh, identify them.
 _ARTIFACT_START: Final = b'{"artifact": {"name": "'
 _NAME_WORD: Final = len(_ARTIFACT_START) + 7
 _NAMES: Final = {f'{name}", '.encode()[7:][:_WORD_BYTES] for name in (*LOOKUP_ARTIFACTS, VERSION_ARTIFACT)}
 _EVENT: Final = b"chromium"
-# Most records are events. The name comes first in their payload; its last eight letters tell this one.
+# Most records are events. The name comes first in their payload; its last eight letters identify this event.
 _EVENT_START: Final = b'\n\t{\n\t"name": "inductor_compile"'
 _EVENT_WORD: Final = len(_EVENT_START) - 1 - _WORD_BYTES
 
@@ -90,20 +90,19 @@ class Stray:
 
 
 def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records]]:
-    """The records of a stream that begins at this place, block by block, each with the place where it begins.
+    """Yield the records of a stream block by block, each with the block's offset; the stream begins at `offset`.
 
-    All blocks lie in one buffer, one after the other: what is kept of a block has to be copied out of it
-    before the next is taken.
+    All blocks use one buffer in turn: copy what you need out of a block before you take the next.
     """
     buffer = bytearray(2 * BLOCK_BYTES)
     marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
     have, at_end, has_mark = 0, False, False
     while not at_end:
         if have > len(buffer) // 2:
-            # A long record: as much again as is there, so that it is not looked at over and over.
+            # A long record: double the buffer, or the record would be searched over and over.
             buffer = buffer + bytes(len(buffer))
             marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
-        # No further than it takes to see that a record is too long, wherever in the block it begins.
+        # Read only as far as it takes to see that a record is too long, wherever in the block it begins.
         space = min(len(buffer) // 2, _MOST_BYTES_OF_A_RECORD + 1 - have)
         read = pieces.read_into(memoryview(buffer)[have : have + space])
         have += read
@@ -126,7 +125,7 @@ def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records
 
 
 def _pass_over(pieces: Pieces, buffer: bytearray, have: int) -> tuple[int, int]:
-    """Read on to the end of the record that the buffer begins with: its size, and the bytes behind it in the buffer."""
+    """Skip the record that the buffer begins with: return its size, and how many bytes after it are in the buffer."""
     passed = have - 1
     buffer[0] = buffer[passed]
     while read := pieces.read_into(memoryview(buffer)[1 : 1 + BLOCK_BYTES]):
@@ -140,7 +139,7 @@ def _pass_over(pieces: Pieces, buffer: bytearray, have: int) -> tuple[int, int]:
 
 
 def _places(marks: npt.NDArray[np.bool_], size: int) -> _Places:
-    """`np.flatnonzero` of so many marks, of which few are set: eight at a time, in half of its time."""
+    """`np.flatnonzero` of the first `size` marks, few of which are set: eight at a time, in half the time."""
     marks[size : size + _WORD_BYTES] = False
     eights = marks[: -(-size // _WORD_BYTES) * _WORD_BYTES]
     some = np.flatnonzero(eights.view(np.uint64) != 0)
@@ -150,19 +149,19 @@ def _places(marks: npt.NDArray[np.bool_], size: int) -> _Places:
 
 
 class Records:
-    """The records of one block; where more is to follow, all but the last, which may not be whole.
+    """The records of one block; if more blocks follow, all but the last, which may be incomplete.
 
     Parameters
     ----------
     buffer : bytearray
-        Holds the block at its beginning; what lies after it says nothing.
+        Begins with the block; the bytes after it mean nothing.
     size : int
         Bytes of the block, at least one.
     marks : array
-        Two rows of booleans, eight more than the buffer has bytes: a place to work, since to ask for new memory
-        for each block costs more than to look through it.
+        Two rows of booleans, eight longer than the buffer. They are working memory: allocating it for each block
+        costs more than searching the block.
     is_last : bool
-        Whether nothing follows.
+        Whether this is the last block.
     """
 
     def __init__(self, buffer: bytearray, size: int, marks: npt.NDArray[np.bool_], is_last: bool) -> None:
@@ -175,24 +174,24 @@ class Records:
         np.greater(is_start, is_tab, out=is_start)
         starts = _places(marks[0], size - 1) + 1
         self.has_mark = False
-        """Whether the block began with a byte order mark, which is blank lines now."""
+        """Whether the block began with a byte order mark, now replaced by blank lines."""
         self.is_too_long = False
-        """Whether the block is the beginning of one record, which is longer than any of torch's and passed over."""
+        """Whether the block is the beginning of one record that is longer than any of torch's and therefore skipped."""
         self.is_cut = bool(self._bytes[-1] != _NEWLINE)
         """Whether the block ends within a line."""
         ends = np.append(starts - 1, size if self.is_cut else size - 1)
-        # A block begins with a record, or with what is left of one.
+        # A block begins with a record, or with the rest of one.
         starts = np.append(0, starts)
         self.starts: _Places = starts if is_last else starts[:-1]
         self._ends: _Places = ends if is_last else ends[:-1]
         self.end: int = size if is_last else int(starts[-1])
 
     def prefix(self, start: int, end: int | None = None) -> re.Match[bytes] | None:
-        """The prefix of the record at this place."""
+        """The prefix of the record at this offset."""
         return PREFIX.match(self.buffer, start, self.size if end is None else end)
 
     def spans(self) -> Iterator[Span | Stray]:
-        """Every stray line and every record that may tell about a cache, in their order."""
+        """Yield every stray line and every record that may be about a cache, in their order."""
         firsts = self._bytes[self.starts]
         is_wanted = _IS_STRAY[firsts] | self._may_tell(_IS_LEVEL[firsts])
         for at in np.flatnonzero(is_wanted).tolist():
@@ -200,7 +199,7 @@ class Records:
             line_end = self.buffer.find(b"\n", start, end)
             line_end = end if line_end < 0 else line_end
             prefix = None if _IS_STRAY[firsts[at]] else self.prefix(start, line_end)
-            # Without a prefix it is a record all the same where it says what it is: its prefix is damaged.
+            # A line without a prefix that names its kind is a record with a damaged prefix.
             brace = self.buffer.find(b'] {"', start, line_end) + 2 if prefix is None else prefix.end()
             kind = None if brace < start else self._kind(brace, line_end)
             if prefix is None and (kind is not None or _IS_STRAY[firsts[at]]):
@@ -209,14 +208,14 @@ class Records:
                 yield Span(kind, prefix, line_end, end)
 
     def _may_tell(self, is_record: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """The records that are of a known kind, or whose line is too long to tell so quickly."""
+        """The records of a known kind, and those whose line is too long for this quick check."""
         may_tell = is_record.copy()
         size = self.size - _HEAD_BYTES - max(_EVENT_WORD, _NAME_WORD) - _WORD_BYTES
         told = np.flatnonzero(is_record & (self.starts < size))
         if not len(told):
             return may_tell
         starts = self.starts[told]
-        # Arrays over the bytes of the block, one row for each place in it; nothing is copied before a row is taken.
+        # Views of the bytes of the block, one row per offset; nothing is copied before a row is taken.
         windows = np.ndarray((size, _HEAD_BYTES), np.uint8, self.buffer, strides=(1, 1))
         words = np.ndarray(self.size - _WORD_BYTES + 1, np.uint64, self.buffer, strides=(1,))
         heads = windows[starts]

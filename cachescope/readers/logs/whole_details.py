@@ -1,9 +1,9 @@
-"""Which sets of hash details of text logs are not whole: rate limits, `head` and rotation lose lines from among them.
+"""Finds incomplete sets of hash details in text logs: rate limits, `head` and rotation lose lines.
 
-A field that is missing is a change only where its line is known not to have been lost. What torch always writes is
+A missing field is a change only if its line is known not to have been lost. What torch always writes is
 the same in all sets that one build of torch made (`FxGraphHashDetails` of torch/_inductor/codecache.py and
 `AOTAutogradCacheDetails` of torch/_functorch/_aot_autograd/autograd_cache.py, 2.4 to 2.15): the details of
-``torch_version``, and by them every name of the configuration. A set that lacks what its peers have is cut.
+``torch_version``, which determine every name of the configuration. A set that lacks fields of its peers is cut.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _Seen = dict[Group, dict[frozenset[int], int]]
 
 
 def mark_cut_details(reading: Reading) -> None:
-    """Take from the lookups of text logs the details that have lost lines, and say so.
+    """Remove details that have lost lines from the lookups of text logs, and report a problem.
 
-    Traces and entries hold the details of a key as one value: theirs are whole, and show what is missing elsewhere.
+    Traces and entries store the details of a key as one value. Theirs are complete and show what others lack.
     """
     texts = [process for process in reading.processes if process.kind == "text"]
     of_texts = set(_details_of(texts))
@@ -52,7 +52,7 @@ def _take_cut(process: Process, cut: set[_Known], reading: Reading) -> None:
 
 
 class _Peers:
-    """All sets of hash details, and what those that must have the same fields have."""
+    """All sets of hash details, and the fields of the sets that must agree."""
 
     def __init__(self, reading: Reading) -> None:
         self._shapes = Shapes(reading.details)
@@ -70,13 +70,13 @@ class _Peers:
             self._note_builds([code for _, code in _details_of([process])], -1 - number)
 
     def _note_builds(self, codes: list[int], otherwise: int) -> None:
-        """A process is of one build of torch, also where the lines that say of which are lost."""
+        """Note the one build of torch of a process, even if the lines that identify it are lost."""
         builds = [build for code in codes if (build := self._shapes.build(code)) is not None]
         for code in codes:
             self._shapes.of_process.setdefault(code, builds[0] if builds else otherwise)
 
     def cut_among(self, known: set[_Known], texts: list[Process]) -> set[_Known]:
-        """Those of these sets that are not whole."""
+        """The incomplete ones among these sets."""
         judged = known - self._whole
         seen = self._seen(known | self._whole)
         required = {group: _required(found) for group, found in seen.items()}
@@ -86,7 +86,7 @@ class _Peers:
         return cut | self._doubtful(judged - cut, cut, texts)
 
     def _seen(self, sets: Iterable[_Known]) -> _Seen:
-        """For each group of sets, what fields they have, and how many have these; a set that is whole counts twice."""
+        """For each group of sets, their combinations of fields with the number of sets; a complete set counts twice."""
         seen: _Seen = defaultdict(lambda: defaultdict(int))
         for cache, code in sets:
             weight = 2 if (cache, code) in self._whole else 1
@@ -101,7 +101,7 @@ class _Peers:
                 return True
             if seen[group][fields] > 1:
                 continue
-            # Nothing has the same fields: then they have to be those of a release, with a line behind their last.
+            # No other set has the same fields: they must be those of a release, and a line must follow the last one.
             if group[0] == CONFIG and self._is_less_than_a_release(one[1]):
                 return True
             if group[0] == ALWAYS and one in self._without_end:
@@ -109,12 +109,12 @@ class _Peers:
         return self._shapes.is_broken(*one)
 
     def _is_less_than_a_release(self, code: int) -> bool:
-        """Whether a set has some of the names that a release of torch has, and not all of them."""
+        """Whether a set has some, but not all, of the option names of a torch release."""
         names = self._shapes.config_names(code)
         return names not in config_names() and any(names < known for known in config_names())
 
     def _less_than_their_equals(self) -> set[int]:
-        """Sets that lack fields which another set of the same key has: equal keys have equal details."""
+        """Sets that lack fields of another set with the same key: equal keys have equal details."""
         found: set[int] = set()
         for codes in self._of_key.values():
             fields = {code: self._shapes.fields(code) for code in codes}
@@ -124,7 +124,7 @@ class _Peers:
         return found
 
     def _doubtful(self, rest: set[_Known], cut: set[_Known], texts: list[Process]) -> set[_Known]:
-        """Sets that lack what may be missing, in processes whose log is known to have lost lines."""
+        """Sets that lack optional fields, in processes whose log is known to have lost lines."""
         optional: dict[tuple[str, object], set[int]] = defaultdict(set)
         thinned = [
             process
@@ -143,9 +143,9 @@ class _Peers:
 
 
 def _required(found: dict[frozenset[int], int]) -> frozenset[int]:
-    """The fields of a group: those that two sets have, and all of the sets that lack none of these.
+    """The fields that a group requires: those of at least two sets, and all fields of any set that has all of these.
 
-    A name that only a damaged line has is not asked of the others.
+    A name that occurs only in a damaged line is not required of the others.
     """
     counts: dict[int, int] = defaultdict(int)
     for fields, sets in found.items():
@@ -162,7 +162,7 @@ def _whole_sets(reading: Reading) -> Iterator[_Known]:
 
 
 def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
-    """Keys of entries, with the sets that stand in these."""
+    """Keys of entries, with the sets of details that the entries contain."""
     yield from reading.details_of_key.items()
     for entry in reading.entries.opened.values():
         if entry.details is not None and entry.cache_key is not None:
