@@ -1,4 +1,4 @@
-"""What tells that a source changed: the size and time of every file in it. No file is opened."""
+"""Detects changed sources by the size and time of every file in them. No file is opened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Stamps = dict[str, tuple[int, int]]
 
 
 def stamps(sources: Iterable[str]) -> Stamps:
-    """Size and modification time of the files that paths and glob patterns stand for; what is not there has none."""
+    """Size and modification time of all files at paths and glob patterns; files that do not exist are left out."""
     found: Stamps = {}
     for source in sources:
         for path in [source] if os.path.lexists(source) else glob.glob(source, recursive=True):
@@ -23,7 +23,7 @@ def stamps(sources: Iterable[str]) -> Stamps:
 
 
 def _below(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The files in a directory and those below it; one that vanishes meanwhile is not there."""
+    """The files in and below a directory; a file that vanishes meanwhile is left out."""
     with contextlib.suppress(OSError), os.scandir(folder) as items:
         for item in items:
             if item.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""The bytes of one file of a cache that may be in use: whole, of one moment, and never from a pipe."""
+"""Reads one file of a cache that may be in use: complete, at one moment, and never from a pipe."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 def read_steady(path: str, most: int) -> tuple[bytes, os.stat_result]:
-    """Read a file, again where it changed meanwhile; its bytes, and its size and time as they were then.
+    """Read a file, and read it again if it changed meanwhile; return its bytes, and its size and time at that moment.
 
     Parameters
     ----------
     path : str
         A regular file.
     most : int
-        Bytes to read at most.
+        The number of bytes to read at most.
 
     Raises
     ------
     FileNotFoundError
-        If it is gone, or is no regular file any more.
+        If it no longer exists, or is no longer a regular file.
     OSError
         If it cannot be read.
     """
@@ -43,7 +43,7 @@ def _read(path: str, most: int) -> tuple[bytes, os.stat_result, os.stat_result]:
             before = os.fstat(file.fileno())
             if not stat.S_ISREG(before.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "is no file any more", path)
-            # Not `most` at once: memory for that is set aside before a byte is read.
+            # Not `most` at once: Python would allocate that much before it reads a byte.
             data = _bytes_of(file, min(before.st_size + 1, most))
             return data, before, os.fstat(file.fileno())
     except (IsADirectoryError, NotADirectoryError) as error:
@@ -58,7 +58,7 @@ def _bytes_of(file: FileIO, most: int) -> bytes:
     data = file.read(most)
     if len(data) >= most - 1:
         return data
-    parts = [data]  # the system may give less than was asked for
+    parts = [data]  # the system may return less than requested
     while parts[-1] and (most := most - len(parts[-1])):
         parts.append(file.read(most))
     return b"".join(parts)

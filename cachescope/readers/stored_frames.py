@@ -1,7 +1,7 @@
-"""Frames that were stored as Parquet, held against what they are declared to be: anyone may have changed the files.
+"""Reads frames stored as Parquet and checks them against their declarations: anyone may have changed the files.
 
-Behind this module a frame has its columns and types, its numbers are of the range that readers give, and what points
-into another frame points to a row of it.
+A frame that passes has its columns and types, its numbers are in the range that readers return, and its references to
+another frame point to a row of that frame.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cachescope.errors import SourceError
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.terms import OUTCOMES
 
-# The number of a row is its place.
+# The number of a row is its position.
 _NUMBERS: Final = {"runs": "run", "lookups": "lookup", "entries": "entry", "contexts": "context"}
 _REFERENCES: Final = {
     "lookups": {"run": "runs", "aot_lookup": "lookups", "detail_set": "sets"},
@@ -47,7 +47,7 @@ _WORDS: Final = {
     ("lookups", "details"): frozenset({"recorded", "from_entry", "from_log", "incomplete", "not_recorded"}),
     ("entries", "status"): frozenset({"ok", "damaged", "unreadable", "temporary", "foreign"}),
 }
-# Texts of the frame contexts that hold JSON: any, an object, or an object of texts.
+# Columns of the frame contexts that contain JSON: any value, an object, or an object of texts.
 _JSON: Final = ("inductor_configs", "torch_determinism_configs", "cuda_matmul_precision_configs")
 _JSON_OBJECTS: Final = ("torch_manifest",)
 _JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
@@ -55,7 +55,7 @@ _JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
 
 @contextlib.contextmanager
 def failures_of(source: str, what: str) -> Iterator[None]:
-    """Make one line of whatever a reader of Parquet says of a file that is damaged, or not what it should be.
+    """Turn every failure to read a damaged or wrong Parquet file into an error of one line.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def failures_of(source: str, what: str) -> Iterator[None]:
 
 
 def read_table(file: Path | str, columns: list[str] | None = None) -> pa.Table:
-    """All of a Parquet file, every text and every offset of it checked; to be used within `failures_of`."""
+    """Read a whole Parquet file and check every text and every offset; to be used within `failures_of`."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(file, page_checksum_verification=True) as stored:
@@ -88,12 +88,12 @@ def read_table(file: Path | str, columns: list[str] | None = None) -> pa.Table:
 
 
 def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd.DataFrame]:
-    """The frames of a saved scope, with so many sets of hash details; to be used within `failures_of`.
+    """Read the frames of a saved scope with `sets` sets of hash details; to be used within `failures_of`.
 
     Raises
     ------
     ValueError
-        Where one is not what it is declared to be.
+        If a frame does not match its declaration.
     """
     found = {name: _frame(folder, frames.FRAMES[name]) for name in names}
     sizes = {name: len(frame) for name, frame in found.items()} | {"sets": sets}
@@ -140,14 +140,14 @@ def _series(table: pa.Table, column: Column, frame: str) -> pd.Series[Any]:
     )
     _need(is_text or values.type == stored, frame, column.name, f"holds {values.type}, not {stored}")
     _check_range(values, column, frame)
-    # As `Frame.of_columns` makes them.
+    # The same types as in `Frame.of_columns`.
     series: pd.Series[Any] = values.to_pandas(types_mapper=lambda _: pandas_type(column.dtype))
     return series
 
 
 def _tuples(values: pa.ChunkedArray, column: Column, frame: str) -> list[tuple[Any, ...]]:
     if not len(values):
-        # Without a row nothing says what the lists would hold.
+        # Without rows, the type of the lists is unknown.
         return []
     is_list = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
     inner = values.type.value_type if is_list else values.type

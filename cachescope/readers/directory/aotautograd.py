@@ -1,6 +1,6 @@
 """AOTAutograd cache entries: ``aotautograd/<a-key>/<content hash, or "entry">``, torch 2.5 to 2.15.
 
-They hold no hash details of their own key, but those of the FX graphs they point to.
+They do not contain the hash details of their own key, only those of their FX graphs.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ AOT_CLASSES = frozenset(
 
 
 def read_aotautograd_entry(entry: Entry, path: str, name: str, reading: Reading) -> bool:
-    """Fill the row of one AOTAutograd entry; False where the file is gone meanwhile.
+    """Fill the row of one AOTAutograd entry; return False if the file no longer exists.
 
-    `time_taken_ns` is forward and backward together. The FX graphs are referred to by key
-    (``CompiledForward``, ``CompiledBackward``), or lie in the entry themselves (``Bundled…``, 2.8+).
+    `time_taken_ns` is forward and backward together. The entry refers to its FX graphs by key
+    (``CompiledForward``, ``CompiledBackward``), or contains them (``Bundled…``, 2.8+).
     """
     return read_entry_file(entry, path, name, reading, AOT_CLASSES, _fill)
 
 
 def check_aotautograd(entry: Entry, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
-    """Fill the row of one AOTAutograd entry from its bytes; what is wrong and at which byte, if anything."""
+    """Fill the row of one AOTAutograd entry from its bytes; return what is wrong and at which byte, if anything."""
     return check_entry(entry, data, reading, AOT_CLASSES, _fill)
 
 
@@ -55,7 +55,7 @@ def _fill(entry: Entry, result: Stub, reading: Reading) -> str | None:
         compiled = state.get(part)
         if isinstance(compiled, Stub):
             wrong += _take_compiled(entry, compiled, reading)
-    # A bundled graph has guards of its own; what torch checks are those of the whole entry.
+    # A bundled graph has its own guards, but torch checks those of the whole entry.
     entry.guards_expr = text(state.get("guards_expr"))
     return "; ".join(wrong) or None
 

@@ -1,6 +1,6 @@
 """Max-autotune timings: ``cache/<system hash>``, torch 2.6 to 2.15.
 
-The nesting is op, inputs, precision, choice, whatever the docstrings of torch say.
+The nesting is op, inputs, precision, choice; torch's docstrings describe it differently.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cachescope.readers.checked_file import DamagedContent, content_reader, well
 from cachescope.readers.json_file import load_object
 from cachescope.readers.reading import Entry, Reading, Timing
 
-# `triton_key` (triton/runtime/cache.py): the version, and with no separator the first of many sha256.
+# `triton_key` (triton/runtime/cache.py): the version, followed without a separator by the first of many sha256.
 _TRITON_KEY: Final = re.compile(r"([^-]*?)[0-9a-f]{64}(?:-|$)")
 
 
@@ -29,7 +29,7 @@ class _System:
 
 
 def fill_autotune(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Take the timings of one file; its name is the hash of the system they were measured on.
+    """Read the timings of one file; its name is the hash of the system they were measured on.
 
     Mirrors ``PersistentCache`` (torch/_inductor/codecache.py, 2.6 to 2.15) and its ``get_system``.
     """
@@ -59,7 +59,7 @@ def _system(system: dict[str, object]) -> _System:
     version = version if isinstance(version, dict) else {}
     triton = _text(version.get("triton"))
     found = None if triton is None else _TRITON_KEY.match(triton)
-    # torch spells the name of a ROCm device by its architecture, and "hip" in place of "cuda".
+    # On ROCm, torch uses the architecture as the device name, and "hip" in place of "cuda".
     runtime = next((way for way in ("cuda", "hip") if version.get(way) is not None), None)
     return _System(
         device_name=_text(device.get("name")),
@@ -74,7 +74,7 @@ def _text(value: object) -> str | None:
 
 
 def _take(cache: dict[str, object], entry: Entry, system: _System, timings: list[Timing]) -> str | None:
-    """Add the timings; what is not of the shape, if anything."""
+    """Add the timings; return what has the wrong shape, if anything."""
     wrong: list[str] = []
 
     def items(value: object) -> list[tuple[str, object]]:
@@ -120,7 +120,7 @@ def _milliseconds(value: float) -> float | None:
 
 
 def _choose(group: list[Timing]) -> None:
-    """Mark the fastest choice, as ``AlgorithmSelectorCache`` takes it, and by how much it won."""
+    """Mark the fastest choice, which ``AlgorithmSelectorCache`` takes, and the margin by which it won."""
     measured = sorted((timing.time_ms, at) for at, timing in enumerate(group) if timing.time_ms is not None)
     if not measured:
         return

@@ -1,4 +1,4 @@
-"""Triton autotune results: ``<kk>/<64 hex>.best_config``, beside the code that defines the kernel."""
+"""Triton autotune results: ``<kk>/<64 hex>.best_config``, next to the code that defines the kernel."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cachescope.readers.directory.value_text import value_text
 from cachescope.readers.json_file import load_object
 from cachescope.readers.reading import Entry, Reading
 
-# Not part of the configuration: `_load_cached_autotuning` takes them out before it looks for an equal one.
+# Not part of the configuration: `_load_cached_autotuning` removes them before it looks for an equal one.
 _ABOUT_IT: Final = ("configs_hash", "found_by_coordesc", "time_taken_ms", "triton_cache_hash")
 
 
 def fill_best_config(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Say which configuration won, and how long the search took.
+    """Note which configuration won, and how long the search took.
 
     Mirrors ``AutotuneCache.save`` (torch/_inductor/runtime/autotune_cache.py, 2.5 to 2.15). The name is a
     hash of the kernel's file and, from 2.8, of torch itself: `cachescope.keys.best_config_name`.

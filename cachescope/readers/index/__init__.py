@@ -1,4 +1,4 @@
-"""Logs in columns: what the index keeps, what workers give back, and what a fleet's folder holds.
+"""Logs as columns: for the index, for the results of workers, and for the folder of a fleet.
 
-`kept_logs` is the index. Whoever may have changed such columns, `log_table_check` holds them against what a reader gives.
+`kept_logs` is the index. Anyone may have changed stored columns: `log_table_check` checks that a reader could return them.
 """

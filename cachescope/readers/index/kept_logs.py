@@ -1,8 +1,8 @@
-"""Logs that were read before, kept under the user's cache folder so that opening them again is instant.
+"""Keeps logs that were read before under the user's cache folder: opening them again is instant.
 
-A file per log: a line that says of what, and the log's row of `log_tables.SCHEMA` in Arrow's format. What does not
-match the log as it is now, or its own checksum, does not exist: the log is read anew. One that has only grown
-since is read from where it ended. Nothing here is an error.
+There is a file per log: a line that identifies the log, and the log's row of `log_tables.SCHEMA` in Arrow's format. A
+file that does not match the current log or its own checksum is ignored, and the log is read anew. If the log has only
+grown, reading continues where it ended. No failure here is an error.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ class KeptLog:
 
 
 class Index:
-    """A folder of logs that were read before."""
+    """A folder with the rows of logs that were read before."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
     def of_user(cls) -> Index:
-        """The one under the user's cache folder."""
+        """The index under the user's cache folder."""
         from platformdirs import user_cache_path
 
         return cls(user_cache_path("cachescope", appauthor=False) / "logs")
 
     def logs(self) -> list[KeptLog]:
-        """What is kept, the last used first."""
+        """The kept logs, the last used first."""
         found = []
         for file in self._files():
             with contextlib.suppress(OSError, KeyError):
@@ -84,21 +84,21 @@ class Index:
                 file.unlink(missing_ok=True)
 
     def kept(self, path: str) -> Kept | None:
-        """Where a log is kept or would be; None for one that is too small to be, or is no file."""
+        """The place of a log in the index; None if it is too small for the index, or not a file."""
         try:
             state = log_state(path)
         except OSError:
             return None
         if state is None:
             return None
-        # A link of another name may tell of another rank.
+        # A link with another name may stand for another rank.
         name = hashlib.blake2b(
             f"{state['path']}\0{state['name']}".encode("utf-8", "surrogatepass"), digest_size=20
         )
         return Kept(self, path, self.folder / f"{name.hexdigest()}{_SUFFIX}", state)
 
     def trim(self, limit_bytes: int = LIMIT_BYTES) -> None:
-        """Remove what was not used for longest until the rest is no larger than the limit."""
+        """Remove the least recently used logs until the rest is within the limit."""
         sizes = []
         for file in self._files():
             with contextlib.suppress(OSError):
@@ -124,7 +124,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The place of one log in the index, and what the log was when that was asked."""
+    """The place of one log in the index, and the state of the log when it was requested."""
 
     index: Index
     path: str
@@ -132,12 +132,12 @@ class Kept:
     log: dict[str, Any]
 
     def is_of_use(self) -> bool:
-        """Whether the log is kept as it is now, or as it was when it was shorter; its columns are not looked at."""
+        """Whether the index has the log as it is now, or as it was when it was shorter; its columns are not checked."""
         about = _about(self.file)
         return about is not None and (self._is_current(about) or self._is_grown(about))
 
     def is_same_file(self) -> bool:
-        """Whether the log is now what it was when that was asked, or that with more behind it."""
+        """Whether the log is still the same as when it was requested, or has only grown."""
         try:
             now = log_state(self.path)
             return now is not None and (now == self.log or has_grown(self.log, now))
@@ -145,12 +145,12 @@ class Kept:
             return False
 
     def as_it_is(self, source: str) -> LogTables | None:
-        """The log under the source it is read from now; None if it has to be read."""
+        """The kept log, with the source it is read from now; None if it has to be read."""
         about = _about(self.file)
         return self._load(about, source) if about is not None and self._is_current(about) else None
 
     def as_it_was(self, source: str) -> LogTables | None:
-        """The log when it was shorter, to go on from; None if it is another one, or cannot be gone on from."""
+        """The log as it was when it was shorter; None if it is another log, or if reading cannot continue."""
         about = _about(self.file)
         return self._load(about, source) if about is not None and self._is_grown(about) else None
 
@@ -185,9 +185,9 @@ class Kept:
         return tables
 
     def store(self, table: pa.Table) -> None:
-        """Keep the log, if nothing wrote to it since it was looked at; that it cannot be kept is no error.
+        """Store the log, unless it was written to since it was requested; a failure is no error.
 
-        One that was written to just now is kept only to go on from.
+        A log that was written to just now is stored only as a start for a later reading.
         """
         import pyarrow as pa
 
@@ -214,7 +214,7 @@ class Kept:
 
 
 def index_of_user() -> Index | None:
-    """The user's index; None where it is switched off, or where torch keeps a cache."""
+    """The user's index; None if it is switched off, or if its folder is inside torch's cache."""
     if os.environ.get(OFF):
         return None
     index = Index.of_user()
@@ -223,7 +223,7 @@ def index_of_user() -> Index | None:
 
 
 def _about(file: Path) -> dict[str, Any] | None:
-    """The line at the head of a kept log."""
+    """The first line of a kept log, parsed."""
     try:
         with open(file, "rb") as stream:
             if stream.readline(len(_MAGIC)) != _MAGIC:
@@ -236,7 +236,7 @@ def _about(file: Path) -> dict[str, Any] | None:
 
 
 def _checksum(about: dict[str, Any], body: memoryview) -> str:
-    """Of the columns, and of all that is said about them."""
+    """The checksum of the columns and of the facts in the first line."""
     found = hashlib.blake2b(body, digest_size=16)
     found.update(json.dumps({name: about[name] for name in _NAMES - {"checksum"}}, sort_keys=True).encode())
     return found.hexdigest()
@@ -254,7 +254,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _write(file: Path, pieces: list[bytes | memoryview]) -> None:
-    """Write beside and rename: nobody reads half of it, and an interrupt leaves nothing."""
+    """Write a temporary file and rename it: nobody reads half a file, and an interrupt leaves nothing behind."""
     descriptor, name = tempfile.mkstemp(suffix=_UNFINISHED, dir=file.parent)
     try:
         with open(descriptor, "wb") as stream:

@@ -1,7 +1,7 @@
-"""A folder of logs in columns that many processes write to, each a file of its own: the logs of a fleet.
+"""The logs of a fleet: a folder of logs as columns, to which many processes write, each its own file.
 
-A row, and a row group, is one log. Beside its columns stand a hash of each set of hash details and the direction it
-tells: with them lookups are joined and counted, and the details themselves are read when something asks for them.
+One row, and one row group, is one log. Extra columns hold a hash and the direction of each set of hash details. These
+are enough to join and count lookups; the details themselves are read when something needs them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SCHEMA: Final = pa.unify_schemas([SCHEMA, _BESIDE])
 
 
 def is_log_folder(path: str) -> bool:
-    """Whether a folder holds what `write_logs` wrote."""
+    """Whether a folder contains a file that `write_logs` wrote."""
     try:
         return any(is_log_file(os.path.join(path, name)) for name in os.listdir(path))
     except OSError:
@@ -45,7 +45,7 @@ def is_log_folder(path: str) -> bool:
 
 
 def is_log_file(path: str) -> bool:
-    """Whether a file is one that `write_logs` wrote."""
+    """Whether `write_logs` wrote a file."""
     if not path.endswith(_SUFFIX):
         return False
     try:
@@ -56,12 +56,12 @@ def is_log_file(path: str) -> bool:
 
 
 def read_log_file(path: str, reading: Reading) -> None:
-    """Read one file of such a folder into `reading`, hash details and all.
+    """Read one file of such a folder into `reading`, including hash details.
 
     Raises
     ------
     SourceError
-        If it is damaged, or another version of cachescope wrote it.
+        If it is damaged, or if another version of cachescope wrote it.
     """
     for table in _rows(path):
         for log in LogTables.from_arrow(table):
@@ -70,12 +70,12 @@ def read_log_file(path: str, reading: Reading) -> None:
 
 
 def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
-    """Add one file with these logs to a folder, under a name that no other writer has; how many they were.
+    """Add one file with these logs to a folder, under a unique name, and return the number of logs.
 
     Raises
     ------
     SourceError
-        If a log holds a value that no column can.
+        If a log contains a value that does not fit a column.
     OSError
         If the folder cannot be written.
     """
@@ -83,7 +83,7 @@ def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
 
     folder.mkdir(parents=True, exist_ok=True)
     name = uuid.uuid4().hex
-    # Under a name that is not read, until it is whole.
+    # Until it is complete, the file has a name that is not read.
     unfinished = folder / f"{name}.unfinished"
     count = 0
     try:
@@ -101,14 +101,14 @@ def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
 
 
 def read_log_folder(path: str, *, strict: bool = False) -> Reading:
-    """Everything in a folder, in the order of the names of the logs; their hash details stay in the files until then.
+    """Read all logs of a folder, in the order of their names; hash details stay in the files until they are needed.
 
     Raises
     ------
     SourceError
-        If a file of it is damaged, or another version of cachescope wrote it.
+        If a file is damaged, or if another version of cachescope wrote it.
     RecordError
-        At the first problem, where `strict` says so.
+        At the first problem, if `strict`.
     """
     from pyarrow import parquet
 
@@ -138,17 +138,17 @@ def read_log_folder(path: str, *, strict: bool = False) -> Reading:
 
 
 class StoredDetails(HashDetails):
-    """Hash details that lie in the files of a folder, and are read from them when something of them is asked for."""
+    """Hash details that stay in the files of a folder until one of them is needed."""
 
     def __init__(self, places: list[tuple[str, int]]) -> None:
-        # Without super().__init__(): what it would set is what `__getattr__` reads from the files.
+        # No super().__init__(): `__getattr__` reads from the files the attributes that it would set.
         self._places = places
         self._expected: dict[bytes, int] = {}
         self._codes: list[list[int]] = []
         self._directions: list[str | None] = []
 
     def expect(self, hashes: list[bytes], directions: list[str | None]) -> list[int]:
-        """The codes that the sets of the next log will have."""
+        """Add the sets of the next log by their hashes, and return the codes that they will have."""
         for own, direction in zip(hashes, directions, strict=True):
             if own not in self._expected:
                 self._expected[own] = len(self._expected)
@@ -157,7 +157,7 @@ class StoredDetails(HashDetails):
         return self._codes[-1]
 
     def direction(self, set_code: int) -> str | None:
-        """As in `HashDetails`, without reading the details."""
+        """Like `HashDetails.direction`, but without reading the details."""
         return self._directions[set_code]
 
     def __getattr__(self, name: str) -> Any:

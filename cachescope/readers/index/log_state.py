@@ -1,6 +1,6 @@
-"""When a log that was read before is still the same, or is the same with more behind it.
+"""Decides whether a log that was read before is unchanged or has only grown.
 
-What is compared, and when it is too young to be trusted.
+Here is what is compared, and when a log is too young to be trusted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 from cachescope.version import __version__
 
 FORMAT: Final = 2
-# Reading less takes no longer than looking it up.
+# Reading a smaller log takes no longer than finding it in the index.
 _LEAST_BYTES: Final = 4 << 20
 # A log that was written to just now may change again within one tick of the file system's clock.
 _QUIET_NS: Final = 2_000_000_000
@@ -28,11 +28,11 @@ _CHANGED_BY_GROWTH: Final = ("size", "mtime_ns", "ctime_ns", "probe")
 
 
 def log_state(path: str) -> dict[str, Any] | None:
-    """What has to be equal for a kept log to be the log: the file, and what else its reading depends on."""
+    """The state that must be equal for a kept log to be valid: the file, and what else its reading depends on."""
     at = os.stat(path)
     if not stat.S_ISREG(at.st_mode) or at.st_size < _LEAST_BYTES:
         return None
-    # A text log has no time zone but this machine's.
+    # Times of a text log are read in this machine's time zone.
     offset = datetime.fromtimestamp(at.st_mtime).astimezone().utcoffset()
     return {
         "format": FORMAT,
@@ -41,7 +41,7 @@ def log_state(path: str) -> dict[str, Any] | None:
         "name": os.path.basename(path),
         "size": at.st_size,
         "mtime_ns": at.st_mtime_ns,
-        # Nothing that changes a file in place can leave this as it was.
+        # Every change of a file in place changes this time.
         "ctime_ns": at.st_ctime_ns,
         "inode": at.st_ino,
         "utc_offset_s": None if offset is None else offset.total_seconds(),
@@ -50,10 +50,10 @@ def log_state(path: str) -> dict[str, Any] | None:
 
 
 def has_grown(before: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether a log is the same file as before, longer, and has wherever it was probed what it had there.
+    """Whether a log is the same file as before but longer, and its probed blocks are unchanged.
 
-    Logs are written at their end. Of what was there before, the first and the last block and some between are
-    looked at again, not every byte.
+    Logs are written at their end. Not every old byte is compared, only the first and the last block and some
+    in between.
     """
     return (
         before.keys() == now.keys()
@@ -65,7 +65,7 @@ def has_grown(before: dict[str, Any], now: dict[str, Any]) -> bool:
 
 
 def _probe(path: str, size: int) -> str:
-    """A hash of the beginning, the end, and blocks between."""
+    """A hash of the first block, the last block, and some in between."""
     found = hashlib.blake2b(digest_size=16)
     with open(path, "rb") as file:
         for number in range(_PROBES):
@@ -76,7 +76,7 @@ def _probe(path: str, size: int) -> str:
 
 @cache
 def _code() -> str:
-    """The version of cachescope, and the state of what reads logs: who works on a reader is not served its past."""
+    """The version of cachescope and the state of the readers' source: a changed reader does not get old results."""
     found = hashlib.blake2b(__version__.encode(), digest_size=16)
     readers = Path(__file__).parent.parent
     for file in sorted([*readers.rglob("*.py"), *readers.parent.glob("*.py")]):
@@ -87,5 +87,5 @@ def _code() -> str:
 
 
 def is_quiet(state: dict[str, Any]) -> bool:
-    """Whether nothing had written to the log for so long that any later write shows in its times."""
+    """Whether the last write was long enough ago that any later write changes the log's times."""
     return bool(time.time_ns() - max(state["mtime_ns"], state["ctime_ns"]) > _QUIET_NS)

@@ -1,6 +1,6 @@
-"""Logs in columns that anyone may have changed, held against what a reader of logs gives.
+"""Checks that logs stored as columns are such as a reader of logs returns: anyone may have changed them.
 
-Lists point into each other by counts and codes: behind this module they point to what is there.
+Lists refer to each other by counts and codes; after the check, every reference is valid.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _DIRECTIONS: Final = ("forward", "backward", "inference")
 
 
 def check_logs(table: pa.Table) -> None:
-    """Check the columns of `log_tables.SCHEMA`, as many of them as there are, and those beside them.
+    """Check the columns of `log_tables.SCHEMA` that are present, and the extra columns.
 
     Raises
     ------
     ValueError
-        Where they are not what a reader gives.
+        If no reader could have returned them.
     """
     columns = {
         name: values.combine_chunks() for name, values in zip(table.column_names, table.columns, strict=True)
@@ -108,7 +108,7 @@ def _check_details(columns: dict[str, Any]) -> None:
 
 
 def _points(lists: Any, values: pa.Array, sizes: np.ndarray[Any, Any], name: str) -> None:
-    """Check that the values in the list of each log are places among so many."""
+    """Check that the values in each log's list are valid indices into a list of the log's size."""
     most = np.repeat(sizes, _sizes(lists))
     present = pc.is_valid(values).to_numpy(zero_copy_only=False)
     places = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)

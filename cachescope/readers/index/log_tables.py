@@ -1,7 +1,7 @@
-"""What one log told, as columns: what a worker returns, what the index keeps and what a fleet's folder holds.
+"""The contents of a log as columns: for the results of workers, for the index and for the folder of a fleet.
 
-One log is one row. Its hash details stay integer codes into its own texts until it is merged, where each
-distinct text gets the code that reading the same logs one after the other would have given it.
+One log is one row. Its hash details remain integer codes into its own texts until the log is merged. Then each
+distinct text gets the same code as if the logs had been read one after the other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TYPES: Final = {"str": pa.string(), "int": pa.int64(), "bool": pa.bool_()}
 
 
 def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
-    """The fields of a row and their types, read off its annotations: a new field is carried without a word here."""
+    """The fields of a row and their types, from its annotations: a new field needs no change here."""
     return {f.name: _TYPES[str(f.type).split()[0]] for f in fields(row) if f.name not in without}
 
 
@@ -50,7 +50,7 @@ SCHEMA: Final = pa.schema(
 
 
 class KnownCodes:
-    """Codes in one store of logs that were read together: each later log holds only the components and sets that are new."""
+    """The codes, in one store, of logs that were read together: each later log contains only new components and sets."""
 
     def __init__(self) -> None:
         self.components = np.empty(0, dtype=np.int32)
@@ -59,9 +59,9 @@ class KnownCodes:
 
 @dataclass(frozen=True, slots=True)
 class LogTables:
-    """One log, read alone: its processes with their lookups, its problems, and its own table of hash details.
+    """One log, read on its own: its processes with their lookups, its problems, and its own table of hash details.
 
-    Of logs read together by one worker, each but the first builds on the hash details of those before it.
+    If one worker reads several logs together, each but the first builds on the hash details of those before it.
     """
 
     source: str
@@ -72,33 +72,33 @@ class LogTables:
 
     @classmethod
     def of(cls, source: str, reading: Reading) -> LogTables:
-        """What a reading holds that read this one log."""
+        """The contents of a reading that read only this log."""
         return cls.behind(source, reading, 0, 0)
 
     @classmethod
     def behind(cls, source: str, reading: Reading, components: int, sets: int) -> LogTables:
-        """The same without so many components and sets, which logs before it told."""
+        """Like `of`, but without the first `components` and `sets`, which came from earlier logs."""
         details = reading.details
         return cls(
             source, reading.processes, reading.problems, details.components[components:], details.sets[sets:]
         )
 
     def merge_into(self, reading: Reading, known: KnownCodes | None = None) -> None:
-        """Append the log, as if it had been read into `reading`; its rows are `reading`'s from then on.
+        """Append the log as if it had been read into `reading`, which then owns its rows.
 
-        `known` is what the logs told that were read together with it, and from then on what it told as well.
+        `known` holds the codes of the logs that were read together with it; the codes of this log are added.
 
         Raises
         ------
         RecordError
-            At its first problem, where `reading` is strict.
+            At its first problem, if `reading` is strict.
         """
         self.append_to(reading, self.add_details_to(reading.details, known))
 
     def add_details_to(self, details: HashDetails, known: KnownCodes | None = None) -> list[int]:
-        """Keep its hash details in another store; the codes of its sets there."""
+        """Add its hash details to another store, and return the codes of its sets there."""
         known = KnownCodes() if known is None else known
-        # Every one of them is a hash detail: it was kept as one.
+        # All of them are hash details: they come from such a store.
         codes = details.add_components(self.components)
         if None in codes:
             raise ValueError("components that are no hash details")
@@ -119,7 +119,7 @@ class LogTables:
 
     @classmethod
     def from_arrow(cls, table: pa.Table, source: str | None = None) -> Iterator[LogTables]:
-        """The logs of a table of `SCHEMA`, row by row, under the source they are read from now."""
+        """Yield the logs of a table of `SCHEMA`, row by row, with the source they are read from now."""
         if not table.num_rows:
             return
         column = {
@@ -150,12 +150,12 @@ class LogTables:
 
 
 def to_arrow(logs: Sequence[LogTables]) -> pa.Table | None:
-    """A table of `SCHEMA`, a row for each log; None where one holds a value that no column can, such as a huge pid."""
+    """A table of `SCHEMA` with a row for each log; None if a log has a value that fits no column, such as a huge pid."""
     lookups = [[lookup for process in log.processes for lookup in process.lookups] for log in logs]
     counts = [len(process.lookups) for log in logs for process in log.processes]
     components = [log.components for log in logs]
     sizes = [[len(own) for own in log.sets] for log in logs]
-    # A log without sets has none of them to put together.
+    # A log without sets has nothing to concatenate.
     codes = [np.concatenate(log.sets) if log.sets else np.empty(0, dtype=np.int32) for log in logs]
     try:
         columns = [
@@ -182,7 +182,7 @@ def _rows(
 
 
 def _lists(rows: Sequence[Sized], values: pa.Array, kind: Any) -> pa.Array:
-    """A column whose rows hold so many of the values, one after the other."""
+    """A column of lists: the values in order, split by the lengths of the rows."""
     return kind.from_arrays([0, *accumulate(map(len, rows))], values)
 
 
@@ -194,7 +194,7 @@ def _values(rows: pa.StructArray, names: Iterable[str]) -> list[list[Any]]:
 
 
 def _texts(values: pa.Array) -> list[Any]:
-    # Several times as fast as to_pylist; a missing text is None here as well.
+    # Several times as fast as to_pylist; a missing text becomes None here, too.
     texts: list[Any] = values.to_numpy(zero_copy_only=False).tolist()
     return texts
 
@@ -202,7 +202,7 @@ def _texts(values: pa.Array) -> list[Any]:
 def _numbers(values: pa.Array) -> list[Any]:
     if values.null_count == len(values):
         return [None] * len(values)
-    # As above; but of integers some of which are missing it would make floats.
+    # As above, but it would turn integers into floats if some are missing.
     numbers: list[Any] = (
         values.to_pylist() if values.null_count else values.to_numpy(zero_copy_only=False).tolist()
     )

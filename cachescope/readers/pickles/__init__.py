@@ -1,4 +1,4 @@
-"""Pickles to inert objects: nothing is imported, nothing is called, and nothing asks for more than its limits.
+"""Turns pickles into inert objects: nothing is imported, nothing is called, and limits bound time and memory.
 
-`inert_pickle` is the way in. Change the rest only with `tests/fuzz` and the hostile pickles of the tests at hand.
+Start at `inert_pickle`. After a change to the rest, run `tests/fuzz` and the tests with hostile pickles.
 """

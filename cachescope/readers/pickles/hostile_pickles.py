@@ -1,4 +1,4 @@
-"""Pickles that were made to run something, told by the globals they name; and inert reading that refuses them."""
+"""Recognizes pickles that were made to run code, by the globals they name, and refuses them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cachescope.readers.pickles.inert_pickle import (
     loads_inert,
 )
 
-# Modules whose functions no compiled graph needs, and those builtins. A pickle with one of them was made to
-# run something. Other unknown modules are the user's own: tensor subclasses, kernels, opaque values.
+# Modules and builtins that no compiled graph needs. A pickle that names one of them was made to
+# run code. Other unknown modules are the user's own: tensor subclasses, kernels, opaque values.
 _HOSTILE_MODULES = frozenset(
     {
         "asyncio",
@@ -71,12 +71,12 @@ _HOSTILE_BUILTINS = frozenset(
 
 
 def loads_harmless(data: bytes, limits: Limits | None = None) -> object:
-    """Read a pickle inertly, as `loads_inert` does; refuse one that names what no cache needs.
+    """Read a pickle inertly, as `loads_inert` does, but refuse it if it names a hostile global.
 
     Raises
     ------
     UnreadablePickle
-        Whatever is wrong with the bytes, or the first hostile global.
+        If anything is wrong with the bytes, or at the first hostile global.
     """
     return loads_inert(data, limits, _HarmlessUnpickler)
 

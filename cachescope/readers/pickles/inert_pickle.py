@@ -1,7 +1,7 @@
-"""Read a pickle without resolving a single global: every class and function is an inert stand-in.
+"""Reads a pickle without resolving a single global: every class and function is an inert stand-in.
 
-The C unpickler builds the value, because only it is fast enough, with `find_class` replaced, so that all
-it can ever call is `Stub`. `check_program` has followed every opcode before it starts.
+Only the C unpickler is fast enough, so it builds the value. Its `find_class` is replaced: `Stub` is all that
+it can ever call. Before it starts, `check_program` has followed every opcode.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LIMITS = Limits()
 
 
 class _Sealed(type):
-    """The class of stand-in classes. They are kept between pickles, so BUILD may set nothing on one."""
+    """The class of stand-in classes. Pickles share them, so BUILD must not set anything on one."""
 
     def __setattr__(cls, name: str, value: object) -> Never:
         raise AttributeError(f"{cls!r} is a stand-in")
@@ -43,22 +43,22 @@ class _Sealed(type):
 
 
 class Stub(metaclass=_Sealed):
-    """What a pickle made of a global: a record of what it asked for. It equals only itself.
+    """The result of calling a global: a record of the arguments and of later changes. It equals only itself.
 
-    The class of a stub stands for the global, so a function that is only mentioned is a subclass of Stub.
+    The class of a stub stands for the global. A global that is named but not called is therefore a subclass of Stub.
 
     Attributes
     ----------
     module, name : str
         The global, as the pickle spells it.
     args : tuple
-        What it was called with (REDUCE, NEWOBJ, OBJ, INST).
+        The arguments of the call (REDUCE, NEWOBJ, OBJ, INST).
     keywords : mapping
         The keyword arguments of NEWOBJ_EX.
     raw_state : object
-        What BUILD was given, None without it.
+        The argument of BUILD; None without it.
     items : list or empty tuple
-        What was appended or added.
+        Items that were appended or added.
     pairs : list of tuple, or empty tuple
         The keys and values that were set.
     """
@@ -75,19 +75,19 @@ class Stub(metaclass=_Sealed):
 
     def __new__(cls, /, *args: object, **keywords: object) -> Self:
         """Keep the arguments; nothing else is called."""
-        # The call has copied the dict, and the memo can give the same one again and again.
+        # The call has copied the dict, and the memo can supply the same one again and again.
         if keywords and len(keywords) > _MAX_KEYWORDS:
             raise NotRead(f"more than {_MAX_KEYWORDS} keyword arguments")
         self = object.__new__(cls)
         self.args = args
-        # Most objects have none of these, and empty lists and dicts are work for the garbage collector.
+        # Most objects have none of these, and empty lists and dicts would burden the garbage collector.
         self.keywords = keywords or _NO_KEYWORDS
         self.items = self.pairs = ()
         self.raw_state = None
         return self
 
     def __setstate__(self, state: object) -> None:
-        # Kept, not copied: one state may be given to many objects. Its presence is what keeps BUILD from
+        # Not copied: many objects may share one state. This method also keeps BUILD from
         # writing __dict__ or calling setattr.
         if self.raw_state is not None:
             raise UnreadablePickle("an object is built twice")
@@ -112,7 +112,7 @@ class Stub(metaclass=_Sealed):
 
     @property
     def state(self) -> dict[str, object]:
-        """The state as a dict: ``__dict__`` and slots in one; empty where it is of another shape."""
+        """The state as one dict of ``__dict__`` and slots; empty if it has another shape."""
         raw = self.raw_state
         if type(raw) is dict:
             return raw
@@ -125,7 +125,7 @@ class Stub(metaclass=_Sealed):
 
 
 def global_name(value: object) -> str | None:
-    """``module.name`` where a value stands for a global itself, or for something made from one."""
+    """``module.name`` if a value stands for a global or for an object made from one; else None."""
     if isinstance(value, Stub):
         return f"{value.module}.{value.name}"
     if isinstance(value, _Sealed):
@@ -140,21 +140,21 @@ def stand_in(module: str, name: str) -> type[Stub]:
 
 
 class _Source(io.BytesIO):
-    """Bytes that show all of themselves at once, so that the unpickler does not fetch them one by one."""
+    """Bytes whose `peek` returns all of the rest: the unpickler then does not fetch them one by one."""
 
     def peek(self, size: int = -1, /) -> bytes:
         return self.getvalue()[self.tell() :]
 
 
 class InertUnpickler(pickle.Unpickler):
-    """The C unpickler, with nothing to call but stand-ins. Not safe without the check of `loads_inert`.
+    """The C unpickler, which can call only stand-ins. Not safe without the check in `loads_inert`.
 
     Parameters
     ----------
     data : bytes
         The pickle.
     stand_ins : int
-        How many different globals it may name.
+        How many different globals the pickle may name.
     """
 
     def __init__(self, data: bytes, stand_ins: int) -> None:
@@ -181,14 +181,14 @@ class InertUnpickler(pickle.Unpickler):
 def loads_inert(
     data: bytes, limits: Limits | None = None, unpickler: type[InertUnpickler] = InertUnpickler
 ) -> object:
-    r"""Read a pickle; every global in it becomes an inert `Stub`, and nothing of the real world is called.
+    r"""Read a pickle; every global in it becomes an inert `Stub`, and no real function is called.
 
-    Mirrors what ``pickle.loads`` gives for plain values. Bytes after STOP are ignored, as torch does.
+    Plain values are the same as from ``pickle.loads``. Bytes after STOP are ignored, as in torch.
 
     Raises
     ------
     UnreadablePickle
-        Whatever is wrong with the bytes.
+        If anything is wrong with the bytes.
 
     Examples
     --------
@@ -204,14 +204,14 @@ def loads_inert(
         return unpickler(_without_frames(data, frames), limits.stand_ins).load()
     except UnreadablePickle:
         raise
-    except Exception as error:  # the unpickler lets out whatever a damaged program led it to
+    except Exception as error:  # a damaged program can make the unpickler raise anything
         raise UnreadablePickle(f"{type(error).__name__}: {error}") from error
 
 
 def _without_frames(data: bytes, frames: list[int]) -> bytes:
-    # FRAME is no more than a hint to fetch ahead. But an argument that crosses the end of its frame makes
-    # the C unpickler drop the rest of the frame, and run another program than the one that was checked.
-    # Where every frame ends between two opcodes, as picklers make them, none can, and they stay.
+    # FRAME is only a hint to fetch ahead. But if an argument crosses the end of its frame,
+    # the C unpickler drops the rest of the frame, and runs another program than the one that was checked.
+    # If every frame ends between two opcodes, as picklers write them, this cannot happen, and frames stay.
     if not frames:
         return data
     starts = [0, *(at + 9 for at in frames)]

@@ -1,6 +1,6 @@
-"""One pass over a pickle's opcodes that refuses, before it runs, what could hurt the C unpickler.
+"""One pass over a pickle's opcodes that refuses a harmful program before the C unpickler runs it.
 
-The unpickler trusts its input: it allocates a declared length, grows its memo to any index, hashes keys
+The unpickler trusts its input: it allocates any declared length, grows its memo to any index, and hashes keys
 however nested they are. So a program is first followed with a stack of numbers in place of objects.
 Opcodes as in CPython's Modules/_pickle.c and Lib/pickletools.py, protocols 0 to 5.
 """
@@ -25,16 +25,16 @@ _REFUSED = {
 
 
 def check_program(data: bytes, limits: Limits) -> list[int]:
-    """Follow the opcodes of a pickle; raise `UnreadablePickle` at the first that may not run.
+    """Follow the opcodes of a pickle; raise `UnreadablePickle` at the first that must not run.
 
-    What passes has its STOP inside the bytes, declares no length beyond them, keeps memo indexes dense,
-    and neither hashes nor copies more than `limits`. What the unpickler itself refuses without harm (an
-    item taken below a mark, bad UTF-8) is left to it.
+    A pickle that passes has its STOP inside the bytes, declares no length beyond them, keeps memo indexes dense,
+    and neither hashes nor copies more than `limits`. Faults that the unpickler itself refuses without harm (an
+    item taken below a mark, bad UTF-8) are not checked here.
 
     Returns
     -------
     frames : list of int
-        Where the FRAME opcodes are that have to be taken out.
+        The offsets of the FRAME opcodes that must be removed.
     """
     program = Program(data, limits)
     try:
@@ -47,7 +47,7 @@ def check_program(data: bytes, limits: Limits) -> list[int]:
 
 
 def frames_fit(data: bytes, frames: list[int], end: int) -> bool:
-    """Whether each frame ends where the next one begins, the last at the end, as picklers write them."""
+    """Whether each frame ends where the next one begins, and the last at the end, as picklers write them."""
     for at, after in zip(frames, [*frames[1:], end], strict=False):
         if int.from_bytes(data[at + 1 : at + 9], "little") != after - at - 9:
             return False
@@ -55,14 +55,14 @@ def frames_fit(data: bytes, frames: list[int], end: int) -> bool:
 
 
 class Program(State):
-    """A pickle that is being followed.
+    """A pickle whose opcodes are followed.
 
     Attributes
     ----------
     left : int
-        How many steps are left of `Limits.opcodes`.
+        How many steps of `Limits.opcodes` are left.
     frames : list of int
-        Where the FRAME opcodes are.
+        The offsets of the FRAME opcodes.
     """
 
     def __init__(self, data: bytes, limits: Limits) -> None:
@@ -72,8 +72,8 @@ class Program(State):
         self.frames: list[int] = []
 
     def run(self) -> None:
-        """Follow the opcodes up to STOP; IndexError where one takes what is not there."""
-        # Strings and their memo are eight opcodes in ten, so the loop is written for them.
+        """Follow the opcodes up to STOP; raise IndexError if one takes an item that does not exist."""
+        # Eight of ten opcodes are strings and their MEMOIZE, so the loop is optimized for them.
         data, pos, sizes, steps = self.data, 0, _SIZE, STEPS
         stack, marks, memo, size_of_all = self.stack, self.marks, self.memo, len(data)
         push, remember = stack.append, memo.append
@@ -118,7 +118,7 @@ class Program(State):
         raise self.beyond(f"more than {self.limits.opcodes} opcodes")
 
     def argument(self, op: int, pos: int) -> int:
-        """An opcode with an argument behind it; gives where the next one begins."""
+        """Follow an opcode with an argument; return the offset of the next opcode."""
         data, push = self.data, self.stack.append
         if op in b"hj":  # BINGET, LONG_BINGET
             end = pos + (1 if op == 0x68 else 4)
@@ -146,7 +146,7 @@ class Program(State):
         if op == 0x95:  # FRAME
             self.frames.append(pos - 1)
             end = pos + 8
-            # As `pickle.loads` does, which torch calls: it asks for a whole frame, and for nothing else of it.
+            # Like `pickle.loads`, which torch calls: it only requires that the whole frame is there.
             if self.number(pos, end) > len(data) - end:
                 raise UnreadablePickle("truncated", len(data), is_truncated=True)
             return end
@@ -159,13 +159,13 @@ class Program(State):
         raise self.refuse(f"not a pickle: no opcode 0x{op:02x}")
 
     def number(self, start: int, end: int) -> int:
-        """An unsigned number of so many bytes."""
+        """The unsigned number in the bytes from `start` to `end`."""
         if end > len(self.data):
             raise UnreadablePickle("truncated", len(self.data), is_truncated=True)
         return int.from_bytes(self.data[start:end], "little")
 
     def line(self, op: int, pos: int) -> int:
-        """A text opcode, whose argument ends with the line; GLOBAL and INST take two."""
+        """Follow a text opcode, whose argument ends with the line; GLOBAL and INST take two lines."""
         end = self.end_of_line(pos)
         length = end - pos
         if op == 0x56:  # UNICODE
@@ -191,7 +191,7 @@ class Program(State):
         return end + 1
 
     def end_of_line(self, pos: int) -> int:
-        """Where the line ends, without its newline."""
+        """The offset of the newline that ends the line."""
         end = self.data.find(b"\n", pos)
         if end < 0:
             raise UnreadablePickle("truncated", len(self.data), is_truncated=True)

@@ -1,4 +1,4 @@
-"""What a pickle may ask for, and what is raised where it asks for more."""
+"""The limits of a pickle, and the errors if it exceeds them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers 
     what : str
         What is wrong.
     offset : int or None
-        The byte where it was found, where that is known.
+        The offset of the fault, if known.
     is_truncated : bool
-        True where the bytes end before the pickle does.
+        Whether the bytes end before the pickle does.
     """
 
     def __init__(self, what: str, offset: int | None = None, *, is_truncated: bool = False) -> None:
@@ -28,17 +28,17 @@ class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers 
 
 
 class NotRead(UnreadablePickle):
-    """A pickle that may be sound: it asks for more than `Limits` gives, or holds what is not known here.
+    """A pickle that may be valid: it exceeds `Limits`, or contains something unknown here.
 
-    Nothing about the bytes is wrong, so torch may well load them.
+    Nothing is wrong with the bytes, so torch may well load them.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a pickle may ask for.
+    """How much a pickle may use.
 
-    One opcode claims at most about 240 bytes beyond its own (an empty set), so `opcodes` bounds the
+    One opcode allocates at most about 240 bytes beyond its own (an empty set), so `opcodes` bounds the
     memory. Real entries have some 2,000 opcodes per 80 kB, and nest about ten levels.
     """
 
@@ -49,5 +49,5 @@ class Limits:
     """One line of a text opcode: a number, a name, a memo index. Strings may be longer."""
     int_bytes: int = 4_096
     work: int = 4_000_000
-    """What may be spent on keys and on copies of arguments, where one byte can ask for much."""
+    """The budget for keys and for copies of arguments, where one byte can cause much work."""
     stand_ins: int = 2_000

@@ -1,4 +1,4 @@
-"""What a pickle's opcodes do to the stack and the memo, with numbers in place of objects."""
+"""The effect of a pickle's opcodes on the stack and the memo, with numbers in place of objects."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Callable
 
 from cachescope.readers.pickles.pickle_limits import Limits, NotRead, UnreadablePickle
 
-# What stands for an object: its depth in units of LEVEL, plus how many parts its hash visits. Strings and
-# numbers are 0, lists and dicts, which have no hash, only their depth.
+# An object is represented by its depth in units of LEVEL, plus the number of parts that its hash visits. Strings and
+# numbers are 0. Lists and dicts have no hash and therefore only a depth.
 LEVEL = 1 << 40
 PARTS = LEVEL - 1
-# Hashes of ints and tuples are not seeded: a hostile pickle can make every key collide, and n keys then
-# compare n * n / 2 times, each up to the last part. So a key with parts costs at least this much of
-# `Limits.work`, which allows 4,000 of them, and parts ** 2, which allows none of more than 2,000 parts.
+# Hashes of ints and tuples are not seeded: a hostile pickle can make all keys collide. Then n keys
+# are compared n * n / 2 times, each up to the last part. So a key with parts costs at least this much of
+# `Limits.work`, which allows 4,000 keys, plus parts ** 2, which allows no key of more than 2,000 parts.
 _KEY_COST = 1_000
 
 
 def has_parts(values: list[int]) -> bool:
-    """Whether anything in a list, often hundreds of strings, is more than a string: a faster `any`."""
+    """Whether any value in a list, often hundreds of strings, is not 0: a faster `any`."""
     return values.count(0) != len(values)
 
 
 class State:
-    """The stack, the marks and the memo of an unpickler, and what was spent so far."""
+    """The stack, the marks and the memo of an unpickler, and the work spent so far."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -33,35 +33,35 @@ class State:
         self.work = 0
 
     def refuse(self, what: str) -> UnreadablePickle:
-        """An error about the opcode at hand."""
+        """An error about the current opcode."""
         return UnreadablePickle(what, self.pos)
 
     def beyond(self, what: str) -> NotRead:
-        """An error about what the opcode at hand asks for, which an unpickler without limits may give it."""
+        """An error because the current opcode exceeds a limit; an unpickler without limits might run it."""
         return NotRead(what, self.pos)
 
     def put(self, index: int) -> None:
-        """Remember the top of the stack under an index."""
-        # The unpickler's memo is an array as long as the largest index. Every pickler counts up.
+        """Store the top of the stack in the memo at an index."""
+        # The unpickler's memo is an array as long as the largest index. Every pickler uses indexes in order.
         if index > len(self.memo):
             raise self.beyond(f"memo index {index} where {len(self.memo)} are in use")
         self.memo[index : index + 1] = [self.stack[-1]]
 
     def take(self) -> list[int]:
-        """What lies above the last mark."""
+        """Remove and return the items above the last mark."""
         mark = self.marks.pop()
         taken = self.stack[mark:]
         del self.stack[mark:]
         return taken
 
     def spend(self, amount: int) -> None:
-        """Take from `Limits.work`."""
+        """Use up some of `Limits.work`."""
         self.work += amount
         if self.work > self.limits.work:
             raise self.beyond("hashes or copies too much")
 
     def hash_keys(self, keys: list[int]) -> None:
-        """Spend what it may cost to hash keys and to compare them."""
+        """Spend the worst cost of hashing and comparing keys."""
         if has_parts(keys):
             for key in keys:
                 if parts := key & PARTS:
@@ -173,7 +173,7 @@ def _stack_global(state: State) -> None:
 
 
 def _call(state: State) -> None:
-    # REDUCE and NEWOBJ copy the arguments, and the memo can give the same ones again and again.
+    # REDUCE and NEWOBJ copy the arguments, and the memo can supply the same ones again and again.
     arguments, called = state.stack.pop(), state.stack.pop()
     state.spend(arguments & PARTS)
     state.stack.append(state.above([arguments, called]))
@@ -187,7 +187,7 @@ def _call_with_keywords(state: State) -> None:
 
 
 def inst(state: State) -> None:
-    """Push the object that INST and OBJ make of what lies above the mark."""
+    """Push the object that INST and OBJ make from the items above the mark."""
     state.stack.append(state.above(state.take()))
 
 
