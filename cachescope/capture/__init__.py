@@ -1,1 +1,1 @@
-"""The one place that touches a live torch, imported inside functions."""
+"""The only package that uses a live torch; torch is imported inside functions."""

@@ -1,7 +1,7 @@
 """A snapshot of what this process's torch would put into its isolation context.
 
-The one module of capture/ that asks torch for contexts; torch is imported inside functions.
-Asking has torch's own side effects: its cache directory is made if it is not there.
+The only module of capture/ that asks torch for contexts; torch is imported inside functions.
+Asking has torch's own side effects: its cache directory is created if it does not exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cachescope.terms import CACHE_SWITCHES
 
 SNAPSHOT_VERSION: Final = 1
 
-# Environment variables that decide whether and where torch.compile caches, or what it keys.
+# Environment variables that decide whether and where torch.compile caches, or what its keys contain.
 SWITCH_PREFIXES: Final = (
     "TORCHINDUCTOR_",
     "TORCH_COMPILE_",
@@ -56,34 +56,34 @@ SWITCHES: Final = frozenset(
         "WORLD_SIZE",
     }
 )
-# TORCHINDUCTOR_REDIS_URL and the like may carry a password: say that it is set, not what to.
+# TORCHINDUCTOR_REDIS_URL and the like may contain a password: record that it is set, not its value.
 _SECRET_PARTS: Final = ("REDIS", "PASSWORD", "SECRET", "TOKEN")
 
 
 def capture(*, torch_manifest: bool = False) -> dict[str, object]:
-    """Return a snapshot of this process's isolation context and what stands around it.
+    """Return a snapshot of this process's isolation context and its circumstances.
 
     Parameters
     ----------
     torch_manifest : bool, default False
-        Add the hash of every source file that goes into torch's own key, so that two different
-        ``torch_version_hash`` can be explained.
+        Add the hash of every source file that goes into torch's own key, which explains why two
+        ``torch_version_hash`` differ.
 
     Returns
     -------
     dict
         Ready for JSON: ``cachescope_snapshot`` (the format, 1), ``context`` (as torch's
-        ``_isolation_context()``), ``context_source`` (``torch`` where torch has that function,
-        2.10 and later; else ``rebuilt`` from the same calls, and then no torch ever made a key
+        ``_isolation_context()``), ``context_source`` (``torch`` if torch has that function,
+        2.10 and later; otherwise ``rebuilt`` from the same calls, and then no torch ever made a key
         of it), ``torch_version``, ``python_version``, ``platform``, ``host``, ``pid``, ``time``
-        (ISO 8601, UTC), ``environment`` (variables that bear on caching, as they were before
+        (ISO 8601, UTC), ``environment`` (variables that affect caching, as they were before
         torch was asked), ``settings`` (which caches are on, threads, default dtype and device, gradient
-        mode, what the CPU can do, matmul precision, cache key tag, pickle protocol), ``device_properties``
+        mode, the CPU's capability, matmul precision, cache key tag, pickle protocol), ``device_properties``
         (torch's text for each device), ``not_json`` (paths of values in the context that JSON
         cannot hold and that are kept as text: torch itself makes no key of these), ``key_fields``
-        and ``aot_key_fields`` (torch's hash of each process-wide field of its FX keys, and of what
-        AOTAutograd keys have beyond these; null where ``key_fields_problem`` says why not), and
-        ``torch_manifest`` (null unless asked for).
+        and ``aot_key_fields`` (torch's hash of each process-wide field of its FX keys, and of the
+        fields that only AOTAutograd keys have; null if ``key_fields_problem`` gives a reason), and
+        ``torch_manifest`` (null unless requested).
 
     Raises
     ------
@@ -94,7 +94,7 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
     -----
     Mirrors ``_isolation_context`` of ``torch/_inductor/runtime/caching/context.py``, 2.13.
     """
-    # Before torch is imported: its cache_dir() writes TORCHINDUCTOR_CACHE_DIR back.
+    # Before torch is imported: its cache_dir() sets TORCHINDUCTOR_CACHE_DIR.
     environment = _switches(os.environ)
     torch = _import_torch()
     context, source = _context(torch)
@@ -128,7 +128,7 @@ def write_snapshot(path: str | os.PathLike[str], *, torch_manifest: bool = False
     Parameters
     ----------
     path : str or path-like
-        The file; it is replaced whole, so that a reader never sees half of it.
+        The file; it is replaced as a whole, and a reader never sees half of it.
     torch_manifest : bool, default False
         As for `capture`.
 
@@ -141,7 +141,7 @@ def write_snapshot(path: str | os.PathLike[str], *, torch_manifest: bool = False
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        # json, not orjson: contexts may hold NaN and integers beyond 64 bits.
+        # json, not orjson: contexts may contain NaN and integers beyond 64 bits.
         part.write_text(json.dumps(snapshot, indent=1) + "\n", encoding="utf-8")
         part.replace(target)
     except OSError as error:
@@ -180,10 +180,10 @@ def _context(torch: Any) -> tuple[dict[str, object], str]:
 
 
 def _rebuilt_context(torch: Any) -> dict[str, object]:
-    """Return what 2.13's ``_RuntimeContext`` and ``_CompileContext`` ask, from 2.6 to 2.9.
+    """Return the values that 2.13's ``_RuntimeContext`` and ``_CompileContext`` collect, from 2.6 to 2.9.
 
-    ``fp32_precision`` came with 2.9; before it the same switch is ``allow_tf32``. Private
-    Inductor configs are left out where ``save_config_portable`` cannot give them (2.6, 2.7).
+    ``fp32_precision`` came with 2.9; before that the same switch is ``allow_tf32``. Private
+    Inductor configs are left out if ``save_config_portable`` cannot return them (2.6, 2.7).
     """
     config: Any = importlib.import_module("torch._inductor.config")
     codecache: Any = importlib.import_module("torch._inductor.codecache")
@@ -230,7 +230,7 @@ def _matmul_precision(matmul: Any) -> dict[str, object]:
 
 
 def _triton_key() -> str | None:
-    """Ask Triton where torch's ``triton_compat`` asks it: first its new place, then its old."""
+    """Ask Triton in the places that torch's ``triton_compat`` tries: first the new one, then the old one."""
     for name in ("triton.runtime.cache", "triton.compiler.compiler"):
         try:
             module: Any = importlib.import_module(name)
@@ -242,10 +242,10 @@ def _triton_key() -> str | None:
 
 
 def _settings(torch: Any) -> dict[str, str]:
-    """Return what else of the process decides a key or the generated code, as text, under torch's own names.
+    """Return other state of the process that decides a key or the generated code, as text, under torch's own names.
 
     The number of threads and the default dtype are in FX keys (from 2.13), the capability of the CPU in the keys
-    of generated C++, the tag in every key. The switches of `CACHE_SWITCHES` are in none: keys do not say whether
+    of generated C++, the tag in every key. The switches of `CACHE_SWITCHES` are in none: keys do not show whether
     a process looks anything up.
     """
     compiler_config: Any = importlib.import_module("torch.compiler.config")

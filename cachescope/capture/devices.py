@@ -1,4 +1,4 @@
-"""What a live torch says of the devices of this machine, and what its own benchmarking measures on one."""
+"""What a live torch reports of the devices of this machine, and what its own benchmarking measures on one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from cachescope.errors import CachescopeError
 
-# Attributes beyond the text torch prints; they grow from version to version (2.10, 2.11).
+# Attributes missing from the text torch prints; versions add to them (2.10, 2.11).
 _BEYOND_THE_TEXT: Final = (
     "warp_size",
     "clock_rate",
@@ -22,13 +22,13 @@ _BEYOND_THE_TEXT: Final = (
 )
 _COPY_BYTES: Final = 1 << 30
 _MATMUL_SIZE: Final = 8192
-# Attribute of torch, and the dtype as datasheets write it. fp32 is as torch computes it by default, without TF32.
+# Attribute of torch, and the dtype as datasheets write it. fp32 is what torch computes by default, without TF32.
 _MATMULS: Final = (("float16", "fp16"), ("bfloat16", "bf16"), ("float32", "fp32"))
 
 
 @dataclass(frozen=True, slots=True)
 class TorchDevice:
-    """One device: its type for torch, its index, torch's text for it and attributes that are not in the text."""
+    """One device: its torch type, its index, torch's text for it and attributes that are not in the text."""
 
     type: str
     index: int
@@ -91,17 +91,17 @@ def measure(
     torch : module, optional
         The live torch; imported by default.
     benchmark : callable, optional
-        Takes a function, gives milliseconds; torch's own by default.
+        Takes a function and returns milliseconds; torch's own by default.
 
     Raises
     ------
     CachescopeError
-        If torch is not there, or has no such benchmarking.
+        If torch is not installed, or has no such benchmarking.
 
     Notes
     -----
-    Measures with ``benchmarker.benchmark_gpu`` (torch/_inductor/runtime/benchmarking.py, 2.6 to 2.15), by which
-    max-autotune chooses: the shortest of many runs, with the level-2 cache emptied before each.
+    Measures with ``benchmarker.benchmark_gpu`` (torch/_inductor/runtime/benchmarking.py, 2.6 to 2.15), which
+    max-autotune uses: the shortest of many runs, with the level-2 cache emptied before each.
     """
     torch = _torch() if torch is None else torch
     benchmark = _benchmark_gpu() if benchmark is None else benchmark

@@ -1,8 +1,8 @@
-"""Empty caches for a while, as torch's ``fresh_cache`` gives them, without what that does to the user's own.
+"""Temporary empty caches like those of torch's ``fresh_cache``, without its effect on the user's own caches.
 
-Entering torch's ``fresh_cache`` removes ``<default root>/cache/should_pad`` (2.11 to 2.15): the ``cache_clear`` of a
-``PersistentMemoizer`` is there to clear the directory. Here the same in-memory caches are cleared, and the
-directories of such memoizers are swapped for empty ones.
+Entering torch's ``fresh_cache`` removes ``<default root>/cache/should_pad`` (2.11 to 2.15), because the ``cache_clear``
+of a ``PersistentMemoizer`` clears the directory. Here the same in-memory caches are cleared, and the
+directories of such memoizers are replaced by empty ones.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class FreshCaches:
     Attributes
     ----------
     folder : Path
-        The directory that stands for the cache directory; there after `start`.
+        The directory that replaces the cache directory; it exists after `start`.
 
     Notes
     -----
     Mirrors ``fresh_cache`` of torch/_inductor/utils.py (2.8 to 2.15; ``fresh_inductor_cache`` through 2.7).
-    Of torch's own it uses ``torch._inductor.utils._registered_caches`` (the ``cache_clear`` of each) and, which
-    ``fresh_cache`` does not, ``torch._dynamo.reset()``: what Dynamo has compiled in this process looks nothing up.
+    It uses torch's ``torch._inductor.utils._registered_caches`` (the ``cache_clear`` of each) and, unlike
+    ``fresh_cache``, ``torch._dynamo.reset()``: code that Dynamo has compiled in this process looks nothing up.
     """
 
     def __init__(self) -> None:
@@ -42,9 +42,9 @@ class FreshCaches:
         self._restore = ExitStack()
 
     def start(self) -> None:
-        """Make the directories, point torch at them, and forget what is in memory."""
+        """Make the directories, point torch at them, and clear the caches in memory."""
         # Imported before the variables are set: some modules keep the directory they find at import, and the
-        # last one makes the memoizer that stands for `should_pad`.
+        # last one makes the memoizer for `should_pad`.
         for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.fx_passes.pad_mm"):
             torch_module(name)
         self.folder = Path(tempfile.mkdtemp(prefix="cachescope-fresh-"))
@@ -61,25 +61,25 @@ class FreshCaches:
             raise
 
     def stop(self) -> None:
-        """Put the user's own back; the directory stays until `remove`."""
+        """Restore the user's caches; the directory stays until `remove`."""
         self._restore.close()
 
     def remove(self) -> None:
-        """Remove the directory with what the block left in it."""
+        """Remove the directory and everything that the block left in it."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def clear_memory() -> None:
-    """What torch's ``clear_caches`` clears, but for what lies on disk."""
+    """Clear what torch's ``clear_caches`` clears, except on disk."""
     for cache in list(torch_module("torch._inductor.utils")._registered_caches):
         if not _is_on_disk(cache):
             cache.cache_clear()
 
 
 def _is_on_disk(cache: Any) -> bool:
-    """``PersistentMemoizer`` of torch/_inductor/runtime/caching/interfaces.py (2.11 to 2.15).
+    """Whether a cache is a ``PersistentMemoizer`` of torch/_inductor/runtime/caching/interfaces.py (2.11 to 2.15).
 
-    Its part in memory is a ``Memoizer``, which is registered by itself.
+    Its part in memory is a ``Memoizer``, which is registered separately.
     """
     return hasattr(cache, "_disk_cache")
 
@@ -99,7 +99,7 @@ def _variable(name: str, value: str) -> Iterator[None]:
 
 @contextmanager
 def _memoizers_below(folder: Path) -> Iterator[None]:
-    """The memoizers that keep their results below the default root, whatever the variables say, keep them here.
+    """Make the memoizers that ignore the variables and store below the default root store below `folder`.
 
     torch/_inductor/runtime/caching/implementations.py, ``_OnDiskCacheImpl`` (``_cache_dir``, ``_flock``).
     """

@@ -1,6 +1,6 @@
-"""The hash details of this process that no graph and no input has a part in, as torch itself hashes them.
+"""The hash details of this process that do not depend on a graph or an input, as torch itself hashes them.
 
-They are what an entry's stored hash details can be compared with before anything is compiled. Torch makes them
+An entry's stored hash details can be compared with them before anything is compiled. Torch makes them
 here for a graph that does nothing, and what belongs to that graph is left out.
 """
 
@@ -15,7 +15,7 @@ from cachescope.keys.key_fields import OF_THE_PROGRAM
 from cachescope.terms import WOULD_BYPASS
 
 # Attributes of FxGraphHashDetails and AOTAutogradCacheDetails that follow from the graph, its inputs or the
-# call (2.6 to 2.15). What a later torch adds counts as the process's own until it is named here.
+# call (2.6 to 2.15). Attributes added by a later torch count as the process's own until they are named here.
 OF_THE_GRAPH: Final = OF_THE_PROGRAM | frozenset(
     {
         "aot_config",
@@ -37,8 +37,8 @@ def key_fields() -> tuple[Fields | None, str | None]:
     Returns
     -------
     fields : dict or None
-        Field -> torch's hash of its value. ``cpp_runtime_thread_count`` stands there as a graph on the CPU has
-        it, ``default_cuda_device_index`` (with an accelerator) as one without tensor inputs has it.
+        Field -> torch's hash of its value. ``cpp_runtime_thread_count`` has the value for a graph on the CPU,
+        ``default_cuda_device_index`` (with an accelerator) the value for a graph without tensor inputs.
     problem : str or None
         Why there are none: torch would bypass its caches, or is built differently.
 
@@ -52,7 +52,7 @@ def key_fields() -> tuple[Fields | None, str | None]:
 
 
 def aot_key_fields() -> tuple[Fields | None, str | None]:
-    """Return the process's own hash details of AOTAutograd keys, without those that FX keys have as well.
+    """Return the process's own hash details of AOTAutograd keys, without those that FX keys also have.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def _asked(codecache: Any, ask: Callable[[], Fields]) -> tuple[Fields | None, st
     except bypasses as bypass:
         return None, f"{WOULD_BYPASS}: {bypass or bypass.__cause__}"
     except (AttributeError, TypeError, AssertionError, RuntimeError) as error:
-        # Private classes of torch, called as 2.6 to 2.15 have them.
+        # Private classes of torch, called with the arguments of 2.6 to 2.15.
         return None, f"this torch makes its keys differently: {type(error).__name__}: {error}"
 
 
@@ -83,10 +83,10 @@ def _fx_fields(codecache: Any) -> Fields:
     torch: Any = importlib.import_module("torch")
     graph = _empty_graph()
     with _as_in_a_compile():
-        # As `prepare_key` does before it makes one: a pass without uuid, or a backend that cannot be cached.
+        # The checks of `prepare_key` before it makes a key: a pass without uuid, or a backend that cannot be cached.
         codecache.FxGraphCache._check_can_cache(graph)
     fields: Fields = {}
-    # Without tensor inputs the current device counts, with one on the CPU the number of threads.
+    # Without tensor inputs the current device counts; with one on the CPU, the number of threads.
     for inputs in ([], [torch.empty(1, device="cpu")]):
         details = codecache.FxGraphHashDetails(graph, inputs, {}, [])
         fields |= _fields_of(details, codecache.FxGraphCachePickler(graph))
@@ -105,7 +105,7 @@ def _aot_fields(codecache: Any) -> Fields:
 
 
 def _as_in_a_compile() -> Any:
-    """Let torch take itself to be within a compile: it refuses where no shape environment is."""
+    """Make torch believe that it is within a compile: it refuses if there is no shape environment."""
     guards: Any = importlib.import_module("torch._guards")
     fake_tensor: Any = importlib.import_module("torch._subclasses.fake_tensor")
     symbolic_shapes: Any = importlib.import_module("torch.fx.experimental.symbolic_shapes")

@@ -1,6 +1,6 @@
-"""Records the cache lookups of this very process: a handler of our own on torch's trace logger, for a while.
+"""Records the cache lookups of this process with a temporary handler on torch's trace logger.
 
-Everything is put back as it was found; nothing that is logged meanwhile reaches the user who did not ask for it.
+Everything is restored afterwards; nothing logged meanwhile reaches a user who did not ask for it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from cachescope.errors import CachescopeError
 from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS
 
 TRACE_LOGGER: Final = "torch.__trace"
-# From 2.12 AOTAutograd makes the hash details of its keys only where this logger is at DEBUG:
+# From 2.12 AOTAutograd makes the hash details of its keys only if this logger is at DEBUG:
 # torch/_functorch/_aot_autograd/autograd_cache.py, `_get_debug_lines_for_cache_key`.
 DETAILS_LOGGER: Final = "torch._functorch._aot_autograd.autograd_cache"
-# What `readers/logs/trace_log.py` reads. A trace also holds every graph and its code, of which nothing is needed.
+# What `readers/logs/trace_log.py` reads. A trace also contains every graph and its code, which are not needed.
 _KINDS: Final = ("chromium_event", "compilation_metrics", "dynamo_start", "inductor_output_code")
 
 _one_at_a_time = threading.Lock()
 
 
 class RecordingUnderWayError(CachescopeError):
-    """A second recording in a process that is being recorded."""
+    """A second recording in a process that is already being recorded."""
 
 
 class LiveTrace:
@@ -42,13 +42,13 @@ class LiveTrace:
     Attributes
     ----------
     failure : str or None
-        Why the trace is not whole: what the first write that failed said.
+        Why the trace is incomplete: the error of the first failed write.
 
     Notes
     -----
-    Torch writes its trace through the logger ``torch.__trace``, wherever that has a handler
+    Torch writes its trace through the logger ``torch.__trace``, if that has a handler
     (torch/_logging/_internal.py, `trace_structured`, 2.5 to 2.15). The handler here is not torch's
-    ``LazyTraceHandler``: that one would write its first record, the version, to the user's ``TORCH_TRACE`` as well.
+    ``LazyTraceHandler``, which would write its first record, the version, to the user's ``TORCH_TRACE`` too.
     """
 
     def __init__(self) -> None:
@@ -58,14 +58,14 @@ class LiveTrace:
         self._handler: _TraceHandler | None = None
 
     def start(self) -> None:
-        """Begin to record.
+        """Start recording.
 
         Raises
         ------
         CachescopeError
-            If torch is not there.
+            If torch is not installed.
         RecordingUnderWayError
-            If this process is being recorded already, by whatever thread.
+            If any thread is already recording this process.
         """
         logs = torch_module("torch._logging._internal")
         torch_module("torch._inductor.codecache")
@@ -87,9 +87,9 @@ class LiveTrace:
             raise
 
     def stop(self) -> bytes:
-        """End the recording, put back what was changed, and return the trace: at least one record."""
+        """Stop recording, restore what was changed, and return the trace: at least one record."""
         assert self._folder is not None and self._handler is not None
-        # The folder goes with the rest: the file is closed and read before that.
+        # Restoring removes the folder: the file is closed and read before that.
         with self._restore:
             self._handler.close()
             self.failure = self._handler.failure
@@ -97,14 +97,14 @@ class LiveTrace:
 
 
 class _TraceHandler(logging.FileHandler):
-    """Writes the records that tell of caches, of this process only: a forked child shares the open file."""
+    """Writes the records about caches, of this process only: a forked child shares the open file."""
 
     def __init__(self, path: Path, logs: Any) -> None:
         super().__init__(path, mode="w", encoding="utf-8", errors="backslashreplace")
         self.failure: str | None = None
         self._pid = os.getpid()
         self.setFormatter(logs.TorchLogsFormatter(trace=True))
-        # First what process this is: before 2.11 no trace says so, and a block may look nothing up.
+        # First identify the process: before 2.11 no trace does, and a block may look nothing up.
         self.handle(_version_record(logs.__file__))
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -125,7 +125,7 @@ def _is_wanted(metadata: dict[str, Any]) -> bool:
 
 
 def _version_record(pathname: str) -> logging.LogRecord:
-    """As torch's ``_log_torch_version`` (torch/_logging/_internal.py, 2.13)."""
+    """A record like that of torch's ``_log_torch_version`` (torch/_logging/_internal.py, 2.13)."""
     version = str(torch_module("torch").__version__)
     payload = json.dumps({"pytorch_version": version}, indent=0)
     record = logging.LogRecord(TRACE_LOGGER, logging.DEBUG, pathname, 0, "", (), None)
@@ -139,10 +139,10 @@ def _version_record(pathname: str) -> logging.LogRecord:
 
 @contextlib.contextmanager
 def _handled_by(handler: logging.Handler) -> Iterator[None]:
-    """The handler first in line: torch's own takes itself out at its first record, and the next one is skipped.
+    """Put the handler first: torch's own removes itself at its first record, and logging then skips the next one.
 
-    torch/_logging/_internal.py, `LazyTraceHandler.emit`; logging walks the list that it is taken from. A logger that
-    logging.config.dictConfig has disabled writes to nobody but us.
+    torch/_logging/_internal.py, `LazyTraceHandler.emit`; logging iterates over the list that it is removed from. A logger that
+    logging.config.dictConfig has disabled writes only to our handler.
     """
     logger = logging.getLogger(TRACE_LOGGER)
     others, disabled = logger.handlers, logger.disabled
@@ -159,7 +159,7 @@ def _handled_by(handler: logging.Handler) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _details_made() -> Iterator[None]:
-    """The details logger at DEBUG, and a filter so that it says no more than before."""
+    """Set the details logger to DEBUG, with a filter that keeps its other output unchanged."""
     logger = logging.getLogger(DETAILS_LOGGER)
     level, disabled = logger.level, logger.disabled
 
@@ -180,7 +180,7 @@ def _details_made() -> Iterator[None]:
         yield
     finally:
         logger.disabled = disabled
-        # set_logs() in the block may have chosen another level, which is the user's then.
+        # set_logs() in the block may have chosen another level: keep it.
         if logger.level == logging.DEBUG:
             logger.setLevel(level)
         logger.removeFilter(would_pass)
@@ -192,7 +192,7 @@ def torch_module(name: str) -> Any:
     Raises
     ------
     CachescopeError
-        If torch is not installed, or does not import.
+        If torch is not installed, or cannot be imported.
     """
     try:
         return importlib.import_module(name)

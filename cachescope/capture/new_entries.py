@@ -1,6 +1,6 @@
-"""What comes into the cache directories while a command runs: a witness where no log reaches us.
+"""Entries that appear in the cache directories while a command runs: evidence when no log reaches us.
 
-Names are compared and never times. Whoever else uses the directories meanwhile is seen as well.
+Names are compared, never times. Entries of other users of the directories are included.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class NewEntries:
-    """What came into one cache directory.
+    """Entries that appeared in one cache directory.
 
     Attributes
     ----------
     root : str
         The directory.
     keys : tuple of str
-        The keys of the entries that came, one for each entry, sorted; of both caches.
+        The keys of the new entries, one for each entry, sorted; of both caches.
     is_listed : bool
-        Whether the directory could be listed: where not, nothing is known of it.
+        Whether the directory could be listed; if not, nothing is known of it.
     """
 
     root: str
@@ -35,9 +35,9 @@ class NewEntries:
 
 
 class CacheWatch:
-    """The entries that are there now, to be compared with those after the command.
+    """The entries that exist now, for comparison with those after the command.
 
-    Two directories are looked at: the one that the environment names, and torch's own, where a child stores
+    Two directories are watched: the one that the environment names, and torch's own, where a child stores
     that lost the environment.
     """
 
@@ -45,7 +45,7 @@ class CacheWatch:
         self._before = {root: _names(root) for root in {default_root(), unnamed_root()}}
 
     def new_entries(self) -> tuple[NewEntries, ...]:
-        """What came since, directory by directory."""
+        """The new entries, directory by directory."""
         return tuple(_new(root, before, _names(root)) for root, before in sorted(self._before.items()))
 
 
@@ -56,7 +56,7 @@ def _new(root: str, before: set[Name] | None, after: set[Name] | None) -> NewEnt
 
 
 def _names(root: str) -> set[Name] | None:
-    """Key and file of every entry; None where a folder cannot be listed."""
+    """Key and file of every entry; None if a folder cannot be listed."""
     try:
         return {name for cache in CACHES for name in _entries(os.path.join(root, cache))}
     except OSError:
@@ -64,7 +64,7 @@ def _names(root: str) -> set[Name] | None:
 
 
 def _entries(folder: str) -> Iterator[Name]:
-    """``aotautograd/<key>/<file>`` and ``fxgraph/<two letters>/<key>/<file>``; files under way begin with a dot."""
+    """``aotautograd/<key>/<file>`` and ``fxgraph/<two letters>/<key>/<file>``; temporary files begin with a dot."""
     for found in _scan(folder):
         if found.is_dir():
             yield from _entries(found.path)
@@ -76,5 +76,5 @@ def _scan(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             return list(found)
-    except FileNotFoundError:  # never made, or cleaned meanwhile
+    except FileNotFoundError:  # never made, or removed meanwhile
         return []

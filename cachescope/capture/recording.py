@@ -1,7 +1,7 @@
 """Runs a command with torch's cache logs switched on, each run in a folder of its own.
 
 The command keeps its standard input and output. Its standard error passes through `RecordFilter`: over a
-pseudo terminal where ours is a terminal, so that progress bars still know, and over a pipe elsewhere.
+pseudo terminal if ours is a terminal, which keeps progress bars working, otherwise over a pipe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CommandNotFoundError(CachescopeError):
     Attributes
     ----------
     status : int
-        What a shell would give: 127 where there is none, 126 where it may not be run.
+        What a shell would return: 127 if the command does not exist, 126 if it may not be run.
     """
 
     def __init__(self, command: str, status: int) -> None:
@@ -54,11 +54,11 @@ class Recorded:
     Attributes
     ----------
     folder : Path
-        Where its trace, its log and ``run.json`` are.
+        Contains its trace, its log and ``run.json``.
     exit_status : int
-        That of the command; 128 + n where signal n ended it.
+        That of the command; 128 + n if signal n ended it.
     new_entries : tuple of NewEntries
-        What came into the cache directories meanwhile, whoever put it there.
+        Entries that appeared in the cache directories meanwhile, whoever stored them.
     """
 
     folder: Path
@@ -67,7 +67,7 @@ class Recorded:
 
     @property
     def has_torch_log(self) -> bool:
-        """Whether a process with our variables imported torch, which makes the log file at once, be it empty.
+        """Whether a process with our variables imported torch, which creates the log file at once, even if empty.
 
         torch/_logging/_internal.py, `_init_logs`, 2.5 to 2.15.
         """
@@ -75,7 +75,7 @@ class Recorded:
 
     @property
     def has_trace(self) -> bool:
-        """Whether torch wrote a trace, which it does with the first record."""
+        """Whether torch wrote a trace, which begins with the first record."""
         return any(self.folder.glob(f"{TRACE_PREFIX}*"))
 
     @property
@@ -99,7 +99,7 @@ def record(command: Sequence[str], folder: str | os.PathLike[str]) -> Recorded:
     Raises
     ------
     CommandNotFoundError
-        If there is no such program.
+        If the program does not exist.
     CachescopeError
         If the folder cannot be made.
 
@@ -125,7 +125,7 @@ def record(command: Sequence[str], folder: str | os.PathLike[str]) -> Recorded:
 
 
 def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:
-    """The environment of the command: `base`, and what makes torch write everything into `run_folder`."""
+    """The environment of the command: `base`, plus the variables that make torch write everything into `run_folder`."""
     loggers = ",".join(part for part in (base.get("TORCH_LOGS", ""), LOGGERS) if part.strip())
     changed = {
         **base,
@@ -133,7 +133,7 @@ def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, st
         "TORCH_LOGS": loggers,
         "TORCH_LOGS_OUT": str(run_folder / LOG_NAME),
     }
-    # In another format the lines of a record cannot be told from those of the program.
+    # In another format the lines of a record look like those of the program.
     changed.pop("TORCH_LOGS_FORMAT", None)
     return changed
 
@@ -185,10 +185,10 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
 @contextmanager
 def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[None]:
-    """While the command runs, signals are the command's: it decides whether Ctrl-C ends it."""
+    """While the command runs, it handles signals: it decides whether Ctrl-C ends it."""
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        # Ctrl-C on the terminal reaches the command without us, and must not reach it twice.
+        # Ctrl-C on the terminal reaches the command directly, and must not reach it twice.
         if number in (signal.SIGINT, signal.SIGQUIT) and _is_in_foreground():
             return
         with suppress(ProcessLookupError):
@@ -207,7 +207,7 @@ def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[No
     }
     before = {}
     for number, handler in {**handlers, signal.SIGWINCH: resized}.items():
-        # Under nohup a signal is ignored, and stays so.
+        # Under nohup a signal is ignored, and stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, handler)
     try:

@@ -1,6 +1,6 @@
 """Keeps the DEBUG records of the cache loggers off the user's terminal: 100 kB of text for every lookup.
 
-Nothing is lost by it: the records are in the log file that torch writes itself (``TORCH_LOGS_OUT``).
+Nothing is lost: the records are in the log file that torch writes itself (``TORCH_LOGS_OUT``).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Final
 from cachescope.readers.logs.log_prefix import PREFIX
 
 # torch._inductor.codecache and torch._functorch._aot_autograd.autograd_cache. Without the log these two would
-# say warnings and errors only, so those still pass.
+# print warnings and errors only, so those still pass.
 _PLACE: Final = re.compile(
     rb"(?:^|/)torch/(?:_inductor/codecache|_functorch/_aot_autograd/autograd_cache)\.py:\d+$"
 )
 _HIDDEN_LEVELS: Final = (b"V", b"I")
 # What torch (`[rank0]:`) and torchrun (`[default0]:`) put before the prefix.
 _LEAD: Final = re.compile(rb"(?:\[[A-Za-z_-]*\d*\]:? ?)*\Z")
-# The beginning of a prefix at the end of what has come so far; looser than the prefix, but never shorter.
+# The beginning of a prefix at the end of the data so far; looser than the prefix, but never shorter.
 _BEGUN: Final = re.compile(
     rb"(?:\[[A-Za-z_-]{0,20}\d{0,6}\]?:? ?)*(?:[VI](?:\d[\d :.]{0,40}(?:[\w./-]{0,200}(?::\d{0,9}\]?)?)?)?)?\Z"
 )
@@ -26,7 +26,7 @@ _LONGEST_PREFIX: Final = 320
 
 
 class RecordFilter:
-    """Passes bytes on, without the lines of those records.
+    """Passes bytes on, except for the lines of those records.
 
     A record is recognised anywhere in a line: a progress bar leaves its line open, and the record follows it.
     """
@@ -39,11 +39,11 @@ class RecordFilter:
 
     @property
     def is_holding(self) -> bool:
-        """Whether something is held back that may turn out to begin a record."""
+        """Whether it holds back bytes that may begin a record."""
         return bool(self._held)
 
     def feed(self, data: bytes) -> bytes:
-        """What may be shown of `data`, and of what was held back before."""
+        """The part of `data`, and of what was held back before, that may be shown."""
         *lines, rest = (self._held + data).split(b"\n")
         self._held = b""
         shown = [self._line(line) for line in lines]
@@ -61,7 +61,7 @@ class RecordFilter:
         return b"".join(shown)
 
     def flush(self) -> bytes:
-        """What was held back: nothing more came, so it begins no record."""
+        """The bytes held back: nothing followed, so they begin no record."""
         held, self._held = self._held, b""
         return held
 
@@ -70,7 +70,7 @@ class RecordFilter:
             self._is_record = False
             return b""
         at = _record_start(line)
-        # The line end goes with the record, so that a progress bar before it stays where it was.
+        # The line end is removed with the record: a progress bar before it stays in place.
         return line + b"\n" if at is None else line[:at]
 
 

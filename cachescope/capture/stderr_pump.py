@@ -15,17 +15,17 @@ from typing import Final
 from cachescope.capture.stderr_filter import RecordFilter
 
 _CHUNK: Final = 1 << 16
-# What is held back as the possible beginning of a record is shown when nothing follows it this soon.
+# Bytes held back as the possible beginning of a record are shown if nothing follows this soon.
 _HOLD_S: Final = 0.05
 _POLL_S: Final = 0.2
-# After the command has ended, a process it left behind may write on for ever.
+# After the command has ended, a process it left behind may write forever.
 _LONGEST_DRAIN_S: Final = 3.0
 
 
 class StderrPump:
     """A pseudo terminal or a pipe: `child_end` for the command, the other end read by a thread.
 
-    Reading never stops before the command ends, also where our own standard error is gone, so that the command
+    Reading never stops before the command ends, even if our own standard error is gone: the command
     never waits for us.
     """
 
@@ -44,30 +44,30 @@ class StderrPump:
         self._thread = threading.Thread(target=self._carry, name="cachescope-stderr", daemon=True)
 
     def start(self) -> None:
-        """Begin to carry; the command has its end by now, and ours is closed."""
+        """Start copying; the command has its end by now, and ours is closed."""
         os.close(self.child_end)
         self._thread.start()
 
     def finish(self) -> None:
-        """Carry what is left once the command has ended."""
+        """Copy the rest once the command has ended."""
         self._ended.set()
         self._thread.join()
         os.close(self._source)
 
     def close(self) -> None:
-        """Give up before anything was started."""
+        """Clean up if nothing was started."""
         os.close(self.child_end)
         os.close(self._source)
 
     def copy_size(self) -> None:
-        """Give the pseudo terminal the size of ours."""
+        """Set the size of the pseudo terminal to the size of ours."""
         if self._is_terminal:
             with suppress(OSError):
                 size = fcntl.ioctl(self._target, termios.TIOCGWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
                 fcntl.ioctl(self._source, termios.TIOCSWINSZ, size)
 
     def _pass_bytes_unchanged(self) -> None:
-        # Our own terminal turns "\n" into "\r\n"; twice would be once too often.
+        # Our own terminal turns "\n" into "\r\n"; doing it twice would be wrong.
         mode = termios.tcgetattr(self.child_end)
         mode[1] &= ~termios.OPOST
         mode[3] &= ~termios.ECHO

@@ -1,7 +1,7 @@
 """The source files that go into torch's own key, each with its hash.
 
-Torch's key is one hash of them all and says nothing of what differs. The manifest is made by the same walk over
-the same bytes, and is compared with torch's own key before it is believed.
+Torch's key is one hash of all of them and does not show what differs. The manifest is made by the same walk over
+the same bytes, and checked against torch's own key.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-# The files beside the modules, which differ by version: 2.10 to 2.14, 2.15, 2.6. Through 2.15 the first
+# The files besides the modules, which differ by version: 2.10 to 2.14, 2.15, 2.6. Through 2.15 the first
 # selection whose key is torch's own is the right one.
 _EXTRA_FILES: Final = (
     ("codegen/aoti_runtime/interface.cpp", "script.ld"),
@@ -30,14 +30,14 @@ _EXTRA_FILES: Final = (
 
 
 def torch_manifest() -> dict[str, Any]:
-    """Return what this process's torch key is made of.
+    """Return the parts of this process's torch key.
 
     Returns
     -------
     dict
         ``torch_key`` (base64, as the context form ``torch_version_hash``), ``is_complete`` (whether the same
-        walk gives exactly that key, so that equal files are an equal key) and ``files``: path below torch/ ->
-        sha256 of its bytes, compiled modules among them, in torch's order.
+        walk gives exactly that key, in which case equal files mean an equal key) and ``files``: path below torch/ ->
+        sha256 of its bytes, including compiled modules, in torch's order.
 
     Notes
     -----
@@ -63,7 +63,7 @@ def torch_manifest() -> dict[str, Any]:
 
 def _modules(roots: Any, prefix: str) -> Iterator[tuple[str, str]]:
     for module in sorted(pkgutil.iter_modules(roots, prefix), key=lambda module: module.name):
-        # torch asks the same finder in the same way, and opens what it finds.
+        # torch uses the same finder in the same way, and opens what it finds.
         finder: Any = module.module_finder
         spec = finder.find_spec(module.name, None)
         yield spec.name, spec.origin

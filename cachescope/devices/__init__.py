@@ -1,1 +1,1 @@
-"""Devices: where they are named, and what is known of them."""
+"""Devices: the places that name them, and what is known of them."""

@@ -1,7 +1,7 @@
-"""Peak rates by the vendors' datasheets, and the rule by which the name of a device leads to one.
+"""Peak rates from the vendors' datasheets, and the rule that matches a device name to a datasheet.
 
-Every figure is a dense one. Where a sheet prints a rate with 2:4 sparsity alone, half of it is taken, as the
-footnotes of these sheets say, and the row says that it was. A figure that could not be confirmed is not there.
+Every figure is dense. If a sheet prints a rate only with 2:4 sparsity, half of it is taken, as the
+footnotes of these sheets state, and the row records that. A figure that could not be confirmed is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 SPARSITY: Final = 2.0
-# Words of names that tell no model from another. VF and HF: torch, too, takes them for the whole card
+# Words that do not distinguish models. VF and HF: torch also takes them for the whole card
 # (`_DEVICE_NAME_VARIANT_SUFFIXES`, torch/_inductor/analysis/device_info.py, 2.15).
 _TELLS_NOTHING: Final = re.compile(
     r"NVIDIA|TESLA|GEFORCE|AMD|INSTINCT|INTEL|DATA|CENTER|GPU|GRAPHICS|TENSOR|CORE|OAM|VF|HF|MI250"
@@ -24,7 +24,7 @@ _VARIANTS: Final = frozenset({"VF", "HF"})
 _TRADE_MARK: Final = re.compile(r"\((?:R|TM)\)|[®™]", re.IGNORECASE)
 _SIZE: Final = re.compile(r"(\d+)GB")
 _MEMORY_KIND: Final = re.compile(r"HBM\d?E?|GDDR\dX?")
-# How far what a driver reports lies from the sheet: it takes some for ECC, and a sheet's GB is often a GiB.
+# How far a driver's report may differ from the sheet: ECC takes some memory, and a sheet's GB is often a GiB.
 _MEMORY_RANGE: Final = (0.85, 1.2)
 
 
@@ -35,17 +35,17 @@ class Datasheet:
     Attributes
     ----------
     words : tuple of frozenset
-        The name must hold one word of each.
+        The name must contain one word of each.
     dense : mapping
-        dtype -> TFLOPS (int8: TOPS), as printed, or half of what is printed with sparsity.
+        dtype -> TFLOPS (int8: TOPS), as printed, or half the figure printed with sparsity.
     with_sparsity : mapping
-        The same as printed with 2:4 sparsity.
+        The figures printed with 2:4 sparsity.
     halved : tuple of str
-        dtypes that the sheet gives with sparsity alone.
+        dtypes that the sheet gives only with sparsity.
     checked : str
-        What the figures were held against.
+        What the figures were checked against.
     because : str or None
-        Why these words mean this board.
+        Why these words identify this board.
     """
 
     model: str
@@ -69,7 +69,7 @@ class Datasheet:
 
     @property
     def sparsity_factor(self) -> float | None:
-        """What 2:4 sparsity multiplies its rates by; None where it names none."""
+        """The factor by which 2:4 sparsity raises its rates; None if it gives none."""
         return SPARSITY if self.with_sparsity else None
 
     @property
@@ -83,7 +83,7 @@ class Datasheet:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The datasheet of a name, if any, and how it was found or why not."""
+    """The datasheet for a name, if any, and how it was found or why not."""
 
     datasheet: Datasheet | None
     matched_by: str
@@ -118,17 +118,17 @@ def _sheet(row: dict[str, Any]) -> Datasheet:
 def match_datasheet(name: str, memory_bytes: int | None = None) -> Match:
     """The datasheet of a device, by the words of its name.
 
-    All words of the sheet must be there, and no other word that could mean another model: an
+    All words of the sheet must be in the name, and no other word that could mean another model: an
     ``NVIDIA H100 80GB HBM3`` is an H100 SXM, since only that board has HBM3 in its name; an
-    ``NVIDIA GeForce RTX 4090 Laptop GPU`` is no RTX 4090. A size in the name, and `memory_bytes` where
-    known, must be the sheet's, so that a part of a board (MIG, a virtual function) gets no whole board's rates.
+    ``NVIDIA GeForce RTX 4090 Laptop GPU`` is no RTX 4090. A size in the name, and `memory_bytes` if
+    known, must match the sheet: a part of a board (MIG, a virtual function) does not get the rates of a whole one.
 
     Parameters
     ----------
     name : str
-        As ``torch.cuda.get_device_name()`` has it.
+        As returned by ``torch.cuda.get_device_name()``.
     memory_bytes : int, optional
-        What the device reports.
+        As reported by the device.
 
     Notes
     -----
@@ -169,7 +169,7 @@ def _fits(sheet: Datasheet, words: list[str]) -> bool:
 
 
 def _is_no_other(sheet: Datasheet, word: str) -> bool:
-    """Whether a word says nothing against the sheet."""
+    """Whether a word does not contradict the sheet."""
     if size := _SIZE.fullmatch(word):
         return int(size[1]) in sheet.memory_gb
     return bool(_TELLS_NOTHING.fullmatch(word) or _MEMORY_KIND.fullmatch(word))
@@ -181,7 +181,7 @@ def _has_memory(sheet: Datasheet, memory_bytes: int) -> bool:
 
 
 def _why_none(words: list[str]) -> str:
-    # The first word of a sheet is its model, the others tell its boards apart.
+    # The first word of a sheet is its model, the others distinguish its boards.
     of_model = [sheet for sheet in datasheets() if sheet.words[0] & set(words)]
     telling = frozenset[str]().union(*(part for sheet in of_model for part in sheet.words))
     others = [

@@ -1,4 +1,4 @@
-"""The frame devices: every device that a scope's sources name, beside its datasheet."""
+"""The frame devices: every device that a scope's sources name, with its datasheet."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def devices_frame(
     Parameters
     ----------
     contexts, runs, lookups, entries, autotune : DataFrame
-        The frames of these names. Of entries, generated code is read again, one kernel of each Triton target,
-        and metadata of AOTInductor; what is gone meanwhile says nothing.
+        The frames of these names. For entries, files are opened again: generated code, one kernel of each Triton
+        target, and metadata of AOTInductor. Files that are gone by then contribute nothing.
     details : HashDetails
         The hash details that lookups and entries point to.
     """
@@ -45,7 +45,7 @@ def devices_frame(
 
 
 def frame_of(mentions: Iterable[Mention]) -> pd.DataFrame:
-    """The frame devices, of mentions from anywhere."""
+    """The frame devices, from mentions of any origin."""
     return DEVICES.build(_row(number, device) for number, device in enumerate(merged(mentions)))
 
 
@@ -79,7 +79,7 @@ def _figures(match: Match | None) -> dict[str, Any]:
         **{column: dense.get(dtype) for dtype, column in RATE_COLUMNS.items()},
         "sparsity_factor": sheet.sparsity_factor if sheet else None,
         "datasheet_bandwidth_gbs": sheet.bandwidth_gbs if sheet else None,
-        # One sheet may be of boards of several sizes.
+        # One sheet may cover boards of several sizes.
         "datasheet_memory_gb": sheet.memory_gb[0] if sheet and len(sheet.memory_gb) == 1 else None,
         "datasheet": sheet.model if sheet else None,
         "matched_by": match.matched_by if match else None,

@@ -1,4 +1,4 @@
-"""The devices of this machine: what torch says where it is installed, what NVML says, and its CPU."""
+"""The devices of this machine: as reported by torch, if it is installed, and by NVML; and its CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cachescope.frames.devices import DEVICE_MEASUREMENTS
 
 _TORCH: Final = "torch on this machine"
 _NVML: Final = "NVML on this machine"
-# Stands for a run: a torch that tells no uuid (2.4) means the board of that name that NVML tells of.
+# Takes the place of a run: a torch without uuids (2.4) means the board of that name that NVML reports.
 _THIS_PROCESS: Final = frozenset({-1})
 # nvml.h: NVML_CLOCK_SM, NVML_CLOCK_MEM.
 _CLOCKS: Final = {"max_sm_clock_mhz": 1, "max_memory_clock_mhz": 2}
@@ -28,7 +28,7 @@ _CLOCKS: Final = {"max_sm_clock_mhz": 1, "max_memory_clock_mhz": 2}
 
 @dataclass(frozen=True, slots=True)
 class ThisMachine:
-    """The devices of this machine, and a word on each way of asking that told nothing."""
+    """The devices of this machine, and a remark on each way of asking that returned nothing."""
 
     devices: pd.DataFrame
     notes: tuple[str, ...]
@@ -40,7 +40,7 @@ def this_machine(torch: Any = None, nvml: Any = None) -> ThisMachine:
     Parameters
     ----------
     torch, nvml : module, optional
-        Imported by default, where they are installed.
+        Imported by default, if installed.
     """
     cpu = Mention("Python on this machine", "cpu", arch=platform.machine() or None, sm_count=os.cpu_count())
     of_torch, torch_note = torch_mentions(torch)
@@ -51,7 +51,7 @@ def this_machine(torch: Any = None, nvml: Any = None) -> ThisMachine:
 
 
 def torch_mentions(torch: Any = None) -> tuple[list[Mention], str | None]:
-    """What torch says of each device, or why it says nothing."""
+    """What torch reports of each device, or why it reports nothing."""
     try:
         devices = torch_devices(torch)
     except CachescopeError as error:
@@ -74,7 +74,7 @@ def _of_torch(device: TorchDevice) -> Mention | None:
 
 
 def nvml_mentions(nvml: Any = None) -> tuple[list[Mention], str | None]:
-    """What NVML says of each device, or why it says nothing.
+    """What NVML reports of each device, or why it reports nothing.
 
     Notes
     -----
@@ -117,7 +117,7 @@ def _in_nvml(nvml: Any) -> Iterator[Mention]:
 
 
 def _clocks(nvml: Any, handle: Any) -> Iterator[tuple[str, str]]:
-    """What not every board tells."""
+    """Values that not every board reports."""
     for name, clock in _CLOCKS.items():
         try:
             yield name, str(nvml.nvmlDeviceGetMaxClockInfo(handle, clock))
@@ -131,7 +131,7 @@ def _text(value: str | bytes) -> str:
 
 
 def _pci(bus_id: str) -> str | None:
-    """``00000000:19:00.0`` as torch's three numbers give it."""
+    """``00000000:19:00.0`` in the form of torch's three numbers."""
     try:
         domain, bus, rest = bus_id.split(":")
         return pci_text(int(domain, 16), int(bus, 16), int(rest.split(".")[0], 16))
@@ -140,12 +140,12 @@ def _pci(bus_id: str) -> str | None:
 
 
 def measurements_frame(torch: Any = None, benchmark: Any = None) -> pd.DataFrame:
-    """The frame device_measurements: every GPU that torch sees, measured, beside its datasheet.
+    """The frame device_measurements: every GPU that torch sees, measured, with its datasheet.
 
     Raises
     ------
     CachescopeError
-        If there is no GPU that torch can use, or no torch.
+        If torch has no usable GPU, or is not installed.
     """
     devices = torch_devices(torch)
     if not devices:

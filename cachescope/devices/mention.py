@@ -1,4 +1,4 @@
-"""What one place says of one device, in the same words whichever way torch wrote it."""
+"""What one place reports of one device, in the same words however torch wrote it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WHOLE: Final = re.compile(r"\d{1,15}")
 _MEBIBYTES: Final = re.compile(r"(\d{1,12})MB")
 _GFX: Final = re.compile(r"gfx\w+(?::[\w+:-]*)?")
 _PCI: Final = ("pci_domain_id", "pci_bus_id", "pci_device_id")
-# What a column of the frame holds; the rest goes to `properties`.
+# The columns of the frame; everything else goes to `properties`.
 _KNOWN: Final = frozenset(
     {"name", "major", "minor", "gcnArchName", "total_memory", "multi_processor_count", "gpu_subslice_count"}
     | {"uuid", "L2_cache_size", "warp_size", "type", "index", "cc", *_PCI}
@@ -23,9 +23,9 @@ _KNOWN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One mention of a device: the place in words, and what it says.
+    """One mention of a device: the place in words, and what it reports.
 
-    `index` and `runs` say where the device sits; the facts say what it is.
+    `index` and `runs` locate the device; the facts describe it.
     """
 
     place: str
@@ -60,7 +60,7 @@ FACTS: Final = (
 def of_properties(
     text: str, place: str, *, index: int | None = None, runs: frozenset[int] = frozenset()
 ) -> Mention | None:
-    """What ``repr(torch.cuda.get_device_properties())`` says, of CUDA, ROCm or XPU; None where it is no such text."""
+    """The mention in ``repr(torch.cuda.get_device_properties())``, of CUDA, ROCm or XPU; None for any other text."""
     parts = device_parts(text)
     if not parts:
         return None
@@ -89,7 +89,7 @@ def of_properties(
 
 
 def of_kernel(parts: Mapping[str, str], place: str) -> Mention:
-    """What ``DeviceProperties(…)`` in generated code says."""
+    """The mention in ``DeviceProperties(…)`` of generated code."""
     device_type, cc = parts.get("type", "unknown"), parts.get("cc", "")
     is_number = _WHOLE.fullmatch(cc) is not None and device_type == "cuda"
     name = re.search(r"'name': '(.*?)'", cc)
@@ -110,7 +110,7 @@ def of_kernel(parts: Mapping[str, str], place: str) -> Mention:
 def of_name(
     name: str, place: str, *, runs: frozenset[int] = frozenset(), index: int | None = None
 ) -> Mention:
-    """What ``system_info[device]`` says: a name; on ROCm the architecture in its place.
+    """The mention in ``system_info[device]``: a name; on ROCm the architecture instead.
 
     Mirrors ``CacheBase.get_system`` (torch/_inductor/codecache.py, 2.4 to 2.15).
     """
@@ -120,7 +120,7 @@ def of_name(
 
 
 def of_target(backend: str, arch: str, warp_size: int | None, place: str) -> Mention:
-    """What the target of a Triton kernel says (``GPUTarget``, triton/backends/compiler.py)."""
+    """The mention in the target of a Triton kernel (``GPUTarget``, triton/backends/compiler.py)."""
     is_number = backend == "cuda" and _WHOLE.fullmatch(arch) is not None and len(arch) > 1
     return Mention(
         place,

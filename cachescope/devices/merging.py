@@ -1,7 +1,7 @@
-"""Mentions of one device made one: by uuid, by name where no uuid is known, else by what is left.
+"""Merges mentions of one device: by uuid, by name if no uuid is known, else by the remaining facts.
 
-A mention that tells less than a board (a name, an architecture, an index) joins a device only where that is the
-one it can mean. What cannot be placed is a device of its own, with what is known.
+A mention that identifies less than a board (a name, an architecture, an index) joins a device only if it can mean
+no other. A mention that cannot be placed becomes a device of its own, with what is known.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 from cachescope.devices.datasheets import match_datasheet
 from cachescope.devices.mention import FACTS, Mention
 
-# Inputs of a graph, and torch's names, say "cuda" of a ROCm device, too.
+# Inputs of a graph, and torch's names, call a ROCm device "cuda", too.
 _SPELLED_CUDA: Final = frozenset({"cuda", "hip"})
 
 
@@ -31,7 +31,7 @@ class Device:
     host: str | None = None
 
     def add(self, mention: Mention) -> None:
-        """Take what a mention says; what was said before stays."""
+        """Add the facts of a mention; facts that are already known stay."""
         for fact in FACTS:
             if (value := getattr(mention, fact)) is not None:
                 self.facts.setdefault(fact, value)
@@ -43,7 +43,7 @@ class Device:
         self.indices |= set() if mention.index is None else {mention.index}
 
     def agrees(self, mention: Mention) -> bool:
-        """Whether nothing the mention says speaks against this device."""
+        """Whether nothing in the mention contradicts this device."""
         if mention.type != self.type and not {mention.type, self.type} <= _SPELLED_CUDA:
             return False
         if mention.name is not None and self.name is not None and mention.name != self.name:
@@ -59,7 +59,7 @@ class Device:
 
     @property
     def arch(self) -> str | None:
-        """Its architecture as recorded, else that of the model its name stands for."""
+        """Its architecture as recorded, else that of the model with its name."""
         if "arch" in self.facts or self.name is None:
             found: str | None = self.facts.get("arch")
             return found
@@ -68,7 +68,7 @@ class Device:
 
 
 def merged(mentions: Iterable[Mention]) -> list[Device]:
-    """The devices that mentions are of, those that are best known first."""
+    """The devices that mentions refer to, the best known first."""
     stages: list[list[Mention]] = [[], [], [], []]
     for mention in dict.fromkeys(mentions):
         stages[_stage(mention)].append(mention)
@@ -88,12 +88,12 @@ def _stage(mention: Mention) -> int:
 
 
 def _by_uuid(mention: Mention, devices: list[Device]) -> None:
-    """The same board, whatever else is said: drivers and torch count its memory differently."""
+    """Join by uuid, whatever else differs: drivers and torch count the memory of a board differently."""
     _join(mention, devices, lambda device: device.facts.get("uuid") == mention.uuid)
 
 
 def _by_name(mention: Mention, devices: list[Device]) -> None:
-    """A name without a uuid is the board that the same process knows the uuid of, or any board of that name."""
+    """Join a name without a uuid to the one board with a uuid in the same process, else to any board of that name."""
     here = [
         device
         for device in devices
@@ -113,27 +113,27 @@ def _by_name(mention: Mention, devices: list[Device]) -> None:
 
 
 def _by_the_rest(mention: Mention, devices: list[Device]) -> None:
-    """An architecture, an index or a type alone is of the one device it can be of, else a device of its own."""
+    """Join an architecture, an index or a type to the only device that it can mean; else make a device of its own."""
     fitting = [device for device in devices if device.agrees(mention)]
     near = [device for device in fitting if _is_near(mention, device)]
-    # What a run says is of that run's devices; what a directory says may be of any. One CPU is like another.
+    # A run names its own devices; a directory may name any. All CPUs are treated alike.
     candidates = near if near or (mention.runs and mention.type != "cpu") else fitting
     if len(candidates) == 1:
         candidates[0].add(mention)
     elif not candidates or mention.index is not None:
         _join(mention, devices, lambda device: _is_bare(device, mention))
-    # Else it is one of several, and nothing more is known: no row is better for it.
+    # Otherwise it is one of several, and unknown which: no row would gain from it.
 
 
 def _is_near(mention: Mention, device: Device) -> bool:
-    """Whether they are of one process, and the index, where the device has one, is the same."""
+    """Whether both are from one process, and the index of the device, if any, is the same."""
     if not mention.runs & device.runs:
         return False
     return mention.index is None or not device.indices or mention.index in device.indices
 
 
 def _is_bare(device: Device, mention: Mention) -> bool:
-    """Whether a device is known by no more than a mention: the same architecture, or the same index."""
+    """Whether no more is known of a device than of a mention: the same architecture, or the same index."""
     if device.name is not None or device.type != mention.type or not device.agrees(mention):
         return False
     if mention.arch is not None:
@@ -152,7 +152,7 @@ def _join(mention: Mention, devices: list[Device], fits: Callable[[Device], bool
 
 
 def _same_arch(one: str | None, other: str | None) -> bool:
-    """Whether two architectures can be the same; features (``:sramecc+:xnack-``) count where both have them."""
+    """Whether two architectures can be the same; features (``:sramecc+:xnack-``) count only if both have them."""
     if one is None or other is None or one == other:
         return True
     if _base(one) != _base(other):
@@ -161,6 +161,6 @@ def _same_arch(one: str | None, other: str | None) -> bool:
 
 
 def _base(arch: str) -> str:
-    # sm_90a is sm_90 with instructions that no other has.
+    # sm_90a is sm_90 with instructions that no other architecture has.
     base = arch.split(":")[0]
     return base.removesuffix("a") if base.startswith("sm_") else base

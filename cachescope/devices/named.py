@@ -32,14 +32,14 @@ _NO_RUN: Final = frozenset[int]()
 
 
 def in_contexts(contexts: pd.DataFrame, runs: pd.DataFrame) -> Iterator[Mention]:
-    """What snapshots say of the devices of their process, and of its CPU."""
+    """Mentions in snapshots, of the devices of their process and its CPU."""
     processes = records(runs, ["run", "pid", "start_time"])
     for row in records(contexts):
         yield from _in_snapshot(row, _runs_of(row, processes))
 
 
 def _runs_of(context: Row, runs: Iterable[Row]) -> frozenset[int]:
-    """The run a context is of: as reconstructed, or the one process with its pid at that time."""
+    """The run of a context: as reconstructed, or the one process with its pid at that time."""
     if context["run"] is not None:
         return frozenset({context["run"]})
     pid, time = context["pid"], context["time"]
@@ -70,13 +70,13 @@ def _in_snapshot(row: Row, runs: frozenset[int]) -> Iterator[Mention]:
 
 
 def _machine(platform: str) -> str | None:
-    """``x86_64`` of what ``platform.platform()`` says."""
+    """The machine in ``platform.platform()``, such as ``x86_64``."""
     found = re.search(r"x86_64|AMD64|aarch64|arm64|ppc64le|s390x|riscv64", platform)
     return found[0] if found else None
 
 
 def in_hash_details(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashDetails) -> Iterator[Mention]:
-    """What keys say: the name in ``system_info``, and the devices of their inputs."""
+    """Mentions in keys: the name in ``system_info``, and the devices of their inputs."""
     of_set: dict[int, set[int]] = {}
     for row in records(lookups, ["run", "detail_set"]):
         if row["detail_set"] is not None:
@@ -90,7 +90,7 @@ def in_hash_details(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashD
 
 
 def _codes_of_devices(details: HashDetails) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which components are of a field that names devices."""
+    """Which components belong to a field that names devices."""
     fields = np.array([_DEVICE_FIELD.fullmatch(field) is not None for field in details.fields], dtype=bool)
     return fields[details.field_codes] if len(fields) else np.zeros(0, dtype=bool)
 
@@ -115,20 +115,20 @@ def _in_set(details: HashDetails, codes: list[int], runs: frozenset[int], place:
 
 
 def in_timings(autotune: pd.DataFrame) -> Iterator[Mention]:
-    """What max-autotune measured on."""
+    """Mentions in the timings of max-autotune."""
     for name in autotune["device_name"].dropna().unique():
         yield of_name(name, "autotune timings")
 
 
 def in_entries(entries: pd.DataFrame) -> Iterator[Mention]:
-    """What files of a cache directory say; only those are opened again that can say more than the frame does."""
+    """Mentions in files of a cache directory; a file is opened again only if it may add to the frame."""
     targets: dict[tuple[str, str], str] = {}
     types: dict[str, None] = {}
     for row in records(entries, ["cache", "path", "status", "device_types", "detail"]):
         arch = _ARCH.match(row["detail"] or "") if row["cache"] == TRITON else None
         for device_type in row["device_types"]:
             if arch is not None:
-                # Kernels for one target are many, and one of them says as much as all.
+                # There are many kernels for one target; one of them is enough.
                 targets.setdefault((device_type, arch[1]), row["path"])
             else:
                 types.setdefault(device_type)
@@ -150,7 +150,7 @@ def _in_code(path: str) -> Iterator[Mention]:
 
 
 def _in_aoti(path: str) -> Iterator[Mention]:
-    """What AOTInductor writes beside its library.
+    """Mentions in the metadata that AOTInductor writes next to its library.
 
     Mirrors ``get_device_information`` (torch/_inductor/codecache.py, 2.10 to 2.15).
     """
@@ -161,7 +161,7 @@ def _in_aoti(path: str) -> Iterator[Mention]:
     machine = said.get("AOTI_MACHINE")
     yield Mention("AOTI metadata", "cpu", arch=str(machine) if machine else None, properties=others)
     if capability := str(said.get("AOTI_COMPUTE_CAPABILITY") or ""):
-        # An XPU says it as a dict, whose type it does not say.
+        # An XPU writes it as a dict without its type.
         device_type = "hip" if capability.startswith("gfx") else "cuda" if capability.isdecimal() else "xpu"
         yield of_kernel({"type": device_type, "cc": capability}, "AOTI metadata")
 
@@ -180,7 +180,7 @@ def _object(path: str) -> dict[str, Any]:
 
 
 def _content(path: str) -> bytes:
-    """The file once more; empty where it is gone meanwhile, or no source has it any more."""
+    """Read the file again; empty if it is gone by now, or no source has it any more."""
     try:
         data, _ = read_steady(os.path.abspath(path), _MOST_BYTES)
     except (OSError, ValueError):

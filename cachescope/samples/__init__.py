@@ -1,4 +1,4 @@
-"""Small real recordings that ship with the package; provenance.json beside them says how they were made."""
+"""Small real recordings that ship with the package; each has a provenance.json on how it was made."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def sample_names() -> list[str]:
 
 
 def sample(name: str) -> Path:
-    """The folder of one recording, to be given to `cachescope.read`.
+    """The folder of one recording, to pass to `cachescope.read`.
 
-    Recordings whose files must keep their times of modification ship as an archive: the folder is a temporary
-    one then, unpacked once and removed when Python ends.
+    Recordings whose files must keep their modification times ship as an archive. Their folder is a temporary
+    one, unpacked once and removed when Python ends.
 
     Raises
     ------
@@ -47,12 +47,12 @@ def is_packed(name: str) -> bool:
 
 
 def archive(name: str) -> Path:
-    """Where the archive of a packed recording is."""
+    """The path of the archive of a packed recording."""
     return _FOLDER / name / _ARCHIVE
 
 
 def refuse_packed(path: str) -> None:
-    """Say how to read a packed recording, where a path is its folder or archive as it ships.
+    """Raise an error on how to read a packed recording if a path is its folder or archive as it ships.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def refuse_packed(path: str) -> None:
 
 @cache
 def _unpacked(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """The cache keeps it, so that it is there until Python ends."""
+    """Unpack an archive; the function's cache keeps the folder until Python ends."""
     work = tempfile.TemporaryDirectory(prefix="cachescope-sample-")
     with tarfile.open(folder / _ARCHIVE) as packed:
         packed.extractall(Path(work.name, folder.name), filter="data")

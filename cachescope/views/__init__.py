@@ -1,1 +1,1 @@
-"""What is looked at in a notebook: ipywidgets put together, and small anywidget controls where one is missing."""
+"""Notebook views: ipywidgets put together, and small anywidget controls where ipywidgets lack one."""

@@ -1,4 +1,4 @@
-"""What was chosen in one reading of the sources, found again in the next: numbers move when a log grows."""
+"""Carries selections from one reading of the sources to the next: numbers change when a log grows."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Numbers = dict[int, int]
 
 
 def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
-    """The traits of the state as the new scope has them: numbers as it numbers them, None for what is gone.
+    """The traits of the state for the new scope: with its numbers, None for what is gone.
 
-    A field that is in no key any longer cannot be left out: it is dropped.
+    A field that is in no key any more cannot be left out: it is dropped.
     """
     runs = _moved(_runs(old), _runs(new))
     lookups = _moved(_lookups(old, runs), _lookups(new, None))
@@ -79,7 +79,7 @@ def _named(frame: pd.DataFrame, number: str, by: list[str]) -> list[tuple[int, A
 
 
 def _moved(old: Iterable[tuple[int, Any]], new: Iterable[tuple[int, Any]]) -> Numbers:
-    """Old number to new number, by what each stands for; of several alike the first is the first."""
+    """Old number to new number, by what each identifies; equal ones are matched in order."""
     now = {name: number for number, name in _told_apart(new)}
     return {number: now[name] for number, name in _told_apart(old) if name in now}
 

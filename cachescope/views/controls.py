@@ -1,4 +1,4 @@
-"""The few controls that panes share, each with a label that is seen and can be read out."""
+"""The few controls that panes share, each with a label that is visible and readable by screen readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cachescope.wording import harmless
 
 
 class Pane(ipywidgets.VBox):
-    """Widgets beneath each other, with a repr that stays short."""
+    """Widgets below each other, with a short repr."""
 
     def __init__(self, children: Iterable[ipywidgets.Widget] = ()) -> None:
         super().__init__(tuple(children))
@@ -25,7 +25,7 @@ class Pane(ipywidgets.VBox):
 
 
 def close_all(widget: ipywidgets.Widget) -> None:
-    """Take a widget and all in it off the page and out of the kernel."""
+    """Remove a widget and everything in it from the page and from the kernel."""
     for child in getattr(widget, "children", ()):
         close_all(child)
     widget.close()
@@ -40,12 +40,12 @@ def markup(html: str = "") -> ipywidgets.HTML:
 
 
 def row(*widgets: ipywidgets.Widget) -> ipywidgets.HBox:
-    """Widgets beside each other, which wrap where there is no room."""
+    """Widgets side by side, wrapped if there is no room."""
     return ipywidgets.HBox(widgets, layout=_wrapping("center", "0 14px"))
 
 
 def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -> ipywidgets.HBox:
-    """Widgets beside each other, in pixels and in these shares; beneath each other where the page is narrow."""
+    """Widgets side by side, in pixels and in these proportions; below each other if the page is narrow."""
     for widget, width in zip(widgets, widths, strict=False):
         widget.layout.flex = f"{width} 1 {width}px"
         widget.layout.min_width = "0px"
@@ -54,7 +54,7 @@ def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -
 
 
 def _wrapping(align: str, gap: str) -> ipywidgets.Layout:
-    # The old name of CSS's gap, which is of flex boxes as well; the new one is not in ipywidgets.
+    # The old name of CSS's gap, which also applies to flex boxes; ipywidgets lacks the new one.
     return ipywidgets.Layout(flex_flow="row wrap", align_items=align, width="auto", grid_gap=gap)
 
 
@@ -66,7 +66,7 @@ def button(label: str, act: Callable[[], None], hint: str = "") -> ipywidgets.Bu
 
 
 def choice(state: State, name: str, label: str, options: Iterable[tuple[str, Any]]) -> ipywidgets.Dropdown:
-    """A list that shows and sets one trait of the state; its first line sets none."""
+    """A list that shows and sets one trait of the state; its first line clears it."""
     listed = [("all", None), *options]
     values = [value for _, value in listed]
 

@@ -1,4 +1,4 @@
-"""The pane Entries: what is in the cache directories, and one entry with everything that is known about it."""
+"""The pane Entries: the contents of the cache directories, and all that is known about one entry."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Entries(Pane):
         state.observe(guarded(self._filter), "kind")
         state.observe(guarded(self._show), "entry")
         if state.entry is None:
-            # What is damaged is what one comes for.
+            # Damaged files are what people come for.
             damaged = (entry["entry"] for entry in self._rows if entry["status"] == "damaged")
             state.entry = next(damaged, self._rows[0]["entry"])
         else:
@@ -93,7 +93,7 @@ class Entries(Pane):
 
     @property
     def query(self) -> str:
-        """The line of Python that gives the files under the key of the entry."""
+        """The line of Python that returns the files under the key of the entry."""
         return "scope.entries" if self._state.entry is None else f"scope.entry({self._state.entry}).frame"
 
     def frame(self) -> pd.DataFrame:
@@ -123,7 +123,7 @@ class Entries(Pane):
 
 
 def _pictures(scope: Read, state: State) -> Iterator[Pane]:
-    """Links and autotuning, where there are any."""
+    """Links and autotuning, if there are any."""
     if len(scope.links):
         plot = Plot(
             lambda dark: figures.link_layers(scope.links, scope.entries, dark=dark),

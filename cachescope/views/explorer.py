@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Shows(Protocol):
-    """A pane: it can say what it shows."""
+    """A pane: it names the frame that it shows."""
 
     query: str
 
@@ -49,14 +49,14 @@ _MAKES: Final[dict[str, Callable[[Any, State], Any]]] = {
 class Explorer(Pane):
     """Panes over one scope: Overview, Lookups, Why, What-if, Machines, Entries.
 
-    What is chosen in one is chosen in all: a bar of Overview filters Lookups, a row there opens Why. A pane is
-    made when it is first looked at.
+    A selection in one pane applies to all: a bar of Overview filters Lookups, a row there opens Why. A pane is
+    made when it is first seen.
 
     Parameters
     ----------
     scope : Read
     following : Following, optional
-        Follows what the scope was read from; what is chosen stays where numbers move.
+        Follows the sources of the scope; selections are kept although numbers change.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Explorer(Pane):
         self._error = markup()
         self._error.layout.display = "none"
         self._line = markup()
-        # The tabs stay: where their children change, the page may go back to the first.
+        # The tabs stay: if their children changed, the page might go back to the first.
         self._places = {name: Pane([_waiting()]) for name in PANES}
         self.tabs = ipywidgets.Tab(children=list(self._places.values()), titles=PANES)
         self.tabs.layout.width = "auto"
@@ -85,31 +85,31 @@ class Explorer(Pane):
         self._observe()
         self._follow()
         if self.watching is not None:
-            # Counts the places where it is seen: where a cell is run anew, the explorer of before reads nothing more.
+            # Counts the places where it is seen: if a cell is run again, the previous explorer stops reading.
             self._view_count = 0
             self.watching.start()
 
     @property
     def scope(self) -> Read:
-        """What is shown; where it follows its sources, the newest reading."""
+        """The scope shown; if it follows its sources, the newest reading."""
         return self._scope
 
     @property
     def query(self) -> str:
-        """A line of Python that gives the frame behind what is shown; it needs `scope` and ``cachescope``."""
+        """A line of Python that returns the frame behind the pane; it needs `scope` and ``cachescope``."""
         return str(self._shown.query)
 
     def frame(self) -> pd.DataFrame:
-        """The frame behind what is shown."""
+        """The frame behind the pane."""
         frame: pd.DataFrame = self._shown.frame()
         return frame
 
     def show(self, scope: Read) -> None:
-        """Show another reading of the same sources; pane, filters and what is chosen stay."""
+        """Show another reading of the same sources; pane, filters and selections stay."""
         chosen = carried(self.state, self._scope, scope)
         gone = [name for name in self.state.without if name not in chosen["without"]]
         before = list(self._made.values())
-        # The panes follow the state, and go.
+        # The panes observe the state: they are closed.
         self.state.unobserve_all()
         self._made, self._scope = {}, scope
         for name, value in chosen.items():
@@ -128,17 +128,17 @@ class Explorer(Pane):
         self._say()
 
     def stop(self) -> None:
-        """Follow the sources no longer; what was read stays."""
+        """Stop following the sources; what was read stays."""
         if self.watching is not None:
             self.watching.stop()
 
     def close(self) -> None:
-        """Take it off the page, and follow no longer."""
+        """Remove it from the page, and stop following."""
         self.stop()
         super().close()
 
     def pane(self, name: str) -> Any:
-        """One of the panes, made if it was not yet looked at."""
+        """One of the panes, made now if it was not seen yet."""
         if name not in self._made:
             try:
                 self._made[name] = _MAKES[name](self._scope, self.state)
@@ -187,12 +187,12 @@ class Explorer(Pane):
 
 
 def _waiting() -> ipywidgets.HTML:
-    """What is seen of a pane until it is made."""
+    """The placeholder of a pane until it is made."""
     return markup(html.paragraph("One moment …", "faint"))
 
 
 class Failed(Pane):
-    """What stands in the place of a pane that could not be made."""
+    """The placeholder of a pane that could not be made."""
 
     query = "scope"
 
@@ -201,5 +201,5 @@ class Failed(Pane):
         super().__init__([markup(html.paragraph(f"This pane could not be made: {self._reason}", "error"))])
 
     def frame(self) -> pd.DataFrame:
-        """Nothing: there is no frame behind it."""
+        """An empty frame: there is none behind it."""
         return pd.DataFrame()

@@ -1,4 +1,4 @@
-"""Following the sources of a scope while a job writes them: a look at sizes and times, and a reading where they changed."""
+"""Follows the sources of a scope while a job writes them: checks sizes and times, and reads again if they changed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cachescope.readers.stamps import Stamps, stamps
 
 SHORTEST_PAUSE_S: Final = 2.0
 PAUSES_PER_WORK: Final = 5
-"""A pause is so many times what the last look took: following takes a sixth of one core at most."""
+"""A pause is this many times as long as the last look: following takes a sixth of one core at most."""
 
 
 class Following:
-    """The newest reading of what a scope was read from.
+    """The newest reading of the sources of a scope.
 
     Parameters
     ----------
@@ -24,14 +24,14 @@ class Following:
     Attributes
     ----------
     scope : Read
-        As it was last read.
+        The last reading.
     pause_s : float
-        How long to wait before the next look, in seconds.
+        The wait before the next look, in seconds.
 
     Raises
     ------
     SourceError
-        If it was recorded in this process and not read.
+        If the scope was recorded in this process and not read.
     """
 
     def __init__(self, scope: Read) -> None:
@@ -39,11 +39,11 @@ class Following:
             raise SourceError("this process", "there is no file to follow: it was recorded as it ran")
         self.scope = scope
         self.pause_s = SHORTEST_PAUSE_S
-        # Nothing yet: what was written after the first reading must not be missed.
+        # No stamps yet: what was written after the first reading must not be missed.
         self._stamps: Stamps | None = None
 
     def look(self) -> bool:
-        """Look once, in whatever thread: whether something changed, so that `scope` is new.
+        """Look once, in any thread; return whether something changed and `scope` is new.
 
         Raises
         ------
@@ -56,7 +56,7 @@ class Following:
             if now == self._stamps:
                 return False
             scope = self.scope.read_again()
-            # What is asked of it first is made here, where nobody waits for it.
+            # Computed here, where nobody waits for it.
             _ = scope.facts
             self.scope, self._stamps = scope, now
             return True

@@ -1,4 +1,4 @@
-"""The rows of a frame for a table: only the page that is shown becomes text."""
+"""The rows of a frame for a table: only the page shown becomes text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FrameRows:
         With a column for each head; the first is the id of the row.
     heads : sequence of Head
     texts : mapping of column to callable
-        How a value is written where ``str`` is not enough. A missing value is a dash.
+        How to write a value if ``str`` is not enough. A missing value is a dash.
     """
 
     def __init__(
@@ -34,11 +34,11 @@ class FrameRows:
             self._frame = self._frame.sort_values(column, ascending=ascending, kind="stable")
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self._frame)
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
-        """Some rows, each its id and its cells as text."""
+        """Some rows, each with its id and its cells as text."""
         names = [head.name for head in self.heads]
         rows = self._frame.iloc[first : first + count][names].astype(object)
         rows = rows.where(rows.notna(), None)

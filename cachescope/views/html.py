@@ -1,4 +1,4 @@
-"""Pieces of HTML for the panes. Every text is escaped, and a long one is cut with more of it on demand."""
+"""Pieces of HTML for the panes. Every text is escaped; a long one is cut, with more of it on demand."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cachescope.report.long_text import diff_html, value_html
 from cachescope.report.page.cuts import diff_lines
 
 _SHORT: Final = 160
-# More than a person reads, and little enough for a browser: a value can be a whole graph of a megabyte.
+# More than anyone reads, and little enough for a browser: a value can be a whole graph of a megabyte.
 _LONG: Final = 20_000
 _DIFF_LINES: Final = 400
 
 
 def cut(text: str | None, short: int = _SHORT) -> str:
-    """A value; of a long one its beginning, which opens."""
+    """A value; if it is long, its beginning, which opens."""
     if text is None:
         return "<span class='cs-faint'>not there</span>"
     if text == "":
@@ -32,7 +32,7 @@ def diff(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    """A small table of cells that are HTML already."""
+    """A small table of cells that are already HTML."""
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     if not body:
         return ""
@@ -45,7 +45,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = ""
 
 
 def lines(of: Iterable[Line]) -> str:
-    """Lines of a report, indented as they are meant."""
+    """Lines of a report, with their indentation."""
     return "".join(_line(line) for line in of)
 
 
@@ -57,13 +57,13 @@ def _line(line: Line) -> str:
 
 
 def title(text: str, note: str = "") -> str:
-    """The heading of a part of a pane, and a sentence beneath it."""
+    """The heading of a part of a pane, and a sentence below it."""
     below = f"<p class='cs-faint'>{safe(note)}</p>" if note else ""
     return f"<h3 class='cs-title'>{safe(text)}</h3>{below}"
 
 
 def numbers(cells: Iterable[tuple[str, str, str]]) -> str:
-    """A row of large numbers: label, number, and what it is made of."""
+    """A row of large numbers: label, number, and what it consists of."""
     return (
         "<div class='cs-numbers'>"
         + "".join(

@@ -1,4 +1,4 @@
-"""All lookups, filtered and sorted by codes: quick at a hundred thousand, since only a page of them becomes text."""
+"""All lookups, filtered and sorted by codes: quick at a hundred thousand, since only one page of them becomes text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADS: Final = (
     Head("reason", "Why", fills=True),
 )
 SEARCHED: Final = ("cache", "compile_id", "cache_key", "outcome", "verdict", "reason")
-"""Where a text is looked for."""
+"""The columns that a text search covers."""
 
 FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge(scope.runs[["run", "rank"]], on="run", how="left")'
 """The frame behind the table, as an expression."""
@@ -35,7 +35,7 @@ Positions = npt.NDArray[np.intp]
 
 
 def lookups_frame(scope: Read) -> pd.DataFrame:
-    """Every lookup with why it missed and the rank of its run."""
+    """Every lookup with the rank of its run and why it missed."""
     lookups = scope.lookups.merge(scope.misses, on="lookup", how="left")
     return lookups.merge(scope.runs[["run", "rank"]], on="run", how="left")
 
@@ -46,7 +46,7 @@ class LookupRows:
     Parameters
     ----------
     frame : DataFrame
-        As `lookups_frame` makes it.
+        From `lookups_frame`.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -57,10 +57,10 @@ class LookupRows:
         self._filters: dict[str, Any] = {}
         self._sort = ("lookup", True)
         self.at: Positions = np.arange(len(frame))
-        """The places of the rows that are shown, in their order."""
+        """The places of the rows shown, in their order."""
 
     def filter(self, filters: Mapping[str, Any]) -> None:
-        """Show the rows that have these values; ``text`` is looked for in `SEARCHED`."""
+        """Show the rows that have these values; ``text`` is searched for in `SEARCHED`."""
         self._filters = dict(filters)
         self._arrange()
 
@@ -74,15 +74,15 @@ class LookupRows:
         return sorted(self._factorized(column)[1].tolist())
 
     def shown(self) -> pd.DataFrame:
-        """The rows that are shown, as a frame."""
+        """The rows shown, as a frame."""
         return self.frame.iloc[self.at].reset_index(drop=True)
 
     def __len__(self) -> int:
-        """How many rows are shown."""
+        """The number of rows shown."""
         return len(self.at)
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
-        """Some rows, each its lookup and its cells as text."""
+        """Some rows, each with its lookup and its cells as text."""
         names = [head.name for head in self.heads]
         rows = self.frame.iloc[self.at[first : first + count]][names].astype(object)
         rows = rows.where(rows.notna(), None)
@@ -128,20 +128,20 @@ class LookupRows:
         return self._codes[column]
 
     def _rank_of(self, column: str) -> npt.NDArray[np.intp]:
-        """The place of each row among the sorted distinct values; -1 where it has none."""
+        """The place of each row among the sorted distinct values; -1 for a row without a value."""
         if column not in self._ranks:
             self._ranks[column] = pd.factorize(self.frame[column], sort=True)[0]
         return self._ranks[column]
 
 
 def contains(texts: pd.Series[str], text: str) -> npt.NDArray[np.bool_]:
-    """Which texts have a text in them, whatever its case."""
+    """Which texts contain a text, ignoring case."""
     found: npt.NDArray[np.bool_] = texts.str.contains(text, case=False, regex=False).to_numpy(dtype=bool)
     return found
 
 
 def query(filters: Mapping[str, Any], sort: tuple[str, bool]) -> str:
-    """The line of Python that gives the frame behind the table."""
+    """The line of Python that returns the frame behind the table."""
     masks = [f"(f[{name!r}] == {value!r})" for name, value in filters.items() if name != "text"]
     if "text" in filters:
         search = f"c.str.contains({filters['text']!r}, case=False, regex=False, na=False)"

@@ -66,11 +66,11 @@ class Lookups(Pane):
 
     @property
     def query(self) -> str:
-        """The line of Python that gives what is shown."""
+        """The line of Python that returns the rows shown."""
         return query(self._state.filters, self._state.sort)
 
     def frame(self) -> pd.DataFrame:
-        """What is shown, all pages of it."""
+        """The rows shown, all pages of them."""
         return self.rows.shown()
 
     def _filter(self, change: dict[str, Any]) -> None:

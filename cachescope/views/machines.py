@@ -1,4 +1,4 @@
-"""The pane Machines: contexts side by side, which share a key, what differs between two, and the devices."""
+"""The pane Machines: contexts side by side, which of them share a key, what differs between two, and the devices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOTHING: Final = "No context was read: neither a snapshot (cachescope capture) 
 
 
 class Machines(Pane):
-    """Which processes and machines are alike in what torch keys them by."""
+    """Which processes and machines are equal in what torch puts into its keys."""
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
@@ -70,13 +70,13 @@ class Machines(Pane):
 
     @property
     def query(self) -> str:
-        """The line of Python that gives what differs."""
+        """The line of Python that returns the differences."""
         if not self._state.contexts:
             return "scope.contexts"
         return "scope.context_difference({}, {})".format(*self._state.contexts)
 
     def frame(self) -> pd.DataFrame:
-        """What differs between the two contexts."""
+        """The differences between the two contexts."""
         if not self._state.contexts:
             return self._scope.contexts
         return self._scope.context_difference(*self._state.contexts)
@@ -164,8 +164,8 @@ def _name(scope: Read, context: dict[str, Any]) -> str:
 
 
 def _letters(contexts: list[dict[str, Any]], form: str) -> list[str]:
-    """One letter for each distinct value of a form, in the order they come; ``?`` where it is not known."""
-    # Of torch's own key a run tells only its hash, which is equal where the key is.
+    """One letter for each distinct value of a form, in order of appearance; ``?`` if it is unknown."""
+    # For torch's own key a run records only a hash, which is equal if the key is.
     hashed = [one["torch_detail_hash"] if form == "torch_version_hash" else None for one in contexts]
     values = [one[form] for one in contexts]
     if None in values and None not in hashed:

@@ -17,13 +17,13 @@ from cachescope.wording import harmless, plural
 if TYPE_CHECKING:
     from cachescope.answers.one_entry import OneEntry
 
-# Highlighting makes every token an element; more than this is shown as it is.
+# Highlighting makes every token an element; longer sources are shown plain.
 _MOST_HIGHLIGHTED: Final = 100_000
 _MOST_SHOWN: Final = 400_000
 
 
 def entry_html(one: OneEntry) -> str:
-    """Everything that is known about an entry: guards, links, kernels, and the source folded away."""
+    """All that is known about an entry: guards, links, kernels, and the source folded away."""
     source = one.source
     lines = one_entry_lines_html(one)
     if source.text is None:

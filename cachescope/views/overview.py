@@ -121,7 +121,7 @@ class Overview(Pane):
         super().__init__([markup(_rates(scope)), columns(first, second), *self._wrong()])
 
     def frame(self) -> pd.DataFrame:
-        """The causes, as `query` gives them."""
+        """The causes, as returned by `query`."""
         return self._scope.causes
 
     def _clicked_cause(self, clicked: dict[str, Any]) -> None:
@@ -178,13 +178,13 @@ class Overview(Pane):
 
 
 def cause_of(clicked: dict[str, Any], causes: list[dict[str, Any]]) -> int | None:
-    """Which cause a bar stands for: its customdata begins with the number of the cause."""
+    """The cause of a bar: its customdata begins with the number of the cause."""
     number = first_number(clicked.get("data"))
     return number if any(cause["cause"] == number for cause in causes) else None
 
 
 def first_number(data: Any) -> int | None:
-    """The first of the custom data of a point, where it is a whole number."""
+    """The first of a point's custom data, if it is a whole number."""
     first = data[0] if isinstance(data, list) and data else data
     return int(first) if isinstance(first, (int, float)) else None
 

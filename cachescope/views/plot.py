@@ -1,6 +1,6 @@
-"""A plotly figure in the browser that is made when it is seen, follows the theme and says what was clicked.
+"""A plotly figure in the browser that is made when it is seen, follows the theme and reports clicks.
 
-Not plotly's own FigureWidget: each of those sends a copy of plotly.js of five megabytes to the browser and into the saved
+Not plotly's own FigureWidget: each of those sends a copy of plotly.js (five megabytes) to the browser and into the saved
 notebook. Here one copy serves a page, and none is saved.
 """
 
@@ -20,18 +20,18 @@ _HERE: Final = Path(__file__).parent
 
 
 class Plot(anywidget.AnyWidget):
-    """A figure, made for the theme that the page has.
+    """A figure, made for the theme of the page.
 
     Parameters
     ----------
     make : callable
-        Makes the figure; called with whether the theme is dark, once somebody looks.
+        Makes the figure; called with whether the theme is dark, when the figure is first seen.
     label : str
-        What the figure shows; screen readers say it.
+        What the figure shows, for screen readers.
     on_click : callable, optional
-        Called with what was clicked: ``x``, ``y``, ``label``, ``curve``, ``index`` and ``data``, plotly's customdata.
+        Called with the clicked point: ``x``, ``y``, ``label``, ``curve``, ``index`` and ``data``, plotly's customdata.
     guarded : callable, optional
-        Wraps what is called from the page, so that errors are shown.
+        Wraps calls from the page, to show their errors.
     """
 
     _esm = _HERE / "plot.js"
@@ -40,7 +40,7 @@ class Plot(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     figure = traitlets.Unicode("").tag(sync=True)
     dark = traitlets.Bool(None, allow_none=True).tag(sync=True)
-    """The theme of the page; None until somebody looks."""
+    """The theme of the page; None until the figure is seen."""
     clicked = traitlets.Dict().tag(sync=True)
 
     def __init__(
@@ -58,7 +58,7 @@ class Plot(anywidget.AnyWidget):
         self.on_msg(self._answer)
 
     def redraw(self) -> None:
-        """Make the figure anew where somebody looks at it."""
+        """Make the figure again if it is seen."""
         if self.dark is not None:
             self.figure = self._make(self.dark).to_json()
 

@@ -1,4 +1,4 @@
-"""What the panes of an explorer share: what is chosen, filtered and left out of the keys."""
+"""The state that the panes of an explorer share: what is chosen, filtered and left out of the keys."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ENTRIES: Final = "Entries"
 PANES: Final = (OVERVIEW, LOOKUPS, WHY, WHAT_IF, MACHINES, ENTRIES)
 
 FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
-"""The traits that say which lookups are shown."""
+"""The traits that select the lookups shown."""
 
 
 class State(traitlets.HasTraits):
-    """What is chosen. Panes write to it and follow it; none knows another."""
+    """What is chosen. Panes write to it and observe it; none knows another."""
 
     pane = traitlets.Enum(PANES, OVERVIEW)
 
@@ -36,17 +36,17 @@ class State(traitlets.HasTraits):
 
     lookup = traitlets.Int(None, allow_none=True)
     other = traitlets.Int(None, allow_none=True)
-    """The lookup it is compared with, where one was picked."""
+    """The lookup to compare with, if one was picked."""
 
     without = traitlets.Tuple()
     """The context forms and fields that do not count in a key."""
 
     contexts = traitlets.Tuple()
-    """Two contexts to be compared."""
+    """Two contexts to compare."""
 
     entry = traitlets.Int(None, allow_none=True)
     kind = traitlets.Unicode(None, allow_none=True)
-    """The kind of entries that are listed."""
+    """The kind of entries listed."""
 
     error = traitlets.Unicode("")
 
@@ -74,15 +74,15 @@ class State(traitlets.HasTraits):
             self.entry, self.pane = entry, ENTRIES
 
     def guarded(self, act: Callable[..., None]) -> Callable[..., None]:
-        """A callback whose error is told in its place: what a callback prints lands in Jupyter's log."""
+        """A callback whose error is shown in its place: what a callback prints ends in Jupyter's log."""
 
         @wraps(act)
         def guarded(*args: Any, **named: Any) -> None:
-            # Before it, so that what the callback itself has to tell stays.
+            # Cleared first, to keep what the callback itself reports.
             self.error = ""
             try:
                 act(*args, **named)
-            except Exception as error:  # whatever it is, a person has to see it
+            except Exception as error:  # whatever it is, the user must see it
                 self.error = f"{type(error).__name__}: {error}"
 
         return guarded

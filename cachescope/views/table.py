@@ -1,4 +1,4 @@
-"""A table in the browser that holds one page of rows: the rest stays here, however much it is."""
+"""A table in the browser that holds one page of rows; the rest stays in the kernel, however much it is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CELL: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One column: its name, what stands above it, and how it is set: `wide` is wrapped, what `fills` is cut at the edge."""
+    """One column: its name, its heading and its layout: `wide` is wrapped, `fills` is cut at the edge."""
 
     name: str
     label: str
@@ -29,20 +29,20 @@ class Head:
 
 
 class Rows(Protocol):
-    """What a table shows pages of."""
+    """The source of a table's pages."""
 
     @property
     def heads(self) -> Sequence[Head]:
         """The columns."""
 
     def order(self, column: str, ascending: bool) -> None:
-        """Bring the rows into an order."""
+        """Sort the rows."""
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
-        """Some rows, each its id and its cells as text."""
+        """Some rows, each with its id and its cells as text."""
 
 
 class Table(anywidget.AnyWidget):
@@ -52,9 +52,9 @@ class Table(anywidget.AnyWidget):
     ----------
     rows : Rows
     label : str
-        What the rows are; screen readers say it.
+        What the rows are, for screen readers.
     empty : str
-        What stands there when there is no row.
+        The text shown if there are no rows.
     on_choose : callable, optional
         Called with the id of the row.
     """
@@ -72,7 +72,7 @@ class Table(anywidget.AnyWidget):
     sort = traitlets.List(["", True]).tag(sync=True)
     selected = traitlets.Int(None, allow_none=True).tag(sync=True)
     chosen: Any = traitlets.List().tag(sync=True)
-    """The id of the row, and a number that makes it a change where the row is the same."""
+    """The id of the row, and a number that makes choosing the same row again a change."""
     empty = traitlets.Unicode("nothing to show").tag(sync=True)
 
     def __init__(
@@ -100,7 +100,7 @@ class Table(anywidget.AnyWidget):
             self.refresh()
 
     def refresh(self) -> None:
-        """Fetch the page anew: what is behind it changed."""
+        """Fetch the page again after its data changed."""
         with self.hold_sync():
             self.total = len(self._source)
             self.page = min(self.page, max(0, (self.total - 1) // self.page_size))
@@ -122,14 +122,14 @@ class Table(anywidget.AnyWidget):
 
 
 class ListedRows:
-    """Rows that are few enough to be held as they are shown."""
+    """Rows few enough to keep as text."""
 
     def __init__(self, heads: Sequence[Head], rows: Sequence[tuple[int, list[Any]]]) -> None:
         self.heads = [replace(h, sortable=h.sortable and len(rows) > 1) for h in heads]
         self._rows = list(rows)
 
     def order(self, column: str, ascending: bool) -> None:
-        """Sort by what is meant, not by what is printed: a cell may be ``Shown``."""
+        """Sort by value, not by printed text: a cell may be ``Shown``."""
         at = next((i for i, head in enumerate(self.heads) if head.name == column), None)
         if at is None:
             return
@@ -139,11 +139,11 @@ class ListedRows:
         self._rows = known + missing
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self._rows)
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
-        """Some rows, each its id and its cells as text."""
+        """Some rows, each with its id and its cells as text."""
         return [(row, [_text(cell) for cell in cells]) for row, cells in self._rows[first : first + count]]
 
 

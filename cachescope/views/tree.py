@@ -23,12 +23,12 @@ _REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest
 
 
 class Tree(anywidget.AnyWidget):
-    """Check boxes for what counts; what does not is in `off`.
+    """Check boxes for what counts; what does not count is in `off`.
 
     Parameters
     ----------
     groups : list of dict
-        The forms with their fields, as `tree_groups` makes them.
+        The forms with their fields, from `tree_groups`.
     """
 
     _esm = _HERE / "tree.js"
@@ -48,16 +48,16 @@ class Tree(anywidget.AnyWidget):
 def tree_groups(
     fields: Sequence[str], varying: Iterable[str], safety: SafetyOfFields
 ) -> list[dict[str, Any]]:
-    """The forms with the fields that carry them, and what no form carries; fields that vary come first.
+    """The forms with the fields that carry them, and the fields that no form carries; varying fields first.
 
     Parameters
     ----------
     fields : sequence of str
         Every field that some key has.
     varying : iterable of str
-        Those that have more than one value.
+        Fields with more than one value.
     safety : SafetyOfFields
-        What is known about leaving a field out; said beside those that vary.
+        What is known about leaving a field out; shown next to the varying ones.
     """
     if not fields:
         return []

@@ -1,4 +1,4 @@
-"""The line of an explorer that follows a job: what is watched, when it was last read, and a button that ends it."""
+"""The status line of an explorer that follows a job: what is watched, the last reading, and a button to stop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Watching(Pane):
-    """Looks again and again in the kernel's event loop; reading is done in a thread, so that the page answers.
+    """Looks repeatedly in the kernel's event loop; reading runs in a thread, which keeps the page responsive.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Watching(Pane):
     take : callable
         Called with the new scope, in the event loop.
     is_seen : callable
-        Whether anybody looks; nothing is read where nobody does.
+        Whether the page is seen; nothing is read if it is not.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Watching(Pane):
         self._say()
 
     def start(self) -> None:
-        """Follow from now on, in the event loop that runs.
+        """Start following, in the running event loop.
 
         Raises
         ------
@@ -60,20 +60,20 @@ class Watching(Pane):
         self._say()
 
     def stop(self) -> None:
-        """Follow no longer. A reading that is under way ends unseen."""
+        """Stop following. The result of a reading in progress is dropped."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
         self._say()
 
     def step(self) -> None:
-        """Look once, here and now, and show what changed."""
+        """Look once, synchronously, and show what changed."""
         self._show(self._look())
 
     def _look(self) -> bool | Exception:
         try:
             return self.following.look()
-        except Exception as error:  # half written, gone, whatever it is: said in place, and tried again
+        except Exception as error:  # half written, gone, whatever it is: shown in place, and tried again
             return error
 
     def _show(self, found: bool | Exception) -> None:

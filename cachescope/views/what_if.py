@@ -1,4 +1,4 @@
-"""The pane What-if: the isolation schema as toggles; every one replays all lookups at once."""
+"""The pane What-if: the isolation schema as toggles; each of them replays all lookups at once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class WhatIfView(Pane):
     ----------
     scope : Read
     state : State, optional
-        Shared with other panes; its own by default.
+        Shared with other panes; a new one by default.
     """
 
     def __init__(self, scope: Read, state: State | None = None) -> None:
@@ -114,7 +114,7 @@ class WhatIfView(Pane):
 
     @property
     def query(self) -> str:
-        """The line of Python that gives every lookup before and after."""
+        """The line of Python that returns every lookup before and after."""
         without = self._state.without
         return f"scope.what_if(without={without!r}).frame" if without else "scope.what_if().frame"
 

@@ -1,4 +1,4 @@
-"""The answer of a replay in numbers and sentences."""
+"""The result of a replay in numbers and sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def answer(found: WhatIf) -> str:
-    """Hit rates, keys and groups before and after; then what is to be said of them, warnings first."""
+    """Hit rates, keys and groups before and after, then remarks, warnings first."""
     before, after = records(found.rates)
     won = (after["time_saved_ns"] or 0) - (before["time_saved_ns"] or 0)
     keys, then, groups = key_counts(found.frame)
@@ -35,7 +35,7 @@ def answer(found: WhatIf) -> str:
     ]
     lines = what_if_lines(found) if found.removed else []
     kinds = {"bold red": "warn", "dim": "faint"}
-    # The first bold line is the headline, which the numbers say already.
+    # The first bold line is the headline, which the numbers show already.
     said = [line for line in lines if line.style != "bold"]
     return html.numbers(cells) + "".join(
         html.paragraph(line.text, kinds.get(line.style, "")) for line in said

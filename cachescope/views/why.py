@@ -1,4 +1,4 @@
-"""The pane Why: one lookup explained, or two lookups held against each other."""
+"""The pane Why: one lookup explained, or two lookups compared."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Why(Pane):
 
     @property
     def query(self) -> str:
-        """The line of Python that gives the changed fields."""
+        """The line of Python that returns the changed fields."""
         if self._state.lookup is None:
             return "scope.misses"
         if self._state.other is None:
@@ -101,7 +101,7 @@ class Why(Pane):
         return f'cachescope.compare("{self._state.other}", "{self._state.lookup}", within=scope).frame'
 
     def frame(self) -> pd.DataFrame:
-        """The changed fields, as `query` gives them."""
+        """The changed fields, as returned by `query`."""
         if self.explained is None:
             return self._scope.misses
         if self._state.other is None:
@@ -203,7 +203,7 @@ class Why(Pane):
 
 
 def first_to_show(scope: Read) -> int:
-    """The lookup that Why opens with: the root miss that cost the most, or the first lookup where nothing missed."""
+    """The lookup that Why opens with: the root miss that cost the most, or the first lookup if nothing missed."""
     return costliest_root(scope) if scope.facts.misses else min(scope.facts.lookups)
 
 
@@ -250,7 +250,7 @@ def _values(change: FieldChange) -> list[str]:
     if change.parts:
         sides = zip(*((f"{n} = {a}", f"{n} = {b}") for n, a, b in change.parts), strict=True)
         return ["<br>".join(html.cut(part) for part in side) for side in sides]
-    # Of a graph the difference is shown below.
+    # For a graph the diff is shown below.
     short = 60 if change.diff else 160
     return [html.cut(change.before, short), html.cut(change.after, short)]
 

@@ -1,4 +1,4 @@
-"""Whether the process of a run would find the entries of the directories that were read."""
+"""Whether the process of a run would find the entries of the directories read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTE = "A prediction for a process that was recorded, from the fields of its ke
 
 
 class WillHit(Pane):
-    """Pick a process; its prediction for every entry."""
+    """Choose a process; see its prediction for every entry."""
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope = scope
@@ -44,7 +44,7 @@ class WillHit(Pane):
         self._show()
 
     def frame(self) -> pd.DataFrame:
-        """The predictions; what ``cachescope.will_hit(scope, scope, run=…)`` gives."""
+        """The predictions, as returned by ``cachescope.will_hit(scope, scope, run=…)``."""
         return predictions_of_run(self._scope, self.run.value)
 
     def _show(self, change: dict[str, Any] | None = None) -> None:

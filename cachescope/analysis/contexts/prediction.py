@@ -47,7 +47,7 @@ _SAME_CPU: Final = "a CPU that runs the kernels compiled beside it (-march=nativ
 # torch/_inductor/cpu_vec_isa.py: with it, not the CPU decides how wide vectors are.
 _WIDTH_OPTION: Final = "inductor_config[cpp.simdlen]"
 OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
-"""What is taken for granted of an AOTAutograd entry: gradient mode and ``torch._functorch.config`` among it."""
+"""The assumption about an AOTAutograd entry: it covers gradient mode and ``torch._functorch.config``."""
 
 Program = frozenset[tuple[str, str]]
 """The hashes of a graph and its inputs."""
@@ -67,11 +67,11 @@ class ProcessFields:
     version: str | None = None
     """Its version of torch."""
     keeps_graphs_inside: bool | None = None
-    """Whether its AOTAutograd entries hold their graphs."""
+    """Whether its AOTAutograd entries contain their graphs."""
     keys: frozenset[tuple[str, str]] = field(default=frozenset())
     programs: frozenset[Program] = field(default=frozenset())
     vector_width: int | None = None
-    """The bits of the vectors that it generates code for, 0 where it uses none; None where that is not known."""
+    """Vector width that it generates code for, in bits; 0 if it uses no vectors, None if unknown."""
     cpu_capability: str = ""
 
     @classmethod
@@ -182,7 +182,7 @@ class _Prediction:
     fields: tuple[str, ...] = ()
     assuming: tuple[str, ...] = ()
     is_lost: bool = False
-    """Nobody finds it: it is gone, or cannot be loaded."""
+    """No process finds it: it is gone, or cannot be loaded."""
     safety: Safety = NOT_ASKED
 
 

@@ -19,7 +19,7 @@ from cachescope.terms import CODE
 
 _Row = dict[str, Any]
 ContentHash = Callable[[str], str | None]
-"""The hash of the bytes of a file of a path; None where it cannot be had."""
+"""The hash of the bytes of the file at a path; None if it cannot be read."""
 
 _COMPILED: Final = (".so", ".pyd", ".dylib", ".cubin", ".hsaco", ".o")
 SOURCE: Final = "equal code keys"

@@ -14,7 +14,7 @@ from cachescope.terms import CACHES
 
 Row = Mapping[str, Any]
 SourceOf = Callable[[Row], str | None]
-"""The generated source of a row of the frame entries; None where it cannot be had."""
+"""The generated source of a row of the frame entries; None if there is none."""
 
 # Parts of generated code that depend on the process and change nothing: comments with the number of the graph in it
 # (torch/_inductor/codegen/wrapper.py, `write_header`), the names of its nodes (one key may stand for

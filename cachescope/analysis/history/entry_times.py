@@ -34,7 +34,7 @@ class _Clock:
 
     resolution_ns: int
     shift_ns: int | None
-    """What to add to them; None where they say nothing of when an entry was stored."""
+    """What to add to the times; None if they do not show when an entry was stored."""
 
 
 class EntryTimes:

@@ -30,9 +30,9 @@ class Racing:
     first: int
     """The place of the first of their misses."""
     runs: list[int]
-    """Their numbers, the smallest first; a fleet that starts at once races by the thousand, so not all of them."""
+    """Their numbers, the smallest first; not all of them, since a fleet that starts at once races by the thousand."""
     more: int
-    """How many are not among them."""
+    """How many others there are."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class KeyPast:
         self.guards: dict[str, None] = {}
         """The guards that earlier lookups show, each once."""
         self.latest_hit: int | None = None
-        """The place of the latest that found an entry."""
+        """The place of the latest lookup that found an entry."""
         self._refused: _Step | None = None
         self._of_this_compile: list[_Step] = []
         self._earlier = _Found()

@@ -18,7 +18,7 @@ _UNKNOWN_COMPILE_NS: Final = 2_000_000_000
 # A symbolic size, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
 _SYMBOL: Final = re.compile(r"\b(?:Size\(\[[^][]*\b|\(')[su]\d+\b")
 NOT_KNOWN: Final = "not known"
-"""The kind of what no source tells."""
+"""The kind if no source records the reason."""
 # What the operating system reports when a file cannot be written.
 CANNOT_WRITE: Final = re.compile(
     r"PermissionError|Permission denied|Read-only file system|No space left|Disk quota exceeded|\[Errno (?:13|28|30|122)\]"

@@ -18,7 +18,7 @@ from cachescope.components import parse_component
 from cachescope.details import HashDetails
 
 UPGRADE: Final = "upgrade: "
-"""How the kind of a key begins that another torch made."""
+"""The prefix of the kind of a key that another torch made."""
 TORCH_VERSION: Final = "torch_version"
 # Numbers that dynamo gives to the variables of a graph: the same edit in another graph has other numbers.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")

@@ -312,7 +312,7 @@ class _Changes:
 
     fields: tuple[str, ...]
     components: tuple[int | None, int | None]
-    """Of the first of the fields, on both sides."""
+    """The components of the first field, on both sides."""
 
 
 class _ChangesFound:

@@ -23,7 +23,7 @@ NEVER: Final = 2**31 - 1
 HIT: Final = 0
 MISS: Final = 1
 UNKNOWN: Final = 2
-"""Not an outcome that torch has: what a replay says where nothing tells."""
+"""Not an outcome of torch: a replay reports it if nothing decides."""
 OTHER: Final = 3
 """Bypassed or disabled: no replay changes it."""
 
@@ -37,7 +37,7 @@ class Stored:
 
     since: int
     source: int
-    """Position of the miss that stored it; -1 where it was there before, or came from elsewhere."""
+    """Position of the miss that stored it; -1 if it existed before, or came from elsewhere."""
     gone: int = NEVER
     guards: str | None = None
     has_known_guards: bool = False
