@@ -1,6 +1,6 @@
 """Pictures of the frames: each function takes frames and gives a plotly Figure, keeps no state and computes no answer.
 
-Colours are told apart by colour-blind people, an outcome always has the same one, and texts from logs are harmless.
+Colour-blind people can distinguish the colours, an outcome always has the same one, and texts from logs are harmless.
 ``dark=True`` is for a dark page; the background is the page's own.
 """
 

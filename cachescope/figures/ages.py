@@ -15,7 +15,7 @@ from cachescope.wording import file_size, plural
 
 _BINS: Final = 40
 _FEWEST_STEPS: Final = 12
-# The first tick of an axis of dates has the date on a second line.
+# The first tick of a date axis has the date on a second line.
 _DATES: Final = 62
 
 
@@ -36,11 +36,11 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         return empty("No file has a time.", dark)
     moments = timed["modified_time"].astype("int64")
     first = int(moments.min())
-    # Whole seconds: a directory that was filled at once is one bar.
+    # Whole seconds: a directory filled at once is one bar.
     width = max(10**9, -(-(int(moments.max()) - first + 1) // _BINS))
     bins = (moments - first) // width
     counts = timed.assign(bin=bins).groupby(["cache", "bin"])["size_bytes"].agg(["size", "sum"])
-    # A directory that was filled at once is a bar in the middle, not a wall.
+    # A directory filled at once is a bar in the middle, not a wall.
     steps = max(_FEWEST_STEPS, int(bins.max()) + 1)
     left = first - (steps - 1 - int(bins.max())) * width // 2
     largest = int(counts["size"].groupby("bin").sum().max())

@@ -1,4 +1,4 @@
-"""What all figures have in common: no background, no template, a theme, room for legend, titles of panels and a note."""
+"""What all figures share: no background, no template, a theme, room for legend, titles of panels and a note."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AXIS: Final = 44
 
 
 def legend_room(kinds: int) -> int:
-    """Pixels above the plot for a legend; where it may need two lines, for two."""
+    """Pixels above the plot for a legend; room for two lines if it may need them."""
     return _LEGEND + (_LEGEND_LINE if kinds > _KINDS_ON_ONE_LINE else 0)
 
 
@@ -53,7 +53,7 @@ def canvas(dark: bool, height: int, **layout: Any) -> go.Figure:
             "itemsizing": "constant",
             "traceorder": "normal",
         },
-        # Dragging zooms and a double click resets; more buttons would stand on the legend. And nothing is sent anywhere.
+        # Dragging zooms and a double click resets; more buttons would cover the legend. And nothing is sent anywhere.
         "modebar": {
             "bgcolor": "rgba(0,0,0,0)",
             "color": look.muted,
@@ -77,7 +77,7 @@ def canvas(dark: bool, height: int, **layout: Any) -> go.Figure:
 
 
 def empty(reason: str, dark: bool) -> go.Figure:
-    """A figure without marks, which says why there are none."""
+    """A figure without marks that states why there are none."""
     figure = canvas(
         dark,
         140,
@@ -104,7 +104,7 @@ def count_axis(dark: bool, largest: int, **settings: Any) -> dict[str, Any]:
 
 
 def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> dict[str, Any]:
-    """An axis with one row per label, the first on top; labels are thinned where rows are narrow."""
+    """An axis with one row per label, the first on top; labels are thinned if rows are narrow."""
     step = max(1, -(-14 // max(1, int(pixels))))
     at = list(range(0, len(labels), step))
     return {
@@ -122,7 +122,7 @@ def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> dict[str,
 
 
 def panel_title(figure: go.Figure, text: str, axis: str = "x") -> None:
-    """A title on the left above a panel."""
+    """A left-aligned title above a panel."""
     figure.add_annotation(
         text=text, xref=f"{axis} domain", x=0, xanchor="left", yref="paper", y=1, yanchor="bottom",
         showarrow=False, align="left",
@@ -130,7 +130,7 @@ def panel_title(figure: go.Figure, text: str, axis: str = "x") -> None:
 
 
 def note(figure: go.Figure, text: str, dark: bool, *, below: int = AXIS) -> None:
-    """A remark under the plot; makes room for itself."""
+    """A remark below the plot; makes room for itself."""
     lines = wrapped(text, 100)
     figure.add_annotation(
         text=lines, xref="paper", x=0, xanchor="left", yref="paper", y=0, yanchor="top", yshift=-below + 4,
@@ -143,7 +143,7 @@ def note(figure: go.Figure, text: str, dark: bool, *, below: int = AXIS) -> None
 
 
 def key_marks(figure: go.Figure, colours: dict[str, str]) -> None:
-    """A legend for what no trace stands for, such as the colours of a heatmap."""
+    """A legend for marks without a trace, such as the colours of a heatmap."""
     for name, colour in colours.items():
         figure.add_scatter(
             x=[None], y=[None], mode="markers", name=name, hoverinfo="skip", showlegend=True,

@@ -9,7 +9,7 @@ _NUMBER: Final = re.compile(r"\d{1,9}")
 
 
 def compile_order(compile_id: str) -> tuple[tuple[int, ...], str]:
-    """A sort key: ``0/10`` comes after ``0/9``, what has no number first.
+    """A sort key: ``0/10`` comes after ``0/9``, an id without a number first.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from cachescope.wording import listed, plural
 _MOST_SCHEMAS: Final = 30
 _MOST_CONTEXTS: Final = 120
 _AXIS: Final = 46
-# Beside long names of schemas the legend takes two lines.
+# Next to long names of schemas the legend takes two lines.
 _TOP: Final = legend_room(5)
 _ALONE, _UNDECIDED = 0, 1
 
@@ -26,7 +26,7 @@ _ALONE, _UNDECIDED = 0, 1
 def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """Which contexts share a key: a row per schema, a column per context, equal colour and letter for an equal key.
 
-    A context that shares its key with no other is faint, one of which it cannot be told has a question mark.
+    A context that shares its key with no other is faint; one for which that is unknown has a question mark.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A figure that was drawn in light colours, in the dark: what to change, without drawing it a second time."""
+"""The changes that turn a figure drawn in light colours into a dark one, without drawing it again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Final
 from cachescope.figures.palette import DARK, LIGHT
 
 _DARKER: Final = {getattr(LIGHT, one.name): getattr(DARK, one.name) for one in fields(LIGHT)}
-# A colour within a text is written by the figures alone: texts from logs are escaped.
+# Only the figures write colours within a text: texts from logs are escaped.
 _STYLED: Final = {f"style='color:{light}'": f"style='color:{dark}'" for light, dark in _DARKER.items()}
 _OF_COLOURS: Final = ("color", "colors", "colorscale")
 
 
 def in_the_dark(figure: Any, is_colour: bool = False) -> Iterator[tuple[list[str | int], str]]:
-    """The places of a drawn figure that are otherwise in the dark, and what stands there.
+    """The places of a drawn figure that differ in the dark, and their dark values.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def in_the_dark(figure: Any, is_colour: bool = False) -> Iterator[tuple[list[str
             darker = _DARKER.get(value, value) if coloured else _styled(value)
             if darker != value:
                 yield [place], darker
-        # Of rows of numbers and texts there may be thousands, and none is a colour.
+        # Rows of numbers and texts may have thousands of items, and none is a colour.
         elif isinstance(value, dict) or (isinstance(value, list) and (coloured or isinstance(place, str))):
             for path, darker in in_the_dark(value, coloured):
                 yield [place, *path], darker

@@ -1,4 +1,4 @@
-"""Devices beside their datasheets: peak dense rates as bars, the other figures in words."""
+"""Devices with their datasheets: peak dense rates as bars, the other figures in words."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LEFT: Final = 52
 
 
 def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
-    """The devices that were seen, each with the peak dense rates, the bandwidth and the memory of its datasheet.
+    """The devices seen, each with the peak dense rates, the bandwidth and the memory of its datasheet.
 
     Ten devices at most, those with a datasheet first. A device without one shows what is known and no number.
 
     Parameters
     ----------
     devices : DataFrame
-        The frame devices; columns that it does not have are not shown.
+        The frame devices; missing columns are not shown.
     dark : bool
         For a dark background.
     """
@@ -51,7 +51,7 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
             visible=any(map(_rates, top)),
             title={"text": "peak dense rate, TFLOPS (int8: TOPS)", "font": {"size": 11}, "standoff": 6},
         ),
-        # In pixels from the top: heads and bars have heights of their own.
+        # In pixels from the top: headings and bars have heights of their own.
         yaxis={
             "range": [height, 0],
             "showgrid": False,
@@ -105,7 +105,7 @@ def _head(figure: go.Figure, row: dict[str, Any], y: int, dark: bool) -> None:
 
 
 def _facts(row: dict[str, Any]) -> list[str]:
-    """What is known of a device, in the words of its own frame."""
+    """What is known of a device, in the words of its frame."""
     facts = []
     if row.get("datasheet") is not None:
         facts.append(f"datasheet: {plain(str(row['datasheet']), 40)}")

@@ -1,4 +1,4 @@
-"""Many things on few marks: beyond what a picture holds, runs share a row and files a box. None is left out."""
+"""Many things on few marks: if a picture cannot hold all, runs share a row and files a box. None is left out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Folded:
     first : list of int
         The first run of each row.
     members : int
-        Runs.
+        The number of runs.
     """
 
     row_of: dict[int, int]
@@ -57,7 +57,7 @@ def folded_runs(of: pd.Series[Any], labels: dict[int, str], most: int = MOST_ROW
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files that share a box: how many, how large together, and how many of them are damaged."""
+    """Files that share a box: their number, their total size, and the number of damaged ones."""
 
     count: int
     size_bytes: int
@@ -94,9 +94,9 @@ def folded_entries(
     entries : DataFrame
         The frame entries: entry, cache, path, size_bytes, status, and `columns`.
     columns : sequence of str
-        What the rows have.
+        The columns of the rows.
     most_folders, most_files : int
-        Folders of a kind and files of a folder that have a box of their own.
+        Folders of a kind and files of a folder that get a box of their own.
     """
     sizes = entries["size_bytes"].fillna(0).to_numpy(dtype=np.int64)
     damaged = (entries["status"] == "damaged").to_numpy(dtype=bool)
@@ -122,7 +122,7 @@ def folded_entries(
     for listed in of_kind:
         listed.sort(key=lambda group: (-totals[group], path(group)))
     boxes = [rows_of([group])[:most_files] for listed in of_kind for group in listed[:most_folders]]
-    # All rows at once: a frame is slow to take a few from.
+    # All rows at once: taking a few from a frame is slow.
     chosen = np.concatenate(boxes) if boxes else place[:0]
     rows = iter(records(entries.iloc[chosen], columns))
 

@@ -34,7 +34,7 @@ _DIRECTIONS: Final = {"inference": 0, "forward": 1, "backward": 2}
 _SHORTEST_BLOCK: Final = 0.15
 _TITLES_ON_ONE_LINE: Final = 3
 _CODES: Final = {outcome: code for code, outcome in enumerate(OUTCOME_COLOURS)}
-# As many long hover texts as a page should hold; beyond it they are a few words.
+# As many long hover texts as a page should hold; beyond that they are a few words.
 _MOST_TEXTS: Final = 4_000
 
 
@@ -50,8 +50,8 @@ class _Block:
 def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """Outcomes as a heatmap: a row per run, a column per graph; a block of columns per cache and direction.
 
-    A graph is a compile id. Where a cell stands for several lookups it shows the worst outcome. Beyond 64 runs
-    neighbours share a row; beyond 400 graphs the last are left out, and that is said. Cells are clickable:
+    A graph is a compile id. A cell for several lookups shows the worst outcome. Beyond 64 runs
+    neighbours share a row; beyond 400 graphs the last are left out, and the figure states it. Cells are clickable:
     ``customdata`` holds the lookup.
 
     Parameters
@@ -96,14 +96,14 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
 
 
 def _cells(lookups: pd.DataFrame, rows: Folded) -> pd.DataFrame:
-    """One row per cell: the worst outcome, how many lookups, their compile time, and the lookup that it shows."""
-    # Without a compile id the place among the lookups of the run tells graphs apart.
+    """One row per cell: the worst outcome, the number of lookups, their compile time, and the lookup that it shows."""
+    # Without a compile id, the place among the lookups of the run distinguishes graphs.
     place = "#" + lookups["order"].astype("str")
     known = pd.DataFrame(
         {
             "row": lookups["run"].map(rows.row_of),
             "cache": lookups["cache"],
-            # AOTAutograd keys cover both directions; of an FX lookup that was bypassed none may be said.
+            # AOTAutograd keys cover both directions; a bypassed FX lookup may record none.
             "direction": lookups["direction"]
             .fillna("no direction")
             .where(lookups["cache"] != AOTAUTOGRAD, ""),
@@ -143,7 +143,7 @@ def _blocks(cells: pd.DataFrame) -> tuple[list[_Block], int]:
 
 
 def _domains(blocks: list[_Block]) -> list[tuple[float, float]]:
-    """Widths by the number of graphs, but none too short for its title."""
+    """Widths in proportion to the number of graphs, but none too short for its title."""
     room = 1 - _GAP * (len(blocks) - 1)
     columns = sum(len(block.ids) for block in blocks)
     wanted = [max(_SHORTEST_BLOCK, len(block.ids) / columns) for block in blocks]
@@ -189,7 +189,7 @@ def _add_block(
         hoverinfo="text",
         hoverongaps=False,
     )
-    # Labels as wide as theirs: about eight characters for a tenth of a page.
+    # Labels as wide as their column: about eight characters for a tenth of a page.
     fitting = max(1, int((domain[1] - domain[0]) * 14))
     step = -(-len(block.ids) // fitting)
     at_ticks = list(range(0, len(block.ids), step))
@@ -214,7 +214,7 @@ def _add_block(
 
 def _title(text: str, few: bool) -> str:
     cache, _, direction = text.partition(" ")
-    # Four blocks side by side leave a word each.
+    # Four blocks side by side leave room for one word each.
     return f"<b>{shown(cache)}</b>" + (f"{' ' if few else '<br>'}{shown(direction)}" if direction else "")
 
 

@@ -1,4 +1,4 @@
-"""plotly.js, which draws the figures where there is no kernel."""
+"""plotly.js, which draws the figures if there is no kernel."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from plotly.offline import get_plotlyjs
 
 
 def plotly_js() -> str:
-    """The source of plotly.js as the installed plotly brings it; about 5 MB."""
+    """The source of plotly.js from the installed plotly; about 5 MB."""
     source: str = get_plotlyjs()
     return source

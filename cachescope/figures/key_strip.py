@@ -136,7 +136,7 @@ def _short_summary(field: str, summary: str | None) -> str:
 
 
 def _groups(changed: dict[str, dict[str, str]], texts: dict[str, str]) -> list[tuple[str, list[_Cell], int]]:
-    """The groups that have fields, each with its cells and how many fields there are."""
+    """The groups that have fields, each with its cells and its number of fields."""
     found: dict[str, list[_Cell]] = {name: [] for name in (*(name for name, _ in _GROUPS), _OTHER)}
     for field, value in texts.items():
         change = changed.get(field)
@@ -161,7 +161,7 @@ def _texts(fields: pd.DataFrame | Sequence[str]) -> dict[str, str]:
 def _within_bounds(cells: list[_Cell]) -> list[_Cell]:
     if len(cells) <= _MOST_CELLS:
         return cells
-    # Stable: what changed goes first, so that it is never among those left out.
+    # Stable: changed fields go first, and are never among those left out.
     return sorted(cells, key=lambda cell: cell.code == _EQUAL)[:_MOST_CELLS]
 
 

@@ -1,4 +1,4 @@
-"""How the layers of a cache directory hang together, with equal references drawn as one ribbon."""
+"""How the layers of a cache directory are connected, with equal references drawn as one ribbon."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cachescope.figures.texts import hover, shown
 from cachescope.terms import AOTAUTOGRAD, CODE, ENTRY_KINDS, FXGRAPH, LOCK
 from cachescope.wording import file_size, plural
 
-# What a file of generated code is follows from how it was reached.
+# The reference that leads to a file of generated code decides its layer.
 _WRAPPER: Final = "wrapper"
 _KERNEL: Final = "kernels"
 _COMPILED: Final = "compiled"
@@ -38,10 +38,10 @@ _ORDER: Final = (
 
 
 def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
-    """References between the layers: AOTAutograd, FX, wrapper, kernel, best configuration, Triton; gone ones in red.
+    """References between the layers: AOTAutograd, FX, wrapper, kernel, best configuration, Triton; missing ones in red.
 
-    One node per layer and one ribbon per pair of layers, as wide as it has references: the picture is as small for a
-    million files as for ten. References of locks are counted below it.
+    One node per layer and one ribbon per pair of layers, as wide as its number of references: the picture is as small for
+    a million files as for ten. References of locks are counted below it.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
 
 
 def _roles(rows: list[dict[str, Any]]) -> dict[int, str]:
-    """The layer of each file of generated code: the first by which it was reached, from the top down."""
+    """The layer of each file of generated code: the first one that leads to it, from the top down."""
     roles: dict[int, str] = {}
     for row in rows:
         if (
@@ -127,11 +127,11 @@ def _ribbons(
         parent = _layer(row["parent_kind"], row["parent"], roles)
         child = _GONE if row["child"] is None else _layer(row["child_kind"], row["child"], roles)
         if child == parent or (child, parent) in ribbons:
-            # A Sankey flows one way: what would run in a circle is a layer of its own.
+            # A Sankey flows one way: a target that would close a circle is a layer of its own.
             child = f"other {child}"
         ribbons[parent, child][str(row["known_by"])] += 1
         members[parent].add(row["parent"])
-        # A file that is gone has no number; each reference to one counts.
+        # A missing file has no number; each reference to one counts.
         members[child].add(("gone", number) if row["child"] is None else row["child"])
     return ribbons, members
 

@@ -71,7 +71,7 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure
 
 
 def _ticks(groups: list[list[dict[str, Any]]]) -> dict[str, Any]:
-    """Powers of ten, with 2 and 5 between them where there is room: plotly's own are without a unit in between."""
+    """Powers of ten, with 2 and 5 between them if there is room: plotly's own ticks between them lack a unit."""
     times = [max(row["time_ms"], 1e-6) for rows in groups for row in rows if row["time_ms"] is not None]
     first, last = (floor(log10(edge)) for edge in (min(times, default=1.0), max(times, default=1.0)))
     steps = (1, 2, 5) if last - first < 2 else (1,)
@@ -85,7 +85,7 @@ def _add_choices(figure: go.Figure, groups: list[list[dict[str, Any]]], slowest:
         by_time = sorted(rows, key=lambda row: (row["time_ms"] is None, row["time_ms"] or 0.0))
         for row in by_time[:_MOST_CHOICES]:
             kind = "failed" if row["time_ms"] is None else ("fastest" if row["is_chosen"] else "other choice")
-            # What failed has no time: it stands to the right of all that have one.
+            # A failed choice has no time: it is placed to the right of all others.
             x = slowest * 2 if row["time_ms"] is None else max(row["time_ms"], 1e-6)
             time = "failed" if row["time_ms"] is None else f"{row['time_ms']:.4g} ms"
             said = hover(

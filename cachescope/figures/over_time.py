@@ -21,10 +21,10 @@ _LANE: Final = 0.19
 
 
 def timeline(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
-    """Lookups over time: a mark for each, and a bar for the compile that followed where it did not hit.
+    """Lookups over time: a mark for each, and a bar for the compile that followed if it did not hit.
 
-    One row per run (of a single run: per compile id), AOTAutograd above FX in each. Time counts from the start of
-    the run, or of the first run where all ran at once. Of very many lookups, neighbours of one kind share a mark.
+    One row per run (for a single run: per compile id), AOTAutograd above FX in each. Time counts from the start of
+    the run, or of the first run if all ran at once. If there are very many lookups, neighbours of one kind share a mark.
     Marks are clickable: ``customdata`` holds the (first) lookup.
 
     Parameters
@@ -104,7 +104,7 @@ def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]
 
 
 def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
-    """Give each mark its row; the labels of the rows, and what is to be said of them."""
+    """Give each mark its row; return the labels of the rows, and a remark on them."""
     names = run_labels(runs)
     if marks["run"].nunique() == 1:
         ids = sorted(marks["compile_id"].unique(), key=compile_order)
@@ -120,7 +120,7 @@ def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
 
 
 def _shared(marks: pd.DataFrame, rows: int) -> pd.DataFrame:
-    """Neighbours of one row, cache and outcome as one mark."""
+    """Merge neighbours of one row, cache and outcome into one mark."""
     bins = max(10, _MOST_MARKS // (4 * rows))
     step = (marks["x"].max() - marks["x"].min() or 1.0) / bins
     marks = marks.assign(

@@ -1,4 +1,4 @@
-"""Colours: Okabe and Ito's, which colour-blind people can tell apart. An outcome has the same one in every figure."""
+"""Colours: Okabe and Ito's, which colour-blind people can distinguish. An outcome has the same one in every figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERMILLION: Final = "#D55E00"
 PURPLE: Final = "#CC79A7"
 GREY: Final = "#999999"
 
-# In the order of how bad they are: where one mark stands for several lookups, it shows the last of them.
+# From good to bad: a mark for several lookups shows the last of them.
 OUTCOME_COLOURS: Final = {
     "hit": GREEN,
     "disabled": GREY,
@@ -23,7 +23,7 @@ OUTCOME_COLOURS: Final = {
     "guard_miss": ORANGE,
     "full_miss": VERMILLION,
 }
-# A verdict has the colour of the outcome it explains; a cold start cannot be helped and stands back.
+# A verdict has the colour of the outcome it explains; a cold start cannot be avoided and stays in the background.
 VERDICT_COLOURS: Final = {
     "first_lookup": GREY,
     "key_changed": VERMILLION,
@@ -60,9 +60,9 @@ _ON_DARK: Final = frozenset({GREEN, BLUE, VERMILLION})
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """What differs between light and dark surroundings; the background is the page's own.
+    """The colours that differ between light and dark pages; the background is the page's own.
 
-    No colour of the light one is one of the palette, so that a figure can be recoloured without drawing it again.
+    No colour of the light theme is in the palette: a figure can be recoloured without drawing it again.
     """
 
     text: str
@@ -78,10 +78,10 @@ DARK: Final = Theme("#dddddd", "#a6a6a6", "rgba(160,160,160,0.25)", "#3d3d3d", "
 
 
 def theme(dark: bool) -> Theme:
-    """The theme for light or dark surroundings."""
+    """The theme for a light or dark page."""
     return DARK if dark else LIGHT
 
 
 def text_on(colour: str) -> str:
-    """The colour of a text that stands on one of the palette's colours."""
+    """The colour of a text on one of the palette's colours."""
     return "#ffffff" if colour in _ON_DARK else _DARK_TEXT

@@ -23,7 +23,7 @@ _LABEL: Final = 78
 
 @dataclass(frozen=True, slots=True)
 class _Bar:
-    """One row: a name above a bar of time (or of misses, where no time is known)."""
+    """One row: a name above a bar of time (or of misses, if no time is known)."""
 
     name: str
     kind: str
@@ -108,7 +108,7 @@ def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> go.Figure:
                     f"affects: {affects}",
                     row["advice"],
                 ),
-                # As they are, for whoever asks what was clicked; plotly shows none of it.
+                # Unchanged, for click handlers; plotly shows none of it.
                 custom=[str(field)[:1000] for field in row["fields"]],
             )
         )
@@ -138,12 +138,12 @@ def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool)
         at = [i for i, bar in enumerate(top) if bar.kind == kind]
         figure.add_bar(
             x=[amounts[i] for i in at],
-            # Below the middle of its row: the name stands above it.
+            # Below the middle of its row: the name is above it.
             y=[i + 0.18 for i in at],
             width=[0.36] * len(at),
             orientation="h",
             name=shown(kind),
-            # Plotly leaves the legend out where there is one kind.
+            # Plotly leaves the legend out if there is one kind.
             showlegend=True,
             marker={"color": top[at[0]].colour, "line": {"width": 0}},
             text=[top[i].text for i in at],

@@ -1,4 +1,4 @@
-"""What a cache directory holds: sizes by kind, folder and file."""
+"""The contents of a cache directory: sizes by kind, folder and file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_FILES: Final = "No file was found: no cache directory was read, or it is empt
 def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """A treemap of sizes: kind, then folder, then file; damaged files in the colour of misses.
 
-    Of each kind the 30 largest folders, of each folder the 12 largest files are shown; the others are folded into
+    The 30 largest folders of each kind and the 12 largest files of each folder are shown; the others are folded into
     one box. Boxes of files are clickable: ``customdata`` holds the entry.
 
     Parameters
@@ -114,7 +114,7 @@ def _add_kind(boxes: _Boxes, place: int, kind: Kind) -> None:
 
 def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: str) -> None:
     if folder.files.count == 1:
-        # A folder for one file says no more than the file.
+        # A folder for one file adds nothing to the file.
         _add_files(boxes, parent, folder.largest, colour)
         return
     size = folder.files.size_bytes
@@ -149,8 +149,8 @@ def _add_others(boxes: _Boxes, box: str, parent: str, others: Files, colour: str
 
 
 def _file_label(row: dict[str, Any]) -> str:
-    """What a file is known by: the beginning of its key or name, and what kind of file it is."""
-    # An entry of a graph is a file of its own under its key, and called by the key.
+    """The label of a file: the beginning of its key or name, and its kind."""
+    # An entry of a graph is a file of its own under its key, and is named by the key.
     by_key = row["cache"] in CACHES and row["cache_key"]
     name = str(row["cache_key"] if by_key else os.path.basename(row["path"]))
     suffix = os.path.splitext(name)[1]
@@ -158,7 +158,7 @@ def _file_label(row: dict[str, Any]) -> str:
 
 
 def _below(path: str, root: str) -> str:
-    """A path as seen from where its cache directory is: where that is tells nothing of a size."""
+    """A path from the name of its cache directory on: where that directory is has nothing to do with sizes."""
     folder = root.rstrip("/")
     if folder and (path == folder or path.startswith(f"{folder}/")):
         path = path[folder.rfind("/") + 1 :]

@@ -1,4 +1,4 @@
-"""Texts in figures: short, and harmless in plotly's pseudo-HTML, with the whole (within bounds) in the hover text."""
+"""Texts in figures: short, harmless in plotly's pseudo-HTML, and whole (within bounds) in the hover text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plain(text: str, limit: int = NAME) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text as plotly shows it word for word: no tag, and no formula between dollar signs."""
+    """A text that plotly shows word for word: no tag, and no formula between dollar signs."""
     return html.escape(text, quote=False).replace("$", "&#36;")
 
 
@@ -36,7 +36,7 @@ def shown(text: object, limit: int = NAME) -> str:
 
 
 def hover(*lines: object) -> str:
-    """A hover text of several lines, each wrapped and cut; what is None is left out."""
+    """A hover text of several lines, each wrapped and cut; None is left out."""
     made = []
     for line in lines:
         if line is None:

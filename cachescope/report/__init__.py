@@ -1,1 +1,1 @@
-"""What people read: text, HTML, JSON and Parquet, made of answers. Nothing here judges or computes."""
+"""What people read: text, HTML, JSON and Parquet, made from answers. Nothing here judges or computes."""

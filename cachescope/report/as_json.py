@@ -30,7 +30,7 @@ _NO_MISS: Final[Mapping[str, Any]] = {
 
 
 def explain_object(scope: Read) -> dict[str, Any]:
-    """What ``cachescope explain --json`` prints: runs, lookups with their verdicts, causes and problems."""
+    """The object printed by ``cachescope explain --json``: runs, lookups with their verdicts, causes and problems."""
     return {
         "cachescope": __version__,
         "hit_rates": frame_rows(scope.hit_rates())[0] if len(scope.lookups) else None,
@@ -44,7 +44,7 @@ def explain_object(scope: Read) -> dict[str, Any]:
 
 
 def entries_object(scope: Read, locks: pd.DataFrame | None = None) -> dict[str, Any]:
-    """What ``cachescope entries --json`` prints; every lock says whether it is held, where that was asked."""
+    """The object printed by ``cachescope entries --json``; if locks were checked, each records whether it is held."""
     entries = frame_rows(scope.entries)
     if locks is not None:
         held = {row["entry"]: row["lock_held"] for row in frame_rows(locks)}
@@ -62,7 +62,7 @@ def entries_object(scope: Read, locks: pd.DataFrame | None = None) -> dict[str, 
 
 
 def explanation_object(explained: Explanation) -> dict[str, Any]:
-    """One explanation, the texts of its changed fields in full."""
+    """One explanation, with the full texts of its changed fields."""
     return {
         "lookup": explained.lookup,
         "verdict": explained.verdict,
@@ -83,7 +83,7 @@ def explanation_object(explained: Explanation) -> dict[str, Any]:
 
 
 def change_object(change: FieldChange) -> dict[str, Any]:
-    """One changed field, without the texts it was read from."""
+    """One changed field, without its source texts."""
     return {
         "field": change.field,
         "kind": change.kind,

@@ -1,6 +1,6 @@
 """An audit as lines for the terminal, and in the forms that CI reads: JSON and SARIF.
 
-Every form is made of the same plain rows, which were redacted before, where that was asked for.
+Every form is made from the same plain rows, already redacted if requested.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What is shown of an audit.
+    """The contents of an audit report.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class AuditReport:
     sources : list of str
         What was audited.
     files : int
-        How many files were looked at.
+        The number of files checked.
     """
 
     rows: Sequence[dict[str, Any]]
@@ -44,13 +44,13 @@ class AuditReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How much was found, by level."""
+        """The number of findings, by level."""
         counted = Counter(row["level"] for row in self.rows)
         return {level: counted[level] for level in AUDIT_LEVELS}
 
 
 def audit_lines(report: AuditReport) -> list[Line]:
-    """The audit for the terminal: one line that says how bad it is, then by rule what was found where."""
+    """The audit for the terminal: one line on how bad it is, then the findings and their places by rule."""
     lines = [Line(_headline(report), style="bold")]
     for rule, rows in _by_rule(report.rows):
         said = AUDIT_RULES[rule]
@@ -98,7 +98,7 @@ def sarif_object(report: AuditReport, *, with_places: bool = True) -> dict[str, 
     ----------
     report : AuditReport
     with_places : bool
-        Whether it says where the sources are on this machine.
+        Whether to include where the sources are on this machine.
     """
     rules = list(AUDIT_RULES.values())
     places = {rule.name: number for number, rule in enumerate(rules)}
@@ -145,7 +145,7 @@ def _location(row: dict[str, Any], sources: Sequence[str]) -> dict[str, Any]:
 
 
 def _relative(path: str, sources: Sequence[str]) -> tuple[int, str]:
-    """The source that a path is in, and the path in it; of a source itself, its own name."""
+    """The source that contains a path, and the path in it; for a source itself, its own name."""
     inside = [
         (len(source), number)
         for number, source in enumerate(sources)

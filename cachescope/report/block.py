@@ -1,4 +1,4 @@
-"""What is shown of a recorded block: how its lookups went, and why those that missed did."""
+"""The report of a recorded block: how its lookups went, and why those that missed did."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTHING: Final = (
 
 
 def block_lines(block: Block) -> list[Line]:
-    """How the lookups of the block went in one line, then the causes that struck in it."""
+    """How the lookups of the block went in one line, then its causes."""
     went = run_lines(block.went)
     if block.why is None:
         return [*went, Line(_NOTHING, style="dim")]

@@ -1,6 +1,6 @@
 """A check as lines for the terminal, and in the forms that CI reads: GitHub's annotations, JUnit XML, JSON.
 
-Every form is made of plain texts by the same few functions, so that all of them say the same.
+Every form is made from plain texts by the same few functions, and all of them agree.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def title_of(bar: Bar) -> str:
 
 
 def wanted_text(bar: Bar) -> str:
-    """What was wanted, in words."""
+    """The requirement, in words."""
     if bar.unit == "causes":
         return "none"
     if bar.unit == "share":
@@ -68,7 +68,7 @@ def wanted_text(bar: Bar) -> str:
 
 
 def found_text(bar: Bar) -> str:
-    """What was found, in words."""
+    """The finding, in words."""
     if bar.found is None:
         return harmless(bar.reason)
     return f"{_found_amount(bar, bar.found)} ({harmless(bar.reason)})"
@@ -78,7 +78,7 @@ def _found_amount(bar: Bar, found: float) -> str:
     if bar.unit == "causes":
         return f"{found:g}"
     if bar.unit == "share":
-        # Rounded down, so that what is below a bar does not look like it.
+        # Rounded down: a rate below a bar must not look equal to it.
         return f"{math.floor(found * 1000 + 1e-9) / 10:g} %"
     text = duration(int(found))
     too_close = not bar.passed and text == duration(int(bar.wanted))
@@ -102,7 +102,7 @@ def bar_text(bar: Bar) -> str:
 
 
 def cause_lines(check: answer.Check, bar: Bar) -> Iterator[str]:
-    """The causes that stand against a bar, the costliest first."""
+    """The causes that violate a bar, the costliest first."""
     for cause in bar.causes[:_CAUSES_SHOWN]:
         yield harmless_cut(check.causes[cause].replace("\n", " "))
     if len(bar.causes) > _CAUSES_SHOWN:
@@ -110,7 +110,7 @@ def cause_lines(check: answer.Check, bar: Bar) -> Iterator[str]:
 
 
 def problem_text(check: answer.Check) -> str | None:
-    """What the check could not see."""
+    """The remark on what the check could not read."""
     if not check.problems:
         return None
     records = plural(check.problems, "record")
@@ -118,7 +118,7 @@ def problem_text(check: answer.Check) -> str | None:
 
 
 def check_lines(check: answer.Check) -> list[Line]:
-    """The check for the terminal: the verdict, one line per bar, and under what is not met its causes."""
+    """The check for the terminal: the verdict, one line per bar, and the causes below each bar that is not met."""
     lines = [Line(verdict_line(check), style="bold"), Line()]
     lines += [Line(f"not read  {harmless_line(text)}", style="red", hang=10) for text in check.unread]
     for bar in check.bars:
@@ -137,7 +137,7 @@ def check_lines(check: answer.Check) -> list[Line]:
 def github_lines(check: answer.Check) -> list[str]:
     """The check as workflow commands: an error for each bar that is not met, with its causes below it.
 
-    Nothing but these is a command: what is read from a source stands inside one, escaped, or within a line.
+    Nothing else is a command: text from a source is inside one, escaped, or within a line.
     """
     lines = [verdict_line(check)]
     lines += [_command("error", "cachescope: source not read", text) for text in check.unread]
@@ -162,10 +162,10 @@ def _escaped(text: str, characters: dict[str, str]) -> str:
 
 
 def junit_text(check: answer.Check) -> str:
-    """The check as JUnit XML: one test case per bar, in ASCII, so that no encoding can spoil it.
+    """The check as JUnit XML: one test case per bar, in ASCII, which no encoding can spoil.
 
-    It goes to standard output, so no line of it commands the CI system that logs it: a character of such a text is written
-    as a reference, and a parser reads it as it is.
+    It goes to standard output, where no line may command the CI system that logs it: a character of such a text is
+    written as a reference, and a parser reads it unchanged.
     """
     failed = sum(not bar.passed for bar in check.bars)
     tests, errors = len(check.bars) + bool(check.unread), int(bool(check.unread))
@@ -197,7 +197,7 @@ def _outcome(case: ElementTree.Element, tag: str, kind: str, message: str, lines
 
 
 def _in_xml(text: str) -> str:
-    # What XML 1.0 forbids (production 2, Char) is among what is made visible.
+    # Characters that XML 1.0 forbids (production 2, Char) are among those made visible.
     return harmless_cut(text)
 
 

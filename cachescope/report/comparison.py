@@ -35,7 +35,7 @@ class Comparison(answer.Comparison):
 
 
 def comparison_lines(found: answer.Comparison) -> list[Line]:
-    """The comparison for the terminal, what it means for a cache first."""
+    """The comparison for the terminal; first what it means for a cache."""
     parts = []
     if found.predictions is not None:
         parts.append(list(_prediction_lines(Foretold.of(found.predictions))))

@@ -1,4 +1,4 @@
-"""Isolation contexts as lines: what each is and its key, who shares one, and what differs between those who do not."""
+"""Isolation contexts as lines: each with its key, which ones share it, and what differs between the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KNOWN_FROM: Final = {
 
 
 def contexts_object(scope: Read, schema: IsolationSchema) -> dict[str, Any]:
-    """What ``cachescope contexts --json`` prints."""
+    """The object printed by ``cachescope contexts --json``."""
     return {
         "cachescope": __version__,
         "schema": schema.to_dict(),
@@ -69,7 +69,7 @@ def _sharing(groups: Sequence[Row]) -> str:
 
 
 def _alike(found: Sharing) -> Iterator[Line]:
-    """Which contexts are alike in the forms that are known of all, where the schema leaves some undecided."""
+    """Which contexts are equal in the forms known for all of them, if the schema leaves some undecided."""
     if found.known_forms:
         alike = " | ".join(", ".join(map(str, row["contexts"])) for row in found.alike)
         yield Line()
@@ -117,7 +117,7 @@ def _pair(found: Pair) -> Iterator[Line]:
 
 
 def missing_forms(row: Row) -> str:
-    """The forms of a context that are not known, and of which of them the hash is."""
+    """The unknown forms of a context, and for which of them the hash is known."""
     return ", ".join(
         f"{form} (its hash is)" if form in row["hashed_forms"] else form for form in row["missing_forms"]
     )

@@ -1,4 +1,4 @@
-"""One device as a small card: what was seen of it, and the figures of its datasheet with their address."""
+"""One device as a small card: what is known of it, and the figures of its datasheet with their address."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DeviceCard:
 
 
 def card_html(row: Row) -> str:
-    """A device as a card. What is not known is left out, and so is every figure that no datasheet gives."""
+    """A device as a card. Unknown values are left out, and so is every figure that no datasheet gives."""
     facts = "".join(
         f"<span style='{FAINT_STYLE}'>{safe(label)}</span><span>{safe(text[:_CUT])}</span>"
         for label, text in _seen(row)
@@ -116,7 +116,7 @@ def _datasheet(row: Row) -> str:
 
 
 def _source(text: str) -> str:
-    """Title and address of a datasheet; the address opens."""
+    """Title and address of a datasheet; the address is a link."""
     found = re.search(r"https://[^\s<>\"']+", text)
     if found is None:
         return safe(text)

@@ -1,4 +1,4 @@
-"""Devices as lines and as JSON: what each is, where it was seen, and its datasheet."""
+"""Devices as lines and as JSON: each with the places that name it, and its datasheet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def devices_object(
     problems: pd.DataFrame | None = None,
     notes: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """What ``cachescope devices --json`` prints."""
+    """The object printed by ``cachescope devices --json``."""
     found: dict[str, Any] = {"cachescope": __version__, "devices": frame_rows(devices)}
     if measurements is not None:
         found["device_measurements"] = frame_rows(measurements)
@@ -88,7 +88,7 @@ def _facts(row: Row) -> Iterator[str]:
 
 
 def where_seen(row: Row) -> str:
-    """The runs that name it and the indices it has there, to stand after where it was seen."""
+    """The runs that name it and its indices there, worded to follow the place."""
     runs = f"; {'run' if len(row['runs']) == 1 else 'runs'} {_numbers(row['runs'])}" if row["runs"] else ""
     indices = (
         f"; as {_numbers(row['indices'], row['type'].replace('hip', 'cuda') + ':')}" if row["indices"] else ""
@@ -101,7 +101,7 @@ def _numbers(numbers: tuple[int, ...], prefix: str = "") -> str:
 
 
 def _datasheet(row: Row, told_of: dict[str, int]) -> Iterator[Line]:
-    """The figures, or why there are none; of each datasheet once."""
+    """The figures, or why there are none; once for each datasheet."""
     if row["datasheet"] is None:
         if row["matched_by"] is not None:
             yield Line(f"no peak rates: {harmless(row['matched_by'])[:_CUT]}", indent=3, hang=3)
@@ -121,7 +121,7 @@ def _datasheet(row: Row, told_of: dict[str, int]) -> Iterator[Line]:
     yield Line(f"by the datasheet of {row['datasheet']} ({harmless(row['matched_by'])})", indent=3, hang=3)
     if row["datasheet_note"] is not None:
         yield Line(row["datasheet_note"], indent=3, hang=3, style="dim")
-    # Its address is there to be copied.
+    # The address is meant to be copied.
     yield Line(f"   {row['source']}", whole=True, style="dim")
 
 

@@ -1,4 +1,4 @@
-"""What stands out in a cache directory, as lines: damage, what may not be read, shared keys, duplicates, what is alone and what can go."""
+"""Findings in a cache directory, as lines: damage, unreadable files, shared keys, duplicates, orphans and what can go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cachescope.wording import and_more, file_size, harmless, plural
 
 _SHOWN: Final = 5
 _KEY: Final = 16
-# In words, the marks of `analysis.beside`.
+# The marks of `analysis.beside`, in words.
 BESIDE_NAMES: Final = {
     "damaged": "damaged beside sound",
     "other_code": "same key, other code",
@@ -27,7 +27,7 @@ _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
 
 
 def section_lines(found: Directory) -> list[Line]:
-    """The sections that have something to say, each after an empty line."""
+    """The sections that are not empty, each after an empty line."""
     sections = (
         _unsound("damaged", found.damaged),
         _unsound("unreadable: what they hold is not known, nor what they need", found.unreadable),
@@ -54,7 +54,7 @@ def _unsound(what: str, rows: Sequence[Row]) -> Iterator[Line]:
 
 
 def _shared(shared: Sequence[SharedKey]) -> Iterator[Line]:
-    """Keys that hold several entries, and what tells these apart."""
+    """Keys that hold several entries, and what distinguishes the entries."""
     if shared:
         what = "1 key holds" if len(shared) == 1 else f"{len(shared)} keys hold"
         yield Line(f"{what} several entries:", style="bold")

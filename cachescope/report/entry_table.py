@@ -1,4 +1,4 @@
-"""The entries of cache directories for the terminal: totals by kind, what stands out, then the newest."""
+"""The entries of cache directories for the terminal: totals by kind, findings, then the newest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEY: Final = 16
 
 
 def entry_lines(found: Directory, most: int = 20) -> list[Line]:
-    """The answer to "what is in this directory", with so many entries one by one."""
+    """The answer to "what is in this directory", listing at most `most` entries one by one."""
     if not found.entries:
         none = Line("no entries: no cache directory was read", style="bold")
         return [none, *problem_lines(found.problems)]

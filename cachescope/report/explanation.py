@@ -1,4 +1,4 @@
-"""One explanation, said once: its sentences in their order, and the lines and the HTML that are made of them."""
+"""One explanation, worded once: its sentences in order, and the lines and the HTML made from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cachescope.wording import and_more, harmless, listed
 
 _FIELDS_SHOWN: Final = 8
 _DIFF_LINES: Final = 12
-# Of a lookup that is asked for by name everything is wanted, as far as anybody reads on.
+# A lookup that is asked for by name is shown in full, within what anyone reads.
 _ALL_FIELDS: Final = 200
 _ALL_DIFF_LINES: Final = 400
 _SAME_CAUSE_SHOWN: Final = 4
@@ -22,7 +22,7 @@ _SAME_CAUSE_SHOWN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an explanation, as it is: each form makes it harmless in its own way."""
+    """One sentence of an explanation, unescaped: each form makes it harmless in its own way."""
 
     kind: Literal["title", "verdict", "evidence", "baseline", "change", "same_cause", "advice"]
     text: str
@@ -42,7 +42,7 @@ class Explanation(answer.Explanation):
 
 
 def sentences(explained: answer.Explanation) -> Iterator[Sentence]:
-    """What is said of a lookup, in the order in which every form says it."""
+    """The sentences on a lookup, in the order of every form."""
     yield Sentence("title", explained.title)
     yield Sentence("verdict", f"{explained.word}: {explained.reason}")
     known = explained.evidence.replace("_", " ")
@@ -61,7 +61,7 @@ def sentences(explained: answer.Explanation) -> Iterator[Sentence]:
 def explanation_lines(explained: answer.Explanation) -> list[Line]:
     """One lookup, with every changed field and the whole diff of its graph."""
     lines = []
-    # The changed fields stand together, and those beyond the most are counted.
+    # The changed fields are together, and those beyond the most are counted.
     changes = list(change_lines(explained.changes, 2, _ALL_FIELDS, _ALL_DIFF_LINES))
     for sentence in sentences(explained):
         if sentence.change is None:
@@ -106,7 +106,7 @@ def _sentence_html(sentence: Sentence) -> str:
         case "change":
             assert sentence.change is not None
             return _change_html(sentence.change)
-        # The two stand in one paragraph.
+        # The two share one paragraph.
         case "title":
             return f"<p>{text}<br>"
         case "verdict":
@@ -126,6 +126,6 @@ def _change_html(change: FieldChange) -> str:
 
 
 def _diff_line(line: str) -> str:
-    # Sign and weight carry the meaning, so that no colour is needed to read it.
+    # Sign and weight carry the meaning: no colour is needed to read it.
     text = safe(line)
     return f"<b>{text}</b>" if line.startswith(("+", "-")) else text

@@ -1,4 +1,4 @@
-"""How HTML for notebooks looks, and how a text gets into it: escaped, and nothing is loaded from elsewhere."""
+"""The style of HTML for notebooks, and how a text gets into it: escaped, and nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ FAINT_STYLE = "opacity: .75"
 
 
 def safe(text: object) -> str:
-    """Text from a log as HTML text; of a line that is too long its beginning and its size."""
+    """Text from a log as HTML text; of a line that is too long, the beginning and the size."""
     return escape("\n".join(map(harmless_cut, str(text).split("\n"))), quote=True)

@@ -1,4 +1,4 @@
-"""What of a scope, and of this machine, tells who and where: what a redaction is told beside what it tells by form."""
+"""What in a scope, and on this machine, identifies people and places: a redaction hides it besides what it detects by form."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _USER_OF_PATH: Final = re.compile(r"(?:[/\\](?:home|Users)[/\\]+|torchinductor_)
 
 
 def identities(scope: Read, paths: Iterable[str] = ()) -> Identities:
-    """The sources of a scope, its hosts and functions, its keys, and this machine, its user and the folder we are in.
+    """The sources of a scope, its hosts, functions and keys, and this machine, its user and the working directory.
 
     Parameters
     ----------
     scope : Read
     paths : iterable of str
-        Paths as they were given, besides.
+        Additional paths, as they were given.
     """
     runs, lookups, entries, contexts = scope.runs, scope.lookups, scope.entries, scope.tables.contexts
     machine = of_this_machine()
@@ -63,7 +63,7 @@ def identities(scope: Read, paths: Iterable[str] = ()) -> Identities:
 
 
 def of_this_machine() -> Identities:
-    """What tells of this machine: its name, its user and the folder we are in."""
+    """The identity of this machine: its name, its user and the working directory."""
     home = os.path.expanduser("~")
     return Identities(
         paths={os.getcwd(), *([home] if home.count("/") > 1 else [])},
@@ -73,7 +73,7 @@ def of_this_machine() -> Identities:
 
 
 def _values(frame: pd.DataFrame, *columns: str) -> Iterator[str]:
-    """The texts of some columns, each once; those of lists one by one."""
+    """The texts of some columns, each once; items of lists one by one."""
     for column in columns:
         values: Iterable[Any] = (
             frame[column].dropna().drop_duplicates() if column != "sources" else frame[column]
@@ -85,5 +85,5 @@ def _values(frame: pd.DataFrame, *columns: str) -> Iterator[str]:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a container's user id without an account
+    except (KeyError, OSError, ImportError):  # the user id of a container without an account
         return ""

@@ -32,7 +32,7 @@ def summary_text(found: InShort) -> str:
 
 
 def summary_html(found: InShort, causes: Causes) -> str:
-    """The HTML repr: the rates first, then the costliest causes, then what is left over."""
+    """The HTML repr: the rates first, then the costliest causes, then the rest."""
     parts = [f"<p><b>{safe(found.headline)}</b></p>"]
     parts += [_cause_html(number, struck) for number, struck in enumerate(causes.struck, 1)]
     if causes.more:
@@ -45,7 +45,7 @@ def summary_html(found: InShort, causes: Causes) -> str:
 def _cause_html(number: int, struck: Struck) -> str:
     cause = struck.row
     misses = lookups_of_cause(cause["verdict"], cause["misses"])
-    # Old and new value, where one field alone made the cause.
+    # Old and new value, if one field alone made the cause.
     change = f"{safe(struck.changes[0].summary)} " if len(struck.changes) == 1 else ""
     where = "".join(f"<li>{safe(place_text(place))}</li>" for place in struck.places)
     advice = f"<div style='{FAINT_STYLE}'>{safe(cause['advice'])}</div>" if cause["advice"] else ""

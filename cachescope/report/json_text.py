@@ -1,4 +1,4 @@
-"""Strict JSON text of plain values: nothing in it acts on a terminal. Loads no pandas."""
+"""Strict JSON text of plain values: nothing in it controls a terminal. Loads no pandas."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 
 from cachescope.wording import is_shown, without_commands
 
-# JSON itself escapes what is below a space, and a newline is one between values. Of the rest, what is seen may stand.
+# JSON itself escapes what is below a space, and a newline separates values. Of the rest, visible characters may stay.
 _UNUSUAL: Final = re.compile("[^\n -~]")
 
 
 def json_text(value: object, *, ascii_only: bool = False) -> str:
-    """Strict JSON, one line per key and list item, with nothing in it that steers a terminal or commands a CI system.
+    """Strict JSON, one line per key and list item, with nothing in it that controls a terminal or commands a CI system.
 
-    Every text survives it, but for half of a surrogate pair, which most parsers refuse in whatever form: it becomes the
+    Every text survives it, except for half of a surrogate pair, which most parsers refuse in any form: it becomes the
     six characters that would escape it.
 
     Raises

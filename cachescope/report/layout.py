@@ -1,7 +1,7 @@
-"""Lines of text, and how they are laid out for a width.
+"""Lines of text, and their layout for a width.
 
-Lines are plain data, so that tests and `--redact` work on them before anything is wrapped or coloured. Whatever a
-line quotes of a source, its rows act on nothing: wrapping may bring any of its words to the beginning of a row.
+Lines are plain data: tests and `--redact` work on them before anything is wrapped or coloured. Whatever a
+line quotes from a source, its rows do nothing: wrapping may bring any of its words to the beginning of a row.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _WIDTH_OF_A_REPR: Final = 100
 class Line:
     """One line before it is wrapped.
 
-    `right` stands at the right edge, `rows` is the most that wrapping may make of it (0: any number), `hang` is
-    how far its further rows stand in, a `verbatim` line is cut, not wrapped, and a `whole` one is neither: it
-    holds a path that is there to be copied.
+    `right` is set at the right edge, `rows` is the most that wrapping may make of it (0: any number), `hang` is
+    the indentation of its further rows. A `verbatim` line is cut, not wrapped; a `whole` one is neither: it
+    contains a path that is meant to be copied.
     """
 
     text: str = ""
@@ -41,7 +41,7 @@ class Line:
 
 
 def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
-    """The lines wrapped to a width, each row with its style; no row steers a terminal or commands a CI system."""
+    """The lines wrapped to a width, each row with its style; no row controls a terminal or commands a CI system."""
     for line in lines:
         for row in _rows(line.with_texts(harmless_cut(line.text), harmless_cut(line.right, width)), width):
             yield without_commands(row.rstrip().replace("\n", "\\n")), line.style
@@ -53,7 +53,7 @@ def wrapped(lines: Iterable[Line], width: int = _WIDTH_OF_A_REPR) -> str:
 
 
 def unwrapped(lines: Iterable[Line]) -> str:
-    """Each line in one row, however long: what is compared by eye stays in one place."""
+    """Each line in one row, however long: values compared by eye stay in one place."""
     return "\n".join(harmless_line(" " * line.indent + line.text) for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Long values and differences of code as HTML, in a page and in a notebook alike: escaped, cut, and open on demand."""
+"""Long values and diffs of code as HTML, for pages and notebooks alike: escaped, cut, and open on demand."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _LINE: Final = 240
 
 
 def value_html(text: str, short: int, most: int) -> str:
-    """A value; of a long one its beginning and its size, which open to as much as is kept.
+    """A value; if it is long, its beginning and size, which open to as much as is kept.
 
     Parameters
     ----------
     text : str
-        The value, as long as it may be.
+        The value, of any length.
     short : int
-        Characters that are shown at once.
+        Characters shown at once.
     most : int
-        Characters that are kept.
+        Characters kept.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def value_html(text: str, short: int, most: int) -> str:
 
 
 def diff_html(lines: Iterable[str], name: str) -> str:
-    r"""The lines of a unified diff; their signs are in the text, so that no colour is needed to read it.
+    r"""The lines of a unified diff; their signs are in the text: no colour is needed to read it.
 
     Examples
     --------

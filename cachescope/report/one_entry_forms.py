@@ -1,4 +1,4 @@
-"""One entry as lines, as HTML and as JSON; what was read from files is escaped in each."""
+"""One entry as lines, as HTML and as JSON; text from files is escaped in each."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _kernel_lines(one: answer.OneEntry) -> Iterator[Line]:
 
 
 def source_title(source: SourceCode) -> list[Line]:
-    """What stands above the source, or why there is none."""
+    """The heading of the source, or why there is none."""
     if source.text is None:
         return [Line(), Line(f"no source: {harmless(source.why_not or '')}", style="dim")]
     return [Line(), Line(f"source ({plural(len(source.text.splitlines()), 'line')})", style="bold")]
@@ -194,7 +194,7 @@ def one_entry_html(one: answer.OneEntry) -> str:
 
 
 def one_entry_object(one: answer.OneEntry) -> dict[str, Any]:
-    """What ``cachescope entries KEY --json`` prints."""
+    """The object printed by ``cachescope entries KEY --json``."""
     source = one.source
     return {
         "cachescope": __version__,

@@ -14,22 +14,22 @@ from cachescope.columns import TEXT, pandas_type
 from cachescope.readers.assemble import Tables
 from cachescope.readers.parquet_folder import FORMAT, MANIFEST, SAVED_FRAMES, is_saved_scope
 
-# With a checksum of each page: what was damaged since is not read.
+# With a checksum of each page: pages damaged since are not read.
 _AS_STORED: Final[dict[str, Any]] = {"compression": "zstd", "write_page_checksum": True}
 
 
 def write_scope(tables: Tables, folder: Path) -> None:
-    """Write the frames and the hash details; a folder that is there already is replaced as a whole.
+    """Write the frames and the hash details; an existing folder is replaced as a whole.
 
     Raises
     ------
     FileExistsError
-        If the folder is there and was not written by cachescope.
+        If the folder exists and was not written by cachescope.
     """
     if folder.exists() and not is_saved_scope(str(folder)):
         raise FileExistsError(f"{folder} is there and is no saved scope")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside its place and renamed, so that nobody reads half of it.
+    # Written next to its place and renamed, so nobody reads half of it.
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         for name in SAVED_FRAMES:

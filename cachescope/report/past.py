@@ -20,7 +20,7 @@ _NAMES: Final = {
 
 
 def past_lines(past: Sequence[PastMisses]) -> list[Line]:
-    """Each reason, the costliest first; no line where there is none."""
+    """Each reason, the costliest first; no line if there is none."""
     if not past:
         return []
     what = plural(sum(len(group.rows) for group in past), "entry was", "entries were")

@@ -1,4 +1,4 @@
-"""What differs between the ranks of a job, in lines: a field and the ranks that are not like the most of them."""
+"""The differences between the ranks of a job, in lines: a field and the ranks that differ from the majority."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUE: Final = 60
 
 
 def rank_lines(found: pd.DataFrame) -> Iterator[Line]:
-    """The fields in which ranks of a job differ from the most of them, from the frame of that name; nothing where none does."""
+    """The fields in which ranks of a job differ from the majority, from the frame of that name; nothing if there are none."""
     rows = records(found)
     if not rows:
         return
@@ -45,7 +45,7 @@ def _value(text: str | None) -> str:
 
 
 def rank_names(ranks: Sequence[int]) -> str:
-    """Ranks in order, runs of them as spans.
+    """Ranks in order, consecutive ones as spans.
 
     Examples
     --------

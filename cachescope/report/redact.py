@@ -1,8 +1,8 @@
-"""What may be shown to others: values in which all is hidden that is not known to be harmless.
+"""Makes values safe to share: everything that is not known to be harmless is hidden.
 
-What is known are cachescope's own words, torch's (the names of its options, operators and functions), numbers, versions,
-times, models of devices, and the keys and hashes that torch makes. The rest becomes a stand-in, whatever it looks like;
-equal texts get equal ones.
+Known to be harmless are cachescope's own words, torch's (the names of its options, operators and functions), numbers,
+versions, times, models of devices, and the keys and hashes that torch makes. The rest becomes a stand-in, whatever it
+looks like; equal texts get equal ones.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from cachescope.report.redaction.vocabulary import vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """What is known of a source by where it stands in it, and of this machine.
+    """What is known of a source from its structure, and of this machine.
 
     Attributes
     ----------
     paths, hosts, users, functions : collection of str
-        Texts to hide wherever they stand, such as paths with blanks in them.
+        Texts to hide wherever they occur, such as paths with blanks in them.
     keys : collection of str
-        Keys of caches that are no one's else: those that look as torch makes them stay, in full and shortened.
+        Keys that stay, in full and shortened: keys of caches, in the form in which torch makes them.
     """
 
     paths: Collection[str] = ()
@@ -38,7 +38,7 @@ class Identities:
 
 
 class Redaction:
-    """Hides, in one output, what is not known to be harmless: equal texts get equal stand-ins in all of it.
+    """Hides, in one output, what is not known to be harmless: equal texts get equal stand-ins throughout.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Redaction:
         self.learn(known)
 
     def learn(self, known: Identities) -> None:
-        """Learn what is in another source."""
+        """Learn the identities in another source."""
         hosts = {name for host in known.hosts for name in (host, host.split(".")[0]) if name != "localhost"}
         kinds = {
             **dict.fromkeys(known.functions, "function"),
@@ -69,7 +69,7 @@ class Redaction:
         ----------
         value : dict, list, tuple, str or other plain value
         column : str
-            The column, or the key of a JSON form, that it is a value of.
+            The column, or the key of a JSON form, of the value.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class Redaction:
 
 
 def redact(value: Any, known: Identities = Identities()) -> Any:
-    """The same value with a stand-in for all that is not known to be harmless.
+    """The same value with stand-ins for everything that is not known to be harmless.
 
     Examples
     --------

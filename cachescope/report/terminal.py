@@ -1,4 +1,4 @@
-"""What the command line shows of why it missed: the answer first, then the causes by time lost, one block each."""
+"""The command line's report on why it missed: the answer first, then the causes by time lost, one block each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ADVICE_ROWS: Final = 6
 
 
 def answer_lines(why: Why) -> list[Line]:
-    """The answer to "why did it miss": rates, the causes by time lost, what is left over."""
+    """The answer to "why did it miss": rates, the causes by time lost, the rest."""
     causes = why.causes
     lines = [] if why.headline is None else [Line(why.headline, style="bold")]
     for number, struck in enumerate(causes.struck, 1):
@@ -58,7 +58,7 @@ def run_lines(went: RunsWent) -> list[Line]:
 
 
 def problem_lines(problems: Sequence[Row]) -> Iterator[Line]:
-    """The first things that could not be read."""
+    """The first problems with reading."""
     for row in problems[:_PROBLEMS_SHOWN]:
         where = f" ({row['where']})" if row["where"] else ""
         yield Line(harmless(short(f"{row['source']}{where}: {row['kind']}: {row['message']}")), 2, "dim")
@@ -117,7 +117,7 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
     if first["evidence"] != "recorded":
         known = first["evidence"].replace("_", " ")
         yield Line(harmless(short(f"{known}: {first['evidence_text']}")), 3, "dim")
-    # What to do about missing details is part of the reason.
+    # The advice on missing details is part of the reason.
     if cause["advice"] and cause["verdict"] != "details_not_recorded":
         yield Line(harmless(cause["advice"]), 3, "dim", rows=_ADVICE_ROWS)
 

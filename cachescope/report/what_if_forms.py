@@ -34,7 +34,7 @@ class WhatIf(answer.WhatIf):
 
 
 def what_if_lines(found: answer.WhatIf) -> list[Line]:
-    """What is to be warned of, the answer, and where it comes from."""
+    """Warnings, the answer, and its origin."""
     if not found.has_lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     return [
@@ -154,7 +154,7 @@ def _caveats(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
-    """What would help, the most compile time first; what is compiled comes after what is set."""
+    """The fields that would help, the most compile time first; what is compiled comes after what is set."""
     rows = records(ranking)
     lines = [Line("What would have hit if these fields were not in the key", style="bold")]
     lines.append(Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim"))
@@ -185,7 +185,7 @@ def _note(row: dict[str, Any]) -> str:
 
 
 def what_if_object(found: answer.WhatIf) -> dict[str, Any]:
-    """What ``cachescope what-if --json`` prints."""
+    """The object printed by ``cachescope what-if --json``."""
     return {
         "cachescope": __version__,
         "schema": found.schema.to_dict(),
@@ -199,5 +199,5 @@ def what_if_object(found: answer.WhatIf) -> dict[str, Any]:
 
 
 def sensitivity_object(ranking: pd.DataFrame) -> dict[str, Any]:
-    """What ``--sensitivity`` adds to it."""
+    """The object that ``--sensitivity`` adds to it."""
     return {"sensitivity": frame_rows(ranking)}

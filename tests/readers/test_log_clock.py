@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cachescope.readers.log_prefix import LogClock, clock_us
+from cachescope.readers.logs.log_prefix import LogClock, clock_us
 
 
 @pytest.fixture(autouse=True)

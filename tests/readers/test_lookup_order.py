@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachescope.readers.lookup_order import put_in_order
+from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.reading import Lookup
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from cachescope.details import HashDetails
+from cachescope.readers.logs.restarts import run_starts
 from cachescope.readers.reading import Lookup
-from cachescope.readers.restarts import run_starts
 from tests.made import component
 
 HOUR_US = 3_600 * 10**6

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.reading import Process, Reading
-from cachescope.readers.text_log import read_text_log
 
 FILE = "torch/_inductor/codecache.py:1646"
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-
-from cachescope.readers.hostile import loads_harmless
 from cachescope.readers.value_text import value_text
+
+from cachescope.readers.pickles.hostile_pickles import loads_harmless
 
 
 @pytest.mark.parametrize("value", [1, "a", None, 2.5, True, [1, 2], (1,), {"a": [1]}, {1, 2}, b"x", ""])

@@ -1,1 +1,1 @@
-"""The report: a scope as one HTML file. Sections of plain data first, then hidden where asked, then HTML."""
+"""The report: a scope as one HTML file. Sections of plain data first, then redacted on request, then HTML."""

@@ -1,4 +1,4 @@
-"""How much of a large thing a page shows. Pure functions, and each says what it left out."""
+"""How much of a large thing a page shows. Pure functions; each reports what it left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIFF_LINE: Final = 1000
 def first_of(
     rows: Sequence[T], what: str, all_of_them: str, most: int = MOST_ROWS
 ) -> tuple[tuple[T, ...], str]:
-    """The first rows, and a sentence that says what was cut and where all of them are.
+    """The first rows, and a sentence on what was cut and where all of them are.
 
     Examples
     --------
@@ -34,12 +34,12 @@ def first_of(
 
 
 def cut_note(kept: int, every: int, what: str, all_of_them: str) -> str:
-    """How many are shown, and where all are."""
+    """The note on how many are shown, and where all are."""
     return f"The first {kept:,} of {every:,} {what}; {all_of_them} has all."
 
 
 def bounded(text: str | None) -> str | None:
-    """A text that is not too long to be kept.
+    """A text cut to the length that a page keeps.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def bounded(text: str | None) -> str | None:
 
 
 def diff_lines(diff: str, most: int = _DIFF_LINES) -> tuple[tuple[str, ...], str]:
-    """The lines of a unified diff without its two lines of names, and what was cut."""
+    """The lines of a unified diff without its two lines of names, and the note on what was cut."""
     lines = diff.split("\n")[2:]
     kept = tuple(line[:_DIFF_LINE] for line in lines[:most])
     more = len(lines) - len(kept)

@@ -1,4 +1,4 @@
-"""What is in the cache directories: sizes, ages, damage, what belongs together and what can go."""
+"""The contents of the cache directories: sizes, ages, damage, which files belong together and what can go."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _REMOVABLE: Final = (
     Head("Why it can go"),
     Head("Path", "code"),
 )
-# What entry_sizes, entry_ages and link_layers read.
+# The columns that entry_sizes, entry_ages and link_layers read.
 _DRAWN: Final = [
     "entry", "cache", "path", "root", "cache_key", "size_bytes", "modified_time", "status", "damage", "name",
 ]  # fmt: skip

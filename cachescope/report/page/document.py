@@ -1,6 +1,6 @@
-"""The HTML file: one document that asks nothing of any network and runs no script but its own two.
+"""The HTML file: one document that requests nothing from any network and runs no script but its own two.
 
-Its Content-Security-Policy names the scripts by their hashes, so that whatever else came in as a script would not run.
+Its Content-Security-Policy names the scripts by their hashes: any other script would not run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cachescope.report.page.parts import Drawing, Page
 from cachescope.wording import harmless
 
 _ABOUT: Final = 400
-# What would end a script, or begin a comment in it.
+# Text that would end a script, or begin a comment in it.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -35,7 +35,7 @@ def document(page: Page) -> str:
         (
             "default-src 'none'",
             f"script-src {' '.join(map(_named, scripts))}",
-            # plotly writes styles, and draws heatmaps and pictures to save by way of data.
+            # plotly writes styles, and uses data URLs to draw heatmaps and save pictures.
             "style-src 'unsafe-inline'",
             "img-src data: blob:",
             "base-uri 'none'",
@@ -43,7 +43,7 @@ def document(page: Page) -> str:
         )
     )
     drawings = [drawing for section in page.sections for drawing in drawings_of(section.parts)]
-    # Markup is escaped where a text is put in; what is left to see to is what no browser shows.
+    # Markup is escaped when a text is inserted; what remains are characters that no browser shows.
     body = harmless("".join(section_html(section) for section in page.sections))
     loaded, own = scripts
     return (
@@ -62,7 +62,7 @@ def document(page: Page) -> str:
 
 
 def figures_object(drawings: Iterable[Drawing]) -> list[dict[str, Any]]:
-    """The figures in light colours, each with what is different in the dark: places and values."""
+    """The figures in light colours, each with its differences in the dark: places and values."""
     drawn = []
     for one in drawings:
         light = json.loads(one.draw(*one.frames).to_json())
@@ -78,7 +78,7 @@ def _json(value: object) -> str:
 
 
 def _as_parsed(script: str) -> str:
-    """A script as an HTML parser has it, which is what a hash in the policy is held against."""
+    """A script as an HTML parser reads it, which is what the hash in the policy is compared with."""
     return script.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -1,4 +1,4 @@
-"""One cause explained: its costliest miss in full, the other ways it came about, and where it struck."""
+"""One cause explained: its costliest miss in full, its other forms, and where it occurred."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cause_group(scope: Read, number: int, struck: Struck) -> Group:
 
 
 def _one_change(found: Sequence[Explanation]) -> str:
-    """From what to what, where that is one thing."""
+    """The change from one value to another, if there is only one."""
     changes = found[0].changes if len(found) == 1 else ()
     return f": {changes[0].summary}" if len(changes) == 1 else ""
 
@@ -76,7 +76,7 @@ def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part
 
 def _strip(scope: Read, explained: Explanation) -> Drawing:
     fields = scope.hash_details(lookup=explained.lookup)
-    # The hover text of a cell is a line: the values stand in the table.
+    # The hover text of a cell is a line: the values are in the table.
     fields = fields.assign(value_text=fields["value_text"].str.slice(0, 200))
     frame = replace(explained, changes=explained.changes).frame.drop(columns=["before", "after"])
     return Drawing(

@@ -1,4 +1,4 @@
-"""Writing the report: beside its place first, then renamed, so that nobody opens half of it."""
+"""Writes the report: next to its place first, then renamed, so nobody opens half of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def report(scope: Read, target: Path, *, redact: bool) -> Path:
 
 
 def refuse(target: Path, read: Iterable[str]) -> None:
-    """Find out that nothing can be written there before the work is done.
+    """Check that a report can be written there before the work is done.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def refuse(target: Path, read: Iterable[str]) -> None:
     Raises
     ------
     CachescopeError
-        If the target is a directory, has none to be in, or belongs to what was read.
+        If the target is a directory, its directory does not exist, or it belongs to what was read.
     """
     if target.is_dir():
         raise CachescopeError(
@@ -53,7 +53,7 @@ def refuse(target: Path, read: Iterable[str]) -> None:
 
 
 def write_report(text: str, target: Path) -> Path:
-    """Write a report; a file that is there is replaced.
+    """Write a report; an existing file is replaced.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def write_report(text: str, target: Path) -> Path:
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         try:
-            # Of a file name that is no UTF-8 a browser can read nothing: its bytes become question marks.
+            # A browser cannot show a file name that is not UTF-8: its bytes become question marks.
             beside.write_bytes(text.encode("utf-8", "replace"))
             beside.replace(target)
         finally:

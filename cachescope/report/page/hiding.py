@@ -1,4 +1,4 @@
-"""A page without what tells who and where: every text and every frame of a figure goes through one redaction."""
+"""Redacts a page: every text and every frame of a figure goes through one redaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 T = TypeVar("T")
 Redaction = Callable[[Any, str], Any]
-# Words of the page itself, which its style and its links go by.
+# Words of the page itself, which its style and its links depend on.
 _OURS: Final = frozenset({"anchor", "kind"})
 
 
@@ -21,7 +21,7 @@ def hidden(page: T, redaction: Redaction) -> T:
     ----------
     page : Page or a part of one
     redaction : function
-        Given a value and the name of the column it stands in, gives it back with stand-ins in its texts.
+        Takes a value and the name of its column; returns it with stand-ins in its texts.
     """
     if isinstance(page, str):
         return redaction(page, "")  # type: ignore[no-any-return]

@@ -120,7 +120,7 @@ def _context_row(scope: Read, row: dict[str, Any], key: str | None) -> tuple[Cel
 
 
 def _pairs(found: Sharing) -> Iterator[Part]:
-    """What differs between the first pairs of contexts that are not equal."""
+    """The differences between the first pairs of contexts that are not equal."""
     if not found.pairs:
         alone = len(found.contexts) == 1
         yield Text(

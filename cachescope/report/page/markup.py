@@ -30,7 +30,7 @@ _SENTENCE: Final = 1200
 _CELL: Final = 300
 _LONG_CELL: Final = 120
 _OPENED: Final = 2000
-# Where a long name or path may go on in the next line; no character of an escape.
+# Places where a long name or path may wrap; no character of an escape.
 _BREAKABLE: Final = re.compile(r"[\[/_](?=\w)|\.(?=[a-zA-Z_])")
 # Neither sign of an arrow begins a line.
 _ARROW: Final = ("-&gt;", "<span class='arrow'>-&gt;</span>")
@@ -53,7 +53,7 @@ def contents_html(sections: Iterable[Section]) -> str:
 
 
 def drawings_of(parts: Iterable[Part]) -> list[Drawing]:
-    """The figures in the order in which they stand in the page."""
+    """The figures in the order of the page."""
     found = []
     for part in parts:
         if isinstance(part, Drawing):
@@ -96,7 +96,7 @@ def _part(part: Part) -> str:
         case Table():
             return _table(part)
         case Drawing():
-            # What is drawn comes with the other figures, in their order.
+            # Figures are written together with the others, in order.
             name = safe(part.name)
             return f"<figure class='plot' aria-label='{name}'><div></div><figcaption>{name}</figcaption></figure>"
 
@@ -110,7 +110,7 @@ def _numbers(part: Numbers) -> str:
 
 
 def _line(line: Line) -> str:
-    # Two spaces part a number from its title.
+    # Two spaces separate a number from its title.
     text = "&ensp;".join(_prose(part, _SENTENCE) for part in line.text.split("  "))
     text = f"<b>{text}</b>" if "bold" in line.style else text
     right = f" <span class='faint'>{safe(shortened(line.right, _CELL))}</span>" if line.right else ""

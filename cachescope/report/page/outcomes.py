@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What the figures of lookups read: the other columns need not be hidden.
+# The columns that figures of lookups read: the others need not be redacted.
 _DRAWN: Final = [
     "lookup", "run", "order", "time", "end_time", "cache", "cache_key", "outcome", "compile_id", "direction",
     "time_taken_ns",
@@ -77,7 +77,7 @@ def drawn_lookups(scope: Read) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def shared(share: float | None) -> Sorted | None:
-    """A share as people write it, sorted by what it is."""
+    """A share as people write it, sorted by its value."""
     return None if share is None else Sorted(percent(share), share)
 
 

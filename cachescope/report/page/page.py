@@ -15,7 +15,7 @@ from cachescope.wording import file_time, plural
 
 
 def page_of(scope: Read) -> Page:
-    """What the report of a scope says, as plain data."""
+    """The report of a scope, as plain data."""
     return Page(
         title="Compile cache report",
         headline=headline(scope),
@@ -36,7 +36,7 @@ def page_of(scope: Read) -> Page:
 
 
 def _about(scope: Read) -> str:
-    """When what was read was recorded, and by what; the same for the same data."""
+    """When the sources were recorded, and by what; the same for the same data."""
     facts = scope.facts
     times = [row["start_time"] for row in facts.runs.values() if row["start_time"] is not None]
     versions = sorted({row["torch_version"] for row in facts.runs.values() if row["torch_version"]})

@@ -1,4 +1,4 @@
-"""What a page is made of: plain data without HTML. Texts are whole here, within bounds; they are shortened when shown."""
+"""The parts of a page: plain data without HTML. Texts are whole here, within bounds; they are shortened when shown."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pandas as pd
 
 from cachescope.report.layout import Line
 
-# Of a longer text nobody sees the rest in a page; a value in a log can be a megabyte.
+# Nobody reads more of a text in a page; a value in a log can be a megabyte.
 LONGEST: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """A cell that is shown as a text and sorted by a number."""
+    """A cell that shows a text and is sorted by a number."""
 
     text: str
     order: float
@@ -27,7 +27,7 @@ Cell = str | int | float | Sorted | None
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column of a table. ``word`` stays on one line, ``code`` is code, ``long`` opens where it is long.
+    """A column of a table. ``word`` stays on one line, ``code`` is code, ``long`` opens if it is long.
 
     An optional one is left out of a table in which it has no value; ``name`` is a number that names something.
     """
@@ -44,9 +44,9 @@ class Table:
     Attributes
     ----------
     name : str
-        What it lists; its caption.
+        The items it lists; its caption.
     note : str
-        What was cut; empty where all is there.
+        The note on what was cut; empty if nothing was.
     """
 
     name: str
@@ -72,14 +72,14 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Large numbers side by side: label, number, and what it is made of."""
+    """Large numbers side by side: label, number, and what it consists of."""
 
     cells: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines that another report lays out as well."""
+    """Lines laid out as in the other reports."""
 
     lines: tuple[Line, ...]
 
@@ -95,12 +95,12 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure that is drawn when the page is written, so that what it is drawn from can be hidden before.
+    """A figure that is drawn when the page is written: its data can be redacted before.
 
     Attributes
     ----------
     name : str
-        What it shows, for those who do not see it and as its caption.
+        What it shows, as its caption and for those who do not see it.
     draw : function
         One of `cachescope.figures`.
     frames : tuple of DataFrame
@@ -126,7 +126,7 @@ Part = Text | Items | Numbers | Lines | Diff | Table | Drawing | Group
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One question: its heading, a sentence that explains what is shown, and the answer."""
+    """One question: its heading, a sentence that explains the content, and the answer."""
 
     anchor: str
     title: str

@@ -29,7 +29,7 @@ _PROBLEMS: Final = (
     Head("Source", "code"),
 )
 _WORDS: Final = (Head("Word", "code"), Head("Meaning"))
-# Meanings are of this page; verdicts come with theirs.
+# These meanings are the page's own; verdicts come with theirs.
 _MEANINGS: Final = (
     ("run", "one process that was recorded"),
     ("cache key", "what torch looks up: a hash of everything that the compiled code may depend on"),

@@ -18,7 +18,7 @@ from cachescope.report.page.tables import table
 from cachescope.report.past import past_lines
 from cachescope.wording import SHORT_KEY, listed, plural
 
-# Each is a picture, a table and a difference of code.
+# Each is a picture, a table and a diff of code.
 _CAUSES_EXPLAINED: Final = 10
 _PLACES: Final = 8
 _CAUSES: Final = (

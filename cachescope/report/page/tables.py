@@ -1,4 +1,4 @@
-"""Tables from rows: what is too long is cut and said, and a column that may be empty is left out where it is."""
+"""Tables from rows: long ones are cut with a note, and optional columns without values are left out."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def table(
     all_of_them: str,
     most: int = MOST_ROWS,
 ) -> Table:
-    """A table of at most so many rows.
+    """A table with a limited number of rows.
 
     Parameters
     ----------
     name : str
-        What it lists.
+        What the table lists.
     heads : sequence of Head
         Its columns.
     rows : sequence of tuple
         Its rows, the most important first.
     what, all_of_them : str
-        What rows are, in words, and the expression that gives all of them, for the note about what was cut.
+        What the rows are, in words, and the expression that returns all of them, for the note on what was cut.
     most : int
-        Rows that are kept.
+        The number of rows kept.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What `--redact` shows and what it hides: all but what is known to be harmless, and stand-ins for the rest."""
+"""What `--redact` shows and hides: what is known to be harmless stays, the rest becomes stand-ins."""

@@ -1,13 +1,13 @@
-"""What is known of a value by where it stands: the columns whose values are hidden, or judged, as wholes.
+"""What is known of a value from its column: the columns whose values are hidden, or judged, as wholes.
 
-Whatever stands elsewhere is free text, in which every word has to be known. A new column needs nothing here to be safe.
+All other values are free text, in which every word must be known. A new column needs nothing here to be safe.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# Column, or key of a JSON form -> the kind of its stand-ins. Their values are no sentences: blanks part no words in them.
+# Column, or key of a JSON form -> the kind of its stand-ins. Their values are no sentences: blanks separate no words in them.
 WHOLE: Final = {
     **dict.fromkeys(
         (
@@ -31,9 +31,9 @@ WHOLE: Final = {
     "uuid": "uuid",
     **dict.fromkeys(("pci", "pci_bus_id", "pci_device_id", "pci_domain_id"), "bus"),
 }
-# Numbers that name one board.
+# Numbers that identify one board.
 NUMBERS_HIDDEN: Final = frozenset({"pci_bus_id", "pci_device_id", "pci_domain_id"})
-# Where a text of the right form is a key or a hash that torch or cachescope made; elsewhere it may be a commit.
+# Columns in which a text of the right form is a key or a hash of torch or cachescope; elsewhere it may be a commit.
 KEYS: Final = frozenset(
     {
         "cache_key", "code_key", "fx_keys", "kernel_keys", "triton_hashes", "child_key", "other_key", "other_code_key",

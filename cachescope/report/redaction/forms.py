@@ -1,4 +1,4 @@
-"""What is harmless by its form: numbers, versions, times, dtypes' sizes, generated names, and the hashes torch makes."""
+"""Forms that are harmless: numbers, versions, times, sizes of dtypes, generated names, and the hashes torch makes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HASH: Final = r"[a-z2-7]{51,52}"
 _ENDINGS: Final = ("py", "cpp", "h", "hpp", "so", "o", "a", "cu", "cubin", "ptx", "hsaco", "spv", "amdgcn", "zebin", "json", "txt", "pt2",
     "best_config", "lock", "source", "ttir", "ttgir", "llir", "pyc")  # fmt: skip
 _ENDING: Final = f"(?:{'|'.join(_ENDINGS)})"
-# Longer ones number accounts and cards; but for the bounds of a size.
+# Longer numbers identify accounts and cards, except for the bounds of a size.
 _NUMBER: Final = (
     r"(?:(?:\d{1,11}|922337203685477580[67]|18446744073709551615)(?:\.\d{1,20})?)(?:e[+-]?\d{1,4})?"
 )
@@ -39,7 +39,7 @@ _HEXADECIMAL: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}")
 _GENERATED: Final = re.compile(
     r"(?:triton|cpp)_(?:[a-z]{2,4}_)?fused_?(?P<of>\w*?)_?\d{0,5}|(?P<op>\w+)_\d{1,5}|kernel_cpp_\d+"
 )
-# Dotted names whose every part is a word begin with one of these; those of hosts and of a user's modules do not.
+# Dotted names of known words begin with one of these; names of hosts and of a user's modules do not.
 _ROOTS: Final = frozenset(
     {"torch", "nn", "triton", "aten", "prims", "inductor", "tl", "libdevice", "ops", "sympy", "numpy", "extern_kernels", "math", "config"}
 )  # fmt: skip
@@ -50,12 +50,12 @@ _AMOUNTS: Final = re.compile(
 
 
 def is_torch_hash(text: str) -> bool:
-    """Whether it is a key or a hash as nothing but torch makes them."""
+    """Whether a text has the form of a key or a hash that only torch makes."""
     return _KEY.fullmatch(text) is not None
 
 
 def may_be_torch_hash(text: str) -> bool:
-    """Whether it is a hash as torch makes them, and others as well: a commit looks the same."""
+    """Whether a text has the form of torch's hashes, which others share: a commit looks the same."""
     return is_torch_hash(text) or _HEXADECIMAL.fullmatch(text) is not None
 
 
@@ -70,7 +70,7 @@ def is_arithmetic(text: str) -> bool:
 
 
 def is_harmless(word: str, known: Vocabulary) -> bool:
-    """Whether a word tells nothing of anyone."""
+    """Whether a word identifies nobody."""
     if len(word) > _LONGEST:
         return False
     if word in known.words or _HARMLESS.fullmatch(word):
@@ -89,7 +89,7 @@ def _is_dotted(parts: list[str], known: Vocabulary) -> bool:
 
 
 def _is_generated(word: str, known: Vocabulary) -> bool:
-    """``triton_poi_fused_add_relu_0``, ``add_1``: of the names of operators, and of nothing else."""
+    """``triton_poi_fused_add_relu_0``, ``add_1``: made only from the names of operators."""
     match = _GENERATED.fullmatch(word)
     if match is None:
         return False

@@ -1,4 +1,4 @@
-"""Values that stand behind a name, as those of secrets, of accounts and of the environment: hidden whatever they are."""
+"""Values after a name, such as those of secrets, accounts and the environment: hidden whatever they are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VALUE: Final = (
     # A quote may be left open where a text was cut.
     r"(?:\"[^\"\n]{0,4096}\"?|'[^'\n]{0,4096}'?|[^\s'\",;&()\[\]{}<>]{1,4096})"
 )
-# An equal sign, or a colon after a name in quotes.
+# An equals sign, or a colon after a name in quotes.
 _SIGN: Final = r"\\{0,4}[\"']?=|\\{0,4}[\"']\s{0,8}:\s{0,8}\\{0,4}"
 _GIVEN: Final = re.compile(
     rf"(?i:(?P<secret>{_GUARDED})(?P<sign1>\\{{0,4}}[\"']?\s{{0,8}}[=:]\s{{0,8}}\\{{0,4}})(?P<value1>{_VALUE}))"
@@ -35,13 +35,13 @@ _NOTHING: Final = frozenset({"", "None", "null", "…"})
 
 
 def without_given_values(text: str, known: Vocabulary, stand_ins: StandIns) -> str:
-    """A text in which such values are hidden; the names before them are left as they are.
+    """A text with such values hidden; the names before them stay.
 
     Parameters
     ----------
     text : str
     known : Vocabulary
-        The variables of an environment that it names keep their values, which are looked at as other words are.
+        Variables of an environment that it names keep their values, which are checked like other words.
     stand_ins : StandIns
     """
 

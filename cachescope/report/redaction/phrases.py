@@ -1,4 +1,4 @@
-"""Texts that words do not part from others, such as paths with blanks: found as they are, the longest first."""
+"""Texts that are not separated into words, such as paths with blanks: found literally, the longest first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BEGINNING: Final = 6
 
 
 class Phrases:
-    """Finds any of many texts: by their beginnings, of which there are few, as files of one folder begin alike.
+    """Finds any of many texts: by their beginnings, which are few, because files of one folder begin alike.
 
     Parameters
     ----------
@@ -22,13 +22,13 @@ class Phrases:
         lengths: dict[str, set[int]] = {}
         for text in self._texts:
             lengths.setdefault(text[:_BEGINNING], set()).add(len(text))
-        # Of many texts few lengths differ: they are looked up, not tried one by one.
+        # Many texts have few lengths: they are looked up, not tried one by one.
         self._lengths = {start: sorted(found, reverse=True) for start, found in lengths.items()}
         longest_first = sorted(lengths, key=len, reverse=True)
         self._beginnings = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def replaced(self, text: str, replace: Callable[[str], str]) -> str:
-        """A text with something else for each of them that stands in it."""
+        """A text with every occurrence of one of them replaced."""
         if self._beginnings is None:
             return text
         parts, done, at = [], 0, 0

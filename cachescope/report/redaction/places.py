@@ -1,4 +1,4 @@
-"""Paths and addresses: hidden as wholes, but for what follows the place and is torch's own."""
+"""Paths and addresses: hidden as wholes, except for the part after the place that is torch's own."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _SEPARATOR: Final = re.compile(r"[/\\]")
 
 
 def is_place(run: str) -> bool:
-    """Whether it is a path or an address by its form."""
+    """Whether a text has the form of a path or an address."""
     return _SEPARATOR.search(run) is not None
 
 
 def hidden_place(text: str, known: Vocabulary, stand_ins: StandIns) -> str:
-    """A path with a stand-in for all that is not torch's.
+    """A path with a stand-in for every part that is not torch's.
 
     Parameters
     ----------
     text : str
-        The path as it stands in a text: a line's number may follow it, an option or a name go before.
+        The path as it occurs in a text: a line number may follow it, an option or a name may precede it.
     known : Vocabulary
     stand_ins : StandIns
     """
@@ -48,7 +48,7 @@ def hidden_place(text: str, known: Vocabulary, stand_ins: StandIns) -> str:
 
 
 def _parted(path: str, known: Vocabulary) -> tuple[str, str]:
-    """The place, and what lies in it that torch names."""
+    """Split a path into the place and the part below it that torch names."""
     at = path.rfind("/torch/")
     if at >= 0 and path[at + 1 :] in known.files:
         return path[:at], path[at:]

@@ -1,6 +1,6 @@
-"""How texts are taken apart: into runs between blanks and brackets, and runs into words.
+"""How texts are split: into runs between blanks and brackets, and runs into words.
 
-The words that are known to be harmless are cut out of cachescope's own texts by the same rules, so that those stay.
+The words known to be harmless are extracted from cachescope's own texts by the same rules, and so are recognised.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-# What is no ASCII belongs to words, so that no name is cut at an accent, but for the signs of our own texts.
+# Non-ASCII characters belong to words, so no name is cut at an accent; the signs of our own texts are excepted.
 _SIGN: Final = "…–—·×→←≤≥•‘’“”"
 _LETTER: Final = rf"(?:\w|(?![{_SIGN}\s])[^\x00-\x7f])"
 _ENTITY: Final = r"&#?\w{1,10};"
@@ -27,7 +27,7 @@ def trimmed(run: str) -> str:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """What of a text is known where the text is: its words, and its runs with slashes, colons and the like."""
+    """The known parts of a text: its words, and its runs with slashes, colons and the like."""
     for run in _RUN.findall(text):
         yield trimmed(run)
         yield from WORD.findall(run)

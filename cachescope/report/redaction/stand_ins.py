@@ -1,4 +1,4 @@
-"""Stand-ins: numbered as they are met, one for each text, and the same one wherever the text comes again."""
+"""Stand-ins: numbered in order of appearance, one for each text, and the same one at every occurrence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STAND_IN: Final = re.compile(STAND_IN)
 
 
 class StandIns:
-    """What stands for what. A number says only which text was met first."""
+    """Maps texts to stand-ins. A number shows only which text came first."""
 
     def __init__(self) -> None:
         self._of: dict[str, str] = {}
@@ -32,7 +32,7 @@ class StandIns:
         self._taken: set[str] = set()
 
     def of(self, kind: str, text: str) -> str:
-        """The stand-in of a text; the kind in which it was met first stays."""
+        """The stand-in of a text; its kind is that of the first occurrence."""
         if _STAND_IN.fullmatch(text):
             return text
         made = self._of.get(text)
@@ -41,7 +41,7 @@ class StandIns:
         return made
 
     def keep(self, text: str) -> str:
-        """A text that a source wrote as if it were a stand-in: nothing else is called so."""
+        """Keep a text that a source wrote like a stand-in: no other text gets that name."""
         self._taken.add(text)
         return text
 

@@ -19,7 +19,7 @@ from cachescope.wording import SHORT_KEY
 _ADDRESS: Final = r"[A-Za-z][A-Za-z0-9+.-]*:/{2,}[^\s'\"`<>|]*"
 _TOKEN: Final = re.compile(
     rf"(?P<made>{STAND_IN})"
-    # A quoted path may hold blanks.
+    # A quoted path may contain blanks.
     r"|(?<!\w)(?P<lead>[bru]{0,2})(?P<quote>['\"])(?=(?:[A-Za-z]:)?[/\\~]|\.{1,2}[/\\]|[A-Za-z][\w+.-]{0,30}:/{2})"
     r"(?P<quoted>[^'\"\n]{1,4096}?)(?P=quote)"
     rf"|(?P<address>{_ADDRESS})"
@@ -34,7 +34,7 @@ _UUID: Final = re.compile(
     r"(?:[A-Za-z]+-)*[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:[/\-.]\w+)*"
 )
 _BUS: Final = re.compile(r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-9A-Fa-f])?")
-# Only for what a stand-in is called: what looks otherwise is hidden all the same.
+# Used only to name stand-ins: other texts are hidden all the same.
 _HOST: Final = re.compile(
     r"\d{1,3}(?:[.-]\d{1,3}){3}|ip-[\d-]+|(?:[\w-]+\.)+(?:local|internal|lan|corp|intranet|localdomain|svc|com|org|net|io|edu)",
     re.IGNORECASE,
@@ -55,7 +55,7 @@ class Texts:
     def __init__(self, known: Vocabulary, stand_ins: StandIns) -> None:
         self._known = known
         self._stand_ins = stand_ins
-        # Words of this source: what they are, such as the name of a host; and keys as torch makes them.
+        # Words of this source with their kinds, such as the name of a host; and keys in torch's form.
         self._kinds: dict[str, str] = {}
         self._keys: list[str] = []
         self._phrases = Phrases(())
@@ -74,7 +74,7 @@ class Texts:
         self._done.clear()
         self._kinds |= kinds
         self._keys = sorted({*self._keys, *keys})
-        # What is no run is found nowhere by its words: a path with blanks, the name of a function with brackets.
+        # Texts that are no run are not found by their words: a path with blanks, the name of a function with brackets.
         self._phrases = Phrases(text for text in self._kinds if not _WHOLE_RUN.fullmatch(text))
 
     def hidden(self, text: str) -> str:
@@ -87,11 +87,11 @@ class Texts:
         return made
 
     def hidden_whole(self, kind: str, text: str) -> str:
-        """A value that is a path, a host or the like, whatever it is made of."""
+        """Hide a value that is a path, a host or the like, whatever it consists of."""
         if not text or (kind in ("function", "key") and text in self._known.words):
             return text
         if "://" in text and all(trimmed(run) in self._known.words for run in _WHOLE_RUN.findall(text)):
-            return text  # a page that a datasheet is on
+            return text  # a page with a datasheet
         if re.fullmatch(STAND_IN, text):
             return self._stand_ins.keep(text)
         if kind == "path":
@@ -99,7 +99,7 @@ class Texts:
         return self._stand_ins.of(kind, text)
 
     def is_key(self, word: str) -> bool:
-        """Whether it is a key that stays, or enough of the beginning of one."""
+        """Whether a word is a key that stays, or a long enough beginning of one."""
         at = bisect_left(self._keys, word)
         return len(word) >= SHORT_KEY and at < len(self._keys) and self._keys[at].startswith(word)
 

@@ -1,6 +1,6 @@
-"""Words that tell nothing of anyone: cachescope's own, torch's, those of the catalogue and of the datasheets.
+"""Words that identify nobody: cachescope's own, torch's, those of the catalogue and of the datasheets.
 
-Nothing is read from a source to make them. What a source says besides is hidden, whatever it looks like.
+None of them is read from a source. Every other word of a source is hidden, whatever it looks like.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from cachescope.frames import FRAMES
 from cachescope.report.redaction.columns import KEYS, WHOLE
 from cachescope.report.redaction.splitting import words_of
 
-# What runs, or shows, rather than words things; and what stands here as an example of what is hidden.
+# Code that runs or shows things rather than wording them; and examples of what is hidden.
 _LEFT_OUT: Final = frozenset({"redaction", "redact.py", "samples", "views", "__pycache__"})
 _SAID_BY_PYTHON: Final = """Permission denied No such file or directory Is a directory Not a directory Too many open files
 Input/output error Connection refused Linux Darwin Windows x86_64 aarch64 arm64 glibc2 CPython GCC Clang main default AMD64
 ieee tf32 highest high medium low none cpu cuda xpu mps hip rocm meta miss hit bypass aten triton inductor sympy numpy GET PUT UTC str bytes File Traceback most recent
 call last invalid unexpected expected missing unsupported USER HOME HOST HOSTNAME LOGNAME PATH PWD LD_LIBRARY_PATH user
 unrecognized ambiguous argument arguments required choose from choice username hostname host password passwd token secret api_key Authorization Bearer Basic https http"""
-# What a hostile pickle names, mostly: an audit without these names would say nothing.
+# Mostly the names in hostile pickles: an audit would be empty without them.
 _MODULES_THAT_RUN: Final = (
     "builtins ctypes functools importlib marshal operator os pickle posix pty runpy shutil socket subprocess sys types".split()  # noqa: SIM905
 )
@@ -46,7 +46,7 @@ class Vocabulary:
     words : frozenset of str
         Words and whole runs.
     pieces : frozenset of str
-        What the generated names of fused kernels are put together of.
+        The parts from which names of fused kernels are generated.
     files : frozenset of str
         The files of torch's compiler, from ``torch/``.
     """
@@ -58,7 +58,7 @@ class Vocabulary:
 
 @lru_cache(maxsize=1)
 def vocabulary() -> Vocabulary:
-    """The words, put together once."""
+    """The words, collected once."""
     package = files("cachescope")
     sections: dict[str, list[str]] = {}
     for line in files(__package__).joinpath("torch_words.txt").read_text(encoding="utf-8").splitlines():
@@ -97,7 +97,7 @@ def _own_texts(folder: Traversable) -> Iterator[str]:
 
 
 def _constants(tree: ast.AST) -> Iterator[str]:
-    """The texts of a module, without those that document it: these give made-up names as examples."""
+    """The texts of a module, except for its documentation, which uses made-up names as examples."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             continue
