@@ -16,7 +16,7 @@ from cachescope.wording import and_more, file_size, harmless, plural
 
 _SHOWN: Final = 5
 _KEY: Final = 16
-# The marks of `analysis.beside`, in words.
+# The marks of `analysis.directory.same_key.beside`, in words.
 BESIDE_NAMES: Final = {
     "damaged": "damaged beside sound",
     "other_code": "same key, other code",

@@ -2,7 +2,7 @@
 const HOME = Symbol.for("cachescope.plotly");
 const LEFT = Symbol.for("cachescope.left");
 
-// Rejected with LEFT where the view that asked was taken away before the answer, and its ear with it: ask again.
+// Rejected with LEFT if the view that asked is removed before the answer, and its listener with it: ask again.
 function plotly(model, leaving) {
   globalThis[HOME] ??= new Promise((resolve, reject) => {
     let answered = false;
@@ -28,7 +28,7 @@ function plotly(model, leaving) {
   return globalThis[HOME];
 }
 
-// One figure at a time, each painted before the next is begun: a page of figures would stand still until the last.
+// One figure at a time, each painted before the next begins: otherwise a page of figures would freeze until the last.
 const TURN = Symbol.for("cachescope.turn");
 const inTurn = (act) => {
   const mine = (globalThis[TURN] ?? Promise.resolve()).then(act);
@@ -61,7 +61,7 @@ function render({ model, el }) {
     const text = model.get("figure");
     if (!text) return;
     const figure = JSON.parse(text);
-    // What is below stays where it will be.
+    // Reserve the height: what is below must not move.
     if (figure.layout.height) box.style.height = `${figure.layout.height}px`;
     while (!Plotly) {
       try { Plotly = await plotly(model, leaving.signal); } catch (error) { if (error !== LEFT || gone) throw error; }
@@ -89,7 +89,7 @@ function render({ model, el }) {
   };
   const drawn = () => draw().catch((error) => { box.textContent = `The figure could not be drawn: ${error.message}`; });
 
-  // Drawn when it comes near to what is seen of the page, and again when its width changes.
+  // Drawn when it comes near the visible part of the page, and again when its width changes.
   let width = 0;
   let near = false;
   const sized = new ResizeObserver(() => {

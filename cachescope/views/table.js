@@ -31,7 +31,7 @@ function render({ model, el }) {
     for (const [name, value] of Object.entries(values)) model.set(name, value);
     model.save_changes();
   };
-  // The time makes it a change even where the same row is opened again.
+  // The time makes opening the same row again a change.
   const open = (id) => set({ selected: id, chosen: [id, Date.now()] });
 
   const heads = () => {

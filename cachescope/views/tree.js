@@ -50,7 +50,7 @@ function render({ model, el }) {
     const parts = [];
     let section = null;
     for (const group of model.get("groups")) {
-      // What varies is there at once, the rest is found by its name: a config has six hundred fields.
+      // Varying fields are listed at once, the rest are found by name: a config has six hundred fields.
       const found = group.fields.filter((f) => (wanted ? f.name.toLowerCase().includes(wanted) : f.varies || off.has(f.name)));
       const named = wanted && group.label.toLowerCase().includes(wanted);
       if (wanted && !found.length && !named) continue;

@@ -214,5 +214,5 @@ def _bypass_advice(kind: str) -> str | None:
 
 
 def changes_advice(changes: Sequence[FieldChange]) -> str | None:
-    """Advice for changed fields alone, as of a key that changed."""
+    """Advice from changed fields alone, for a key that changed."""
     return cause_advice(AdviceFacts("key_changed", changes=tuple(changes)))

@@ -145,7 +145,7 @@ def group_causes(
 
 
 def _rank(key: _CauseKey, members: Sequence[Miss]) -> tuple[bool, int, int]:
-    """Another torch first, for everything else may follow from it; then by time lost and by misses."""
+    """Sort key of a cause: a change of torch first, since all else may follow from it; then time lost and misses."""
     return not key[2].startswith(UPGRADE), -(_time_lost(members) or 0), -len(members)
 
 

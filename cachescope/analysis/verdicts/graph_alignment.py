@@ -100,7 +100,7 @@ class GraphAligner:
         return self._code_likeness_of(a, b) >= _enough(a, b, is_one_program)
 
     def may_be_alike(self, a: LookupRow, b: LookupRow) -> bool:
-        """Whether one graph may be a form of the other when their source functions are unknown."""
+        """Whether one graph may be a form of the other, if a source function is unknown."""
         if is_named(a) and is_named(b):
             return False
         is_in_place = a.compile_id is not None and a.compile_id == b.compile_id

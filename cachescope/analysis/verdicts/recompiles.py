@@ -74,7 +74,7 @@ def _compile_of(row: LookupRow) -> int:
     return _parts(row.compile_id)[1]
 
 
-# All processes of a fleet have the same ones.
+# All processes of a fleet share the same compile ids.
 @lru_cache(maxsize=4096)
 def _parts(compile_id: str | None) -> tuple[str | None, int]:
     match = _COMPILE_ID.fullmatch(compile_id or "")

@@ -72,7 +72,7 @@ class ReplayInput:
     def of(
         cls, lookups: pd.DataFrame, entries: pd.DataFrame, runs: pd.DataFrame, details: HashDetails
     ) -> ReplayInput:
-        """Make it from the frames lookups (settled), entries and runs."""
+        """Create from the frames lookups (settled), entries and runs."""
         stored = entry_rows(entries, details)
         replay = Replay(lookup_rows(lookups, details), stored, run_rows(runs), details)
         (before,) = records(hit_rates(lookups))

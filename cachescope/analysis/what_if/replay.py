@@ -105,7 +105,7 @@ class Replay:
         return after
 
     def _groups(self, lanes: Lanes) -> Positions:
-        """Cells that share a what-if key and a directory have the same number."""
+        """Number the cells: those that share a what-if key and a directory get the same number."""
         first = lanes[0, self.key_of_cell] + self._directory * np.uint64(0x9E3779B97F4A7C15)
         second = lanes[1, self.key_of_cell]
         codes = _numbered(first)

@@ -7,7 +7,7 @@
   const places = [...document.querySelectorAll("figure.plot > div")];
   const darkness = matchMedia("(prefers-color-scheme: dark)");
 
-  // plotly writes into what it is given, so it is read anew; a figure comes with what differs in the dark.
+  // plotly writes into its input, which is parsed anew; a figure comes with its differences in the dark.
   const figures = (isDark) => JSON.parse(text).map((figure) => {
     if (isDark) figure.dark.forEach(([path, value]) => { path.slice(0, -1).reduce((at, name) => at[name], figure)[path.at(-1)] = value; });
     return figure;
@@ -27,7 +27,7 @@
     if (cell.classList.contains("none")) return null;
     return cell.dataset.order === undefined ? cell.textContent.trim().toLowerCase() : Number(cell.dataset.order);
   };
-  // Numbers before texts; what has no value comes last whichever way.
+  // Numbers before texts; cells without a value come last in either order.
   const compared = (a, b) => (typeof a === typeof b
     ? (typeof a === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true }))
     : (typeof a === "number" ? -1 : 1));
@@ -48,7 +48,7 @@
     button.title = "Sort by this column";
     button.addEventListener("click", () => {
       const sorted = head.getAttribute("aria-sort");
-      // Of numbers the largest is wanted first.
+      // For numbers the largest is wanted first.
       sort(table, at, sorted ? sorted === "ascending" : head.classList.contains("number"));
     });
     head.append(button);

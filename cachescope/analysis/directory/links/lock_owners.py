@@ -1,4 +1,4 @@
-"""The file that a lock guards: one in its directory whose name begins with the lock's."""
+"""The file that a lock guards: one in its cache directory whose name begins with the lock's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LockOwners:
             names.sort()
 
     def of(self, lock: _Row, key: str) -> list[_Row]:
-        """The files in the lock's directory that match the key of its name."""
+        """The files in the lock's cache directory that match the key of its name."""
         if key == "dir":
             return self._folders.get(os.path.dirname(lock["path"]), [])
         names = self._names.get(lock["root"], [])
