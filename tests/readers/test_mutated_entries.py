@@ -126,7 +126,7 @@ def test_mutated_entries_are_values_or_unreadable(
     watch = Watch()
     chance = random.Random(20_261)
     limits = Limits()
-    sound = plain = largest = 0
+    sound = largest = 0
     tracemalloc.start()
     try:
         for _ in range(MUTATIONS):
@@ -147,11 +147,9 @@ def test_mutated_entries_are_values_or_unreadable(
             largest = max(largest, tracemalloc.get_traced_memory()[1] - before)
             assert largest < PEAK
             # What bounds the time: a step for each byte at most, and the work on keys and copies.
-            # (Plain ones are not followed at all.)
             assert all(limits.opcodes - program.left <= len(data) + 1 for program in followed)
             if is_sound:
                 sound += 1
-                plain += not followed
                 assert all(program.work <= limits.work for program in followed)
     finally:
         tracemalloc.stop()
@@ -159,7 +157,6 @@ def test_mutated_entries_are_values_or_unreadable(
     assert not sentinel.exists()
     # Mutations that break everything, or nothing, would prove nothing.
     assert MUTATIONS // 20 < sound < MUTATIONS * 19 // 20
-    assert plain > MUTATIONS // 40
 
 
 def test_mutated_entries_in_a_directory_are_sound_or_problems(entries: list[Parts], tmp_path: Path) -> None:
