@@ -237,3 +237,18 @@ def test_a_renamed_function_or_a_moved_program_is_the_same_and_both_are_not(
         run(key("2", 10, {**G, "gm": before.replace("relu", "gelu")}, function=function, file=file), **HERE),
     )
     assert row["verdict"] == verdict
+
+
+def test_programs_that_share_a_graph_are_one_though_nothing_names_a_function() -> None:
+    body = "\n".join(f"    v{n} = torch.op{n}(x, x)" for n in range(12))
+    one, other = (f"def forward(self, x):\n{body}\n    return (torch.{op}(v11),)" for op in ("relu", "gelu"))
+
+    def of(graph: str, name: str, at: float, compile_id: str, outcome: str = "full_miss") -> Made:
+        return aot(f"a{name}", outcome, {**G, "gm": graph}, at=at, took=1.0, compile_id=compile_id)
+
+    first = run(of(CODE, "1", 0, "0/0"), of(one, "2", 5, "1/0"), **HERE)
+    shared = run(of(CODE, "1", 20, "0/0", "hit"), of(other, "3", 25, "1/0"), **HERE)
+    row = last(first, shared)
+    assert (row["verdict"], row["changed"], row["baseline_lookup"]) == ("key_changed", ("gm",), 1)
+    alone = run(of(other, "3", 25, "1/0"), **HERE)
+    assert last(first, alone)["verdict"] == "first_lookup"
