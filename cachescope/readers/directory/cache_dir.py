@@ -1,8 +1,8 @@
-"""Walk a cache directory: every file in it becomes one row of ``entries``, with its kind and its size.
+"""Walks a cache directory: every file becomes one row of ``entries``, with its kind and size.
 
-Read only. Links are followed where torch follows them to what is its own (`links`), and nowhere else. What vanishes
-meanwhile is passed over: torch may be running. What may not be read is a row as well: it is not known to be
-empty. What lies where is in `places`.
+Read only. Links are followed only to what is torch's own (`followed_links`). Files that vanish meanwhile
+are skipped: torch may be running. What may not be read is a row as well: it may not be
+empty. The layout is in `places`.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from cachescope.readers.steady_file import read_steady
 from cachescope.terms import CODE, MEGA_CACHE, OTHER, UNREADABLE
 
 Told = tuple[str, str, ReadFile | None, str | None]
-"""Kind, status and reader of a file, and its key where that is in its name."""
+"""Kind, status and reader of a file, and its key if the name contains it."""
 
 # torch/_inductor/codecache.py, `write_atomic`: ".<pid>.<thread id>.tmp".
 _TEMPORARY: Final = re.compile(r"\..*\.tmp|.*\.tmp\.pid_.*", re.DOTALL)
 
 _NAME: Final = attrgetter("name")
 _RANK: Final = itemgetter(0)
-_SHORT: Final = 40  # a key alone is longer
+_SHORT: Final = 40  # a key by itself is longer
 
 
 _Folder = tuple[str, Place, str, str | None, bool, str | None]
-"""Path, place, cache root, key, whether all in it is temporary, and where the link leads that led to it."""
+"""Path, place, cache root, key, whether everything in it is temporary, and the target of the link to it, if any."""
 
 
 def looks_like_cache_dir(path: str) -> bool:
     """Whether a path is a cache root, a Triton directory, a folder of one, or a file in one.
 
-    Told by names (`place_of`): keys above all, wherever they are.
+    Names decide (`place_of`), above all keys, wherever they are.
     """
     if os.path.isdir(path):
         return place_of(path) is not None
@@ -50,7 +50,7 @@ def looks_like_cache_dir(path: str) -> bool:
 
 
 def read_cache_dir(path: str, reading: Reading) -> None:
-    """Read everything under a path that `looks_like_cache_dir` into ``reading.entries``."""
+    """Read everything under a path for which `looks_like_cache_dir` is true into ``reading.entries``."""
     seen_ns = time.time_ns()
     walk = CacheWalk(path, reading)
     walk.scan()
@@ -59,7 +59,7 @@ def read_cache_dir(path: str, reading: Reading) -> None:
 
 
 def read_mega_cache_file(path: str, reading: Reading) -> None:
-    """Read a mega-cache file that lies anywhere."""
+    """Read a mega-cache file in any folder."""
     seen_ns = time.time_ns()
     found = os.stat(path)
     root = _shown(os.path.dirname(path) or ".")
@@ -68,14 +68,14 @@ def read_mega_cache_file(path: str, reading: Reading) -> None:
 
 
 class CacheWalk:
-    """One pass over a directory, and then over the files in it whose content says something.
+    """One pass over a directory, then over the files in it whose content matters.
 
     Attributes
     ----------
     files : list of FileFacts
-        What names, sizes and times say, in the order of `places` and of names.
+        Facts from names, sizes and times, in the order of `places` and of names.
     readers : list of ReadFile or None
-        What fills the entry of each from its content; None where the file is never opened.
+        The function that fills each file's entry from its content; None if the file is never opened.
     """
 
     def __init__(self, path: str, reading: Reading) -> None:
@@ -89,13 +89,13 @@ class CacheWalk:
         self._names = _NamesByPlace()
 
     def scan(self) -> None:
-        """Find the files; open none."""
+        """List the files without opening any."""
         if not os.path.isdir(self.path):
             self._single_file()
             return
         place = place_of(self.path) or ROOT
         key = _key_of(place, os.path.basename(os.path.abspath(self.path)))
-        # Nothing that is made here is garbage, and the collector would look through all of it again and again.
+        # Nothing created here is garbage, and the collector would scan all of it again and again.
         is_collecting = gc.isenabled()
         gc.disable()
         try:
@@ -105,7 +105,7 @@ class CacheWalk:
                 gc.enable()
 
     def read(self, number: int) -> Entry | None:
-        """Read a file that has a reader; None where it is gone."""
+        """Read a file that has a reader; None if it no longer exists."""
         facts, read = self.files[number], self.readers[number]
         assert read is not None
         target = self._targets.get(number)
@@ -127,7 +127,7 @@ class CacheWalk:
             self._any_file(folder, self.path, os.path.basename(self.path), found)
 
     def _walk(self, outermost: _Folder) -> None:
-        """Take the files of a folder and of those in it, without a call for each: there is one to three files."""
+        """Add the files of a folder and its subfolders, without a call per folder: most have one to three files."""
         waiting = [outermost]
         add_file, add_reader = self.files.append, self.readers.append
         while waiting:
@@ -164,7 +164,7 @@ class CacheWalk:
                     self._unread(item.path, root, kind, key or folder_key, error.strerror or str(error))
                     continue
                 if is_plain and is_file and name.isascii() and ".tmp" not in name:
-                    # What `_any_file` does, without a call for each of a hundred thousand files.
+                    # Does the same as `_any_file`, without a call for each of a hundred thousand files.
                     kind, status, read, key = names.get(name) or names.tell(name)
                     size, time_ns, changed_ns = found.st_size, found.st_mtime_ns, found.st_ctime_ns
                     add_file((kind, item.path, root, size, time_ns, key or folder_key, status, changed_ns))
@@ -178,14 +178,14 @@ class CacheWalk:
     def _any_file(
         self, folder: _Folder, path: str, name: str, found: os.stat_result, target: str | None = None
     ) -> None:
-        """Take any file: a link, a temporary one, one whose name is not ASCII, one behind a link."""
+        """Add any file: a link, a temporary file, one with a name that is not ASCII, one behind a link."""
         _, place, root, folder_key, is_temporary, link = folder
         kind, status, read, key = self._names[place].tell(name)
         key = key or folder_key
         if link is not None and key is None and kind in (CODE, OTHER):
-            return  # whatever else lies where a link leads is not torch's
+            return  # other files behind a link are not torch's
         if not S_ISREG(found.st_mode):
-            # Never opened, for a pipe would wait for ever.
+            # Never opened: a pipe would block for ever.
             is_link = S_ISLNK(found.st_mode)
             if not is_link or read is not None:
                 kind, status = OTHER, "foreign"
@@ -205,12 +205,12 @@ class CacheWalk:
         self.readers.append(read)
 
     def _unread(self, path: str, root: str, kind: str, key: str | None, why: str) -> None:
-        """Take what may not be looked at: a folder, or a file in a folder that may only be listed."""
+        """Add what may not be accessed: a folder, or a file in a folder that may only be listed."""
         self.files.append((kind, _shown(path), root, None, None, key and _shown(key), UNREADABLE, None))
         self.readers.append(_unread_because(why))
 
     def _link(self, folder: _Folder, item: os.DirEntry[str]) -> list[tuple[int, _Folder]]:
-        """Take a link to a file, or give the folder that it leads to; what is not followed is counted."""
+        """Add a link to a file, or return the folder that it leads to; a link that is not followed is a row, too."""
         _, place, root, folder_key, is_temporary, _ = folder
         kind, _, read, key = self._names[place].tell(item.name)
         is_entry = read is not None and kind != OTHER
@@ -220,7 +220,7 @@ class CacheWalk:
         except OSError as error:
             own = item.stat(follow_symlinks=False)
             if is_entry or (rule is not None and rule.is_named):
-                # Where a disk is not mounted, all of it may be behind it.
+                # If a disk is not mounted, a whole cache may be behind the link.
                 kind = kind if rule is None else rule.place.kind
                 why = f"{shown_target(item.path)}: {error.strerror or error}"
                 self._unread(item.path, root, kind, key or folder_key, why)
@@ -245,7 +245,7 @@ class CacheWalk:
         return []
 
     def _inner(self, folder: _Folder, path: str, name: str) -> list[tuple[int, _Folder]]:
-        """What a folder in a folder is, and its rank: that of its rule in the table."""
+        """A folder in a folder with its place, and its rank: the position of its rule in the table."""
         _, around, root, outer_key, is_temporary, link = folder
         rank, rule = self._names[around].folder(name)
         if rule is not None:
@@ -255,7 +255,7 @@ class CacheWalk:
             return []
         if around.is_deep:
             return [(rank, (path, around, root, outer_key, is_temporary, None))]
-        # A cache in a cache: `fresh_cache` and force-disabled runs leave whole ones behind.
+        # A cache in a cache: `fresh_cache` and force-disabled runs leave whole caches behind.
         place = place_of(path) or UNKNOWN
         own_root = _shown(path) if place is ROOT else root
         return [(rank, (path, place, own_root, _key_of(place, name), False, None))]
@@ -266,7 +266,7 @@ class CacheWalk:
 
 
 class _Names(dict[str, Told]):
-    """What the rules of a place tell of a name; kept for short ones, for Triton's are the same in every folder."""
+    """The kind of each name in a place, by its rules; cached for short names, since Triton repeats them in every folder."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()
@@ -282,7 +282,7 @@ class _Names(dict[str, Told]):
         self._fullmatch = re.compile(pattern, re.DOTALL).fullmatch
 
     def tell(self, name: str) -> Told:
-        """What the rules tell."""
+        """The kind, status, reader and key of a name."""
         match = self._fullmatch(name)
         kind, status, read, group = self._rules[match and match.lastindex]
         told = kind, status, read, match[group] if match and group else None
@@ -291,7 +291,7 @@ class _Names(dict[str, Told]):
         return told
 
     def folder(self, name: str) -> tuple[int, FolderRule | None]:
-        """The rule of a folder of a name, and its rank in the table."""
+        """The rule of a folder with this name, and its rank in the table."""
         for rank, rule, fits in self._folders:
             if fits(name):
                 return rank, rule
@@ -305,12 +305,12 @@ class _NamesByPlace(dict[Place, _Names]):
 
 
 def _key_of(place: Place, name: str) -> str | None:
-    """The key that the files of a folder stand for."""
+    """The key of the files in a folder."""
     return None if place.key_of is None else place.key_of(_shown(name))
 
 
 def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
-    """A mega-cache may have any name. What else it is, or that it may not be read, is no concern of ours."""
+    """Read a mega-cache, which may have any name; ignore any other file, even one that may not be read."""
     try:
         head, _ = read_steady(path, HEAD_BYTES)
     except FileNotFoundError:
@@ -324,13 +324,13 @@ def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
 
 
 def _read_link(entry: Entry, path: str, name: str, reading: Reading) -> bool:
-    """Say where a link leads; it is not followed."""
+    """Note the target of a link that is not followed."""
     entry.detail = _shown(shown_target(path))
     return True
 
 
 def _through(target: str | None, read: ReadFile | None) -> ReadFile:
-    """A reader of what lies behind a link: of the file itself where that is the link."""
+    """A reader of a file behind a link; `target` is None if only a folder above it is the link."""
 
     def read_behind(entry: Entry, path: str, name: str, reading: Reading) -> bool:
         return read is None or read(entry, target or path, name, reading)
@@ -352,5 +352,5 @@ def _opened(facts: FileFacts, read: ReadFile, path: str, reading: Reading) -> En
 
 
 def _shown(path: str) -> str:
-    # A name that is not UTF-8 would break every later writer of text.
+    # A name that is not UTF-8 would make every later writer of text fail.
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")

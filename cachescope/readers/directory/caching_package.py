@@ -13,7 +13,7 @@ from cachescope.readers.reading import Entry, Reading
 
 
 def fill_cached_result(entry: Entry, value: object) -> None:
-    """Say which result was stored; the parameters are not in the file, and its name cannot be inverted.
+    """Note which result was stored; the parameters are not in the file, and its name cannot be inverted.
 
     Mirrors ``_CacheIntf`` (torch/_inductor/runtime/caching/interfaces.py, 2.10 only).
     """
@@ -21,7 +21,7 @@ def fill_cached_result(entry: Entry, value: object) -> None:
 
 
 def fill_imc(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Count what a deterministic cache dumped: the repr of pickled keys, to the repr of values.
+    """Count the results in the dump of a deterministic cache: it maps the repr of pickled keys to the repr of values.
 
     Mirrors ``_DeterministicCacheIntf._dump_imc_to_disk`` (the same module, 2.10 only).
     """
@@ -33,12 +33,12 @@ def fill_imc(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
 
 
 def imc_keys(path: str) -> list[bytes]:
-    """Return the pickled keys in an ``imc.save``: of callee, parameters and isolation key.
+    """Return the pickled keys in an ``imc.save``: each of callee, parameters and isolation key.
 
     Raises
     ------
     SourceError
-        If the file cannot be read, or is none.
+        If the file cannot be read, or is no ``imc.save``.
     """
     try:
         dump = load_object(Path(path).read_bytes())

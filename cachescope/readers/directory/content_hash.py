@@ -1,4 +1,4 @@
-"""Whether files that were compiled hold the same bytes: their hash, read only when it is asked for."""
+"""Hashes of compiled files, to compare their contents; a file is read only when its hash is needed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _AT_A_TIME: Final = 1 << 20
 
 
 def content_hash(path: str) -> str | None:
-    """sha256 of a file; None where it is gone, no plain file, not readable, or bigger than 256 MB."""
+    """sha256 of a file; None if it is missing, no regular file, not readable, or bigger than 256 MB."""
     try:
-        # Without waiting: the path may have become a pipe since it was listed.
+        # Without blocking: the path may have become a pipe since it was listed.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:

@@ -1,4 +1,4 @@
-"""CUTLASS operations: ``configs_<8 hex>.json``, a JSON list of texts that are JSON themselves."""
+"""CUTLASS operations: ``configs_<8 hex>.json``, a JSON list of texts, each of which is JSON."""
 
 from __future__ import annotations
 

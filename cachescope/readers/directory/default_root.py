@@ -1,4 +1,4 @@
-"""Where torch puts its cache where nobody says where. The directory is not made."""
+"""torch's default cache directory. It is never created here."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import tempfile
 
 
 def default_root() -> str:
-    """The cache directory of a torch started in this environment; it may not be there.
+    """The cache directory of a torch started in this environment; it may not exist.
 
-    Mirrors ``cache_dir`` and ``default_cache_dir`` (torch/_inductor/runtime/cache_dir_utils.py, 2.6 to 2.15), but
-    for making the directory and setting ``TORCHINDUCTOR_CACHE_DIR``.
+    Mirrors ``cache_dir`` and ``default_cache_dir`` (torch/_inductor/runtime/cache_dir_utils.py, 2.6 to 2.15), except
+    that it neither creates the directory nor sets ``TORCHINDUCTOR_CACHE_DIR``.
     """
     given = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     return unnamed_root() if given is None else os.path.abspath(given)
 
 
 def unnamed_root() -> str:
-    """The cache directory of a torch whose environment names none."""
+    """The cache directory of a torch whose environment sets none."""
     try:
         user = getpass.getuser()
     except (KeyError, ImportError, OSError):

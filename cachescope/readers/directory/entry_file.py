@@ -1,7 +1,7 @@
-"""One entry file: its bytes, whether they are whole, and the inert object in them.
+"""Reads one entry file: its bytes, whether they are complete, and the inert object in them.
 
-A damaged entry keeps its row, says why in `damage`, and is a row in ``problems``; so does one that was not
-read wholly. Nothing here decides that an entry is safe for torch to load.
+A damaged entry keeps its row, has the reason in `damage`, and is a row in ``problems``; so does an entry that was not
+completely read. Nothing here decides that an entry is safe for torch to load.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import OTHER_NAME, UNREADABLE
 
 Fill = Callable[[Entry, Stub, Reading], str | None]
-"""Takes what the top object says into the row; gives what is wrong with it, if anything."""
+"""Fills the row from the top object; returns what is wrong with the object, if anything."""
 
 _CONTENT_NAME_LENGTH = 51
 WHOLE = "a whole entry, which torch before 2.13 loads"
@@ -27,17 +27,17 @@ WHOLE = "a whole entry, which torch before 2.13 loads"
 def read_entry_file(
     entry: Entry, path: str, name: str, reading: Reading, top: frozenset[str], fill: Fill
 ) -> bool:
-    """Fill the row of one entry from its file; False where the file is gone meanwhile.
+    """Fill the row of one entry from its file; return False if the file no longer exists.
 
     Parameters
     ----------
     entry : Entry
-        The row, with what the directory says about the file.
+        The row, with the facts from the directory.
     path, name : str
         The file. torch names it by the hash of its content (``_write_to_local_cache`` of both caches; before
-        2.8 an AOTAutograd entry is called ``entry``), and loads a file of any other name all the same.
+        2.8 an AOTAutograd entry is called ``entry``), but also loads a file with any other name.
     top : frozenset of str
-        The classes of torch that this kind of entry is an object of.
+        The torch classes that an entry of this kind may have.
     fill : callable
         Reads the object.
     """
@@ -58,11 +58,11 @@ def read_entry_file(
 
 
 def reader_of_hidden(read: ReadFile) -> ReadFile:
-    """A reader of files of a key whose name begins with a dot, as a temporary file's does.
+    """Make a reader of entry files whose name begins with a dot, like that of a temporary file.
 
     torch 2.13 and later skip them (``GuardedCache.iterate_over_candidates``, torch/_inductor/codecache.py); earlier
-    ones load them where they are whole. So what they refer to is taken, and the row says if one is whole. One
-    that is not is nothing to report, unless it is hostile.
+    versions load them if they are complete. So their references are read, and the row shows whether the file is
+    complete. An incomplete file is no problem, unless it is hostile.
     """
 
     def read_hidden(entry: Entry, path: str, name: str, reading: Reading) -> bool:
@@ -84,12 +84,12 @@ def reader_of_hidden(read: ReadFile) -> ReadFile:
 def check_entry(
     entry: Entry, data: bytes, reading: Reading, top: frozenset[str], fill: Fill
 ) -> tuple[str | None, int | None]:
-    """Fill the row of one entry from its bytes; what is wrong with them and at which byte, if anything.
+    """Fill the row of one entry from its bytes; return what is wrong with them and at which byte, if anything.
 
     Raises
     ------
     NotRead
-        If it asks for more than the limits, or is of a class of torch that is not known: a later torch may
+        If it exceeds the limits, or has an unknown class of torch: a later torch may
         have made it.
     """
     if not data:
@@ -109,15 +109,15 @@ def check_entry(
 
 
 def text(value: object) -> str | None:
-    """A value of an entry where it is a str; one str for all entries that say the same.
+    """A value of an entry if it is a str, else None; equal texts are one object.
 
-    Generated code above all, which entries that differ only in their hash details have in common.
+    This matters above all for generated code, which entries that differ only in their hash details share.
     """
     return sys.intern(well_formed(value)) if type(value) is str else None
 
 
 def nanoseconds(value: object) -> int | None:
-    """A value of an entry where it can be a duration."""
+    """A value of an entry if it can be a duration, else None."""
     return value if type(value) is int and 0 <= value <= MOST_NS_OF_A_DURATION else None
 
 
@@ -134,7 +134,7 @@ def words(value: object) -> tuple[str, ...]:
 
 
 def add_hash_details(lines: object, reading: Reading) -> tuple[int | None, str | None]:
-    """Keep ``_fx_graph_cache_debug_lines``; gives the set code and what is wrong with them.
+    """Store ``_fx_graph_cache_debug_lines``; return the set code and what is wrong with them.
 
     Mirrors ``FxGraphCachePickler.debug_lines`` (torch/_inductor/codecache.py), stored from 2.8.
     """
@@ -142,7 +142,7 @@ def add_hash_details(lines: object, reading: Reading) -> tuple[int | None, str |
         return None, None
     if not isinstance(lines, list) or not {str}.issuperset(map(type, lines)):
         return None, "its hash details are no list of text"
-    # One remark for all of them: a hostile entry could hold a million.
+    # One message for all of them: a hostile entry could have a million.
     texts = lines if all(map(str.isascii, lines)) else list(map(well_formed, lines))
     set_code, rejected = reading.details.add(texts)
     if rejected:

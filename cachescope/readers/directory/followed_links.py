@@ -1,8 +1,8 @@
-"""Which links the walk of a cache directory follows: those to what is torch's own, wherever that lies.
+"""Decides which links the walk of a cache directory follows: only links to torch's own files and folders.
 
-torch opens whatever a path leads to, so folders and entries may be linked to a bigger disk. A stray link may
-lead to ``/``: what is told by its name alone, or by what is in it, is followed, and behind a link nothing but what
-has a place in the table. As no such place is in itself, this ends.
+torch opens whatever a path leads to, so folders and entries may be links to a bigger disk. A stray link may
+lead to ``/``. So a link is followed only if its name or the target's contents identify a place, and behind a link
+only folders in the table are walked. No place contains itself, so the walk ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_TIMES: Final = 16
 
 
 class FollowedLinks:
-    """What was followed in one walk.
+    """The links followed in one walk.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class FollowedLinks:
         path : str
             The link.
         found : stat_result
-            Of the folder that it leads to.
+            The folder that it leads to.
         rule : FolderRule or None
-            What its name tells.
+            The rule for its name.
         is_inside : bool
-            Whether it lies where no cache root of its own is looked for: deep in a place, or behind another link.
+            Whether no other cache root is expected there: deep in a place, or behind another link.
         """
         if rule is None:
             is_followed = not is_inside and not self._is_read_anyway(path) and is_linked_root(path)
@@ -57,7 +57,7 @@ class FollowedLinks:
         return is_followed and self._times[real] <= _MOST_TIMES
 
     def _is_read_anyway(self, path: str) -> bool:
-        """Whether what it leads to is in the directory that is walked, or around it."""
+        """Whether the link leads into the directory that is walked, or to a folder above it."""
         top, real = os.path.realpath(self._top), os.path.realpath(path)
         return os.path.commonpath([top, real]) in (top, real)
 

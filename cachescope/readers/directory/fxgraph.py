@@ -18,16 +18,16 @@ FX_CLASSES = frozenset({"CompiledFxGraph"})
 
 
 def read_fxgraph_entry(entry: Entry, path: str, name: str, reading: Reading) -> bool:
-    """Fill the row of one FX graph entry; False where the file is gone meanwhile.
+    """Fill the row of one FX graph entry; return False if the file no longer exists.
 
-    Mirrors ``CompiledFxGraph`` (torch/_inductor/output_code.py 2.6+, codecache.py 2.5). The hash details
-    are there from 2.8, the key itself from 2.6. What a version does not store is missing in the row.
+    Mirrors ``CompiledFxGraph`` (torch/_inductor/output_code.py 2.6+, codecache.py 2.5). It contains its hash details
+    from 2.8, its key from 2.6. What a version does not store is missing in the row.
     """
     return read_entry_file(entry, path, name, reading, FX_CLASSES, _fill)
 
 
 def check_fxgraph(entry: Entry, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
-    """Fill the row of one FX graph entry from its bytes; what is wrong and at which byte, if anything."""
+    """Fill the row of one FX graph entry from its bytes; return what is wrong and at which byte, if anything."""
     return check_entry(entry, data, reading, FX_CLASSES, _fill)
 
 
@@ -43,7 +43,7 @@ def _fill(entry: Entry, graph: Stub, reading: Reading) -> str | None:
 
 
 def take_graph(entry: Entry, graph: Stub) -> str | None:
-    """Take what a ``CompiledFxGraph`` says about its code; what is wrong with it, if anything."""
+    """Fill the row with a ``CompiledFxGraph``'s facts about its code; return what is wrong with it, if anything."""
     state = graph.state
     if not state:
         return "an object without a state"
@@ -57,7 +57,7 @@ def take_graph(entry: Entry, graph: Stub) -> str | None:
 
 
 def _bundled(bundle: object) -> list[object]:
-    """Keys of the Triton kernels in a bundle: a list of them in 2.6, in a ``TritonBundle`` from 2.7.
+    """Keys of the Triton kernels in a bundle: a list in 2.6, a ``TritonBundle`` from 2.7.
 
     torch/_inductor/triton_bundler.py, ``TritonKernelArtifacts.kernel_hash``.
     """

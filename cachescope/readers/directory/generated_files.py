@@ -1,4 +1,4 @@
-"""Generated code: ``<kk>/c<51>.py`` and its like. Only a ``.py`` can be held against its name."""
+"""Generated code: ``<kk>/c<51>.py`` and the like. Only a ``.py`` can be checked against its name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cachescope.terms import OTHER_TEXT
 
 
 def fill_python_code(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Recompute the key; it hashes the text and nothing else (the compile command of a ``.cpp`` is not stored).
+    """Recompute the key, which hashes only the text (that of a ``.cpp`` also hashes a compile command, not stored).
 
     Mirrors ``PyCodeCache.write`` (torch/_inductor/codecache.py, 2.6 to 2.15).
     """
@@ -24,7 +24,7 @@ def fill_python_code(entry: Entry, name: str, data: bytes, reading: Reading) -> 
     except UnicodeDecodeError as error:
         raise DamagedContent("not UTF-8", error.start) from error
     entry.kernel_keys = defined_kernels(text)
-    # A wrapper holds the text of such definitions too, but in strings.
+    # A wrapper contains such definitions too, but in strings.
     if not entry.kernel_keys:
         entry.name = triton_kernel_name(text)
     if stored_code_hash(text) != entry.cache_key:
@@ -32,9 +32,9 @@ def fill_python_code(entry: Entry, name: str, data: bytes, reading: Reading) -> 
 
 
 def fill_cpp_code(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Take the key of the kernel in the file, and of the header that it includes.
+    """Note the key of the kernel in the file, and of the header that it includes.
 
-    Mirrors what ``CppCodeCache.load_async`` writes (torch/_inductor/codecache.py, 2.6 to 2.15).
+    Mirrors the files of ``CppCodeCache.load_async`` (torch/_inductor/codecache.py, 2.6 to 2.15).
     """
     text = data.decode("utf-8", "backslashreplace")
     entry.kernel_keys = (cpp_kernel(text),)

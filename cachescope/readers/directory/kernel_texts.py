@@ -1,7 +1,7 @@
-"""Keys of the kernels whose source is text in a generated file: what joins a wrapper to the files of its kernels.
+"""Keys of the kernels whose source is in a generated file: they connect a wrapper with the files of its kernels.
 
-A wrapper holds the source of each kernel as a string. torch names the file of a Triton kernel by the hash of that string;
-the name of a C++ one also takes in the compile command, but the file begins with the string, so its text tells all the same.
+A wrapper contains the source of each kernel as a string. torch names the file of a Triton kernel by the hash of that string.
+The name of a C++ file also hashes the compile command, but the file begins with the string, so its text gives the key.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cachescope.keys.hashing import code_hash, stored_code_hash
 from cachescope.keys.literals import literal_value
 from cachescope.terms import CODE_KEY
 
-# torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and its like; C++ wrappers
+# torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and the like; C++ wrappers
 # put theirs in `cpp_wrapper_src = (r'''` and `kernel_src`.
 _LITERAL: Final = re.compile(r"(?<!\w)(?P<raw>r?)(?P<quotes>'''|\"\"\")(?P<text>.*?)(?P=quotes)", re.DOTALL)
 _OPENS: Final = re.compile(r"(?:async_compile\.\w+\((?:[^()\n]|\([^()\n]*\))*|(?<!\w)\w++ = \(?\s*+)$")
@@ -22,7 +22,7 @@ _OPENS: Final = re.compile(r"(?:async_compile\.\w+\((?:[^()\n]|\([^()\n]*\))*|(?
 _KERNEL_PATH: Final = re.compile(r"^# kernel path: .*?(c[a-z2-7]{51})\.py$", re.MULTILINE)
 # torch/_inductor/codecache.py, `CppPythonBindingsCodeCache.suffix_template`.
 _BINDINGS: Final = "\n// Python bindings to call "
-# Through 2.9 kernels include the header of torch from the cache directory.
+# Through 2.9 kernels include torch's header from the cache directory.
 _INCLUDE: Final = re.compile(r'^#include "(.*?c[a-z2-7]{51}\.h)"', re.MULTILINE)
 _TRITON: Final = re.compile(r"^@triton\.jit\ndef (\w+)\(", re.MULTILINE)
 _LOCATION: Final = re.compile(r'#loc = loc\("([^"\n]*)"')
@@ -30,9 +30,9 @@ _MOST_LOOKED_AT: Final = 400
 
 
 def defined_kernels(source_code: str) -> tuple[str, ...]:
-    """Keys of the kernels that a wrapper holds the source of, each once, in the order of the text.
+    """Keys of the kernels whose source a wrapper contains, each once, in the order of the text.
 
-    Mirrors ``AsyncCompile.triton`` and ``PyCodeCache.load`` for Triton, and for C++ the beginning of what
+    Mirrors ``AsyncCompile.triton`` and ``PyCodeCache.load`` for Triton, and for C++ the beginning of the file that
     ``CppPythonBindingsCodeCache.load_pybinding`` writes (torch/_inductor, 2.6 to 2.15).
     """
     found: dict[str, None] = {}
@@ -42,10 +42,10 @@ def defined_kernels(source_code: str) -> tuple[str, ...]:
         before = source_code[max(0, literal.start() - _MOST_LOOKED_AT) : literal.start()]
         if _OPENS.search(before.rpartition("\n")[2] or before) is not None:
             text = _text_of(literal)
-            # Half of a surrogate pair is nothing that torch can hash.
+            # torch cannot hash half of a surrogate pair.
             if text is not None and text.encode("utf-8", "replace").decode() == text:
                 found[stored_code_hash(text)] = None
-    # The text passes through a writer of lines that may drop spaces: torch's own word on the name is there as well.
+    # torch's writer of lines may drop spaces from the text, but the wrapper contains the name in a comment, too.
     found.update(dict.fromkeys(_KERNEL_PATH.findall(source_code)))
     return tuple(found)
 
@@ -64,7 +64,7 @@ def _text_of(literal: re.Match[str]) -> str | None:
 def cpp_kernel(text: str) -> str:
     """Key of the kernel in a C++ file: the hash of its source alone, without bindings and compile command.
 
-    Where a file has no bindings all of it is the source, as `CppBenchmarkRequest` hashes it (``hash_key``,
+    If a file has no bindings, all of it is the source, as `CppBenchmarkRequest` hashes it (``hash_key``,
     torch/_inductor/autotune_process.py, 2.6 to 2.15).
     """
     source, bindings, _ = text.partition(_BINDINGS)
@@ -78,13 +78,13 @@ def included_header(text: str) -> str | None:
 
 
 def triton_kernel_name(text: str) -> str | None:
-    """Name of the Triton kernel that a Python file defines, where it is the file of one."""
+    """Name of the Triton kernel that a Python file defines; None if it defines none."""
     found = _TRITON.search(text)
     return None if found is None else found[1]
 
 
 def compiled_from(text: str) -> str | None:
-    """Key of the Python file that an intermediate form of Triton was made from: the first location in it."""
+    """Key of the Python file that a Triton intermediate was compiled from, by the first location in it."""
     found = _LOCATION.match(text)
     stem = None if found is None else os.path.basename(found[1]).partition(".")[0]
     return stem if stem is not None and CODE_KEY.fullmatch(stem) else None

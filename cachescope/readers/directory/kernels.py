@@ -1,4 +1,4 @@
-"""The kernels in generated source, with the nodes and ATen operators that torch writes in the comment above each.
+"""The kernels in generated source, with the nodes and ATen operators from the comment that torch writes above each.
 
 torch/_inductor/utils.py, `get_kernel_metadata` (2.6 to 2.15). The source is read as lines of text, never run.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-# Python wrappers comment with "#", C++ ones with "//".
+# Comments begin with "#" in Python wrappers, with "//" in C++ wrappers.
 _COMMENT: Final = re.compile(
     r"\s*+(?:#|//) (?:Topologically Sorted |Unsorted )?Source Nodes: \[(?P<nodes>.*?)\], Original ATen: \[(?P<ops>.*?)\]"
 )
@@ -25,7 +25,7 @@ _KINDS: Final = {"cpp_pybinding": "cpp", "cpp": "cpp"}
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel of a generated wrapper; empty tuples where torch wrote no comment above it."""
+    """One kernel of a generated wrapper; the tuples are empty if torch wrote no comment above it."""
 
     name: str
     kind: str
@@ -39,7 +39,7 @@ def kernels_of(source_code: str) -> list[Kernel]:
     Parameters
     ----------
     source_code : str
-        Generated code, as ``CompiledFxGraph.source_code`` holds it.
+        Generated code, as in ``CompiledFxGraph.source_code``.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def kernels_of(source_code: str) -> list[Kernel]:
             defined[definition["name"]] = Kernel(definition["name"], kind, nodes, ops)
         elif extern := _EXTERN.search(line):
             name = extern["extern"] or extern["shim"] or extern["op"]
-            # Wrappers in C++ call the runtime for much besides; only commented calls are of the graph.
+            # C++ wrappers also call the runtime for other purposes; only calls with a comment belong to the graph.
             if nodes or ops or extern["shim"] is None:
                 calls.append(Kernel(name, "extern", nodes, ops))
         elif (call := _CALL.match(line)) and (known := defined.get(call["name"])) and not known.aten_ops:
@@ -65,7 +65,7 @@ def kernels_of(source_code: str) -> list[Kernel]:
 
 
 def _statements(source_code: str) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Lines that are no comments, each with the nodes and operators of the comment above it."""
+    """Lines other than comments, each with the nodes and operators of the comment above it."""
     nodes: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
     for line in source_code.split("\n"):

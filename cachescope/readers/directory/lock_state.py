@@ -1,7 +1,7 @@
-"""Whether a lock file is held, told without writing: torch's locks are ``filelock.FileLock``, which is ``flock``.
+"""Checks whether a lock file is held, without writing: torch's locks are ``filelock.FileLock``, which is ``flock``.
 
-`filelock` itself opens a lock for writing and makes it where it is gone; 3.16, which is enough for us, also
-truncates it, which sets its time. A cache is never written, so the same call is made here on a descriptor that can only read.
+`filelock` itself opens a lock for writing and creates it if it is missing. Version 3.16, our lower bound, also
+truncates it, which changes its time. Caches are never written, so the same call is made here on a read-only descriptor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cachescope.columns import records
 from cachescope.frames.directory import LOCKS
 from cachescope.terms import LOCK
 
-# A lock may be replaced meanwhile by a pipe, where opening would wait, or by a link.
+# A lock may meanwhile be replaced by a link, or by a pipe, whose opening would block.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -38,13 +38,13 @@ def is_lock_held(path: str) -> bool | None:
     Returns
     -------
     bool or None
-        None where it is gone, may not be opened, or the system does not tell.
+        None if it is missing, may not be opened, or if the system cannot tell.
 
     Notes
     -----
-    The lock asked for is a shared one: it is refused while a writer holds the file, and two readers do not see each
-    other. It is tried without waiting and given back at once. In between, a process that asks for the lock finds
-    it taken; ``filelock`` asks again within 50 ms.
+    The check requests a shared lock: it fails while a writer holds the file, and two readers do not affect each
+    other. It does not wait, and releases the lock at once. A process that requests the lock in between finds
+    it taken; ``filelock`` retries within 50 ms.
     """
     if sys.platform == "win32":  # a lock there is a locked byte, which cannot be tried without writing
         return None

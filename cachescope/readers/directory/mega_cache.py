@@ -1,4 +1,4 @@
-"""Mega-cache files: what ``torch.compiler.save_cache_artifacts`` gave, torch 2.7 to 2.15."""
+"""Mega-cache files: the result of ``torch.compiler.save_cache_artifacts``, torch 2.7 to 2.15."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD_BYTES: Final = 64
 
 
 def looks_like_mega_cache(head: bytes) -> bool:
-    """Whether these first bytes are those of a mega-cache: a checksum or none, the version, a known type.
+    """Whether these are the first bytes of a mega-cache: an optional checksum, the version, a known type.
 
     Mirrors ``AppendingByteSerializer`` (torch/utils/_appending_byte_serializer.py).
     """
@@ -46,7 +46,7 @@ def _start(head: bytes) -> int | None:
 def fill_mega_cache(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
     """Count the artifacts by type, and check the checksum and the entries among them.
 
-    Their bytes are those of the files on disk, so the hash details of their FX graphs are kept too.
+    The entries are the same bytes as files on disk, so the hash details of their FX graphs are stored, too.
     """
     start = _start(data)
     if start is None:
@@ -85,7 +85,7 @@ def _check(
 
 
 def _artifacts(data: bytes, at: int) -> Iterator[tuple[str, str, bytes, int]]:
-    """Type, key, content and its place of each artifact (``CacheArtifactManager.serialize``)."""
+    """Type, key and content of each artifact, and the offset of the content (``CacheArtifactManager.serialize``)."""
     while at < len(data):
         kind, at = _text(data, at)
         if kind not in _TYPES:
@@ -98,12 +98,12 @@ def _artifacts(data: bytes, at: int) -> Iterator[tuple[str, str, bytes, int]]:
 
 
 def artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, int]]:
-    """Type, key and content of each artifact of a mega-cache, and where the content begins.
+    """Yield type, key and content of each artifact of a mega-cache, and the offset of the content.
 
     Raises
     ------
     DamagedContent
-        Where it breaks off, or is none; what came before was given.
+        If the data is no mega-cache, or at the point where it breaks off.
     """
     start = _start(data)
     if start is None:
@@ -136,9 +136,10 @@ read_mega_cache = content_reader(fill_mega_cache)
 
 
 def entries_inside(path: str, reading: Reading) -> list[Entry]:
-    """Read the FX and AOTAutograd entries that a mega-cache holds, as if each lay in the directory ``path``.
+    """Read the FX and AOTAutograd entries in a mega-cache, as if each were in the directory ``path``.
 
-    Torch writes them to its cache directory when it loads the file; one that is cut gives what comes before the cut.
+    Torch writes them to its cache directory when it loads the file. From a file that is cut, the entries before the
+    cut are read.
     """
     try:
         data, _ = read_steady(path, Limits().size_bytes)

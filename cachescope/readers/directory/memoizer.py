@@ -20,7 +20,7 @@ _CACHE_ENTRY: Final = ("torch._inductor.runtime.caching.interfaces", "CacheEntry
 
 
 def fill_memoized(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Say parameters and result. The same place holds the bare results of 2.10, told by the class inside.
+    """Note parameters and result. Bare results of 2.10 are in the same place; the class inside distinguishes them.
 
     Mirrors ``PersistentMemoizer`` and ``CacheEntry`` (torch/_inductor/runtime/caching/interfaces.py, 2.11+).
     """
@@ -38,7 +38,7 @@ def fill_memoized(entry: Entry, name: str, data: bytes, reading: Reading) -> Non
 
 
 def _names_its_params(name: str, params: object, data: bytes) -> bool:
-    """Whether the name follows from the parameters; True where that cannot be told: they are no plain values."""
+    """Whether the name follows from the parameters; True also if they are not plain values: then it is not known."""
     pickled = data[len(HEADER) :]
     protocol = pickled[1] if pickled[:1] == b"\x80" else 0
     try:
@@ -48,9 +48,9 @@ def _names_its_params(name: str, params: object, data: bytes) -> bool:
 
 
 def fill_memoizer_dump(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Count what was dumped.
+    """Count the results in a dump.
 
-    Mirrors ``Memoizer._prepare_dump`` (the same module, 2.11+): `collections`, whatever its docstrings say.
+    Mirrors ``Memoizer._prepare_dump`` (the same module, 2.11+): the key is `collections`; torch's docstrings differ.
     """
     collections = load_object(data).get("collections")
     if not isinstance(collections, dict) or not all(isinstance(c, dict) for c in collections.values()):

@@ -9,7 +9,7 @@ from cachescope.readers.reading import Entry, Reading
 
 
 def fill_on_disk(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Say which value is stored; mirrors ``OnDiskCache`` (torch/_inductor/cache.py)."""
+    """Note which value is stored; mirrors ``OnDiskCache`` (torch/_inductor/cache.py)."""
     entry.detail = value_text(load_versioned(data))
 
 

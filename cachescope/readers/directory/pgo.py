@@ -14,12 +14,12 @@ _SHOWN: Final = 20
 
 
 def fill_code_state(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Say of which frames torch knows how their inputs varied.
+    """Note the frames for which torch knows how their inputs varied.
 
     Mirrors ``put_local_code_state`` (torch/_dynamo/pgo.py): a ``defaultdict`` of ``CodeId`` to ``CodeState``.
     """
     if not name.startswith("code_state_"):
-        # A "/" in the job id made a folder of its first part (2.6).
+        # A "/" in the job id turned its first part into a folder (2.6).
         entry.cache_key = f"{entry.cache_key}/{well_formed(name.removesuffix('.pkl'))}"
     state = loads_harmless(data)
     made_of = global_name(state)

@@ -1,4 +1,4 @@
-"""Which place of a torch or Triton cache a path is, told by the names in and around it."""
+"""Determines which place of a torch or Triton cache a path is, by the names in and around it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEY_FOLDERS: Final = (
     (re.compile(TRITON_KEY), TRITON_FOLDER),
 )
 
-# One such name tells what the folder around it is. None: a folder of that name, file: no folder.
+# A single such name identifies the folder around it.
 _TELLING_FOLDERS: Final = (
     (FX_KEY, FX_GRAPHS),
     (AOT_KEY, AOT_GRAPHS),
@@ -53,7 +53,7 @@ _TELLING_FILES: Final = (
     (re.compile(r"memoizer_cache\.json|configs_[0-9a-f]{8}\.json"), ROOT),
     (re.compile(r"[0-9a-f]{32}|dir\.lock"), MEMOIZED),
 )
-# A folder of such a name that is such a place tells what is around both.
+# A folder with such a name that is such a place identifies the folder around it.
 _TELLING_PLACES: Final = (
     (re.compile(FXGRAPH), (FX_GRAPHS,), ROOT),
     (re.compile(AOTAUTOGRAD), (AOT_GRAPHS,), ROOT),
@@ -65,19 +65,19 @@ _TELLING_PLACES: Final = (
     (re.compile("dynamo"), (DYNAMO,), ROOT),
     (re.compile("locks"), (LOCKS,), ROOT),
     (re.compile("precompiled_headers"), (CODE_FOLDER, LOCKS), ROOT),
-    (re.compile(".+", re.DOTALL), (MEMOIZED,), SYSTEM_CACHE),  # the last, which a link is not followed for
+    (re.compile(".+", re.DOTALL), (MEMOIZED,), SYSTEM_CACHE),  # must be last: no link is followed for it
 )
-# A folder that may not be looked into: not empty, and only the name of what is around it tells.
+# A folder that may not be listed: it may not be empty, and only the names around it can identify it.
 _SHUT: Final = Place("")
 
 
 def place_of(path: str, levels: int = _LEVELS) -> Place | None:
-    """What a folder is; None where nothing in it tells.
+    """The place that a folder is; None if nothing in it identifies one.
 
     Parameters
     ----------
     path : str
-        A folder. Its own name counts only where it is a key.
+        A folder. Its own name counts only if it is a key.
     levels : int
         How deep to look.
     """
@@ -89,7 +89,7 @@ def place_of(path: str, levels: int = _LEVELS) -> Place | None:
 
 
 def place_of_file(path: str) -> tuple[Place, FileRule] | None:
-    """What a single file is, by its own name and the names of the two folders around it."""
+    """The place and rule of a single file, by its own name and the names of the two folders above it."""
     absolute = os.path.abspath(path)
     name, folder = os.path.basename(absolute), os.path.dirname(absolute)
     parent, above = os.path.basename(folder), os.path.basename(os.path.dirname(folder))
@@ -99,7 +99,7 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
     if parent == "cache":
         return _ruled(SYSTEM_CACHE, name)
     if above == "cache":
-        # Or a root of that name, with its own folders in it.
+        # `cache` may also be the name of a root that contains its own folders.
         for rule in SYSTEM_CACHE.folders:
             if rule.pattern.fullmatch(parent) and (found := _ruled(rule.place, name)) is not None:
                 return found
@@ -117,7 +117,7 @@ def _ruled(place: Place, name: str) -> tuple[Place, FileRule] | None:
 
 
 def is_linked_root(path: str) -> bool:
-    """Whether a link leads to a cache root; only the folders of graphs are looked into, for it may lead anywhere."""
+    """Whether a link leads to a cache root; only the folders of graphs are checked, since it may lead anywhere."""
     return any(
         next(_told(os.path.join(path, name), 2, is_linked=True), None) is place
         for name, place in ((FXGRAPH, FX_GRAPHS), (AOTAUTOGRAD, AOT_GRAPHS))
@@ -125,7 +125,7 @@ def is_linked_root(path: str) -> bool:
 
 
 def holds_file_of(path: str, place: Place) -> bool:
-    """Whether a folder holds a file that is read in such a place."""
+    """Whether a folder contains a file that the rules of a place read."""
     read = [rule.pattern for rule in place.files if rule.read is not None]
     try:
         with os.scandir(path) as found:
@@ -173,7 +173,7 @@ def _told(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
 
 
 def _is_folder(item: os.DirEntry[str]) -> bool:
-    """Whether it is a folder, or a link to one by the name of a place of torch's."""
+    """Whether an item is a folder, or a link to a folder with the name of one of torch's places."""
     try:
         if item.is_symlink():
             named = any(told[0].fullmatch(item.name) for told in (*_TELLING_FOLDERS, *_TELLING_PLACES[:-1]))
@@ -184,6 +184,6 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
 
 
 def _is_root_but_for_cache(items: list[os.DirEntry[str]]) -> bool:
-    """Whether nothing speaks against a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
+    """Whether all names fit a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
     known = [*(rule.pattern for rule in ROOT.files), *(rule.pattern for rule in ROOT.folders)]
     return all(any(pattern.fullmatch(item.name) for pattern in known) for item in items)

@@ -1,7 +1,7 @@
-"""What lies where below a cache root: for each sort of folder, which names are files of which kind.
+"""The layout below a cache root: for each sort of folder, which names are files of which kind.
 
-The one table that the walk goes by. Layouts of torch 2.5 to 2.15 (``cache_dir()`` and what is written
-below it) and Triton 3.1 to 3.9; the first rule that fits a name wins.
+The walk follows this one table. Layouts of torch 2.5 to 2.15 (``cache_dir()`` and what is written
+below it) and Triton 3.1 to 3.9; the first rule that matches a name wins.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from cachescope.terms import (
 
 @dataclass(frozen=True, slots=True)
 class FileRule:
-    """Files whose whole name matches are of this kind; a group in the pattern is their key."""
+    """A file whose whole name matches is of this kind; a group in the pattern is its key."""
 
     pattern: re.Pattern[str]
     kind: str
@@ -66,12 +66,12 @@ class FileRule:
 
 @dataclass(frozen=True, slots=True)
 class FolderRule:
-    """Folders whose whole name matches are this place."""
+    """A folder whose whole name matches is this place."""
 
     pattern: re.Pattern[str]
     place: Place
     is_named: bool = True
-    """Whether the name alone tells, so that a link of that name is followed whatever it leads to."""
+    """Whether the name alone identifies the place; a link with such a name is followed whatever its target."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,15 +79,15 @@ class Place:
     """A sort of folder, equal only to itself."""
 
     kind: str
-    """Of its temporary files."""
+    """The kind of its temporary files."""
     files: tuple[FileRule, ...] = ()
     folders: tuple[FolderRule, ...] = ()
     key_of: Callable[[str], str] | None = None
-    """Makes the key of the files in it from the folder's name."""
+    """Returns the key of the files in it, given the folder's name."""
     is_deep: bool = False
-    """Whether folders without a rule are the same place; otherwise they are told by what is in them."""
+    """Whether folders without a rule are the same place; otherwise their contents decide."""
     loads_all: bool = False
-    """Whether torch loads every file in it, whatever it is called."""
+    """Whether torch loads every file in it, whatever its name."""
     is_temporary: bool = False
     """Whether everything in it is a leftover of a process that died, or is still writing."""
 
@@ -119,7 +119,7 @@ LOCKS: Final = Place(LOCK, (_ANY_LOCK,))
 
 
 def _key_folder(kind: str, read: ReadFile) -> Place:
-    """A folder whose every file torch loads: `iterate_over_candidates`, and `_lookup_graph` in 2.6."""
+    """A folder in which torch loads every file: `iterate_over_candidates`, and `_lookup_graph` in 2.6."""
     hidden = reader_of_hidden(read)
     files = (
         _file(r"\..*\.tmp", kind, hidden, "temporary"),
@@ -136,21 +136,21 @@ FX_GRAPHS: Final = Place(
 )
 
 AOT_KEY_FOLDER: Final = _key_folder(AOTAUTOGRAD, read_aotautograd_entry)
-# Where precompile mode can make no key: `str(random.random())` in 2.10, `uuid4().hex` in 2.15.
+# If precompile mode cannot compute a key: `str(random.random())` in 2.10, `uuid4().hex` in 2.15.
 AOT_GRAPHS: Final = Place(
     AOTAUTOGRAD, folders=(_folder(rf"a{HASH}|0\.\d+(?:e-\d+)?|{_HEX32}", AOT_KEY_FOLDER),)
 )
 
 
 def _code(ending: str) -> str:
-    # The ending, where these rules differ, is looked at before the 51 letters that they have in common.
+    # These rules differ in the ending, so it is matched before the 51 letters that they share.
     return rf"(?=.{{52}}{ending})(c{HASH}){ending}"
 
 
 CODE_FILES: Final = (
     _file(_code(r"\.py"), CODE, read_python_code),
     _file(_code(r"\.best_config"), BEST_CONFIG, read_best_config),
-    # 2.5 called it after the kernel's file.
+    # 2.5 named it after the kernel's file.
     _file(rf"({_HEX64})\.best_config", BEST_CONFIG, read_best_config),
     _file(_code(r"\.(?:main\.|optimized\.)?cpp"), CODE, read_cpp_code),
     _file(rf"(c{HASH})(?:\.[^.].*)?", CODE),
@@ -159,7 +159,7 @@ CODE_FOLDER: Final = Place(
     CODE,
     (
         *CODE_FILES,
-        # `package_cpp_only` calls them after their kernel.
+        # `package_cpp_only` names them after their kernel.
         _file(r".+\.(?:py|cpp|h|so|o|a|cu|cubin|ptx|hsaco|spv|amdgcn|zebin|json|txt|pt2)", CODE),
     ),
     (
@@ -187,7 +187,7 @@ TRITON_KEYS: Final = Place(
     (_ANY_LOCK,),
     (_folder(TRITON_KEY, TRITON_FOLDER), _folder(r"tmp\..*", TRITON_TEMPORARY)),
 )
-# torch makes one level per device, Triton none.
+# torch adds one level per device, Triton none.
 TRITON_DEVICES: Final = Place(TRITON, TRITON_KEYS.files, (_folder(r"\d+", TRITON_KEYS), *TRITON_KEYS.folders))
 
 MEMOIZED: Final = Place(
@@ -197,7 +197,7 @@ SYSTEM_CACHE: Final = Place(
     AUTOTUNE,
     (
         _file(f"({_HEX64})", AUTOTUNE, read_autotune),
-        # A cached function of 2.10 without a folder of its own, and a memoizer without a sub_dir.
+        # A cached function of 2.10 without its own folder, and a memoizer without a sub_dir.
         _file(f"({_HEX32})", CACHING_PACKAGE, read_memoized),
         _ANY_LOCK,
     ),
@@ -235,7 +235,7 @@ DYNAMO: Final = Place(
     (_folder("code_state_.*", PGO_FOLDER), _folder(".+", PRECOMPILE_FOLDER, False)),
 )
 
-# Known to torch, and nothing that a key leads to.
+# torch's own, but no key leads to them.
 _OTHERS: Final = (
     r"aoti_eager|autoheuristic|gcc|halide-runtime-.*|unhashed_kernel_inputs|quack|torch_cutlass|"
     r"cutedsl_compile_cache|flydsl_compile_cache|bisector?|.*_bisector|inductor_const_spill_.*"

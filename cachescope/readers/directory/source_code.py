@@ -1,4 +1,4 @@
-"""The generated source of one entry, read again when it is asked for: frames do not keep it, so that memory stays flat."""
+"""Reads the generated source of one entry again when it is needed: frames do not hold it, to save memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cachescope.terms import (
 
 _GRAPHS: Final = {FXGRAPH: read_fxgraph_entry, AOTAUTOGRAD: read_aotautograd_entry}
 _TEXTS: Final = {CODE, TRITON, BEST_CONFIG, CUTLASS_CONFIGS, MEMOIZER_DUMP}
-# The name of a lexer of Pygments for each ending.
+# The name of a Pygments lexer for each ending.
 _LANGUAGES: Final = {
     ".py": "python",
     ".cpp": "cpp",
@@ -43,7 +43,7 @@ _MOST_BYTES: Final = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class SourceCode:
-    """A source, or why there is none."""
+    """A source, or the reason why there is none."""
 
     text: str | None
     language: str = "text"
@@ -51,7 +51,7 @@ class SourceCode:
 
 
 def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode:
-    """The source that one file holds.
+    """Read the source in one file.
 
     Parameters
     ----------
@@ -74,17 +74,17 @@ def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode
 
 
 def source_of(row: Mapping[str, Any]) -> str | None:
-    """The generated source of a row of the frame ``entries``; None where there is none, or no file any more."""
+    """The generated source of a row of the frame ``entries``; None if it has none, or if the file no longer exists."""
     return read_source_code(row["path"], row["cache"], row["cache_key"]).text
 
 
 def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:
     again = Entry(cache, path, "", cache_key=cache_key)
-    # A reading of its own: what it finds besides is in the frames already.
+    # A separate reading: its other results are in the frames already.
     if not _GRAPHS[cache](again, path, os.path.basename(path), Reading()):
         return SourceCode(None, why_not=_gone(path))
     if again.source_code is not None:
-        # Wrappers are in Python, or with `cpp_wrapper` in Python around a string of C++.
+        # Wrappers are Python; with `cpp_wrapper`, Python around a string of C++.
         return SourceCode(again.source_code, "python")
     if again.status == "damaged":
         return SourceCode(None, why_not=f"damaged: {again.damage}")
@@ -96,5 +96,5 @@ def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:
 
 
 def _gone(path: str) -> str:
-    # The frames hold such a path with escapes, which no file has.
+    # The frames contain such a path with escapes; no file has that name.
     return "the file is gone, or its path is not UTF-8" if "\\x" in path else "the file is gone"

@@ -14,7 +14,7 @@ from cachescope.readers.json_file import load_object
 from cachescope.readers.reading import Entry, Reading
 
 # triton/runtime/cache.py: hexadecimal in 3.1, `_base64` (URL-safe) in 3.2, `_base32` from 3.4; all without
-# padding, and all of the same 32 bytes: the last character of a base64 has two bits to spare.
+# padding, and all of the same 32 bytes: the last character of a base64 has two unused bits.
 TRITON_KEY: Final = r"[0-9a-f]{64}|[A-Z2-7]{52}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
 _KEY: Final = re.compile(TRITON_KEY)
 _BASE32_LENGTH: Final = 52
@@ -23,12 +23,12 @@ _TO_BASE32HEX: Final = bytes.maketrans(
 )
 _BASE64_LENGTH: Final = 43
 _HEAD_BYTES: Final = 4_096
-# Triton then finds none of the files of a group (`FileCacheManager.get_group`), and compiles again.
+# Triton then finds no file of a group (`FileCacheManager.get_group`), and compiles again.
 MOVED: Final = "the directory was moved"
 
 
 def triton_hash(key: str) -> str:
-    """The hash a Triton folder is named after, as 64 hexadecimal digits, whichever way it is spelled.
+    """The hash in the name of a Triton folder, as 64 hexadecimal digits, whatever its spelling.
 
     Examples
     --------
@@ -44,16 +44,16 @@ def triton_hash(key: str) -> str:
 
 
 def triton_hashes(keys: Iterable[object]) -> tuple[str, ...]:
-    """The hashes behind those of these values that are keys of Triton, each once.
+    """The hashes of those values that are keys of Triton, each once.
 
-    torch stores them as ``triton_hash_to_path_key`` spells them (torch/_inductor/runtime/runtime_utils.py).
+    torch stores them in the spelling of ``triton_hash_to_path_key`` (torch/_inductor/runtime/runtime_utils.py).
     """
     named = [key for key in keys if isinstance(key, str) and _KEY.fullmatch(key)]
     return tuple(dict.fromkeys(triton_hash(key) for key in named))
 
 
 def fill_kernel_metadata(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Say which kernel was compiled for which target, and hold its hash against the folder's.
+    """Note which kernel was compiled for which target, and compare its hash with the folder's.
 
     Mirrors ``CompiledKernel.metadata`` (triton/compiler/compiler.py).
     """
@@ -80,7 +80,7 @@ def _word(value: object) -> str | None:
 
 
 def fill_group(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Say whether the paths a group points to are still those of its folder; Triton writes absolute ones.
+    """Note whether the paths in a group are still in its folder; Triton writes absolute paths.
 
     Mirrors ``FileCacheManager.put_group`` (triton/runtime/cache.py).
     """
@@ -96,7 +96,7 @@ def fill_group(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
 
 
 def fill_intermediate(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Say which file the kernel was compiled from, first: another with an equal function finds the same folder.
+    """Note the first file that the kernel was compiled from: another file with an equal function uses the same folder.
 
     Mirrors the locations that Triton prints (``#loc = loc("….py":18:0)``), Triton 3.2 to 3.9.
     """

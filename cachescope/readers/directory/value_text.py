@@ -1,4 +1,4 @@
-"""An inert value as a short text: bounded in every direction, whatever the pickle held."""
+"""An inert value as a short text: bounded in every respect, whatever the pickle contained."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Text(reprlib.Repr):
 
 
 def value_text(value: object) -> str:
-    """The value as Python would print it, cut where it is long; objects as their class and what they hold."""
+    """The value as Python would print it, shortened if it is long; objects as their class and contents."""
     try:
         text = well_formed(_Text().repr(value))
     except (RecursionError, ValueError):  # an int of more digits than Python prints

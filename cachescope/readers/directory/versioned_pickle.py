@@ -13,12 +13,12 @@ HEADER: Final = bytes.fromhex("5feceb66")
 
 
 def load_versioned(data: bytes) -> object:
-    """Check the header and read the pickle behind it inertly.
+    """Check the header and read the pickle after it inertly.
 
     Raises
     ------
     DamagedContent, UnreadablePickle
-        If the header is another one, or the pickle is damaged or hostile.
+        If the header differs, or if the pickle is damaged or hostile.
     """
     if not data.startswith(HEADER):
         raise DamagedContent(f"begins with {data[:4].hex()}, not with the header {HEADER.hex()}")
