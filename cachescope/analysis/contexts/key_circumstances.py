@@ -18,7 +18,7 @@ from cachescope.terms import COMPILE_FORMS
 Row = dict[str, Any]
 Key = tuple[str, str]
 
-# Parts of the repr of a device's properties that identify the model, not the board (uuid, bus, free memory).
+# Parts of the repr of a device's properties that identify the model, not the board (uuid, bus, usable memory).
 _MODEL_PART: Final = re.compile(r"\b(major|minor|gcnArchName|multi_processor_count)=('[^']*'|[^,)]*)")
 _DEVICE: Final = "accelerator_properties"
 _KEYS_OF_TRITON: Final = "triton_version_hash"

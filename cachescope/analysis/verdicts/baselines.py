@@ -4,7 +4,7 @@ Prefer the same graph, then the same compile id in the run before, then the fewe
 latest (design: the nearest key alone misleads, since most new graphs differ from an old one in `gm` only). But a
 key of the same graph that differs in fewer fields than the run before is preferred to it: the cache could have
 used that key.
-A lookup that was still being compiled could not be used, so it is no baseline.
+A key that was still being compiled at the lookup could not be used, so it is no baseline.
 Lookups are named by their place in time order.
 """
 

@@ -82,8 +82,8 @@ class FieldDifferences:
         Returns
         -------
         nearer : array of int
-            The position in the row with fewer changed fields, -1 if none: the first with the fewest if its changes are all
-            among those of the baseline; otherwise the last with the fewest.
+            The position in the row of a set with fewer changed fields than the baseline, -1 if none: the first with the
+            fewest among those whose changes are all changes of the baseline, or if there are none, the last with the fewest.
         apart : array of int
             How many fields separate each from its baseline.
         """

@@ -221,7 +221,7 @@ class _Judge:
         return same[0] if same else None
 
     def _is_told_above(self, at: int, row: LookupRow) -> bool:
-        """Whether only the AOTAutograd key of a graph could identify its earlier form, but was not recorded."""
+        """Whether only its AOTAutograd key could identify the earlier form of a graph, and that key has no recorded details."""
         above = None if row.aot_lookup is None else self._aot.get(row.aot_lookup)
         if above is None or above.detail_set is not None or is_named(row):
             return False
