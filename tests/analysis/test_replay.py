@@ -193,6 +193,7 @@ def test_it_equals_going_through_the_lookups_one_by_one(
         assert found == slow(recording, removed), removed
 
 
+@pytest.mark.slow
 @given(histories, stored_before)
 def test_nothing_changes_without_a_toggle_and_hits_only_grow_with_more(
     history: list[Compile], before: list[tuple[Values, int]]

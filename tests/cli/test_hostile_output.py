@@ -166,6 +166,7 @@ def test_a_message_that_quotes_it_is_one_harmless_line(name: str, run: Run, tmp_
         assert done.err.startswith("usage: ") or done.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_name_of_a_file_acts_on_nothing(run: Run, copied: Path) -> None:
     for text in SHORT:
         shutil.copytree(copied / "trace", copied / as_argument(text.replace("/", "|")))

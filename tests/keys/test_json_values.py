@@ -17,6 +17,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(value=VALUES)
 def test_nothing_named_means_that_the_hashed_text_survives_json(value: object) -> None:
     ready, kept_as_text = json_ready(value)

@@ -39,6 +39,7 @@ def lookup(text: str) -> Lookup:
         (["f1 hit 0/0", "f2 hit 1/0", "a1 hit 0/0"], "f1 f2 a1"),
         (["f1 hit 0/0 #1", "a1 hit 0/0 #2"], "f1 a1"),
         (["f1 hit 0/0 #2", "a1 hit 0/0 #2"], "a1 f1"),
+        (["f1 full_miss 0/0 #1", "f2 hit 0/0 #2", "a2 full_miss 0/0 #2"], "f1 a2 f2"),
         # Nor what stands before another AOTAutograd lookup.
         (["f1 hit 0/0", "a1 hit 0/0", "f2 hit 0/0 #1", "a2 hit 0/0 #1"], "a1 f1 a2 f2"),
         # Behind a miss whose record came first, its graphs are its own.

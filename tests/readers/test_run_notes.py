@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,3 +57,19 @@ def test_a_note_of_something_else_says_nothing(note: bytes, trace: Path, tmp_pat
     runs = cachescope.read(tmp_path).runs
     assert runs["command"].isna().all()
     assert runs["exit_status"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("status", "is_one"),
+    [(0, True), (-(2**31), True), (-(2**31) - 1, False), (255, True)],
+)
+def test_a_status_is_what_a_system_can_give(status: int, is_one: bool, tmp_path: Path) -> None:
+    """Python gives less than none for a signal."""
+    trace = sorted((cachescope.sample("config_flip") / "trace").iterdir())[0]
+    shutil.copy(trace, tmp_path / trace.name)
+    (tmp_path / "run.json").write_text(
+        json.dumps({"cachescope_run": 1, "command": ["a"], "exit_status": status})
+    )
+    scope = cachescope.read(tmp_path)
+    assert scope.runs["exit_status"].fillna(-1).tolist() == [status if is_one else -1]
+    assert len(scope.problems) == (not is_one)

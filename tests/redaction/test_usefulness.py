@@ -60,6 +60,7 @@ def beside(plain: Any, redacted: Any, name: str = "") -> list[object]:
     return [] if same else [(name, plain, redacted)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "scenario"), RECORDINGS)
 def test_verdicts_causes_and_counts_are_the_same(
     version: str, scenario: str, capsys: pytest.CaptureFixture[str], recording: Recording

@@ -208,6 +208,7 @@ def test_every_damage_is_tried() -> None:
     assert len(tried_now) > 0.85 * len(PAIRS)
 
 
+@pytest.mark.slow
 def test_damage_is_done(recording: Recording) -> None:
     """Each changes what it says it touches, but for those whose reader is what differs."""
     whole = Whole(recording("2.13.0", "config_flip"))
