@@ -1,6 +1,6 @@
 """torch.compile's own hashing, without torch.
 
-Pure functions: no file is read, no directory made, nothing asked of the environment. Each
+Pure functions: they read no file, create no directory and do not use the environment. Each
 docstring names the torch file, symbol and versions it mirrors.
 """
 

@@ -1,4 +1,4 @@
-"""The name of a Triton autotune result, made from the file of the kernel it belongs to."""
+"""The name of a Triton autotune result, derived from the file of its kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 
 
 def best_config_name(kernel_file: str, cache_key_tag: str = "", torch_key: bytes | None = None) -> str:
-    """Return the file name of the best configuration of a kernel; it lies in the kernel's folder.
+    """Return the file name of the best configuration of a kernel; the file is in the kernel's folder.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def best_config_name(kernel_file: str, cache_key_tag: str = "", torch_key: bytes
     Notes
     -----
     Mirrors ``torch/_inductor/runtime/autotune_cache.py`` ``AutotuneCache._prepare_key`` (2.6 to 2.15) and
-    ``_make_local_cache_key`` (2.8 to 2.15). In 2.5 the name was that of the kernel itself.
+    ``_make_local_cache_key`` (2.8 to 2.15). In 2.5 the kernel's own name was used.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """File names of torch's caching package: fcache and dcache of 2.10, memoizers of 2.11 and later.
 
-A name is the hash of a pickle, and a pickle tells one object met twice from two equal ones. What the parameters
-were in the process cannot be seen from their values, so several names may be possible.
+A name is the hash of a pickle, and a pickle distinguishes one object used twice from two equal objects. The values
+of the parameters do not show which they were in the process, so several names may be possible.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, Final
 from cachescope.errors import CachescopeError
 from cachescope.keys.json_values import UnsupportedValueError
 
-# How a pickled key ends (protocols 4 and 5): the isolation key, then the pair of it and what stands before.
+# How a pickled key ends (protocols 4 and 5): the isolation key, then its pair with what precedes it.
 _END: Final = re.compile(rb"\x8c\x20(?P<isolation_key>[0-9a-f]{32})\x94\x86\x94\.\Z")
-# A subclass pickles as a class reference; the order of a set is another one in each process.
+# A subclass pickles as a class reference; the order of a set differs from process to process.
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, list, tuple, dict})
-# Numbers of other types that may stand in for one another; more than these are not tried.
+# Numbers that may be replaced by equal ones of another type; parameters with more numbers are not tried.
 _MOST_NUMBERS: Final = 4
 _NUMBERS: Final = (bool, int, float, complex)
 Number = bool | int | float | complex
@@ -35,11 +35,11 @@ class CachingNames:
     Attributes
     ----------
     name : str
-        The name that these very objects give.
+        The name for exactly these objects.
     others : tuple of str
-        The names that equal objects, shared otherwise or of another numeric type, give.
+        The names for equal objects that are shared differently or have another numeric type.
     doubt : str or None
-        Why the name does not follow from the values alone; None where it does.
+        Why the name does not follow from the values alone; None if it does.
     """
 
     name: str
@@ -55,7 +55,7 @@ def caching_names(callee: str, params: object, isolation_key: str, protocol: int
     callee : str
         ``fn.__name__``.
     params : object
-        ``(args, kwargs)``, or what the custom encoder made of them.
+        ``(args, kwargs)``, or the result of the custom encoder.
     isolation_key : str
         The key of the schema and the context.
     protocol : int, optional
@@ -69,8 +69,8 @@ def caching_names(callee: str, params: object, isolation_key: str, protocol: int
     Notes
     -----
     Mirrors ``_CacheIntf._make_key`` (torch/_inductor/runtime/caching/interfaces.py, 2.10 only),
-    ``_OnDiskCacheImpl._fpath_from_key`` (implementations.py) and ``_try_pickle`` (utils.py), whose lru_cache takes
-    a hashable key with 1 for the one it has pickled with 1.0 or True.
+    ``_OnDiskCacheImpl._fpath_from_key`` (implementations.py) and ``_try_pickle`` (utils.py). The lru_cache of the
+    last confuses a hashable key with 1 with one that it has pickled with 1.0 or True.
 
     Examples
     --------
@@ -100,19 +100,19 @@ def caching_names(callee: str, params: object, isolation_key: str, protocol: int
 
 
 def with_isolation_key(pickled_key: bytes, isolation_key: str) -> bytes:
-    r"""Return a pickled key of torch 2.10 with another isolation key in it: the very bytes torch would make.
+    r"""Return a pickled key of torch 2.10 with another isolation key: exactly the bytes that torch would write.
 
     Parameters
     ----------
     pickled_key : bytes
-        As ``imc.save`` has them.
+        As stored in ``imc.save``.
     isolation_key : str
         32 hexadecimal digits.
 
     Raises
     ------
     CachescopeError
-        If the bytes do not end as such a key does.
+        If the bytes do not end like such a key.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def with_isolation_key(pickled_key: bytes, isolation_key: str) -> bytes:
 
 
 def isolation_key_of(pickled_key: bytes) -> str | None:
-    """Return the isolation key in a pickled key of torch 2.10, None where there is none."""
+    """Return the isolation key in a pickled key of torch 2.10; None if there is none."""
     match = _END.search(pickled_key)
     return None if match is None else match["isolation_key"].decode("ascii")
 
@@ -145,14 +145,14 @@ def memoizer_keys(encoded_params: object, protocol: int = 4) -> tuple[str, ...]:
     Parameters
     ----------
     encoded_params : object
-        As the entry holds them, objects shared as they are there.
+        As stored in the entry, with the same shared objects.
     protocol : int, optional
-        As the entry was pickled with.
+        The protocol of the entry's pickle.
 
     Returns
     -------
     tuple of str
-        One; two where the parameters look like those stored without an encoder, whose key is that of
+        One key. Two if the parameters look as if stored without an encoder: then the key may also be that of
         ``(args, kwargs)``.
 
     Raises
@@ -163,7 +163,7 @@ def memoizer_keys(encoded_params: object, protocol: int = 4) -> tuple[str, ...]:
     Notes
     -----
     Mirrors ``_BaseMemoizer._make_key`` and ``Memoizer.record`` (torch/_inductor/runtime/caching/interfaces.py,
-    2.11 to 2.15: the same in all of them, and no isolation key is in it).
+    2.11 to 2.15: the same in all of them, without an isolation key).
 
     Examples
     --------
@@ -194,7 +194,7 @@ class _PlainPickler(pickle.Pickler):
 
 
 def _shared(callee: str, params: object) -> tuple[str, object]:
-    """The same values, equal texts, bytes and tuples being one object."""
+    """The same values, with equal texts, bytes and tuples as one object."""
     known: dict[tuple[type, object], Any] = {}
 
     def one(value: Any) -> Any:
@@ -206,10 +206,10 @@ def _shared(callee: str, params: object) -> tuple[str, object]:
 
 
 def _apart(callee: str, params: object) -> tuple[str, object]:
-    """The same values, every text, bytes and tuple being an object of its own."""
+    """The same values, with every text, bytes and tuple as a separate object."""
 
     def fresh(value: Any) -> Any:
-        # One character is one object throughout the interpreter; so is the empty text.
+        # The interpreter has only one object for each single character, and for the empty text.
         if isinstance(value, str):
             return "".join(list(value))
         return bytes(bytearray(value)) if isinstance(value, bytes) else value
@@ -258,7 +258,7 @@ def _twins(number: Number) -> list[Number]:
 
 
 def _other_numbers(params: object) -> Iterator[object]:
-    """The same parameters with numbers of other types that equal them."""
+    """The same parameters with equal numbers of other types."""
     numbers = list(_numbers(params))
     if len(numbers) > _MOST_NUMBERS:
         return

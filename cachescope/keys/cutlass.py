@@ -1,4 +1,4 @@
-"""The request key in the name of a CUTLASS operation list: which machine the list is for."""
+"""The request key in the name of a CUTLASS operation list: it identifies the machine that the list is for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Final, NamedTuple
 
-# `cutlass_key()` where torch finds no Python module in its CUTLASS folder: sha256 of no bytes, as in every release.
+# `cutlass_key()` if torch finds no Python module in its CUTLASS folder: sha256 of no bytes, as in every release.
 NO_CUTLASS_KEY: Final = hashlib.sha256().digest()
 
 TORCH_FILE_HASHES: Final[dict[tuple[str, ...], str]] = {
@@ -41,14 +41,14 @@ TORCH_FILE_HASHES: Final[dict[tuple[str, ...], str]] = {
         "f17db4efba043d4b55c1a2ed5a55eb176471ed3cb4695bd424925f5cda833851",
     ): "2.15.0",
 }
-"""`file_hashes` -> the torch releases whose ``serialization.py`` and ``utils.py`` have them, as their wheels hold them.
+"""`file_hashes` -> the torch releases whose wheels contain ``serialization.py`` and ``utils.py`` with these hashes.
 
 In 2.9 and 2.10 the second file is ``cutlass_utils.py``.
 """
 
 
 class CutlassRequest(NamedTuple):
-    """A machine and a level that an operation list is asked for."""
+    """The machine and the level that an operation list is for."""
 
     arch: str
     toolkit_version: str
@@ -65,11 +65,11 @@ def cutlass_request_key(
     cutlass_key : bytes
         What torch's ``cutlass_key()`` returns.
     arch, toolkit_version : str
-        ``"90"`` and ``"12.4"``, for instance.
+        For example ``"90"`` and ``"12.4"``.
     instantiation_level : str
         ``torch._inductor.config.cutlass.cutlass_instantiation_level``.
     *file_hashes : str
-        From torch 2.9 sha256, as 64 digits, of torch's own ``serialization.py`` and ``utils.py`` for CUTLASS.
+        From torch 2.9: sha256, as 64 digits, of torch's own ``serialization.py`` and ``utils.py`` for CUTLASS.
 
     Notes
     -----
@@ -100,17 +100,17 @@ def cutlass_requests(
     request_key : str
         From the name of the file: the column ``cache_key`` of its entry.
     archs, toolkit_versions, instantiation_levels : iterable of str
-        What to try, all with all.
+        The values to try, in all combinations.
     cutlass_key : bytes, optional
-        What torch's ``cutlass_key()`` returns; by default that of a CUTLASS folder without modules, which is
-        what torch finds in CUTLASS's own source tree.
+        What torch's ``cutlass_key()`` returns; by default that of a CUTLASS folder without modules, such as
+        CUTLASS's own source tree.
     file_hashes : iterable of str, optional
         As for `cutlass_request_key`: none for torch 2.8, two from 2.9.
 
     Returns
     -------
     list of CutlassRequest
-        More than one is a chance of one in four thousand million for each that was tried.
+        A wrong match has a chance of one in four thousand million for each combination.
 
     Examples
     --------

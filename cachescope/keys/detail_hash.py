@@ -29,7 +29,7 @@ def detail_hash(value: object, protocol: int = 4) -> str:
     ----------
     value : object
         None, bool, int, float, str, bytes, and lists, tuples and dicts of these. The order
-        of a dict counts. torch hashes a list or dict field item by item: pass the item.
+        of a dict matters. torch hashes a list or dict field item by item: pass the item.
     protocol : int, optional
         4 for a recording made by Python 3.13 or older, 5 from Python 3.14. torch passes no
         protocol, so the recording's Python decides and every hash changes with 3.14.
@@ -44,9 +44,9 @@ def detail_hash(value: object, protocol: int = 4) -> str:
     Notes
     -----
     Mirrors ``torch/_inductor/codecache.py`` ``FxGraphCachePickler.get_hash`` (2.6 to 2.15):
-    the C pickler in fast mode. Exact for a recording whose Python writes the same pickle
-    opcodes for these types as the running one. Compared with torch on Python 3.11, protocol
-    4; of protocol 5, which comes with another Python, only the recorded hash of True was.
+    the C pickler in fast mode. Exact if the recording's Python writes the same pickle
+    opcodes for these types as the running one. Compared with torch on Python 3.11 for protocol
+    4. For protocol 5, the default of another Python, only the recorded hash of True was compared.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def detail_hash(value: object, protocol: int = 4) -> str:
         )
     stream = io.BytesIO()
     pickler = _PlainPickler(stream, protocol)
-    # Without memo, equal values give equal bytes whether or not they are one object.
+    # Without a memo, equal values give equal bytes, whether or not they are one object.
     pickler.fast = True
     try:
         pickler.dump(value)
@@ -70,7 +70,7 @@ def detail_hash(value: object, protocol: int = 4) -> str:
 
 
 def torch_detail_hash(torch_version_hash: str | None, protocol: int = 4) -> str | None:
-    """Return the hash that the hash detail ``torch_version`` has, from the context form of the same torch.
+    """Return the hash of the hash detail ``torch_version``, computed from the context form of the same torch.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def torch_detail_hash(torch_version_hash: str | None, protocol: int = 4) -> str 
     Returns
     -------
     str or None
-        None where the form is no base64.
+        None if the form is not base64.
 
     Notes
     -----
@@ -103,8 +103,8 @@ def torch_detail_hash(torch_version_hash: str | None, protocol: int = 4) -> str 
 
 class _PlainPickler(pickle.Pickler):
     def persistent_id(self, obj: object) -> None:
-        # pickle asks here for each object it meets, containers' items included; returning
-        # None leaves the bytes as they are.
+        # pickle calls this for each object, including items of containers; returning
+        # None leaves the bytes unchanged.
         if type(obj) not in _PLAIN_TYPES:
             kind = f"{type(obj).__module__}.{type(obj).__qualname__}"
             raise UnsupportedValueError(

@@ -1,4 +1,4 @@
-"""In what two devices differ: their type, index, model, architecture or only the board."""
+"""How two devices differ: in type, index, model, architecture or only in the board."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from cachescope.keys.device_text import device_parts
 
-# A property that tells a board from others of its model.
+# Properties that identify a board among others of its model.
 OF_THE_BOARD: Final = ("uuid", "pci_bus_id", "pci_device_id", "pci_domain_id")
 _DEVICE: Final = re.compile(r"\bdevice\(type='(?P<type>\w+)'(?:, index=(?P<index>\d+))?\)")
 _SYSTEM: Final = re.compile(r"\{'name': (?P<quote>['\"])(?P<name>.*?)(?P=quote)[,}]", re.DOTALL)
@@ -15,13 +15,13 @@ _ARCH: Final = re.compile(r"gfx\w+(?::[\w+:-]*)?")
 
 
 def device_difference(before: str, after: str) -> str | None:
-    """What about the device differs between two values of one field; None where they name none, or equal ones.
+    """How the device differs between two values of one field; None if they name no device, or equal ones.
 
     Parameters
     ----------
     before, after : str
         Texts of ``accelerator_properties`` (``repr(torch.cuda.get_device_properties())``), of
-        ``system_info[device]``, or of a tensor's ``device`` and what holds one.
+        ``system_info[device]``, or any text that contains a tensor's ``device``.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def _spelled(device: re.Match[str]) -> str:
 def _of_names(old: str, new: str) -> str | None:
     if old == new:
         return None
-    # On ROCm torch takes the architecture for the name (`CacheBase.get_system`, torch/_inductor/codecache.py).
+    # On ROCm torch uses the architecture as the name (`CacheBase.get_system`, torch/_inductor/codecache.py).
     if _ARCH.fullmatch(old) and _ARCH.fullmatch(new):
         return f"another arch: {old} -> {new}"
     return f"another model: {old} -> {new}"
@@ -68,7 +68,7 @@ def _of_properties(old: dict[str, str], new: dict[str, str]) -> str | None:
     both = [key for key in old if key in new and old[key] != new[key]]
     rest = [key for key in both if key not in OF_THE_BOARD]
     if any(key in OF_THE_BOARD for key in both):
-        # Boards of one model leave different amounts of memory; a part of a board has fewer units, too.
+        # Boards of one model may have different amounts of memory; a part of a board also has fewer units.
         units = [key for key in rest if key == "multi_processor_count"]
         return "same model, another board" + _listed(old, new, units)
     if rest:

@@ -1,6 +1,6 @@
-"""The texts torch prints for a device, taken apart: properties by name, whatever their order.
+"""Parses the texts that torch prints for a device: properties by name, in any order.
 
-Keywords only: torch adds properties, and moves them, from version to version.
+Only keywords count: torch adds and moves properties from version to version.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-# The name is not escaped and may hold an apostrophe; what follows it cannot.
+# The name is not escaped and may contain an apostrophe; the text after it cannot.
 _NAME_BEFORE_MAJOR: Final = re.compile(
     r"_CudaDeviceProperties\(name='(?P<name>.*)', (?P<rest>major=.*)\)", re.DOTALL
 )
-# Others have more quoted values, so that the first property after the name ends it.
+# Other texts have more quoted values, so the first property after the name ends it.
 _NAME: Final = re.compile(
     r"_(?:Cuda|Xpu)DeviceProperties\(name='(?P<name>.*?)', (?P<rest>\w+=.*)\)", re.DOTALL
 )
 _PART: Final = re.compile(r"(?<!\w)(?P<key>\w++)=(?P<value>'[^']*'|\[[^\]]*\]|[^,]*)(?:, |$)")
-# Nearly all are of the first kind, and a directory of thousands of kernels holds few distinct ones.
+# Nearly all are flat, and a directory with thousands of kernels contains few distinct ones.
 _OF_A_KERNEL: Final = re.compile(r"\bDeviceProperties\((?P<flat>type=[^(){}\n]*\))?")
 _KEYWORD: Final = re.compile(r"(\w+)=")
 _OPENS: Final = "([{"
@@ -29,7 +29,7 @@ _LONGEST: Final = 10_000
 
 
 def device_parts(text: str) -> dict[str, str]:
-    """Return the properties by name, as text; empty where it is no such text.
+    """Return the properties by name, as text; empty if it is another text.
 
     Parameters
     ----------
@@ -57,17 +57,17 @@ def device_parts(text: str) -> dict[str, str]:
 
 
 def kernel_device_parts(source: str) -> list[dict[str, str]]:
-    """The properties of every device that generated code was made for, as text, each distinct one once.
+    """The properties of every device in generated code, as text, each distinct set once.
 
     Parameters
     ----------
     source : str
-        Generated Python, in which ``triton_meta`` and the headers of kernels hold ``DeviceProperties(…)``.
+        Generated Python, in which ``triton_meta`` and the headers of kernels contain ``DeviceProperties(…)``.
 
     Notes
     -----
-    Mirrors ``DeviceProperties`` (torch/_inductor/runtime/hints.py, 2.5 to 2.15); its fields were reordered in
-    between, so that only keywords are read. ``None`` and an empty ``cc`` (a CPU) are left out.
+    Mirrors ``DeviceProperties`` (torch/_inductor/runtime/hints.py, 2.5 to 2.15). Its fields were reordered in
+    between, so only keywords are read. ``None`` and an empty ``cc`` (a CPU) are left out.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def kernel_device_parts(source: str) -> list[dict[str, str]]:
 
 @lru_cache(maxsize=256)
 def _keywords(text: str) -> tuple[tuple[str, str], ...]:
-    """The keyword arguments at the start of `text`, up to the bracket that closes them; empty where none does."""
+    """The keyword arguments at the start of `text`, up to the closing bracket; empty if there is none."""
     parts: dict[str, str] = {}
     start = 0
     for end, is_last in _commas(text):
@@ -100,7 +100,7 @@ def _keywords(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _commas(text: str) -> Iterator[tuple[int, bool]]:
-    """Where the arguments end, and whether it is the last; neither inside quotes nor inside brackets."""
+    """The end of each argument, and whether it is the last one; commas in quotes and brackets do not count."""
     depth, quote = 0, ""
     for at, letter in enumerate(text):
         if quote:

@@ -31,7 +31,7 @@ def sha256_hash(data: bytes) -> str:
     Parameters
     ----------
     data : bytes
-        What is hashed.
+        The bytes to hash.
 
     Notes
     -----
@@ -55,7 +55,7 @@ def code_hash(code: str | bytes, extra: str | bytes = "") -> str:
     code : str or bytes
         The code as hashed. torch strips what it writes first: see `stored_code_hash`.
     extra : str or bytes, optional
-        What else decides the result (a compile command, a vector ISA). It is not stored
+        What else affects the result (a compile command, a vector ISA). It is not stored
         with the file, so the key of a ``.cpp`` cannot be recomputed from the file alone.
 
     Notes
@@ -97,8 +97,8 @@ def get_hash(content: str | bytes, extra: str = "", hash_type: str = "code") -> 
     Mirrors ``torch/_inductor/codecache.py`` ``get_hash``, 2.13. Other versions differ:
     2.6 hashes ``spv`` as repr and knows neither ``amdgcn``, ``ptx`` nor ``zebin``; 2.10
     has no ``zebin``; 2.15 is as 2.13. From 2.13 a process with
-    ``TORCHINDUCTOR_XPU_KERNEL_FORMAT=spv`` still hashes ``spv`` as content, for the text
-    branch is asked first.
+    ``TORCHINDUCTOR_XPU_KERNEL_FORMAT=spv`` still hashes ``spv`` as content, because the text
+    branch comes first.
 
     Examples
     --------
@@ -139,9 +139,9 @@ def stored_code_hash(content: str | bytes, extra: str = "", hash_type: str = "co
 
 
 def entry_name(content: bytes) -> str:
-    """Return the file name of an FX graph or AOTAutograd entry, made from its bytes.
+    """Return the file name of an FX graph or AOTAutograd entry, derived from its bytes.
 
-    An entry whose name is another one is damaged: torch never checks, cachescope can.
+    An entry with a different name is damaged: torch never checks this, cachescope can.
 
     Parameters
     ----------

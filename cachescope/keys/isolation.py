@@ -1,8 +1,8 @@
-"""Isolation context to isolation key, as torch makes it.
+"""Computes the isolation key of an isolation context, as torch does.
 
 Pure and without torch. The context is what torch's ``_isolation_context()`` returns, or the
-same read back from JSON. torch 2.10 keys its caching module by it; from 2.11 nothing in
-torch calls ``_isolation_key``, and the key only says whether two processes are alike.
+same read back from JSON. The key is part of every key in the caching module of torch 2.10. From 2.11 nothing in
+torch calls ``_isolation_key``, and the key only shows whether two processes are alike.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def select_context(
     Raises
     ------
     SchemaError
-        If the schema is malformed, or the context lacks a chosen form, or holds one this
+        If the schema is malformed, if the context lacks a chosen form, or if it has a form that this
         version of cachescope does not know (its torch is newer, and True would mean more).
 
     Notes
@@ -80,7 +80,7 @@ def isolation_key(
     SchemaError
         As `select_context`.
     UnsupportedValueError
-        If a chosen value cannot be written as JSON; its `path` says which.
+        If a chosen value cannot be written as JSON; its `path` names the value.
 
     Notes
     -----

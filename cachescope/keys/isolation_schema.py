@@ -1,4 +1,4 @@
-"""torch's isolation schema: which context forms count, checked and in one form.
+"""torch's isolation schema: which context forms count, validated and normalized.
 
 Pure and without torch.
 """
@@ -22,22 +22,22 @@ Selection = bool | Mapping[str, bool]
 
 @dataclass(frozen=True, slots=True)
 class IsolationSchema:
-    """Which context forms count: torch's ``IsolationSchema``, checked.
+    """Which context forms count: torch's ``IsolationSchema``, validated.
 
-    Two schemas are equal exactly if they give equal keys for every context: all forms named
-    true is True; False, ``{}`` and all forms named false are False.
+    Two schemas are equal exactly if they give equal keys for every context. All forms true
+    equals True; ``{}`` and all forms false equal False.
 
     Parameters
     ----------
     runtime, compile : bool or mapping of form to bool
-        True for all forms, False for none, or a choice; a form that is not named is not
-        taken.
+        True for all forms, False for none, or a choice; a form that is not named does not
+        count.
 
     Raises
     ------
     SchemaError
         For a form torch does not have (2.10 raises AttributeError if it is selected and
-        2.11 to 2.15 ignore it), and for a value that is no bool.
+        2.11 to 2.15 ignore it), and for a value that is not a bool.
 
     Notes
     -----
@@ -56,7 +56,7 @@ class IsolationSchema:
     compile: Selection = True
 
     def __post_init__(self) -> None:
-        """Check both selections and bring them to the one form equal keys share."""
+        """Check both selections and normalize them, so that equal schemas compare equal."""
         for name, section in (("runtime", "runtime_context"), ("compile", "compile_context")):
             object.__setattr__(self, name, _normal(section, getattr(self, name)))
 
@@ -65,7 +65,7 @@ class IsolationSchema:
         return hash((self.forms("runtime_context"), self.forms("compile_context")))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Copy and pickle by way of `from_dict`."""
+        """Copy and pickle through `from_dict`."""
         return IsolationSchema.from_dict, (self.to_dict(),)
 
     @classmethod
@@ -85,7 +85,7 @@ class IsolationSchema:
         Parameters
         ----------
         schema : mapping
-            ``{"runtime_context": …, "compile_context": …}``; both must be there, as in torch.
+            ``{"runtime_context": …, "compile_context": …}``; both are required, as in torch.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class IsolationSchema:
         Raises
         ------
         SchemaError
-            If the text is no JSON or no schema.
+            If the text is not JSON or not a schema.
         """
         return cls.from_dict(loaded(text, "an isolation schema"))
 
@@ -202,12 +202,12 @@ def _normal(section: str, selection: Selection) -> Selection:
 
 
 def loaded(text: str | bytes, what: str) -> Any:
-    """Return what JSON text holds, which is said to be something.
+    """Return the value of JSON text; `what` names it in the error message.
 
     Raises
     ------
     SchemaError
-        If the text is no JSON.
+        If the text is not JSON.
     """
     try:
         return json.loads(text)
@@ -221,5 +221,5 @@ def listed(names: Iterable[object]) -> str:
 
 
 def kind_name(value: object) -> str:
-    """Return what an error message calls a value of the wrong kind."""
+    """Return the name of a value's kind for an error message."""
     return "null" if value is None else type(value).__name__

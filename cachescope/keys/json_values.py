@@ -1,7 +1,7 @@
-"""The JSON text torch hashes, and what to say of a value that JSON cannot hold.
+"""The JSON text that torch hashes, and how to name a value that JSON cannot represent.
 
 torch hashes ``json.dumps(value, sort_keys=True)`` with json's default separators and ASCII
-escapes. Only the standard library's json gives that text: orjson writes other bytes.
+escapes. Only the standard library's json writes that text: orjson writes other bytes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class UnsupportedValueError(CachescopeError, TypeError):
     Attributes
     ----------
     path : str
-        Where the value stands, ``runtime_context[inductor_configs][name]``; empty if the
-        value as a whole is meant.
+        The path of the value, ``runtime_context[inductor_configs][name]``; empty for the
+        value as a whole.
     """
 
     def __init__(self, message: str, path: str = "") -> None:
@@ -37,7 +37,7 @@ def sorted_json(value: object) -> str:
     Raises
     ------
     UnsupportedValueError
-        If JSON cannot hold a part of it (torch raises TypeError); `path` names the part.
+        If JSON cannot represent a part of it (torch raises TypeError); `path` names the part.
 
     Notes
     -----
@@ -63,9 +63,9 @@ def sorted_json(value: object) -> str:
 
 
 def json_ready(value: object) -> tuple[object, list[str]]:
-    """Return a copy of `value` that JSON holds, and the paths of what had to become text.
+    """Return a copy of `value` that JSON can represent, and the paths of values that became text.
 
-    Where the list is empty, `value` and its JSON round trip give torch the same text, and
+    If the list is empty, `value` and its JSON round trip give torch the same text, and
     so the same key.
 
     Parameters
@@ -76,8 +76,8 @@ def json_ready(value: object) -> tuple[object, list[str]]:
     Returns
     -------
     tuple of (object, list of str)
-        The copy, and the paths of values kept as text and of dicts whose keys JSON cannot
-        hold or would sort differently after a round trip.
+        The copy, and the paths of values stored as text and of dicts whose keys JSON cannot
+        represent or would sort differently after a round trip.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _copy(value: object, path: str, kept_as_text: list[str]) -> object:
 
 
 def _keys_survive(mapping: dict[object, object]) -> bool:
-    """Tell whether torch's text of the keys is the same after a JSON round trip.
+    """Whether torch's text of the keys is the same after a JSON round trip.
 
     ``{2: …, 10: …}`` is not: sorted as numbers by torch, as text when read back.
     """
@@ -127,7 +127,7 @@ def _key_text(key: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a text that says which value it was and is the same in the next process."""
+    """Return a text that identifies the value and is the same in the next process."""
     if isinstance(value, (set, frozenset)):
         return f"{type(value).__name__}({', '.join(sorted(map(_text, value)))})"
     name = getattr(value, "__qualname__", None)

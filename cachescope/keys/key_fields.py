@@ -1,7 +1,7 @@
-"""Which hash details carry which context form, and what a pattern of fields takes out of a key.
+"""Which hash details represent which context form, and which fields a pattern removes from a key.
 
-Pure and without torch. A *part* is a piece of one field that its hash cannot show alone: the ``device`` of
-an input, the Triton version within ``system_info[version]``. Parts are told apart by the printed text.
+Pure and without torch. A *part* is a piece of one field that has no hash of its own: the ``device`` of
+an input, the Triton version within ``system_info[version]``. Parts are compared by their printed text.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Final
 from cachescope.errors import NotFoundError
 from cachescope.keys.literals import literal_value
 
-# What of an FX key follows from the program (the graph, its inputs, the call) and not from the process:
-# torch/_inductor/codecache.py, `FxGraphHashDetails` (2.6 to 2.15). What a later torch adds is the process's own
-# until it is named here.
+# The fields of an FX key that depend on the program (the graph, its inputs, the call) and not on the process:
+# torch/_inductor/codecache.py, `FxGraphHashDetails` (2.6 to 2.15). A field that a later torch adds counts as the process's
+# until it is listed here.
 OF_THE_PROGRAM: Final = frozenset(
     {
         "gm",
@@ -34,7 +34,7 @@ OF_THE_PROGRAM: Final = frozenset(
 )
 
 # torch/_inductor/runtime/caching/context.py (2.10 to 2.15) beside `FxGraphHashDetails.__init__` of
-# torch/_inductor/codecache.py and `AOTAutogradCacheDetails.__init__`, which carry the same facts.
+# torch/_inductor/codecache.py and `AOTAutogradCacheDetails.__init__`, which contain the same facts.
 _WHOLE_FIELDS: Final = MappingProxyType(
     {
         "inductor_configs": ("inductor_config", "inductor_config_comms"),
@@ -44,14 +44,14 @@ _WHOLE_FIELDS: Final = MappingProxyType(
         "triton_version_hash": (),
         "runtime": (),
         "runtime_version": (),
-        # 2.15 adds what each backend says of its device.
+        # 2.15 adds what each backend reports about its device.
         "accelerator_properties": ("system_info[device]", "system_info[device_interfaces]"),
     }
 )
 # torch/_inductor/codecache.py, `CacheBase.get_system`: {"triton": …, "cuda" or "hip": …}.
 _VERSION_FIELD: Final = "system_info[version]"
 _VERSION_PARTS: Final = ("triton_version_hash", "runtime", "runtime_version")
-# The hash of the other system_info fields: it says nothing of its own and would keep alive what is dropped.
+# The hash of the other system_info fields: it adds nothing, and would keep the removed fields in the key.
 _SYSTEM_HASH: Final = "system_info[hash]"
 _SYSTEM_FORMS: Final = (*_VERSION_PARTS, "accelerator_properties")
 
@@ -66,7 +66,7 @@ _PART_PATTERN: Final = re.compile(r"(?P<fields>.*\]|[\w*]+)\.(?P<part>\w+)")
 
 
 def is_of_the_program(name: str) -> bool:
-    """Whether a field of an FX key follows from the program rather than from the process.
+    """Whether a field of an FX key depends on the program rather than on the process.
 
     Examples
     --------
@@ -78,17 +78,17 @@ def is_of_the_program(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What is taken out of a key: whole fields, and parts of fields."""
+    """What is removed from a key: whole fields, and parts of fields."""
 
     fields: frozenset[str] = frozenset()
     parts: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Whether anything is taken out."""
+        """Whether anything is removed."""
         return bool(self.fields or self.parts)
 
     def __or__(self, other: Removed) -> Removed:
-        """Both together."""
+        """Combine both."""
         fields = self.fields | other.fields
         parts: dict[str, frozenset[str]] = {}
         for name in {*self.parts, *other.parts} - fields:
@@ -97,14 +97,14 @@ class Removed:
 
 
 def form_fields(forms: Iterable[str], fields: Sequence[str]) -> Removed:
-    """What of some fields carries the given context forms.
+    """The fields, and parts of fields, that represent the given context forms.
 
     Parameters
     ----------
     forms : iterable of str
         Context forms that do not count.
     fields : sequence of str
-        The fields there are.
+        All existing fields.
 
     Examples
     --------
@@ -127,18 +127,18 @@ def form_fields(forms: Iterable[str], fields: Sequence[str]) -> Removed:
 
 
 def pattern_fields(pattern: str, fields: Sequence[str], is_tensor: Callable[[str], bool]) -> Removed:
-    """What a field or pattern takes out of the fields there are.
+    """The fields, and parts of fields, that a name or pattern removes.
 
-    ``*`` stands for anything; brackets are brackets. A bare name takes its elements too: ``example_inputs``
+    ``*`` matches anything; brackets are literal. A bare name includes its elements: ``example_inputs``
     is ``example_inputs[*]``. ``example_inputs[*].device`` is one part of each tensor.
 
     Parameters
     ----------
     pattern : str
     fields : sequence of str
-        The fields there are.
+        All existing fields.
     is_tensor : callable
-        Whether a field holds the metadata of a tensor.
+        Whether a field contains the metadata of a tensor.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def _matching(pattern: str, fields: Sequence[str]) -> list[str]:
 
 
 def _near(pattern: str, fields: Sequence[str], most: int = 5) -> str:
-    """The fields that may have been meant, or the names there are."""
+    """The fields that may have been meant, or else all names."""
     if not fields:
         return "no source recorded any field"
     inside = pattern.strip("*").rstrip("]").rpartition("[")[2].strip("*")
@@ -186,10 +186,10 @@ def _near(pattern: str, fields: Sequence[str], most: int = 5) -> str:
 
 
 def _alike(pattern: str, fields: Sequence[str], most: int) -> list[str]:
-    """The fields, their bare names and the context forms that are spelt much alike."""
+    """The fields, their bare names and the context forms with a similar spelling."""
     if "[" in pattern:
         return difflib.get_close_matches(pattern, fields, most)
-    # Else the long name before the bracket is all that would be compared.
+    # Otherwise the long name before the bracket would dominate the comparison.
     names = {f.partition("[")[2].rstrip("]"): f for f in fields if "[" in f}
     names |= {bare: bare for bare in (*(f.partition("[")[0] for f in fields), *_WHOLE_FIELDS)}
     return [names[name] for name in difflib.get_close_matches(pattern, names, most)]
@@ -201,7 +201,7 @@ def is_tensor_text(text: str) -> bool:
 
 
 def without_parts(text: str, parts: Iterable[str]) -> str:
-    """A printed value without some of its parts; as it is where it does not have them.
+    """A printed value without some of its parts; unchanged if it does not have them.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def _without_versions(text: str, parts: set[str]) -> str:
 
 
 def _arguments(text: str) -> list[str]:
-    """The arguments of a call, up to the bracket that ends it."""
+    """The arguments of a call, up to the closing bracket."""
     arguments: list[str] = []
     start = depth = 0
     for at, character in enumerate(text):

@@ -1,7 +1,7 @@
-"""What counts in a cache key: torch's isolation schema, and fields or patterns besides.
+"""What counts in a cache key: torch's isolation schema, plus fields or patterns.
 
-Pure and without torch. torch itself knows the isolation schema only, and applies it to isolation contexts;
-applied to the hash details of FX and AOTAutograd keys it gives cachescope's own what-if keys.
+Pure and without torch. torch itself has only the isolation schema, and applies it to isolation contexts.
+Applied to the hash details of FX and AOTAutograd keys, it gives cachescope's own what-if keys.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ class KeySchema:
     Parameters
     ----------
     isolation : IsolationSchema
-        Which context forms count; each stands for the fields that carry it.
+        Which context forms count; each stands for the fields that represent it.
     without : tuple of str
         Fields that do not count: names, patterns with ``*``, parts of tensors
-        (``example_inputs[*].device``), or context forms, which go into `isolation`.
+        (``example_inputs[*].device``), or context forms, which are moved to `isolation`.
 
     Raises
     ------
     SchemaError
-        If a field is no text.
+        If a field is not a text.
 
     Notes
     -----
-    Order and repetition in `without` do not matter, and naming a form there is the same as leaving it out of
+    Order and repetition in `without` do not matter. A form in `without` is the same as a form left out of
     `isolation`; equal schemas compare equal.
 
     Examples
@@ -50,7 +50,7 @@ class KeySchema:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Bring the fields to one order, and the forms among them into the isolation schema."""
+        """Sort the fields, and move the forms among them to the isolation schema."""
         wanted: list[object] = list(self.without)
         named = [name for name in wanted if isinstance(name, str) and name]
         if len(named) < len(wanted):
@@ -65,7 +65,7 @@ class KeySchema:
     def from_dict(cls, schema: Mapping[str, Any]) -> KeySchema:
         """Make a schema from ``{"runtime_context": …, "compile_context": …, "without": […]}``.
 
-        torch's own two keys may be left out together, and so may ``without``.
+        torch's own two keys may both be omitted, and so may ``without``.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class KeySchema:
         return cls(isolation, tuple(without))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return torch's own two keys, and ``without`` beside them."""
+        """Return torch's own two keys and ``without``."""
         return {**self.isolation.to_dict(), "without": list(self.without)}
 
     @classmethod
@@ -92,7 +92,7 @@ class KeySchema:
         Raises
         ------
         SchemaError
-            If the text is no JSON or no schema.
+            If the text is not JSON or not a schema.
         """
         return cls.from_dict(loaded(text, "a key schema"))
 
@@ -111,7 +111,7 @@ class KeySchema:
         )
 
     def removed(self, fields: Sequence[str], is_tensor: Callable[[str], bool]) -> Removed:
-        """What the schema takes out of the fields there are.
+        """Which of the given fields, and parts of fields, the schema removes.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class KeySchema:
         return found
 
     def __str__(self) -> str:
-        """What does not count, in words."""
+        """Describe what does not count."""
         off = (*self.forms_off, *self.without)
         return f"without {listed(off)}" if off else "everything counts"
 
@@ -141,7 +141,7 @@ def _without_forms(isolation: IsolationSchema, names: Iterable[str]) -> Isolatio
 def key_schema(
     schema: KeySchema | IsolationSchema | Mapping[str, Any] | None, without: Iterable[str] | str = ()
 ) -> KeySchema:
-    """One schema from any of the forms it may be given in, and more fields that do not count."""
+    """Make a schema from any accepted form, plus more fields that do not count."""
     if schema is None:
         schema = KeySchema()
     elif isinstance(schema, IsolationSchema):

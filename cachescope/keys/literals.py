@@ -1,6 +1,6 @@
-"""Python's literals and expressions in texts of a source: parsed, never evaluated, and without a word.
+"""Parses Python literals and expressions in texts of a source: never evaluated, and without warnings.
 
-The compiler warns of what it parses (``invalid escape sequence``) on standard error, and quotes it as it is.
+The compiler's warnings about the text (``invalid escape sequence``) would go to standard error and quote it unescaped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def literal_value(text: str) -> object:
     Raises
     ------
     ValueError
-        If the text is none, or too deep to be parsed.
+        If the text is no literal, or nested too deep to be parsed.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def literal_value(text: str) -> object:
     try:
         return ast.literal_eval(parsed_expression(text.lstrip(" \t")))
     except (TypeError, MemoryError, RecursionError) as error:
-        # A list as the key of a dictionary is a TypeError.
+        # A list as a dictionary key raises TypeError.
         raise ValueError(f"no literal: {error}") from error
 
 
@@ -35,7 +35,7 @@ def parsed_expression(text: str) -> ast.expr:
     Raises
     ------
     ValueError
-        If the text is none, or too deep to be parsed.
+        If the text is no expression, or nested too deep to be parsed.
     """
     try:
         with warnings.catch_warnings():

@@ -1,7 +1,7 @@
-"""Where torch.compile keeps a key below a cache root.
+"""Where torch.compile stores a key below a cache root.
 
-Pure functions without torch: the cache root is an argument, and no directory is made
-(torch's own functions ask ``cache_dir()``, which creates it and sets the environment).
+Pure functions without torch: the cache root is an argument, and no directory is created
+(torch's own functions call ``cache_dir()``, which creates it and sets the environment).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ def get_path(
     Parameters
     ----------
     basename : str
-        The key, for instance ``c`` and 51 characters.
+        The key, for example ``c`` and 51 characters.
     extension : str
-        Without the dot; may hold dots itself (``main.cpp``).
+        Without the leading dot; may contain dots (``main.cpp``).
     specified_dir : str, optional
-        A folder of its own: absolute, or below `cache_root`. Otherwise the folder is the
+        Another folder: absolute, or below `cache_root`. By default the folder is the
         second and third character of `basename`.
     cache_root : str, optional
         What torch's ``cache_dir()`` returns.
@@ -90,7 +90,7 @@ def aotautograd_folder(key: str, cache_root: str) -> str:
     Parameters
     ----------
     key : str
-        ``a`` and 51 characters, or the nonce of a key that could not be made (2.10+).
+        ``a`` and 51 characters, or the nonce if no key could be computed (2.10+).
     cache_root : str
         What torch's ``cache_dir()`` returns.
 

@@ -21,7 +21,7 @@ def system_hash(info: Mapping[str, object]) -> str:
     Raises
     ------
     UnsupportedValueError
-        If JSON cannot hold a value.
+        If JSON cannot represent a value.
 
     Notes
     -----
