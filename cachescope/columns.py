@@ -1,4 +1,4 @@
-"""What a column and a frame are: declared types, built from rows, and given back as plain values."""
+"""Columns and frames: declared types, DataFrames built from rows, and rows returned as plain values."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ REAL: Final = "Float64"
 TIME: Final = "datetime64[ns, UTC]"
 TUPLE: Final = "object"
 
-# pandas 2.2 has what pandas 3 calls "str", texts of Arrow beside NaN, under another name, and copies at once what
-# pandas 3 copies when it is changed. Nothing else here depends on the version.
+# The dtype that pandas 3 calls "str" (Arrow texts with NaN) has another name in pandas 2.2. And pandas 2.2 copies at
+# once what pandas 3 copies on write. Nothing else here depends on the version.
 _IS_PANDAS_2: Final = pd.__version__.startswith("2.")
 DEEP: Final = _IS_PANDAS_2
-"""How a frame is copied that is given away: ``frame.copy(deep=DEEP)``."""
+"""How to copy a frame before returning it: ``frame.copy(deep=DEEP)``."""
 
 STORED: Final = {
     WHOLE: pa.int64(),
@@ -29,7 +29,7 @@ STORED: Final = {
     REAL: pa.float64(),
     TIME: pa.timestamp("ns", tz="UTC"),
 }
-"""How each is stored; tuples are lists."""
+"""The Arrow type in which each dtype is stored; tuples are lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class Frame:
     columns: tuple[Column, ...]
 
     def build(self, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-        """A DataFrame of exactly these columns and types, also when there are no rows."""
+        """A DataFrame with exactly these columns and types, even without rows."""
         listed = list(rows)
         return self.of_columns({c.name: [row[c.name] for row in listed] for c in self.columns})
 
     def of_columns(self, columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-        """The same from the values of each column."""
+        """Like `build`, from the values of each column."""
         return pd.DataFrame({c.name: _series(columns[c.name], c.dtype) for c in self.columns})
 
 
 def pandas_type(dtype: str) -> Any:
-    """The type of pandas that a column of a declared type has."""
+    """The pandas dtype of a column with a declared type."""
     if dtype == TEXT and _IS_PANDAS_2:
         return pd.StringDtype("pyarrow_numpy")
     return pd.api.types.pandas_dtype(dtype)
@@ -72,7 +72,7 @@ def pandas_type(dtype: str) -> Any:
 def _series(values: Sequence[Any], dtype: str) -> pd.Series[Any]:
     if dtype == TUPLE:
         return pd.Series(values, dtype=object)
-    # Pandas on its own looks at each value several times: ten times slower where most are missing.
+    # pandas itself inspects each value several times: ten times slower if most are missing.
     stored = pa.array(values, type=STORED[dtype], from_pandas=True)
     series: pd.Series[Any] = stored.to_pandas(types_mapper=lambda _: pandas_type(dtype))
     return series
@@ -85,14 +85,14 @@ def records(frame: pd.DataFrame, names: Iterable[str] | None = None) -> list[dic
     ----------
     frame : DataFrame
     names : iterable of str, optional
-        Columns to take; all of them by default.
+        The columns to return; all of them by default.
     """
     columns = plain_columns(frame, names)
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def plain_columns(frame: pd.DataFrame, names: Iterable[str] | None = None) -> dict[str, list[Any]]:
-    """The same by column. Equal texts of a column are one object, so that a million rows hold few of them."""
+    """Like `records`, by column. Equal texts of a column are one object, so a million rows share a few texts."""
     return {str(name): _plain_values(frame[name]) for name in (frame.columns if names is None else names)}
 
 
@@ -102,7 +102,7 @@ def _plain_values(series: pd.Series[Any]) -> list[Any]:
         series = series.astype("int64").astype("Int64").where(present)
     if isinstance(series.dtype, pd.StringDtype):
         codes, distinct = pd.factorize(series)
-        texts = [*distinct.tolist(), None]  # the last, which is -1 as well, stands for a missing one
+        texts = [*distinct.tolist(), None]  # a missing value has code -1: the last item
         return [texts[code] for code in codes.tolist()]
     if not series.isna().any():
         return series.tolist()

@@ -1,7 +1,7 @@
-"""The component codes of many keys, each kept as what it has otherwise than one like it.
+"""The component codes of many keys, each stored as its differences from a similar one.
 
-A key has about 640 components, and the keys of a fleet differ from each other in a few of them. A *base* is a set that is
-kept whole; another set of its length is kept as the places where it differs from that, and what it has there.
+A key has about 640 components, and the keys of a fleet differ from each other in only a few. A *base* is a set that is
+stored whole; another set of the same length is stored as the positions where it differs from a base, and its codes there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 Codes = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
 
-# Of one length. Sets that are like none of so many are kept whole.
+# For each length. A set that is similar to none of this many bases is stored whole.
 _BASES_TRIED: Final = 8
 _MOST_DIFFERENT: Final = 0.25
 
@@ -25,17 +25,17 @@ class ComponentSets(Sequence[Codes]):
     """Distinct sets of component codes, in the order in which they were added."""
 
     def __init__(self) -> None:
-        # A set is the number of its base, the places where it differs, and the codes it has there, as bytes.
+        # A set is the number of its base, the positions where it differs, and its codes there, as bytes.
         self._records: list[bytes] = []
         self._number: dict[bytes, int] = {}
         self._bases: list[Codes] = []
         self._bases_of_length: dict[int, list[int]] = defaultdict(list)
         self._alone: dict[bytes, int] = {}
-        # Single codes are quicker to come by in a list.
+        # Access to single codes is faster in a list.
         self._base_lists: dict[int, list[int]] = {}
 
     def add(self, codes: bytes) -> int:
-        """Keep the bytes of an array of codes; equal ones have one number."""
+        """Store the bytes of an array of codes; equal sets have the same number."""
         record = self._record(np.frombuffer(codes, dtype=np.int32))
         number = self._number.setdefault(record, len(self._records))
         if number == len(self._records):
@@ -64,13 +64,13 @@ class ComponentSets(Sequence[Codes]):
         return self._bases[number]
 
     def parts(self, number: int) -> tuple[int, Codes, Codes]:
-        """The base of a set, the places where it differs from that, and the codes it has there."""
+        """The base of a set, the positions where it differs from its base, and its codes there."""
         record = np.frombuffer(self._records[number], dtype=np.int32)
         middle = len(record) // 2 + 1
         return int(record[0]), record[1:middle], record[middle:]
 
     def joined(self, numbers: Sequence[int]) -> tuple[Codes, Numbers, Codes, Codes]:
-        """The parts of many sets one after the other: their bases, how many places each has, the places, the codes."""
+        """The parts of many sets, concatenated: their bases, the number of positions of each, the positions, the codes."""
         records = [self._records[number] for number in numbers]
         every = np.frombuffer(b"".join(records), dtype=np.int32)
         lengths = np.array([len(record) for record in records], dtype=np.int64) // every.itemsize
@@ -80,13 +80,13 @@ class ComponentSets(Sequence[Codes]):
         return every[starts], sizes, every[place], every[place + np.repeat(sizes, sizes)]
 
     def differences(self, one: int, other: int) -> tuple[int, list[tuple[int, int, int]]] | None:
-        """Each place where either of two sets differs from their base, with its code there and what they have.
+        """Each position where either of two sets differs from their base, with the base's code and theirs.
 
         Returns
         -------
         base : int
         differences : list of (base's code, code of the one, code of the other)
-            In the order of the places. None where the two have two bases.
+            In the order of the positions. None if the two have different bases.
         """
         base, mine = self._patch(one)
         base_of_other, theirs = self._patch(other)
@@ -110,7 +110,7 @@ class ComponentSets(Sequence[Codes]):
         return self._base_lists[base]
 
     def _record(self, codes: Codes) -> bytes:
-        """Which base is taken does not depend on what was added since: equal sets have equal records."""
+        """Encode a set. The choice of its base does not depend on later sets: equal sets have equal records."""
         bases = self._bases_of_length[len(codes)]
         for number in bases:
             places = np.flatnonzero(codes != self._bases[number])

@@ -1,6 +1,6 @@
-"""One component as torch writes it: the text ``[hash] field: value``, taken apart and put together again.
+"""Parses and joins components as torch writes them: texts ``[hash] field: value``.
 
-Apart from `details`, so that capturing a snapshot needs no numpy.
+Separate from `details`, so that capturing a snapshot needs no numpy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cachescope.terms import HASH
 
 # torch/_inductor/codecache.py, `FxGraphCachePickler.debug_lines`: a list gives one line per element, a
-# dict one per item. The key of a dict may hold a bracket, so it ends at the first "]: ".
+# dict one per item. The key of a dict may contain a bracket, so it ends at the first "]: ".
 _COMPONENT = re.compile(
     rf"\[(?P<hash>{HASH})\] (?P<attr>[A-Za-z_]\w*)(?:\[(?P<key>.*?)\])?: (?P<value>.*)", re.DOTALL
 )
@@ -29,7 +29,7 @@ class Detail:
 
 
 def parse_component(text: str) -> Detail | None:
-    """Split one component; None when it is no hash detail.
+    """Parse one component; None if it is no hash detail.
 
     Mirrors the lines of ``FxGraphCachePickler.debug_lines`` (torch/_inductor/codecache.py, 2.4 to 2.15).
 
@@ -46,9 +46,9 @@ def parse_component(text: str) -> Detail | None:
 
 
 def join_components(lines: Iterable[str]) -> list[str]:
-    r"""Put the lines of components together again: a line that begins no hash detail continues the one before.
+    r"""Join lines into components: a line that begins no hash detail continues the component before.
 
-    Text logs hold values over many lines, and torch 2.4 split its components at every newline.
+    Values in text logs span many lines, and torch 2.4 split its components at every newline.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Hash details kept once: distinct texts, and integer codes that everything else works on.
+"""A store of hash details: each distinct text once, and integer codes that everything else works with.
 
 One lookup has about 640 hash details and 100 kB of text, nearly all of it equal to the lookup before.
 A *component* is one distinct text ``[hash] field: value``; a *set* is the components of one key. Two
-details are equal when field and hash are equal: texts hold addresses and are cut, so they never decide.
+details are equal if field and hash are equal. Texts do not count: they may contain addresses, and may be cut.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from cachescope.components import Detail, join_components, parse_component
 
 
 class HashDetails:
-    """The hash details of many keys, each distinct text held once.
+    """The hash details of many keys, each distinct text stored once.
 
-    Filled by readers through `add`; afterwards read only. `sets[i]` is an array of component codes in
+    Readers fill it through `add`; afterwards it is read only. `sets[i]` is an array of component codes in
     torch's own order; `field_codes` and `hash_codes` map a component code to its field and hash.
     """
 
@@ -33,21 +33,21 @@ class HashDetails:
         self._component_field: list[int] = []
         self._component_hash: list[int] = []
         self._arrays: tuple[Codes, Codes] | None = None
-        # Whether a base has each of its fields once, as far as it was asked.
+        # Whether a base has each of its fields once, for the bases checked so far.
         self._single_fields: dict[int, bool] = {}
-        # One pair is asked for several times in turn.
+        # The same pair is often compared several times in a row.
         self._last_compared = -1, -1
         self._last_changes: list[tuple[int, int | None, int | None]] = []
         self._direction_of_set: dict[int, str | None] = {}
         self._direction_of_components: dict[tuple[int | None, int | None], str | None] = {}
 
     def add(self, components: Iterable[str]) -> tuple[int | None, list[str]]:
-        """Keep the components of one key.
+        """Store the components of one key.
 
         Returns
         -------
         set_code : int or None
-            The code of the set, the same for equal sets; None for an empty list, which says nothing.
+            The code of the set, the same for equal sets; None if there are no components.
         rejected : list of str
             Components that are no hash details.
         """
@@ -60,17 +60,17 @@ class HashDetails:
         return self.add_codes(array("i", codes).tobytes()) if codes else None, rejected
 
     def add_or_join(self, components: list[str]) -> tuple[int | None, list[str]]:
-        """The same for components that may have been split at every newline, as torch 2.4 did."""
+        """Like `add`, for components that may have been split at every newline, as in torch 2.4."""
         set_code, rejected = self.add(components)
         return self.add(join_components(components)) if rejected else (set_code, rejected)
 
     def add_codes(self, codes: bytes) -> int:
-        """Keep the component codes of one key, as the bytes of an array; equal ones have one set code."""
+        """Store the component codes of one key, as the bytes of an array; equal sets have the same code."""
         return self.sets.add(codes)
 
     def add_components(self, texts: list[str]) -> list[int | None]:
-        """Keep some components; the code of each, or None where it is no hash detail."""
-        # Nearly always all of them are known, and no loop in Python is as fast as `map`.
+        """Store components; return the code of each, or None if it is no hash detail."""
+        # Nearly always all of them are known, and `map` is faster than any loop in Python.
         known = list(map(self._component_code.get, texts))
         if None not in known:
             return known
@@ -80,7 +80,7 @@ class HashDetails:
         ]
 
     def add_component(self, text: str) -> int | None:
-        """Keep one component; its code, or None where it is no hash detail."""
+        """Store one component; return its code, or None if it is no hash detail."""
         if (code := self._component_code.get(text)) is not None:
             return code
         detail = parse_component(text)
@@ -121,12 +121,12 @@ class HashDetails:
         return [detail for detail in found if detail is not None]
 
     def detail(self, set_code: int, field: str) -> Detail | None:
-        """One hash detail of a set by its field, None where the set has no such field."""
+        """One hash detail of a set by its field; None if the set has no such field."""
         code = self.component_of(set_code, field)
         return None if code is None else parse_component(self.components[code])
 
     def component_of(self, set_code: int, field: str) -> int | None:
-        """The component code that a set holds for a field."""
+        """The component code of a field in a set; None if the set has no such field."""
         wanted = self.field_code(field)
         if wanted is None:
             return None
@@ -135,7 +135,7 @@ class HashDetails:
         return int(codes[at[0]]) if len(at) else None
 
     def field_code(self, field: str) -> int | None:
-        """The code of a field; None where no set has it."""
+        """The code of a field; None if no set has it."""
         return self._field_code.get(field)
 
     def hash_code(self, set_code: int, field: str) -> int | None:
@@ -144,7 +144,7 @@ class HashDetails:
         return None if code is None else int(self.hash_codes[code])
 
     def direction(self, set_code: int) -> str | None:
-        """Whether an FX graph is ``forward``, ``backward`` or for ``inference``; None where nothing says.
+        """Whether an FX graph is ``forward``, ``backward`` or for ``inference``; None if not recorded.
 
         Read from ``fx_kwargs[is_backward]`` and ``fx_kwargs[is_inference]``, which AOTAutograd keys do not have.
         """
@@ -171,7 +171,7 @@ class HashDetails:
         return "inference" if is_inference == "True" else "forward"
 
     def changed_fields(self, before: int, after: int) -> tuple[str, ...]:
-        """Fields whose hash differs, is new or is gone, in torch's order. Texts are not compared.
+        """Fields whose hash differs, or that are new or gone, in torch's order. Texts are not compared.
 
         Examples
         --------
@@ -184,7 +184,7 @@ class HashDetails:
         return tuple(self.fields[field] for field, _, _ in self.changes(before, after))
 
     def changes(self, before: int, after: int) -> list[tuple[int, int | None, int | None]]:
-        """The same as field codes, each with the component codes of both sides; None where a side has no such field."""
+        """Like `changed_fields`, as field codes with the component codes of both sides; None if a side lacks the field."""
         if (before, after) != self._last_compared:
             self._last_changes = self._changes(before, after)
             self._last_compared = before, after
@@ -205,12 +205,12 @@ class HashDetails:
         return found + [(field, code, None) for field, code in old.items() if field not in new]
 
     def _changed_in_place(self, before: int, after: int) -> list[tuple[int, int | None, int | None]] | None:
-        """The same where both have the same fields in the same order, as nearly all have; None where they have not."""
+        """The changes if both have the same fields in the same order, as nearly all do; None if not."""
         differences = self.sets.differences(before, after)
         if differences is None:
             return None
         base, codes = differences
-        # Of a field that is there twice only the last counts.
+        # If a field occurs twice, only the last one counts.
         if not self._has_each_field_once(base):
             return None
         fields, hashes = self._component_field, self._component_hash
@@ -230,14 +230,14 @@ class HashDetails:
         return self._single_fields[base]
 
     def differing(self, sets: Sequence[int]) -> tuple[Codes, Codes]:
-        """The fields in which some sets differ, and what each set has there.
+        """The fields in which some sets differ, and the hashes of each set there.
 
         Returns
         -------
         fields : array of int
             Field codes.
         hashes : array of int
-            Hash codes, a row for each set and a column for each of the fields; -1 where a set has no such field.
+            Hash codes, a row for each set and a column for each field; -1 if a set has no such field.
         """
         bases, sizes, places, codes = self.sets.joined(sets)
         by_base = {base: self._hash_by_field(self.sets.base(base)) for base in np.unique(bases).tolist()}
@@ -263,7 +263,7 @@ class HashDetails:
     def _without_the_layout_of_their_base(
         self, bases: Codes, rows: Numbers, places: Codes, codes: Codes
     ) -> Numbers:
-        """The rows of sets that have another field than their base at some place, or a field twice."""
+        """The rows of sets that somewhere have another field than their base, or that have a field twice."""
         is_odd = np.zeros(len(bases), dtype=bool)
         for base in np.unique(bases).tolist():
             if not self._has_each_field_once(base):
@@ -274,13 +274,13 @@ class HashDetails:
         return np.flatnonzero(is_odd)
 
     def _hash_by_field(self, codes: Codes) -> Codes:
-        """The hash code of each field; -1 of one that is not there. Of a field that is there twice the last counts."""
+        """The hash code of each field; -1 if the field is missing. If a field occurs twice, the last one counts."""
         found = np.full(len(self.fields), -1, dtype=np.int32)
         found[self.field_codes[codes]] = self.hash_codes[codes]
         return found
 
     def hashes_of(self, sets: Sequence[int], field: str) -> Codes:
-        """The hash code of a field in each of some sets; -1 where it has none."""
+        """The hash code of a field in each of some sets; -1 if a set does not have it."""
         wanted = self.field_code(field)
         found = np.full(len(sets), -1, dtype=np.int32)
         if wanted is None or not len(sets):
@@ -300,12 +300,12 @@ class HashDetails:
         return dict(zip(self.field_codes[codes].tolist(), codes.tolist(), strict=True))
 
     def restore(self, components: Sequence[str], sets: Sequence[list[int]]) -> None:
-        """Fill an empty store with what another one held, code for code.
+        """Fill an empty store with the contents of another one, with the same codes.
 
         Raises
         ------
         ValueError
-            Where no store can have held that.
+            If these cannot be the contents of a store.
         """
         for number, text in enumerate(components):
             if not isinstance(text, str) or self.add_component(text) != number:

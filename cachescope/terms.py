@@ -1,6 +1,6 @@
-"""The words of the field, in torch's own spelling: caches, outcomes, verdicts, context forms.
+"""The terms of the field, in torch's own spelling: caches, outcomes, verdicts, context forms.
 
-Torch 2.13 unless said otherwise. Nothing here computes.
+Torch 2.13 unless stated otherwise. Nothing is computed here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Verdict = Literal[
     "no_detail_differs",
 ]
 
-# What a verdict rests on. Shown to people: `cachescope.describe("evidence_kinds")`.
+# The evidence for a verdict. Shown to users: `cachescope.describe("evidence_kinds")`.
 Evidence = Literal["recorded", "inferred", "not_known"]
 EVIDENCE_KINDS: Final[dict[str, str]] = {
     "recorded": "torch or the operating system wrote it down",
@@ -33,7 +33,7 @@ AOTAUTOGRAD: Final = "aotautograd"
 CACHES: Final = (AOTAUTOGRAD, FXGRAPH)
 MISSED: Final = ("full_miss", "guard_miss")
 
-# How a lookup ended. Shown to people: `cachescope.describe("outcomes")`.
+# How a lookup ended. Shown to users: `cachescope.describe("outcomes")`.
 OUTCOMES: Final[dict[str, str]] = {
     "hit": "an entry was found under the key, its guards held, and it was used",
     "full_miss": "there was no entry under the key, or none could be loaded; torch compiled",
@@ -44,7 +44,7 @@ OUTCOMES: Final[dict[str, str]] = {
     "unknown": "what was read does not show how the lookup ended; it counts in no rate",
 }
 
-# Meanings are shown to people: `cachescope.describe("verdicts")`.
+# Meanings are shown to users: `cachescope.describe("verdicts")`.
 VERDICTS: Final[dict[str, str]] = {
     "first_lookup": "nothing earlier to compare with: the graph is new, as at every cold start",
     "key_changed": "another key for the same graph: a field's hash differs, is new or is gone",
@@ -57,7 +57,7 @@ VERDICTS: Final[dict[str, str]] = {
     "no_detail_differs": "the keys differ and every recorded field is equal",
 }
 
-# What a file of a cache directory is. Shown to people: `cachescope.describe("entry_kinds")`.
+# The kinds of files in a cache directory. Shown to users: `cachescope.describe("entry_kinds")`.
 CODE: Final = "code"
 AUTOTUNE: Final = "autotune"
 BEST_CONFIG: Final = "best_config"
@@ -115,25 +115,25 @@ FX_KEY: Final = re.compile(rf"f{HASH}")
 AOT_KEY: Final = re.compile(rf"a{HASH}")
 CODE_KEY: Final = re.compile(rf"c{HASH}")
 
-# What decides whether a process looks into its caches at all, which no key says. torch/_inductor/config.py and
+# The settings that decide whether a process uses its caches at all; no key contains them. torch/_inductor/config.py and
 # torch/_functorch/config.py; the fourth came with 2.8, and since 2.10 the first is torch.compiler.config's.
 FORCE_DISABLE: Final = "torch._inductor.config.force_disable_caches"
 FX_SWITCH: Final = "torch._inductor.config.fx_graph_cache"
 AOT_SWITCH: Final = "torch._functorch.config.enable_autograd_cache"
 BUNDLED_SWITCH: Final = "torch._functorch.config.bundled_autograd_cache"
-# Precompilation keeps graphs in AOTAutograd entries as well (2.10 and later).
+# Precompilation, too, stores graphs in AOTAutograd entries (2.10 and later).
 PRECOMPILE_SWITCH: Final = "torch._dynamo.config.caching_precompile"
 CACHE_SWITCHES: Final = (FORCE_DISABLE, FX_SWITCH, AOT_SWITCH, BUNDLED_SWITCH, PRECOMPILE_SWITCH)
-# How a snapshot says that torch would not even make a key.
+# The words of a snapshot if torch would not even compute a key.
 WOULD_BYPASS: Final = "torch would bypass its cache"
 
-# How bad what an audit finds is, from the worst to the least.
+# The levels of an audit's findings, the worst first.
 AUDIT_LEVELS: Final = ("danger", "warning", "note")
 
-# The status of what may be sound, but may not be opened, or was not read wholly.
+# The status of a file that may be valid, but may not be opened, or was not read completely.
 UNREADABLE: Final = "unreadable"
 
-# How the damage of an entry begins that torch cannot load, whichever version: its bytes are no whole pickle.
+# How the `damage` of an entry begins if no torch can load it: its bytes are not a complete pickle.
 REFUSED: Final = (
     "empty file",
     "truncated",
@@ -143,15 +143,15 @@ REFUSED: Final = (
     "EOFError",
 )
 
-# The damage of an entry that torch loads all the same: it does not compare.
+# The `damage` of an entry that torch loads nevertheless: it does not compare the hash.
 OTHER_NAME: Final = "content hash differs from the name"
-# The damage of generated code that was edited: torch runs the file that is there.
+# The `damage` of generated code that was edited: torch runs the file as it is.
 OTHER_TEXT: Final = "code hash differs from the name"
 
-# What `cachescope record` notes beside the logs of a run.
+# The file that `cachescope record` writes next to the logs of a run.
 RUN_NOTE: Final = "run.json"
 
-# The two loggers whose DEBUG records hold the hash details.
+# The two loggers whose DEBUG records contain the hash details.
 LOGGERS: Final = "+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache"
 HOW_TO_RECORD: Final = (
     f'record with TORCH_TRACE=DIR TORCH_LOGS="{LOGGERS}", or with: cachescope record -- COMMAND'

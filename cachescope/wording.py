@@ -1,4 +1,4 @@
-"""How values are put into words wherever people read them: times, sizes, counts, and text from a log made harmless."""
+"""Formats values for people: times, sizes, counts, and text from a log made harmless."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final
 
 SHORT_KEY: Final = 8
 LONGEST_LINE: Final = 20_000
-# All that is neither shown as it is in ASCII, nor a newline or a tab; `is_shown` says which of it may stand.
+# Everything but printable ASCII, newline and tab; `is_shown` decides which of these characters stay.
 _UNUSUAL: Final = re.compile("[^\\n\\t -~]")
-# Spaces of other widths. What has no width at all is no space, and is not among them.
+# Spaces of other widths. Characters without any width are not included.
 _SPACES: Final = frozenset("\xa0\u1680\u202f\u205f\u3000").union(map(chr, range(0x2000, 0x200B)))
-# Unicode calls these printable, and nothing is seen of them (Default_Ignorable_Code_Point, and the blank of Braille).
+# Printable according to Unicode, but invisible (Default_Ignorable_Code_Point, and the blank of Braille).
 _UNSEEN: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0").union(
     map(chr, range(0xFE00, 0xFE10)), map(chr, range(0xE0100, 0xE01F0))
 )
-# What the log of a CI system would obey. At the beginning of a line: GitHub's `::name::` (actions/runner,
+# Commands that a CI system would execute from its log. At the beginning of a line: GitHub's `::name::` (actions/runner,
 # ActionCommand.cs, `TryParseV2`, after any blanks) and Buildkite's groups. Anywhere in it: the `##[name]` of GitHub (`TryParse`)
 # and of Azure, Azure's `##vso[`, `##teamcity[`, and the sections of GitLab and Travis.
 _COMMAND: Final = re.compile(
@@ -27,10 +27,10 @@ _COMMAND: Final = re.compile(
 
 
 def harmless(text: str) -> str:
-    r"""Text from a source with everything that steers a terminal, or is not seen on it, made visible.
+    r"""Text from a source, with every character that controls a terminal or is invisible replaced by an escape.
 
-    Controls, half surrogates, marks of direction, what has no width, tags, and what Unicode has not assigned. A newline and
-    a tab stay.
+    These are control characters, half surrogates, direction marks, characters without width, tags, and unassigned code
+    points. Newlines and tabs stay.
 
     Examples
     --------
@@ -41,19 +41,19 @@ def harmless(text: str) -> str:
 
 
 def is_shown(character: str) -> bool:
-    """Whether a character is seen as itself, and does nothing else."""
+    """Whether a character is visible as itself and has no other effect."""
     return (character.isprintable() and character not in _UNSEEN) or character in _SPACES
 
 
 def without_commands(text: str, escape: Callable[[str], str] | None = None) -> str:
-    r"""Text in which no line is a command to the CI system that logs it: one character of each is escaped.
+    r"""Text that contains no command to a CI system that logs it: one character of each command is escaped.
 
     Parameters
     ----------
     text : str
-        One line or several, harmless already.
+        One or more lines, harmless already.
     escape : callable, optional
-        How the character is written; ``\x3a`` by default.
+        Returns the replacement of the character; ``\x3a`` by default.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def without_commands(text: str, escape: Callable[[str], str] | None = None) -> s
 
 
 def harmless_line(text: str, most: int = LONGEST_LINE) -> str:
-    r"""Text from a source as one line that may be printed anywhere: nothing in it acts, and its length is bounded.
+    r"""Text from a source as one line that is safe to print anywhere: it has no side effect, and its length is bounded.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def harmless_line(text: str, most: int = LONGEST_LINE) -> str:
 
 
 def harmless_cut(text: str, most: int = LONGEST_LINE) -> str:
-    """Text from a source made harmless, and of one that is too long its beginning and its size."""
+    """Text from a source made harmless; if it is too long, only its beginning, with its size."""
     # Cut first: a value may be a megabyte.
     shown = harmless(text[:most])
     return shown if len(text) <= most else f"{shown}… ({file_size(len(text.encode('utf-8', 'replace')))})"
@@ -99,7 +99,7 @@ def _escape(character: str) -> str:
 
 
 def duration(ns: int | None) -> str:
-    """Nanoseconds as people write them; a dash where nothing is known.
+    """Format nanoseconds for people; a dash if not known.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def duration(ns: int | None) -> str:
 
 
 def file_size(count: int) -> str:
-    """Bytes as people write them.
+    """Format a number of bytes for people.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def file_size(count: int) -> str:
 
 
 def file_time(ns: int) -> str:
-    """A time of the frames as people write it, to the minute; UTC."""
+    """Format a time of the frames for people, to the minute; UTC."""
     return f"{date(ns)} {clock(ns)[:-3]}"
 
 
@@ -147,11 +147,11 @@ def listed(values: Iterable[object], most: int, between: str = ", ", others: int
     ----------
     values : iterable
     most : int
-        How many are named.
+        How many to list.
     between : str
-        What stands between two of them.
+        The separator.
     others : int
-        How many there are beside `values`.
+        How many there are in addition to `values`.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def listed(values: Iterable[object], most: int, between: str = ", ", others: int
 
 
 def and_more(count: int, what: str = "", where: str = "") -> str:
-    """``… and 3 more causes: --json lists all``: what stands below the first of many.
+    """``… and 3 more causes: --json lists all``: the line below the first of many.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def and_more(count: int, what: str = "", where: str = "") -> str:
 
 
 def percent(share: float | None, unknown: str = "-") -> str:
-    """A share as people write it.
+    """Format a share for people.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def percent(share: float | None, unknown: str = "-") -> str:
 
 
 def clock(ns: int) -> str:
-    """The time of the day, to the second; UTC."""
+    """The time of day, to the second; UTC."""
     return f"{datetime.fromtimestamp(ns // 10**9, UTC):%H:%M:%S}"
 
 

@@ -1,4 +1,4 @@
-"""The frames that are the contract: each column declared once, with its type, unit, meaning and torch name."""
+"""The public frames: each column is declared once, with its type, unit, meaning and torch name."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ FRAMES: Final = {
 
 
 def describe(name: str | None = None) -> pd.DataFrame:
-    """What a frame holds.
+    """Describe the columns of a frame.
 
     Parameters
     ----------

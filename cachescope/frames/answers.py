@@ -1,4 +1,4 @@
-"""Frames of what was found out: misses and their causes, changed fields, hit rates."""
+"""Frames of results: misses and their causes, changed fields, hit rates, predictions, differences."""
 
 from __future__ import annotations
 

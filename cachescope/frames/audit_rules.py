@@ -1,4 +1,4 @@
-"""What an audit of a cache looks for: every rule with its level, what it means and what to do."""
+"""The rules of a cache audit, each with its level, meaning and advice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN: Final = "Own the cache yourself and take the right to write from all other
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that is looked for."""
+    """One rule of the audit."""
 
     name: str
     level: str

@@ -1,4 +1,4 @@
-"""Frames of what is held against something: the bars of a check, keys that stand for more than one thing, an audit."""
+"""Frames of checks: the bars of a check, keys that stand for more than one thing, the findings of an audit."""
 
 from __future__ import annotations
 

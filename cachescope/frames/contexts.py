@@ -1,4 +1,4 @@
-"""Frames of isolation contexts: what was captured or reconstructed, its keys, who shares one, and what differs."""
+"""Frames of isolation contexts: captured or reconstructed contexts, their keys, groups with equal keys, and differences."""
 
 from __future__ import annotations
 

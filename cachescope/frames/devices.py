@@ -1,4 +1,4 @@
-"""Frames of devices: every device seen anywhere beside its datasheet, and what was measured on this machine."""
+"""Frames of devices: every device seen in a source, with its datasheet, and rates measured on this machine."""
 
 from __future__ import annotations
 

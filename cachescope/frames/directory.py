@@ -1,4 +1,4 @@
-"""Frames of what lies in a cache directory."""
+"""Frames of the contents of a cache directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame of what differs between the ranks of a job."""
+"""The frame of differences between the ranks of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of what was recorded: runs, lookups, hash details and what could not be read."""
+"""Frames of recorded facts: runs, lookups, hash details and problems in reading."""
 
 from __future__ import annotations
 

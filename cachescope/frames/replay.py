@@ -1,4 +1,4 @@
-"""Frames of a replay under other keys: what would have hit, and which fields would help."""
+"""Frames of a replay under other keys: lookups that would have hit, and fields that would help."""
 
 from __future__ import annotations
 
