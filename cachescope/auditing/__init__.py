@@ -1,1 +1,1 @@
-"""What loading a cache that somebody else could write would execute: rules, and what is held against them."""
+"""Audits a cache that others could write: what would loading it execute? The rules, and the checks against them."""

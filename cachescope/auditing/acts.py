@@ -1,6 +1,6 @@
-"""What a pickle would do when it is loaded, and the stack and the memo with which that is followed.
+"""The acts of a pickle when it is loaded, and the stack and the memo for following them.
 
-Names stand in place of objects; nothing is resolved or called.
+Names stand for objects; nothing is resolved or called.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LONGEST_TABLE: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Global:
-    """What ``module`` and ``name`` stand for, as the pickle spells them."""
+    """A global: its ``module`` and ``name`` as the pickle spells them."""
 
     module: str
     name: str
@@ -25,21 +25,21 @@ class Global:
 
 
 class Made:
-    """Something that a call gave."""
+    """The result of a call."""
 
 
 class Encoded:
-    """Bytes that were made of a text."""
+    """Bytes encoded from a text."""
 
 
 class Table:
-    """A dict: only its keys that are text are kept."""
+    """A dict, of which only the text keys are kept."""
 
     def __init__(self) -> None:
         self.keys: set[str] = set()
 
     def add(self, key: Any) -> None:
-        """Keep a key."""
+        """Store a key."""
         if isinstance(key, str) and len(self.keys) < _LONGEST_TABLE:
             self.keys.add(key)
 
@@ -53,7 +53,7 @@ OTHER: Final = _Other()
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """Bytes in the pickle, or a text too long for a name, by their place in it."""
+    """Bytes in the pickle, or a text too long for a name, by their offsets."""
 
     start: int
     end: int
@@ -72,22 +72,22 @@ class Act:
 
 @dataclass(slots=True)
 class Program:
-    """What was found in one pickle.
+    """The results of following one pickle.
 
     Attributes
     ----------
     acts : list of Act
-        What it does, each once, in order.
+        The acts of the pickle, each once, in order.
     bytes_inside : list of Bytes
         Bytes that may be pickles themselves.
     texts_inside : list of (bytes, int)
-        Bytes that the pickle writes as text, as protocols 0 to 2 do, and where.
+        Bytes that the pickle writes as text, as in protocols 0 to 2, and their offsets.
     end : int
-        Behind its last opcode.
+        The offset after its last opcode.
     damage : str or None
         Why it cannot be loaded further.
     is_cut : bool
-        Whether more would have come than is followed.
+        Whether a limit was reached before the end.
     """
 
     acts: list[Act] = field(default_factory=list)
@@ -103,7 +103,7 @@ class Broken(Exception):  # noqa: N818 - what it is
 
 
 class Run:
-    """One pickle while it is followed."""
+    """The state of following one pickle."""
 
     def __init__(self, data: bytes, start: int) -> None:
         self.data = data
@@ -117,8 +117,8 @@ class Run:
         self._known: set[tuple[Any, ...]] = set()
 
     def at_frame_end(self) -> None:
-        """A frame has to end between opcodes."""
-        # Unpicklers that read from a file drop what is left of a frame where an argument crosses its end.
+        """Check that the frame ends between opcodes."""
+        # If an argument crosses the end of a frame, unpicklers that read from a file drop the rest of the frame.
         if self.op_at != self.frame_end:
             self.act(
                 "odd", None, "a frame that does not end between opcodes: unpicklers disagree on what follows"
@@ -137,7 +137,7 @@ class Run:
         self.program.acts.append(Act(what, target, self.op_at, text))
 
     def name(self, module: Any, name: Any) -> Any:
-        """A global that is named."""
+        """Note a named global and return it."""
         if not isinstance(module, str) or not isinstance(name, str):
             self.act("computed", None, "names a global by what it computed")
             return OTHER
@@ -146,19 +146,19 @@ class Run:
         return found
 
     def changed(self, target: Any, how: str) -> None:
-        """Something is put into what may be no object of the pickle's own."""
+        """Note a change of an object that the pickle itself may not have created."""
         if isinstance(target, Global):
             self.act("computed", target, f"{how} {target}")
 
     def pop_mark(self) -> list[Any]:
-        """What lies above the last mark."""
+        """Remove and return the items above the last mark."""
         if not self.below:
             raise Broken("not a pickle: takes a mark that is not there")
         taken, self.stack = self.stack, self.below.pop()
         return taken
 
     def take(self, count: int) -> bytes:
-        """So many bytes."""
+        """Read `count` bytes."""
         end = self.at + count
         if end > len(self.data):
             self.at = len(self.data)
@@ -168,7 +168,7 @@ class Run:
         return taken
 
     def counted(self, size: int) -> tuple[int, int]:
-        """Where an argument is that its length goes before."""
+        """The start and end of an argument that is preceded by its length."""
         count = int.from_bytes(self.take(size), "little")
         start, end = self.at, self.at + count
         if end > len(self.data):
@@ -178,21 +178,21 @@ class Run:
         return start, end
 
     def text_at(self, place: tuple[int, int]) -> Any:
-        """A text, where it may be a name."""
+        """The text at a place; `Bytes` if it is too long for a name."""
         start, end = place
         if end - start > LONGEST_NAME:
             return Bytes(start, end, is_text=True)
         return self.data[start:end].decode("utf-8", "surrogatepass")
 
     def push_bytes(self, size: int) -> None:
-        """Bytes, which may be a pickle."""
+        """Push bytes, which may be a pickle."""
         found = Bytes(*self.counted(size))
         if found.end - found.start > 3:
             self.program.bytes_inside.append(found)
         self.stack.append(found)
 
     def line(self) -> bytes:
-        """The argument of a text opcode."""
+        """Read the argument of a text opcode."""
         end = self.data.find(b"\n", self.at)
         if end < 0:
             self.at = len(self.data)
@@ -202,9 +202,9 @@ class Run:
         return taken
 
     def number(self, size: int) -> int:
-        """An unsigned number."""
+        """Read an unsigned number of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def skip(self, size: int) -> None:
-        """An argument that tells nothing: a long number."""
+        """Skip an argument that does not matter: a long number."""
         self.take(self.number(size))

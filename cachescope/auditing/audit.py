@@ -1,4 +1,4 @@
-"""Looks at a cache before it is loaded: every file, folder and link of it, and the folders above."""
+"""Audits a cache before it is loaded: every file, folder and link in it, and the folders above."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ from cachescope.wording import plural
 
 _DEEPEST: Final = 100
 _MOST_OF_A_RULE: Final = 10_000
-# Source, graphs and byte code, which are run as they are.
+# These contain source, graphs or byte code, which torch runs.
 _HOLD_CODE: Final = frozenset({AOTAUTOGRAD, FXGRAPH, PRECOMPILE})
-# What torch leaves beside the code of a kernel: a mark of a library that was tried, a folder of g++.
+# What torch leaves next to the code of a kernel: a mark that a library was tried, a folder of g++.
 _BESIDE_CODE: Final = re.compile(rf"c{HASH}.*(?:\.load_ok|_CxxBuild)", re.DOTALL)
-# Python that torch generates is called by its hash, whatever C++ is called.
+# Python that torch generates is named by its hash; C++ may have other names.
 _PYTHON: Final = re.compile(r".*\.py[cdow]?", re.DOTALL)
 _OWN_PYTHON: Final = re.compile(rf"c{HASH}\.(?:py|.*\.pyc)", re.DOTALL)
 _OF_TRITON: Final = re.compile(
     r"lock|.*\.(?:json|ttir|ttgir|llir|ptx|amdgcn|cubin|hsaco|source|so|spv|zebin|metallib|lock)|.*tmp\.pid_.*",
     re.DOTALL,
 )
-# CUTLASS's packages, and the stand-ins for what they import, which torch links into the cache (maybe_fetch_ops and
+# CUTLASS's packages, and the stand-ins for their imports, which torch links into the cache (maybe_fetch_ops and
 # try_import_cutlass, torch/_inductor/codegen/cuda/cutlass_utils.py).
 _OF_CUTLASS: Final = frozenset(
     {"cuda", "cutlass", "cutlass_cppgen", "cutlass_library", "pycute", "pydot", "scipy"}
@@ -61,21 +61,21 @@ _OF_CUTLASS: Final = frozenset(
 
 @dataclass(slots=True)
 class Audit:
-    """What was found, and in how much.
+    """The findings, and the number of files that were audited.
 
     Attributes
     ----------
     findings : list of Finding
         The worst first.
     files : int
-        Regular files that were looked at.
+        Regular files that were audited.
     """
 
     findings: list[Finding] = field(default_factory=list)
     files: int = 0
 
     def add(self, other: Audit) -> None:
-        """Take what was found in another source."""
+        """Add the findings in another source."""
         self.files += other.files
         self.findings = sorted(
             [*self.findings, *other.findings], key=lambda one: AUDIT_LEVELS.index(one.level)
@@ -100,25 +100,25 @@ class Audit:
 
 
 def readable(path: str) -> str:
-    """A path that every writer of text can write: what is not UTF-8 in it is spelled out."""
+    """A path that can be encoded: bytes that are not UTF-8 become escapes."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def audit(*paths: str | os.PathLike[str]) -> pd.DataFrame:
-    """What loading a cache would execute, and who can change it: the frame ``audit``, the worst first.
+    """Report what loading a cache would execute, and who can change it: the frame ``audit``, the worst first.
 
-    Nothing is unpickled, imported or run, no link is followed, and no pipe or device is opened. Nothing that is found
-    is no proof that a cache is harmless: it holds code by its nature, counted as ``code-unverified``.
+    Nothing is unpickled, imported or run, no link is followed, and no pipe or device is opened. An audit without
+    findings does not prove that a cache is harmless: every cache contains code, counted as ``code-unverified``.
 
     Parameters
     ----------
     *paths : path
-        Cache directories, single files of one, mega-cache files, or tar files of any of them.
+        Cache directories, single files from one, mega-cache files, or tar files of any of them.
 
     Raises
     ------
     SourceError
-        If a path is not there, or may not be read.
+        If a path does not exist, or may not be read.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def audit(*paths: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def run_audit(paths: Iterable[str]) -> Audit:
-    """The same, with counts."""
+    """Like `audit`, but with counts."""
     whole = Audit()
     for path in paths:
         run = _Run(path)
@@ -141,7 +141,7 @@ def run_audit(paths: Iterable[str]) -> Audit:
 
 
 class _Run:
-    """One source while it is audited."""
+    """The audit of one source."""
 
     def __init__(self, path: str) -> None:
         self.path = path.rstrip("/") or path
@@ -154,7 +154,7 @@ class _Run:
         self._is_of_a_cache = False
 
     def all(self) -> None:
-        """Look at everything."""
+        """Audit everything."""
         item = Disk().item(self.path)
         if item is None:
             raise SourceError(self.path, "is not there", "missing")
@@ -177,13 +177,13 @@ class _Run:
         self._keep(self._hard_links())
         self._keep(self._unverified())
         if self.files and not self._is_of_a_cache and not self._found:
-            # A wrong path must not read like a clean cache.
+            # A wrong path must not look like a clean cache.
             raise SourceError(
                 self.path, "holds nothing that torch or Triton writes into a cache", "unknown_source"
             )
 
     def limited(self) -> Iterator[Finding]:
-        """What was found, each once, and no more of a rule than anybody reads."""
+        """The findings, each once, and with a limit per rule."""
         yield from self._found
         for rule, count in self._counts.items():
             if count > _MOST_OF_A_RULE:
@@ -290,7 +290,7 @@ class _Run:
         try:
             data = self.tree.read(item)
         except FileNotFoundError:
-            return  # gone meanwhile, or no file any more
+            return  # no longer there, or no longer a file
         except OSError as error:
             self._add("entry-not-read", item, f"a file that may not be read: {error.strerror or error}")
             return
@@ -303,7 +303,7 @@ class _Run:
         self._keep(audit_content(File(item.path, item.name, kind, key, data)))
 
     def _thing(self, item: Item) -> None:
-        """A link, or what is no file."""
+        """Audit a link, or a special file."""
         if item.target is None:
             what = _WHAT.get(stat.S_IFMT(item.found.st_mode), "something that is no file")
             self._add("special-file", item, what)
@@ -357,7 +357,7 @@ _WHAT: Final = {
 
 
 def _counted(count: int, what: str) -> str:
-    """So many files of an ending, or of a name."""
+    """A number of files with an ending, or of a kind."""
     return (
         f"{count} {what}" if what.startswith(".") else plural(count, what, {"entry": "entries"}.get(what, ""))
     )

@@ -1,4 +1,4 @@
-"""A file that is audited."""
+"""A file in an audit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class File:
     Attributes
     ----------
     path, name : str
-        Where it is, and its last part.
+        Its path, and the last part of the path.
     kind : str
-        What it is: as `cachescope.terms` calls it.
+        Its kind, as in `cachescope.terms`.
     key : str or None
         The key whose folder it is in.
     data : bytes
-        All of it.
+        Its whole content.
     """
 
     path: str
@@ -30,5 +30,5 @@ class File:
 
     @property
     def ending(self) -> str:
-        """The last part of its name."""
+        """The ending of its name, without the dot."""
         return os.path.splitext(self.name)[1][1:].lower()

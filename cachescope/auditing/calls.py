@@ -1,4 +1,4 @@
-"""What a call in a pickle gives, and the few calls whose arguments decide what they do."""
+"""The results of calls in a pickle, and the few calls whose arguments decide what they do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cachescope.auditing.acts import OTHER, Bytes, Encoded, Global, Made, Run
 
 
 def _attribute(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
-    """What ``getattr`` of a global and a name stands for, as pickle.py writes members of enums and nested classes."""
+    """The global that ``getattr`` of a global and a name returns: pickle.py writes enum members and nested classes so."""
     if len(given) == 2 and isinstance(given[0], Global) and isinstance(given[1], str):
         return run.name(given[0].module, f"{given[0].name}.{given[1]}")
     run.act("computed", target, f"calls {target} with what it computed")
@@ -17,21 +17,21 @@ def _attribute(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
 
 
 def _partial(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
-    """What is called later is one of the globals that are named."""
+    """Check that the function of a ``partial``, which is called later, is a named global."""
     if not given or not isinstance(given[0], Global):
         run.act("computed", target, f"calls {target} with what it computed")
     return Made()
 
 
 def _nested(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
-    """Bytes that are unpickled in their turn have to be there to be looked at."""
+    """Check that bytes which torch unpickles in turn are in the pickle, where they can be audited."""
     if not given or not isinstance(given[0], (Bytes, Encoded)):
         run.act("computed", target, f"calls {target} with what it computed")
     return Made()
 
 
 def _encode(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
-    """How protocols 0 to 2 write bytes."""
+    """Note bytes that are encoded from a text, as protocols 0 to 2 write them."""
     text = given[0] if given else None
     if isinstance(text, Bytes):
         text = run.data[text.start : text.end].decode("utf-8", "surrogatepass")
@@ -54,7 +54,7 @@ WATCHED: Final[dict[tuple[str, str], Callable[[Run, Global, tuple[Any, ...]], An
 
 
 def call(run: Run, target: Any, arguments: Any) -> Any:
-    """What a call gives."""
+    """Follow a call and return its result."""
     if not isinstance(target, Global):
         run.act("computed", None, "calls what it computed")
         return Made()

@@ -1,4 +1,4 @@
-"""What stands against the content of one file, by the kind that its place and its name tell."""
+"""Audits the content of one file, by the kind that its place and name imply."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _PICKLED: Final = {
 
 
 def audit_content(file: File) -> Iterator[Finding]:
-    """What stands against a file."""
+    """Yield the findings in a file."""
     if looks_like_mega_cache(file.data[:200]):
         yield from audit_mega_cache(file.path, file.data, audit_entry)
     elif file.kind in _CLASSES:
@@ -75,7 +75,7 @@ def audit_content(file: File) -> Iterator[Finding]:
 
 
 def audit_entry(file: File) -> Iterator[Finding]:
-    """What stands against an FX or AOTAutograd entry: torch loads every file of a key's folder."""
+    """Yield the findings in an FX or AOTAutograd entry: torch loads every file of a key's folder."""
     name, data = file.name, file.data
     is_named = _CONTENT_NAME.fullmatch(name) is not None
     if not is_named and not _TEMPORARY.fullmatch(name) and not (name == "entry" and file.kind == AOTAUTOGRAD):
@@ -96,7 +96,7 @@ def audit_entry(file: File) -> Iterator[Finding]:
         return
     made_of = global_name(value)
     if not isinstance(value, Stub) or value.name not in _CLASSES[file.kind]:
-        if not audited.findings:  # which say why already
+        if not audited.findings:  # findings already give the reason
             message = f"no entry of {file.kind}: holds {shown(made_of or type(value).__name__)}"
             yield Finding("entry-foreign-object", file.path, message, 0, file.kind)
         return
@@ -153,7 +153,7 @@ def _other(file: File) -> Iterator[Finding]:
 
 
 def _object(file: File, look: Callable[[File, dict[str, Any]], Iterator[Finding]]) -> Iterator[Finding]:
-    """What stands against a JSON object, or that it is damaged."""
+    """Yield the findings in a JSON object, or that it is damaged."""
     try:
         said = load_object(file.data)
     except DamagedContent as error:
@@ -163,7 +163,7 @@ def _object(file: File, look: Callable[[File, dict[str, Any]], Iterator[Finding]
 
 
 def _kernel(file: File, told: dict[str, Any]) -> Iterator[Finding]:
-    """Triton loads what is beside it, by what it says."""
+    """Check the metadata of a kernel: Triton uses them to load the files next to it."""
     said = told.get("hash")
     folder = os.path.basename(os.path.dirname(file.path))
     if isinstance(said, str) and _TRITON_HASH.fullmatch(folder) and triton_hash(folder) != said:
@@ -173,7 +173,7 @@ def _kernel(file: File, told: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _dump(file: File, told: dict[str, Any]) -> Iterator[Finding]:
-    """Keys and values of torch 2.10 as Python's bytes, which are taken for pickles when it looks them up."""
+    """Audit keys and values of torch 2.10 that are bytes literals: torch unpickles them on a lookup."""
     for text in (*told.keys(), *told.values()):
         if not isinstance(text, str) or not text.startswith(("b'", 'b"')):
             continue
@@ -186,7 +186,7 @@ def _dump(file: File, told: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _group(file: File, told: dict[str, Any]) -> Iterator[Finding]:
-    """Triton loads the files of a group from where it says (`FileCacheManager.get_group`, triton/runtime/cache.py)."""
+    """Check the paths of a group: Triton loads its files from there (`FileCacheManager.get_group`, triton/runtime/cache.py)."""
     paths = told.get("child_paths")
     folder = os.path.dirname(os.path.abspath(file.path))
     moved = False
@@ -204,5 +204,5 @@ def _group(file: File, told: dict[str, Any]) -> Iterator[Finding]:
 
 
 def is_code(name: str) -> bool:
-    """Whether a file is run, or compiled and then run."""
+    """Whether a file with this name is run, or compiled and then run."""
     return os.path.splitext(name)[1][1:].lower() in CODE_ENDINGS

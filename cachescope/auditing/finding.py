@@ -1,4 +1,4 @@
-"""One thing that was found in a cache."""
+"""One finding of an audit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cachescope.frames.audit_rules import AUDIT_RULES
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found: the rule, where, and what, in one sentence."""
+    """One finding: the rule, the place, and a message of one sentence."""
 
     rule: str
     path: str
@@ -20,12 +20,12 @@ class Finding:
 
     @property
     def level(self) -> str:
-        """As its rule says."""
+        """The level of its rule."""
         return AUDIT_RULES[self.rule].level
 
 
 def shown(text: str) -> str:
-    """A text of a hostile file: short, and with every character that is not plain ASCII spelled out."""
+    """A text from a hostile file, shortened, with every character that is not printable ASCII escaped."""
     plain = text.encode("ascii", "backslashreplace").decode()
     plain = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in plain)
     return plain if len(plain) <= 200 else plain[:200] + "..."

@@ -1,7 +1,7 @@
-"""Whether a guard expression is arithmetic over sizes: torch gives it to ``eval``.
+"""Checks that a guard expression is arithmetic over sizes: torch passes it to ``eval``.
 
-As `ShapeEnv.evaluate_guards_expression` does (torch/fx/experimental/symbolic_shapes.py, 2.6 to 2.15), with the modules
-``math`` and ``torch`` in reach, and Python's builtins besides.
+`ShapeEnv.evaluate_guards_expression` does so (torch/fx/experimental/symbolic_shapes.py, 2.6 to 2.15), with access to
+the modules ``math`` and ``torch`` and to Python's builtins.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NODES: Final = (
 
 
 def is_arithmetic(text: str) -> bool:
-    """Whether nothing in an expression can do more than compare numbers."""
+    """Whether an expression can only compute and compare numbers."""
     if not text:
         return True
     if len(text) > _MOST_CHARACTERS:
@@ -53,7 +53,7 @@ def is_arithmetic(text: str) -> bool:
 
 
 def _is_size(node: ast.AST) -> bool:
-    """``L['t0']``."""
+    """Whether a node has the form ``L['t0']``."""
     return (
         isinstance(node, ast.Subscript)
         and isinstance(node.value, ast.Name)

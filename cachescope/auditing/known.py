@@ -1,7 +1,7 @@
-"""Which globals torch itself writes into entries of each kind, and how bad any other one is.
+"""The globals that torch itself writes into entries of each kind, and how dangerous any other one is.
 
 The list is data, `known_globals.json`, made by ``tests/data/make_known_globals.py`` from recordings and from torch's
-sources, with the source of each name beside it. What is not in it is not known to be safe, whatever it looks like.
+sources, with the source of each name. A global that is not in it is not known to be safe, whatever its name.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from cachescope.auditing.acts import Global
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE
 
 VERSIONED: Final = "versioned"
-"""The pickles behind four bytes: memoized results and torch's general on-disk caches."""
+"""Pickles after a header of four bytes: memoized results and torch's general on-disk caches."""
 TORCH_SAVE: Final = "torch_save"
-"""What ``torch.save`` wrote, as the storage of a tensor is kept in an entry."""
+"""Data of ``torch.save``, such as the storage of a tensor in an entry."""
 ANY: Final = "pickle"
-"""A pickle in a place that is not known."""
+"""A pickle in an unknown place."""
 
 _GROUPS: Final = {
     FXGRAPH: ("common", FXGRAPH, "tensors"),
@@ -32,7 +32,7 @@ _GROUPS: Final = {
     TORCH_SAVE: ("common", "tensors"),
     ANY: ("common",),
 }
-# Classes whose members are pickled by name: enums (Python 3.11), and what guards are made and read with.
+# Classes whose members are pickled by name: enums (Python 3.11), and classes for building and reading guards.
 _MEMBERS: Final = {
     ("torch._functorch._aot_autograd.schemas", "MutationType"): r"[A-Z_]+",
     ("torch._functorch._aot_autograd.schemas", "OutputType"): r"[a-z_]+",
@@ -41,20 +41,20 @@ _MEMBERS: Final = {
     ("torch._dynamo.guards", "GuardBuilder"): r"[A-Z_]+",
     ("torch._dynamo.guards", "GuardsStatePickler"): r"_unpickle_tensor",
 }
-# How a view of a tensor is made again: one class for each operator (torch/csrc/functionalization/Module.cpp).
+# A view of a tensor is rebuilt by one class for each operator (torch/csrc/functionalization/Module.cpp).
 _VIEWS: Final = "torch._C._functionalization"
 _VIEW: Final = re.compile(r"\w+_ViewMeta", re.ASCII)
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
-# Of the standard library, what holds values and no more. All the rest can be made to run something.
+# Modules of the standard library that only hold values. All others can be used to run code.
 _VALUES_ONLY: Final = frozenset(
     "array dataclasses datetime decimal enum fractions ipaddress math numbers pathlib traceback uuid zoneinfo".split()  # noqa: SIM905
 )
-# Python 2's names, which unpicklers still translate, and packages that install or run others.
+# Python 2's names, which unpicklers still translate, and packages that install or run other code.
 _ALSO: Final = frozenset(
     "__builtin__ __main__ commands copy_reg distutils dl exceptions imp IPython joblib cloudpickle dill nose numexpr "  # noqa: SIM905
     "pexpect pip pkg_resources psutil py _pytest pytest setuptools sh torch_xla urllib2 UserDict".split()
 )
-# Words that tell, in a module or a name of any package, that something is loaded or run.
+# Words in the module or the name of any package which show that something is loaded or run.
 _MODULES_THAT_RUN: Final = re.compile(
     r"(?:^|\.)(?:hub|cpp_extension|subproc\w*|compile_worker|__\w+__|shell|exec\w*)(?:\.|$)"
 )
@@ -97,13 +97,13 @@ def is_known(kind: str, found: Global) -> bool:
 
 
 def is_dangerous(found: Global) -> bool:
-    """Whether a global that is not known can be made to run something, by its name alone."""
+    """Whether an unknown global can be used to run code, judged by its name alone."""
     if not _PLAIN.fullmatch(found.module) or not _PLAIN.fullmatch(found.name):
         return True
     package = found.module.partition(".")[0]
     if package in _ALSO or (package in sys.stdlib_module_names and package not in _VALUES_ONLY):
         return True
-    # A dotted name walks from one module into another: torch._inductor.codecache + os.system.
+    # A dotted name can lead from one module into another: torch._inductor.codecache + os.system.
     if "." in found.name or _RUNS.search(found.name) or _MODULES_THAT_RUN.search(found.module):
         return True
     return found.name in sys.stdlib_module_names

@@ -1,4 +1,4 @@
-"""What torch does with an entry once it is unpickled: code in it that is run, guards that are evaluated, files that are written."""
+"""Audits what torch does with an unpickled entry: it runs its code, evaluates its guards, writes its files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import CODE_KEY
 
 Judged = Iterator[tuple[str, str, object]]
-"""A rule, what breaks it, and the value that does: its text is looked for to tell the place."""
+"""A rule, a message, and the value that breaks the rule: its text is searched to find the offset."""
 
 _MOST_OBJECTS: Final = 5_000_000
 _TRITON_KEY: Final = re.compile(TRITON_KEY)
 _FILE_NAME: Final = re.compile(r"(?!\.)[^/\\\0]{1,255}")
 _GRAPH_MODULE: Final = "torch.fx.graph_module.reduce_graph_module"
-# Names by which byte code reaches beyond what a compiled function calls.
+# Names with which byte code could do more than a compiled function does.
 _BYTE_CODE: Final = frozenset(
     "__import__ eval exec compile open system popen Popen getattr setattr __builtins__ __class__ __subclasses__ "  # noqa: SIM905
     "__globals__ import_module load_library os subprocess socket shutil ctypes importlib builtins pickle".split()
@@ -29,7 +29,7 @@ _BYTE_CODE: Final = frozenset(
 
 
 def audit_object(value: object) -> Judged:
-    """What stands against the object in an entry, as `loads_inert` gives it."""
+    """Yield the findings in the object of an entry, as `loads_inert` returns it."""
     for stub in _stubs(value):
         state = stub.state
         for field in ("guards_expr", "fx_graph_guard_expr"):
@@ -73,7 +73,7 @@ def _compiled_graph(stub: Stub, state: dict[str, object]) -> Judged:
     if not isinstance(source, str):
         yield "code-foreign-call", f"its code is {_short(source)}", source
         return
-    # Half of a surrogate pair is nothing that torch can hash.
+    # torch cannot hash half of a surrogate pair.
     written = source.encode("utf-8", "replace").decode()
     if isinstance(key, str) and (written != source or stored_code_hash(source) != key):
         yield "code-changed", "its code is not that of the hash in its cache_key", source
@@ -81,7 +81,7 @@ def _compiled_graph(stub: Stub, state: dict[str, object]) -> Judged:
 
 
 def _graph_module(stub: Stub, state: dict[str, object]) -> Judged:
-    """``SerializedGraphModule``: calls what it holds when it is used, which is `reduce_graph_module`."""
+    """``SerializedGraphModule``: calls the function that it contains, which must be `reduce_graph_module`."""
     if state and global_name(state.get("fn")) != _GRAPH_MODULE:
         yield "pickle-computed-call", "a graph that is made by a function which does not make graphs", None
     given = state.get("args")
@@ -106,14 +106,14 @@ def _graph_code(given: tuple[object, ...]) -> Judged:
 
 
 def _bundled_kernel(stub: Stub, state: dict[str, object]) -> Judged:
-    """``TritonKernelArtifacts``: written below the folder of that name (``TritonBundler.read_and_emit``)."""
+    """``TritonKernelArtifacts``: written to the folder named by its hash (``TritonBundler.read_and_emit``)."""
     key = _field(stub, state, "kernel_hash", 0)
     if not isinstance(key, str) or not _TRITON_KEY.fullmatch(key):
         yield "path-escapes", f"its kernels are written to the folder {_short(key)}", key
 
 
 def _bundled_file(stub: Stub, state: dict[str, object]) -> Judged:
-    """``TritonKernelArtifact``: one file of it."""
+    """``TritonKernelArtifact``: one file of a bundled kernel."""
     name = _field(stub, state, "filename", 0)
     if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
         yield "path-escapes", f"a file of its kernels is written as {_short(name)}", name
@@ -126,7 +126,7 @@ def _field(stub: Stub, state: dict[str, object], name: str, place: int) -> objec
 
 
 def _byte_code(stub: Stub, state: dict[str, object]) -> Judged:
-    """``SerializedCode``: byte code, which is run as it is (torch/_dynamo/package.py)."""
+    """``SerializedCode``: byte code, which torch runs unchanged (torch/_dynamo/package.py)."""
     names = state.get("co_names")
     for name in names if isinstance(names, (tuple, list)) else ():
         if isinstance(name, str) and name in _BYTE_CODE:

@@ -1,4 +1,4 @@
-"""What stands against a mega-cache file: torch writes what is in it to its cache directory, and then loads it."""
+"""Audits a mega-cache file: torch writes its contents to the cache directory, and then loads them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _NO_PATH: Final = re.compile(r"(?!\.\.?$)[^/\\\0]+")
 def audit_mega_cache(
     path: str, data: bytes, audit_entry: Callable[[File], Iterator[Finding]]
 ) -> Iterator[Finding]:
-    """What stands against each thing in a mega-cache.
+    """Yield the findings in each artifact of a mega-cache.
 
     Parameters
     ----------
     path : str
         The file.
     data : bytes
-        All of it.
+        Its whole content.
     audit_entry : callable
         Audits an FX or AOTAutograd entry.
     """
@@ -49,7 +49,7 @@ def audit_mega_cache(
 
 
 def _key(path: str, kind: str, key: str, at: int) -> Iterator[Finding]:
-    # The key of PGO is a job's name, of which torch takes out what leads elsewhere (`code_state_path`).
+    # The key of PGO is a job's name, from which torch removes anything that leads elsewhere (`code_state_path`).
     pattern = _KEYS.get(kind, _NO_PATH)
     if kind != "pgo" and not pattern.fullmatch(key):
         message = f"its {kind} artifact is written to the place {shown(key)}"
@@ -60,7 +60,7 @@ def _content(
     path: str, kind: str, key: str, content: bytes, audit_entry: Callable[[File], Iterator[Finding]]
 ) -> Iterator[Finding]:
     if kind in _ENTRIES:
-        # torch gives it a name only when it writes it.
+        # torch names the entry only when it writes it.
         yield from audit_entry(File(path, ".0.0.tmp", _ENTRIES[kind], key, content))
     elif kind in _PICKLES:
         yield from audit_pickle(content, Place(path, _PICKLES[kind])).findings

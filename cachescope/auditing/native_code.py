@@ -1,4 +1,4 @@
-"""C++ and machine code that torch compiles or loads: what in them no kernel needs."""
+"""Finds calls, includes and symbols that no kernel needs in C++ and machine code that torch compiles or loads."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ _INCLUDES: Final = re.compile(r"^[ \t]*#[ \t]*include(?:_next)?[ \t]*(\S[^\n]*)"
 _FOREIGN_INCLUDE: Final = re.compile(
     r"[<\"](?:unistd\.h|dlfcn\.h|spawn\.h|fcntl\.h|netdb\.h|signal\.h|sys/|arpa/|netinet/|filesystem>|fstream>|windows\.h)"
 )
-# Older torch includes the header that it wrote into the cache by its whole path.
+# Older torch includes its header in the cache by the full path.
 _OWN_HEADER: Final = re.compile(r'"(?:[^"]*/)?c[a-z2-7]{51}\.h"')
 _LIBRARY_HEADER: Final = re.compile(r'<[^>\n]*>|"(?:[^"]*/)?(?:torch|ATen|c10|cuda|cutlass|hip)\S*"')
-# Names in the tables of a shared library; each stands between NULs.
+# Names in the tables of a shared library; each is between NULs.
 _SYMBOLS: Final = re.compile(
     rb"\0(system|popen|exec[lv]p?e?|v?fork|posix_spawnp?|socket|connect|ptrace|mprotect|syscall|PyRun_SimpleStringFlags|"
     rb"PyRun_StringFlags|PyRun_SimpleString|PyRun_String|PyEval_EvalCode|dlopen|dlmopen)(?=[\0@])"
 )
-# Triton's launchers look their driver up by themselves.
+# Triton's launchers load their driver themselves.
 _OF_LAUNCHERS: Final = frozenset({b"dlopen", b"dlsym"})
-# Names in compiled Python, whose source would use them.
+# Names in compiled Python.
 _NAMES: Final = re.compile(
     rb"(?<!\w)(?:subprocess|__import__|popen|system|execve|spawnl|socket|urllib|marshal|importlib|__builtins__|__subclasses__)(?!\w)"
 )
 
 
 def foreign_names(data: bytes) -> list[str]:
-    """What compiled Python names that generated code does not."""
+    """Names in compiled Python that generated code does not use."""
     return [f"names {name.decode()}" for name in dict.fromkeys(_NAMES.findall(data))]
 
 
 def foreign_calls(text: str) -> list[str]:
-    """What C++ code calls or includes that no kernel of torch's does."""
+    """Calls and includes in C++ code that no kernel of torch's has."""
     found = [f"calls {match[0].rstrip('( ')}" for match in _CALLS.finditer(text)]
     for include in _INCLUDES.findall(text):
         header = include.strip()
@@ -49,6 +49,6 @@ def foreign_calls(text: str) -> list[str]:
 
 
 def foreign_symbols(data: bytes, *, is_launcher: bool = False) -> list[str]:
-    """The functions by which a shared library can start programs, as its tables name them."""
+    """Functions in the tables of a shared library that can start programs."""
     names = dict.fromkeys(_SYMBOLS.findall(data))
     return [f"links {name.decode()}" for name in names if not (is_launcher and name in _OF_LAUNCHERS)]

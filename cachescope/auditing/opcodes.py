@@ -1,4 +1,4 @@
-"""What each opcode of a pickle does to the stack, the memo and the marks: CPython's Lib/pickle.py, protocols 0 to 5."""
+"""The effect of each pickle opcode on the stack, the memo and the marks: CPython's Lib/pickle.py, protocols 0 to 5."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _stack_global(run: Run) -> None:
 
 def _inst(run: Run) -> None:
     target = run.name(run.line().decode(), run.line().decode())
-    taken = tuple(run.pop_mark())  # which changes what the stack is
+    taken = tuple(run.pop_mark())  # replaces the stack
     run.stack.append(call(run, target, taken))
 
 

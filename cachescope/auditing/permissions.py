@@ -1,4 +1,4 @@
-"""Who may write to a file or folder, and to the folders above: whoever may, runs code in every process that loads it."""
+"""Checks who may write to a file or folder, or above it: they can run code in every process that loads it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ROOT_USER: Final = 0
 
 
 def me() -> int:
-    """The user who looks; torch is taken to run as the same one."""
+    """The current user; torch is assumed to run as the same user."""
     return os.geteuid() if hasattr(os, "geteuid") else _ROOT_USER
 
 
 def audit_rights(path: str, found: os.stat_result) -> Iterator[Finding]:
-    """What stands against the mode and the owner of a file or folder in a cache."""
+    """Yield the findings on the mode and the owner of a file or folder in a cache."""
     mode = found.st_mode
     what = "folder" if stat.S_ISDIR(mode) else "file"
     beyond = (
@@ -45,9 +45,9 @@ def audit_rights(path: str, found: os.stat_result) -> Iterator[Finding]:
 
 
 def audit_above(path: str) -> Iterator[Finding]:
-    """What stands against the folders above a cache, up to the root of the file system; links among them are followed.
+    """Yield the findings on the folders above a cache, up to the root of the file system; links in the path are followed.
 
-    In a folder with the sticky bit, as ``/tmp`` is, only the owner of a file, and of the folder, can rename it.
+    In a folder with the sticky bit, such as ``/tmp``, only the owner of a file or of the folder can rename the file.
     """
     for above, below in _steps(path):
         try:
@@ -77,7 +77,7 @@ def audit_above(path: str) -> Iterator[Finding]:
 
 
 def _steps(path: str) -> Iterator[tuple[str, str]]:
-    """Every folder above a path with what is below it on the way, as it was given and as its links lead."""
+    """Every folder above a path with the next item below it, for the given path and for the resolved one."""
     seen = set()
     for way in (os.path.abspath(path), os.path.realpath(path)):
         below = way
@@ -93,13 +93,13 @@ def _is_sticky(found: os.stat_result) -> bool:
 
 
 def is_stranger(user: int) -> bool:
-    """Whether a user is neither root nor the one who looks."""
+    """Whether a user is neither root nor the current user."""
     return user not in (_ROOT_USER, me())
 
 
 @cache
 def is_own_group(group: int, owner: int) -> bool:
-    """Whether a group is known to hold nobody but the owner: many systems give every user such a group."""
+    """Whether the owner is known to be the only member of a group: many systems give every user such a group."""
     try:
         import grp
         import pwd
@@ -114,7 +114,7 @@ def is_own_group(group: int, owner: int) -> bool:
 
 @cache
 def user_name(user: int) -> str:
-    """A user in words."""
+    """A user for a message."""
     try:
         import pwd
 
@@ -125,7 +125,7 @@ def user_name(user: int) -> str:
 
 @cache
 def group_name(group: int) -> str:
-    """A group in words."""
+    """A group for a message."""
     try:
         import grp
 

@@ -1,4 +1,4 @@
-"""Every pickle in the bytes of a file, wherever torch unpickles one, and what stands against it."""
+"""Audits every pickle in the bytes of a file, wherever torch unpickles one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_IN_A_ROW: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pickle is: the file, the byte at which it begins there, and what kind of entry is around it."""
+    """The place of a pickle: the file, its offset there, and the kind of the entry around it."""
 
     path: str
     kind: str
@@ -33,16 +33,16 @@ class Place:
     depth: int = 0
 
     def at(self, offset: int) -> int | None:
-        """A byte of the pickle as a byte of the file."""
+        """Convert an offset in the pickle into one in the file."""
         return None if self.start is None else self.start + offset
 
     def inside(self, start: int | None, kind: str | None = None) -> Place:
-        """A pickle in this one."""
+        """The place of a pickle inside this one."""
         return replace(self, start=start, depth=self.depth + 1, kind=kind or self.kind)
 
 
 def looks_like_pickle(data: bytes) -> bool:
-    """Whether bytes begin as a pickle of protocol 2 or later, with torch's header before it, or as a ``torch.save`` file."""
+    """Whether bytes begin like a pickle of protocol 2 or later, also after torch's header, or like a ``torch.save`` file."""
     return _binary(data) or (data.startswith(HEADER) and _binary(data[4:])) or data.startswith(_ZIP)
 
 
@@ -51,14 +51,14 @@ def _binary(data: bytes) -> bool:
 
 
 def acts_as_pickle(data: bytes) -> bool:
-    """Whether bytes of any kind are a whole pickle that names something: protocols 0 and 1 have no beginning of their own."""
+    """Whether any bytes are a complete pickle that names a global: protocols 0 and 1 have no magic number."""
     program = follow(data)
     return program.damage is None and bool(program.acts)
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What was found in a pickle: what stands against it, why torch could not load it, and the object that it makes."""
+    """The audit of a pickle: its findings, why torch could not load it, and the object in it."""
 
     findings: list[Finding]
     damage: str | None = None
@@ -66,14 +66,14 @@ class Audited:
 
 
 def audit_pickle(data: bytes, place: Place) -> Audited:
-    """What loading bytes as a pickle would do, nested ones included.
+    """Audit what loading bytes as a pickle would do, including nested pickles.
 
     Parameters
     ----------
     data : bytes
         The bytes, with or without the header of torch's on-disk caches.
     place : Place
-        Where they are.
+        The place of the bytes.
     """
     start = len(HEADER) if data.startswith(HEADER) else 0
     program = follow(data, start)
@@ -102,7 +102,7 @@ def audit_pickle(data: bytes, place: Place) -> Audited:
 
 
 class _Members:
-    """What stands for ``getattr``, which pickles call where they name a member of a class. Nothing can be set on it."""
+    """The stand-in for ``getattr``, which pickles call to name a member of a class. Nothing can be set on it."""
 
     __slots__ = ("_find_class",)
 
@@ -128,7 +128,7 @@ class _WithMembers(InertUnpickler):
 
 
 def _place_of(text: object, data: bytes, place: Place) -> int | None:
-    """Where a text stands; one that is written in another way is not found."""
+    """The offset of a text; the start of the pickle if the text is written in another form."""
     if not isinstance(text, str) or not text:
         return place.at(0)
     at = data.find(text.encode("utf-8", "surrogatepass"))
@@ -175,7 +175,7 @@ def _judged(act: Act, place: Place) -> Finding | None:
 
 
 def audit_bytes(data: bytes, place: Place) -> list[Finding]:
-    """What stands against bytes that may be a pickle: kernels and byte code are none, and nothing is found in them."""
+    """The findings in bytes that may be a pickle; none in other bytes, such as kernels and byte code."""
     if place.depth > _DEEPEST:
         return [Finding("entry-not-read", place.path, "pickles nested too deep", place.start, place.kind)]
     if data.startswith(_ZIP):
@@ -193,7 +193,7 @@ def _is_torch_save(data: bytes) -> bool:
 
 
 def audit_zip(data: bytes, place: Place) -> list[Finding]:
-    """What stands against the pickles in a file of ``torch.save``, or in a package: zip files both."""
+    """The findings in the pickles of a ``torch.save`` file, or of a package: both are zip files."""
     found: list[Finding] = []
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as members:
@@ -209,7 +209,7 @@ def audit_zip(data: bytes, place: Place) -> list[Finding]:
                     found.append(Finding("entry-not-read", place.path, message, None, place.kind))
                     break
                 found += audit_bytes(content, place.inside(None, TORCH_SAVE))
-    except Exception as error:  # zipfile lets out whatever a damaged file led it to
+    except Exception as error:  # a damaged file can make zipfile raise anything
         message = f"a zip file that cannot be read: {type(error).__name__}"
         found.append(Finding("entry-not-read", place.path, message, None, place.kind))
     return found

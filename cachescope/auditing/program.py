@@ -1,6 +1,6 @@
-"""Follows a pickle: every global it names, calls and changes, with its place.
+"""Follows a pickle: every global that it names, calls or changes, with the offset.
 
-A pickle acts while it is read, so what a broken one did before it breaks counts.
+A pickle acts while it is read, so the acts of a broken pickle before the break count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BYTES: Final = {0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8}
 
 
 def follow(data: bytes, start: int = 0) -> Program:
-    """Follow a pickle from a byte on; never raises, whatever the bytes are."""
+    """Follow a pickle from an offset; never raises, whatever the bytes are."""
     run = Run(data, start)
     try:
         _follow(run)

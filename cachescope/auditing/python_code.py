@@ -1,7 +1,7 @@
-"""Python that torch generates and runs again: what in it is not of the vocabulary of generated code.
+"""Checks Python that torch generates and runs again for anything outside the vocabulary of generated code.
 
-Learned from the wrappers and kernels of torch 2.6 to 2.15. Generated code holds kernels in C++ and Triton besides, so
-what passes is not proven to be harmless: every source is counted as code that cannot be verified.
+The vocabulary is from the wrappers and kernels of torch 2.6 to 2.15. Generated code also contains kernels in C++ and
+Triton, so code that passes is not proven harmless: every source counts as code that cannot be verified.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEEPEST: Final = 4
 _MODULES: Final = re.compile(
     r"(?:torch|triton)(?:\.\w+)*|math|cmath|random|os|tempfile|numpy|sympy|__future__|typing"
 )
-# Imported whole by every wrapper, and used by none.
+# Every wrapper imports these modules, and none uses them.
 _UNUSED: Final = frozenset({"os", "tempfile"})
 _NAMES_OF: Final = {"ctypes": re.compile(r"c_\w+"), "math": re.compile(r"inf|nan"), "cmath": re.compile(r"nanj"),
                     "typing": re.compile(r"\w+"), "__future__": re.compile(r"\w+")}  # fmt: skip
@@ -38,7 +38,7 @@ _DUNDER: Final = re.compile(r"__\w+__")
 
 
 def foreign_parts(text: str, depth: int = 0) -> list[str]:
-    """What a source imports, calls or names that generated code does not, the code in its strings included."""
+    """Imports, calls and names in a source that generated code does not have, including code in its strings."""
     if len(text) > _MOST_CHARACTERS or depth > _DEEPEST:
         return [TOO_LONG]
     try:
@@ -50,7 +50,7 @@ def foreign_parts(text: str, depth: int = 0) -> list[str]:
 
 
 def rule_of(part: str) -> str:
-    """The rule that one of these breaks."""
+    """The rule that a foreign part breaks."""
     return "entry-not-read" if part == TOO_LONG else "code-foreign-call"
 
 
@@ -76,7 +76,7 @@ def _of_tree(tree: ast.AST, depth: int) -> Iterator[str]:
 
 
 def _waits(node: ast.AST) -> bool:
-    """``async_compile.wait(globals())``."""
+    """Whether a node is a call of the form ``async_compile.wait(globals())``."""
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "async_compile.wait"
 
 
@@ -107,7 +107,7 @@ def _of_import(node: ast.ImportFrom) -> Iterator[str]:
 
 
 def _of_text(text: str, depth: int) -> Iterator[str]:
-    """Kernels stand in wrappers as text: Triton's in Python, the others in C++."""
+    """Check a string: wrappers contain kernels as text, Triton's in Python, the others in C++."""
     if "#include" in text or 'extern "C"' in text:
         yield from foreign_calls(text)
     elif "import " in text or "def " in text:

@@ -1,4 +1,4 @@
-"""The files of a cache as the file system, or an archive, lists them: nothing is opened to list it, and no link followed."""
+"""Lists the files of a cache on disk or in an archive: nothing is opened for the list, and no link is followed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BROKEN: Final = (tarfile.TarError, OSError, EOFError, ValueError, lzma.LZMAErro
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One file, folder, link or other thing."""
+    """One file, folder, link or special file."""
 
     path: str
     name: str
@@ -32,19 +32,19 @@ class Item:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder itself, not a link to one."""
+        """Whether it is a folder, not a link to one."""
         return stat.S_ISDIR(self.found.st_mode)
 
 
 class Tree(Protocol):
-    """Where items come from."""
+    """A source of items."""
 
     def items(self, path: str) -> list[Item]:
-        """What is in a folder, by name. Raises OSError where it may not be listed."""
+        """The items in a folder, by name. Raises OSError if it may not be listed."""
         ...
 
     def read(self, item: Item) -> bytes:
-        """The bytes of a regular file, one more than the limit at most. Raises OSError where they cannot be read."""
+        """The bytes of a regular file, at most one more than the limit. Raises OSError if they cannot be read."""
         ...
 
 
@@ -52,7 +52,7 @@ class Disk:
     """The file system."""
 
     def items(self, path: str) -> list[Item]:
-        """As `Tree` says; what vanishes meanwhile is left out."""
+        """See `Tree`; items that vanish meanwhile are left out."""
         found = []
         with os.scandir(path) as listed:
             for item in listed:
@@ -61,7 +61,7 @@ class Disk:
         return sorted(found, key=lambda one: one.name)
 
     def item(self, path: str) -> Item | None:
-        """One thing; None where it is gone."""
+        """The item at a path; None if it no longer exists."""
         try:
             found = os.lstat(path)
             target = os.readlink(path) if stat.S_ISLNK(found.st_mode) else None
@@ -70,7 +70,7 @@ class Disk:
         return Item(path, os.path.basename(path), found, target)
 
     def read(self, item: Item) -> bytes:
-        """As `Tree` says: never through a link, and never from a pipe."""
+        """See `Tree`; never reads through a link or from a pipe."""
         return read_steady(item.path, MOST_BYTES + 1)[0]
 
 
@@ -85,18 +85,18 @@ class Archive:
     Raises
     ------
     SourceError
-        If it is damaged, or holds more than is looked at.
+        If it is damaged, or exceeds the limits.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.outside: list[str] = []
-        """Names that lead out of wherever it is unpacked."""
+        """Names that lead out of the folder in which it is unpacked."""
         self._folders: dict[str, dict[str, Item]] = {path: {}}
         self._contents: dict[str, bytes] = {}
         unpacked = 0
         try:
-            # As a stream: every byte is unpacked once, and counted before it is kept.
+            # As a stream: every byte is unpacked once, and counted before it is stored.
             with tarfile.open(path, "r|*") as members:
                 for number, member in enumerate(members):
                     unpacked += member.size
@@ -118,7 +118,7 @@ class Archive:
         kinds = ((tarfile.TarInfo.isdir, stat.S_IFDIR), (tarfile.TarInfo.issym, stat.S_IFLNK),
                  (tarfile.TarInfo.isfifo, stat.S_IFIFO), (tarfile.TarInfo.isdev, stat.S_IFCHR))  # fmt: skip
         kind = next((kind for is_kind, kind in kinds if is_kind(member)), stat.S_IFREG)
-        # What is unpacked belongs to whoever unpacks it. A hard link in an archive names another member: whoever unpacks it makes the link.
+        # Unpacked files belong to the user who unpacks them. A hard link in an archive names another member and becomes a link.
         target = member.linkname if member.issym() or member.islnk() else None
         kind = stat.S_IFLNK if target is not None else kind
         path = "/".join([self.path, *parts])
@@ -138,11 +138,11 @@ class Archive:
             self._contents[path] = stream.read(MOST_BYTES + 1)
 
     def items(self, path: str) -> list[Item]:
-        """As `Tree` says."""
+        """See `Tree`."""
         return [item for _, item in sorted(self._folders.get(path, {}).items())]
 
     def read(self, item: Item) -> bytes:
-        """As `Tree` says."""
+        """See `Tree`."""
         return self._contents[item.path]
 
 
@@ -156,7 +156,7 @@ def is_archive(path: str) -> bool:
 
 
 def below(tree: Tree, item: Item) -> Iterator[Item]:
-    """Everything in a folder, for one level; nothing where it is none, or is gone."""
+    """The items directly in a folder; none if it is no folder, or no longer exists."""
     try:
         yield from tree.items(item.path)
     except OSError:

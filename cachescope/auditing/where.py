@@ -1,4 +1,4 @@
-"""Which place of a cache a folder is, told by the names in it alone: no link is followed for it."""
+"""Determines which place of a cache a folder is, only by the names in it: no link is followed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BY_NAME: Final = {
 
 
 def place_here(tree: Tree, folder: Item) -> Place | None:
-    """What a folder is; None where neither its name nor those in it tell."""
+    """The place that a folder is; None if neither its name nor the names in it identify one."""
     for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(folder.name):
             return place

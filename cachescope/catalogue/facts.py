@@ -1,4 +1,4 @@
-"""Facts on the fields of cache keys, by field and version of torch; the file is read when first asked for."""
+"""Facts on the fields of cache keys, by field and version of torch; the file is read on first use."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ class FieldFacts:
 
 
 def fields(version: str | None = None) -> pd.DataFrame:
-    """Every field that goes into an FX graph or AOTAutograd cache key.
+    """List every field of an FX graph or AOTAutograd cache key.
 
     Parameters
     ----------
     version : str, optional
-        A version of torch, as ``torch.__version__`` has it. Where that one was not read, the one before it is
-        taken. Without it, every field that any version has, as of the last that has it.
+        A version of torch, like ``torch.__version__``. If that version is not covered, the last covered version
+        before it is used. Without it, the fields of all versions, each as of the last version that has it.
 
     Returns
     -------
     DataFrame
-        One row per field; ``cachescope.describe("fields")`` tells the columns. Options of Inductor that torch
+        One row per field; ``cachescope.describe("fields")`` explains the columns. Options of Inductor that torch
         leaves out of keys are listed too, with ``in_key`` False.
 
     Raises
     ------
     NotFoundError
-        If no version up to that one was read.
+        If no version up to that one is covered.
 
     Notes
     -----
-    Read off ``torch/_inductor/config.py``, ``FxGraphHashDetails`` of ``torch/_inductor/codecache.py`` and
+    Extracted from ``torch/_inductor/config.py``, ``FxGraphHashDetails`` of ``torch/_inductor/codecache.py`` and
     ``AOTAutogradCacheDetails`` of ``torch/_functorch/_aot_autograd/autograd_cache.py`` (2.4 to 2.15).
-    ``torch._functorch.config`` goes into keys as one field, ``autograd_config``; ``torch._dynamo.config`` does not.
+    ``torch._functorch.config`` is part of keys as one field, ``autograd_config``; ``torch._dynamo.config`` is not.
 
     Examples
     --------
@@ -88,17 +88,17 @@ def fields(version: str | None = None) -> pd.DataFrame:
 
 
 def versions() -> tuple[str, ...]:
-    """The versions of torch that were read, in order."""
+    """The versions of torch that are covered, in order."""
     return tuple(_document()["versions"])
 
 
 def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
-    """What is known of one field; None where it is in no version, or not in this one.
+    """The facts on one field; None if no version has it, or not this one.
 
     Parameters
     ----------
     field : str
-        A field as hash details name it: ``inductor_config[epilogue_fusion]``, ``example_inputs[3]``.
+        A field as in hash details: ``inductor_config[epilogue_fusion]``, ``example_inputs[3]``.
     version : str, optional
         A version of torch, as for `fields`.
 
@@ -119,7 +119,7 @@ def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
 
 @cache
 def config_names() -> frozenset[frozenset[str]]:
-    """For each version of torch that was read, the fields of all options of Inductor that its keys hold."""
+    """For each covered version of torch, the fields of all Inductor options in its keys."""
     names: dict[str, set[str]] = {version: set() for version in versions()}
     for field, history in _facts().items():
         if _OPTION.fullmatch(field):
@@ -130,7 +130,7 @@ def config_names() -> frozenset[frozenset[str]]:
 
 
 def _nearest(version: str) -> str | None:
-    """The version read of the same release, else the last one before it."""
+    """The covered version of the same release, else the last one before it."""
     if not _RELEASE.match(version):
         return None
     before = [read for read in versions() if _release(read) <= _release(version)]
@@ -156,7 +156,7 @@ def _facts() -> dict[str, dict[str, FieldFacts]]:
 
 
 def _history(field: str, changes: dict[str, dict[str, Any] | None]) -> dict[str, FieldFacts]:
-    """Facts of one field by version: the file says them once and then what changed (None: the field is gone)."""
+    """Facts of one field by version: the file lists them once, and then the changes (None: the field is gone)."""
     found: dict[str, dict[str, Any]] = {}
     now: dict[str, Any] | None = None
     for version in versions():
@@ -174,7 +174,7 @@ def _history(field: str, changes: dict[str, dict[str, Any] | None]) -> dict[str,
 
 
 def _named(field: str) -> dict[str, Any]:
-    """The Python name of an option, which the file leaves to be told from the field."""
+    """The Python name of an option, which follows from the field and is therefore not in the file."""
     option = _OPTION.fullmatch(field)
     return {"python_name": f"{_MODULES[option[1]]}.{option[2]}"} if option else {}
 
