@@ -13,7 +13,7 @@ import pytest
 
 from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
 from cachescope.readers.reading import Reading
-from tests.readers.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
+from tests.readers.logs.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
 
 __all__ = ["kept"]
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from cachescope.readers.value_text import value_text
 
+from cachescope.readers.directory.value_text import value_text
 from cachescope.readers.pickles.hostile_pickles import loads_harmless
 
 

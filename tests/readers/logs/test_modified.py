@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from cachescope.readers.byte_source import modified_s
+from cachescope.readers.logs.byte_source import modified_s
 
 
 def test_it_is_the_time_of_the_file_and_now_where_it_is_gone(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
 from cachescope.readers.logs.trace_parts import _record_behind, parts_of_trace, put_together, read_trace_part
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
-from tests.readers.growing import assert_same, in_columns, out_of_columns, written
+from tests.readers.logs.growing import assert_same, in_columns, out_of_columns, written
 
 pytestmark = pytest.mark.slow  # megabytes, read again and again
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.test_misses import OTHER
+from tests.analysis.verdicts.test_misses import OTHER
 from tests.made import CODE, Details, Made, Run, aot, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1", "y": "1", "example_inputs[0]": "Tensor(4)"}

@@ -25,7 +25,7 @@ from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.scope import Scope
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
 from cachescope.analysis.history.timeline import Timeline
 from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice
 from cachescope.details import HashDetails
-from tests.analysis.test_align import rows
+from tests.analysis.verdicts.test_graph_alignment import rows
 
 FIELDS = ("gm", "example_inputs[0]", "inductor_config[a]", "inductor_config[b]", "only_sometimes")
 

@@ -11,7 +11,7 @@ import pytest
 from cachescope.analysis.contexts.cpu_code import fits_all, vector_code
 
 CODE: dict[str, dict[str, str]] = json.loads(
-    lzma.decompress((Path(__file__).parents[1] / "data" / "cpu_code.json.xz").read_bytes())
+    lzma.decompress((Path(__file__).parents[2] / "data" / "cpu_code.json.xz").read_bytes())
 )
 WIDTHS = {"avx512": 512, "avx2": 256, "default": 0}
 # What gave right numbers where entries made under AVX512 were loaded under AVX2, the two compared with eager

@@ -26,7 +26,7 @@ from cachescope.readers.sources import logs_in, read_sources
 from cachescope.scope import Scope
 from tests.conftest import RECORDINGS, Recording
 from tests.dask_cluster import dask_client
-from tests.readers.growing import kept
+from tests.readers.logs.growing import kept
 
 __all__ = ["kept"]
 

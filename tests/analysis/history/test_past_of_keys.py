@@ -12,7 +12,7 @@ from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.history.timeline import Timeline
 from cachescope.details import HashDetails
-from tests.analysis.test_align import rows
+from tests.analysis.verdicts.test_graph_alignment import rows
 
 DIRECTORIES = {0: "/a", 1: "/b", 2: "/a", 3: None, 4: "/c"}
 KEPT_BACK = "not stored"

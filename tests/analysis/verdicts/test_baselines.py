@@ -5,7 +5,7 @@ from __future__ import annotations
 from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.verdicts.baselines import Baselines, Choice
 from cachescope.details import HashDetails
-from tests.analysis.test_align import NEW, A, B, C, D, graph, rows
+from tests.analysis.verdicts.test_graph_alignment import NEW, A, B, C, D, graph, rows
 
 A2 = graph("mm", "tanh", "add", "sum")
 A3 = graph("mm", "tanh", "sub", "sum")
