@@ -1,1 +1,1 @@
-"""Audits a cache that others could write: what would loading it execute? The rules, and the checks against them."""
+"""Audits a cache that others could write, and reports what loading it would execute."""

@@ -69,8 +69,8 @@ def caching_names(callee: str, params: object, isolation_key: str, protocol: int
     Notes
     -----
     Mirrors ``_CacheIntf._make_key`` (torch/_inductor/runtime/caching/interfaces.py, 2.10 only),
-    ``_OnDiskCacheImpl._fpath_from_key`` (implementations.py) and ``_try_pickle`` (utils.py). The lru_cache of the
-    last confuses a hashable key with 1 with one that it has pickled with 1.0 or True.
+    ``_OnDiskCacheImpl._fpath_from_key`` (implementations.py) and ``_try_pickle`` (utils.py). The lru_cache of
+    ``_try_pickle`` treats 1, 1.0 and True in hashable keys as equal, and returns the pickle of the first.
 
     Examples
     --------

@@ -24,7 +24,7 @@ _OF_A_KERNEL: Final = re.compile(r"\bDeviceProperties\((?P<flat>type=[^(){}\n]*\
 _KEYWORD: Final = re.compile(r"(\w+)=")
 _OPENS: Final = "([{"
 _CLOSES: Final = ")]}"
-# The longest seen, of an XPU whose `cc` is a dict, has about 1,500 characters.
+# The longest known text, of an XPU whose `cc` is a dict, has about 1,500 characters.
 _LONGEST: Final = 10_000
 
 

@@ -2,8 +2,8 @@
 
 Pure functions without torch. Since torch 2.13 torch routes them through
 ``torch/_inductor/cache_key.py`` (``CacheKeyStrategy``); before that they are written out
-in ``torch/_inductor/codecache.py``. The results are the same from 2.6 to 2.15, except
-where a docstring says otherwise.
+in ``torch/_inductor/codecache.py``. The results are the same from 2.6 to 2.15, unless
+a docstring notes a difference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cachescope.errors import CachescopeError
 COMPACT_LENGTH: Final = 51
 
 # The two branches of torch/_inductor/codecache.py get_hash, 2.13. "zebin" is
-# torch/_inductor/utils.py XPU_KERNEL_FORMAT where TORCHINDUCTOR_XPU_KERNEL_FORMAT is not set.
+# torch/_inductor/utils.py XPU_KERNEL_FORMAT if TORCHINDUCTOR_XPU_KERNEL_FORMAT is not set.
 TEXT_HASH_TYPES: Final = frozenset({"amdgcn", "code", "ptx", "spv"})
 BINARY_HASH_TYPES: Final = frozenset({"cubin", "hsaco", "zebin"})
 

@@ -33,7 +33,7 @@ OF_THE_PROGRAM: Final = frozenset(
     }
 )
 
-# torch/_inductor/runtime/caching/context.py (2.10 to 2.15) beside `FxGraphHashDetails.__init__` of
+# torch/_inductor/runtime/caching/context.py (2.10 to 2.15), compared with `FxGraphHashDetails.__init__` of
 # torch/_inductor/codecache.py and `AOTAutogradCacheDetails.__init__`, which contain the same facts.
 _WHOLE_FIELDS: Final = MappingProxyType(
     {

@@ -1,7 +1,7 @@
 """The JSON in logs: parsed in one place, with each value checked for type and range.
 
-Whoever can write to a log can write anything into it: numbers of any size, half a character, an object instead of a
-text. Code behind this module need not expect that: values returned here fit a column, and the others are reported.
+A log may contain anything: numbers of any size, half a character, an object instead of a
+text. Users of this module need not expect that: values returned here fit a column, and the others are reported.
 """
 
 from __future__ import annotations

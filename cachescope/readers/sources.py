@@ -109,7 +109,7 @@ def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
 
 
 def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[ReadSource, str]]:
-    """Every source once, however often and under whatever names it is given; a path that is none becomes a problem."""
+    """Every source once, even if it is given several times or under several names; other paths become problems."""
     seen: set[str] = set()
     for path in paths:
         noted = len(reading.problems)

@@ -14,7 +14,7 @@ from typing import Final
 from cachescope.readers.directory.place_of import holds_file_of, is_linked_root
 from cachescope.readers.directory.places import FolderRule
 
-# One folder behind a thousand links would be read a thousand times.
+# A folder with a thousand links to it would be read a thousand times.
 _MOST_TIMES: Final = 16
 
 
@@ -63,7 +63,7 @@ class FollowedLinks:
 
 
 def shown_target(path: str) -> str:
-    """Where a link leads, in words."""
+    """The target of a link for a message."""
     try:
         return f"a link to {os.readlink(path)}"
     except OSError:

@@ -1,7 +1,7 @@
 """Keys of the kernels whose source is in a generated file: they connect a wrapper with the files of its kernels.
 
 A wrapper contains the source of each kernel as a string. torch names the file of a Triton kernel by the hash of that string.
-The name of a C++ file also hashes the compile command, but the file begins with the string, so its text gives the key.
+The name of a C++ file is a hash of the compile command, too, but the file begins with the string, so its text gives the key.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def is_lock_held(path: str) -> bool | None:
     Returns
     -------
     bool or None
-        None if it is missing, may not be opened, or if the system cannot tell.
+        None if it is missing, if it may not be opened, or if the system does not support the check.
 
     Notes
     -----

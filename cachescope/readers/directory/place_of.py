@@ -67,7 +67,7 @@ _TELLING_PLACES: Final = (
     (re.compile("precompiled_headers"), (CODE_FOLDER, LOCKS), ROOT),
     (re.compile(".+", re.DOTALL), (MEMOIZED,), SYSTEM_CACHE),  # must be last: no link is followed for it
 )
-# A folder that may not be listed: it may not be empty, and only the names around it can identify it.
+# A folder that may not be listed: it is not known to be empty, and only the names around it can identify it.
 _SHUT: Final = Place("")
 
 

@@ -1,6 +1,6 @@
 """Decides whether a log that was read before is unchanged or has only grown.
 
-Here is what is compared, and when a log is too young to be trusted.
+It also decides when a log is too young to be trusted.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _HEAD_BYTES: Final = 4096
 _PIECE_BYTES: Final = 1 << 17
 # A request to a store takes as long as the transfer of some megabytes.
 _AHEAD_BYTES: Final = 8 << 20
-# A docker log may itself hold a docker log; deeper nesting is an attack.
+# A docker log may itself contain a docker log; nesting without end is an attack.
 _MOST_PACKINGS: Final = 4
 _FAILURES: Final = (OSError, EOFError, zlib.error, lzma.LZMAError)
 

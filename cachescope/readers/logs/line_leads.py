@@ -110,7 +110,7 @@ class Leads:
 
 
 def _name(lead: bytes) -> bytes:
-    # A progress bar that redraws its line stands behind the name.
+    # A progress bar that redraws its line comes after the name.
     return b" ".join(_VARIES.sub(b"", lead.partition(b"\r")[0][:_LONGEST_NAME]).split())
 
 

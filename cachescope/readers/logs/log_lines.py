@@ -98,7 +98,7 @@ class Lines:
     def take_continued(
         self, prefix: bytes, known: Mapping[bytes, object], is_wanted: Callable[[bytes], bool]
     ) -> list[bytes]:
-        """The texts behind a prefix in the next lines, as long as each line has the prefix and a known or wanted text.
+        """The texts after a prefix in the next lines, as long as each line has the prefix and a known or wanted text.
 
         It also stops after about 16 MiB.
         """
@@ -109,7 +109,7 @@ class Lines:
         while self._data.startswith(prefix, self._at):
             start = self._at + len(prefix)
             texts = self._data[start : start + window].split(between)
-            texts.pop()  # may continue behind the window
+            texts.pop()  # may continue after the window
             count = _count_wanted(texts, known, is_wanted)
             if count:
                 taken += texts[:count]

@@ -74,13 +74,13 @@ class _Task:
         return self._told.popleft()
 
     def cancel(self) -> None:
-        """Leave undone what has not begun."""
+        """Cancel the task if it has not begun."""
         if self.future is not None:
             self.future.cancel()
 
 
 class _Parts:
-    """One large trace that several workers read in parts."""
+    """One large trace, read by several workers in parts."""
 
     def __init__(
         self, executor: Executor, path: str, places: list[tuple[int, int | None]], folder: str | None
@@ -101,7 +101,7 @@ class _Parts:
             self.cancel()
 
     def cancel(self) -> None:
-        """Leave undone what has not begun."""
+        """Cancel the parts that have not begun."""
         for task in self._tasks:
             task.cancel()
 
@@ -213,7 +213,7 @@ def read_logs(
 def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
     """Give workers the logs to read: a large log, or one that the index will keep, alone; small ones together.
 
-    A trace that makes up much of all bytes is split among several workers.
+    A trace with a large share of all bytes is split among several workers.
     """
     from cachescope.readers.logs.trace_parts import parts_of_trace
 
@@ -256,7 +256,7 @@ def _size(path: str) -> int:
 
 
 def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
-    """Read logs into one table, a row per log with only what is new in it; a list if a log does not fit into a table."""
+    """Read logs into one table, a row per log with only its new components and sets; a list if one fits no table."""
     from cachescope.readers.index.log_tables import LogTables, to_arrow
 
     reading = Reading(strict)

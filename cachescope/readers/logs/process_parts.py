@@ -9,7 +9,7 @@ from itertools import pairwise
 from cachescope.readers.reading import Lookup, Process
 
 _SAME_MOMENT_US = 250_000
-# A process may outlast the last record of its trace by this much.
+# A process writes to its trace until it ends: its lookups in a text log are hardly outside the trace's time.
 _SLACK_US = 1_000_000
 
 

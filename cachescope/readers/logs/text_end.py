@@ -1,8 +1,8 @@
 """Where the reading of a text log ended: what a later reading needs to continue there once the log has grown.
 
 Next to the finished lookups of each process it holds what the lookups no longer show, and what still waits for later
-lines: lookups without an outcome, guards, an error. The last message of a process is read as it stands. If the next
-line belongs to that message, the log has to be read anew.
+lines: lookups without an outcome, guards, an error. The last message of a process is read as if it were complete. If
+the next line belongs to that message, the log has to be read anew.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ class MessageReader:
         # 2.4 logged the details of AOTAutograd keys with the words of FX keys.
         cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
         self._give_up(cache, message.compile_id)
-        # These waited for an outcome whose line was lost.
+        # These waited for an outcome, but its line was lost.
         self._guards.pop(match["key"], None)
         self._load_error = None
         if cache == AOTAUTOGRAD:
@@ -337,7 +337,7 @@ class MessageReader:
         lookup.bypass_reason = reason
 
     def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> Lookup | None:
-        """The miss whose result torch then found it cannot store: the bypass is no second lookup."""
+        """The miss whose result torch cannot store: then the bypass is no second lookup. None if there is none."""
         for lookup in reversed(self._lookups):
             if lookup.cache == cache and lookup.compile_id == compile_id:
                 if lookup.outcome == "unknown" and self._compiled_after(lookup):

@@ -51,7 +51,7 @@ _MESSAGES: Final = (
 )
 
 
-# How each message begins, and the part of the one that may begin with anything: nearly all lines are none of them.
+# How the messages begin; one may begin with anything, but contains `_ANYWHERE`. Nearly all lines are none of them.
 _BEGINNINGS: Final = (
     b"FX graph cache ",
     b"Autograd graph cache ",

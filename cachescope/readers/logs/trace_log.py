@@ -120,7 +120,7 @@ class TraceReader:
     known_json : dict
         As in `Reading`.
     tell : callable
-        Called with the contents of a record; `TraceProcess.tell` takes them.
+        Called with the contents of each record, in the form of `TraceProcess.tell`.
     start : int
         The offset of the first record to read.
     """

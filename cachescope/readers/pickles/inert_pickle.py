@@ -74,7 +74,7 @@ class Stub(metaclass=_Sealed):
     pairs: list[tuple[object, object]] | tuple[()]
 
     def __new__(cls, /, *args: object, **keywords: object) -> Self:
-        """Keep the arguments; nothing else is called."""
+        """Store the arguments; nothing is called."""
         # The call has copied the dict, and the memo can supply the same one again and again.
         if keywords and len(keywords) > _MAX_KEYWORDS:
             raise NotRead(f"more than {_MAX_KEYWORDS} keyword arguments")
@@ -94,13 +94,13 @@ class Stub(metaclass=_Sealed):
         self.raw_state = state
 
     def append(self, item: object, /) -> None:
-        """Keep an item (APPEND, ADDITEMS)."""
+        """Store an item (APPEND, ADDITEMS)."""
         self.extend([item])
 
     add = append
 
     def extend(self, items: list[object], /) -> None:
-        """Keep items (APPENDS)."""
+        """Store items (APPENDS)."""
         if not self.items:
             self.items = []
         self.items += items
@@ -170,7 +170,7 @@ class InertUnpickler(pickle.Unpickler):
         return self.stands_for(module, name)
 
     def stands_for(self, module: str, name: str) -> object:
-        """What stands for a global."""
+        """The object to use for a global."""
         return stand_in(module, name)
 
     def persistent_load(self, pid: object, /) -> Never:
