@@ -301,7 +301,7 @@ def test_many_fields_and_choices_stay_within_bounds() -> None:
     made = figures.key_difference(changes, names)
     assert sum(cell is not None for row in made.data[-1].z for cell in row) == 900
     assert sum(cell == 1 for row in made.data[-1].z for cell in row) == 500
-    assert made.layout.annotations[-1].text == "and 488 more fields"
+    assert made.layout.annotations[-1].text == "… and 488 more fields"
     rows = [{"entry": 0, "op": f"op{i % 500}", "inputs": "[]", "precision": "high", "choice": f"c{i}", "time_ms": 1.0 + i}
             for i in range(100_000)]  # fmt: skip
     assert points(figures.autotune_margins(frame("autotune", rows))) == 20 * 60

@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pyarrow import parquet
 
 import cachescope
 from cachescope.errors import NotFoundError, SourceError
+from cachescope.readers.sources import logs_in
 from tests.sampling import sampled
 
 COPIES = 150
@@ -227,16 +229,16 @@ def test_a_log_that_goes_while_others_are_collected_is_told_of(
     logs = tmp_path / "logs"
     shutil.copytree(cachescope.sample("config_flip") / "trace", logs)
     _, second, _ = sorted(logs.iterdir())
-    from cachescope.readers import sources
-
-    found = sources.logs_in
+    # The package shows the function of the same name.
+    module = sys.modules["cachescope.scope.collect"]
+    found = logs_in
 
     def and_one_goes(*given: Any) -> Any:
         told = found(*given)
         second.unlink()
         return told
 
-    monkeypatch.setattr(sources, "logs_in", and_one_goes)
+    monkeypatch.setattr(module, "logs_in", and_one_goes)
     assert cachescope.collect(logs, folder=tmp_path / "fleet") == 2
     problems = cachescope.read(tmp_path / "fleet").problems
     assert problems["source"].tolist() == [str(second)]

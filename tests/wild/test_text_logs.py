@@ -187,6 +187,28 @@ def test_a_thinned_log_invents_nothing(
             print(f"{version} {scenario}, {name}, {time}: {dict(counts)}")
 
 
+def test_a_hit_is_no_miss_where_the_lookup_behind_it_lost_its_key(
+    recording: Recording, tmp_path: Path
+) -> None:
+    folder = recording("2.13.0", "in_process")
+    cold, _ = texts_of(folder)
+    lines = cold.split(b"\n")
+    keys = [at for at, line in enumerate(lines) if b" hash details for key " in line]
+    outcomes = [
+        at
+        for at, line in enumerate(lines)
+        if b" cache hit for key " in line or b" cache miss for key " in line
+    ]
+    # Three AOTAutograd lookups of one compile id: a miss, a hit, and a miss whose graph missed too.
+    hit, behind, graph = keys[-3:]
+    lost = {outcomes[-3], behind, outcomes[-2]}
+    assert (
+        b"AOTAutograd cache hit" in lines[outcomes[-3]] and hit < outcomes[-3] < behind < outcomes[-2] < graph
+    )
+    damaged = b"\n".join(line for at, line in enumerate(lines) if at not in lost)
+    assert_nothing_is_invented(read_texts([damaged], tmp_path), Truth(folder))
+
+
 @pytest.mark.slow
 def test_each_line_of_a_set_that_is_lost_is_missed(recording: Recording, tmp_path: Path) -> None:
     for version, scenario in (("2.6.0", "config_flip"), ("2.13.0", "config_flip"), ("2.15.0", "config_flip")):

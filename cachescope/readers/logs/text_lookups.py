@@ -65,6 +65,7 @@ class MessageReader:
         self._guards: dict[str, str] = {}
         self._load_error: str | None = None
         self._is_behind_details = False
+        self._is_2_4 = False
         self._is_one = True
         self._components = components
 
@@ -205,7 +206,8 @@ class MessageReader:
         return lookup
 
     def _read_details(self, match: re.Match[str], message: Message) -> None:
-        # 2.4 logged the details of AOTAutograd keys with the words of FX keys.
+        # 2.4 logged the details of AOTAutograd keys with the words of FX keys, and no outcome of an AOTAutograd lookup.
+        self._is_2_4 = match["which"] == "FX" and match["key"].startswith("a") or self._is_2_4
         cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
         self._give_up(cache, message.compile_id)
         # These waited for an outcome, but its line was lost.
@@ -253,19 +255,25 @@ class MessageReader:
             self._reading.problem(self.process.source, where, "truncated", problem)
 
     def _compiled_after(self, aot: Lookup) -> bool:
-        """Whether a graph of this AOTAutograd lookup missed: a hit contains only hits.
+        """Whether this AOTAutograd lookup certainly missed, although no line says so.
 
-        autograd_cache.py, `AOTAutogradCache.load` (through 2.14): if the entry exists and a graph that it
-        points to does not, it misses without a message.
+        autograd_cache.py, `AOTAutogradCache.load` (through 2.14): if the entry exists and a graph that it points to does
+        not, it misses without a message. The graph is then looked up twice: with the key of the entry, which has no hash
+        details, and again by the compile. One miss is not enough: in a log that lost lines, it may be of a later lookup.
+        Only 2.4 says nothing of any outcome of AOTAutograd.
         """
         if aot.cache != AOTAUTOGRAD:
             return False
-        for lookup in reversed(self._lookups):
-            if lookup is aot:
-                return False
+        at = next(at for at in range(len(self._lookups) - 1, -1, -1) if self._lookups[at] is aot)
+        missed: set[str | None] = set()
+        for lookup in self._lookups[at + 1 :]:
             is_inside = (lookup.compile_id, lookup.segment) == (aot.compile_id, aot.segment)
-            if is_inside and lookup.cache == FXGRAPH and lookup.outcome in MISSED:
+            if not (is_inside and lookup.cache == FXGRAPH and lookup.outcome in MISSED):
+                continue
+            if self._is_2_4 or lookup.cache_key in missed:
                 return True
+            if lookup.details is None and not lookup.is_details_cut:
+                missed.add(lookup.cache_key)
         return False
 
     def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> Lookup | None:

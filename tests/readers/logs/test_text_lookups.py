@@ -75,8 +75,17 @@ def writing(name: str) -> str:
         (Log().details("a1").outcome("a1", "miss").details("f1").outcome("f1", "miss"), "a1 full_miss, f1 full_miss"),
         (Log().outcome("a1", "miss").outcome("f1", "miss"), "a1 full_miss, f1 full_miss"),
         (Log().details("a1").details("f1").outcome("f1", "hit").outcome("a1", "hit"), "a1 hit, f1 hit"),
-        # The line of its outcome is lost: a graph below it missed, and a hit contains nothing but hits.
-        (Log().details("a1").details("f1").outcome("f1", "miss"), "a1 full_miss, f1 full_miss"),
+        # The line of its outcome is lost, and perhaps others: the graph may be of a later lookup.
+        (Log().details("a1").details("f1").outcome("f1", "miss"), "a1 unknown, f1 full_miss"),
+        # Its entry names a graph that is gone: no line says that it missed, and the graph is looked up twice.
+        (
+            Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss"),
+            "a1 full_miss, f1 full_miss, f1 full_miss",
+        ),
+        (
+            Log().details("a1").outcome("f1", "miss").details("f2").outcome("f2", "miss"),
+            "a1 unknown, f1 full_miss, f2 full_miss",
+        ),
         (Log().details("a1").details("f1").outcome("f1", "hit"), "a1 unknown, f1 hit"),
         (Log().details("a1").details("f1"), "a1 unknown, f1 unknown"),
         (
