@@ -207,7 +207,7 @@ class MessageReader:
 
     def _read_details(self, match: re.Match[str], message: Message) -> None:
         # 2.4 logged the details of AOTAutograd keys with the words of FX keys, and no outcome of an AOTAutograd lookup.
-        self._is_2_4 = match["which"] == "FX" and match["key"].startswith("a") or self._is_2_4
+        self._is_2_4 = (match["which"] == "FX" and match["key"].startswith("a")) or self._is_2_4
         cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
         self._give_up(cache, message.compile_id)
         # These waited for an outcome, but its line was lost.
