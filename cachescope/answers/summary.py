@@ -34,6 +34,21 @@ def outcomes(rate: Row) -> str:
     return f"{rate['hits']} hit, {rate['misses']} missed{bypassed}{unknown}"
 
 
+def compile_time(rate: Row) -> str:
+    """The compile time that hits saved and that others lost; a time that is not recorded is not zero."""
+    saved, lost = rate["time_saved_ns"], rate["time_lost_ns"]
+    no_hits, only_hits = not rate["hits"], not rate["misses"] + rate["bypasses"]
+    if saved is None and lost is None and not (no_hits and only_hits):
+        return "times not recorded"
+    return f"{_known_time(saved, no_hits)} saved, {_known_time(lost, only_hits)} lost"
+
+
+def _known_time(ns: int | None, is_none: bool) -> str:
+    if ns is not None:
+        return duration(ns)
+    return "nothing" if is_none else "an unrecorded time"
+
+
 def seen_text(rate: Row) -> str:
     """Of how many lookups a hit rate is, and how many it leaves out."""
     unknown = f"; {rate['unknown']:,} of unknown outcome" if rate["unknown"] else ""

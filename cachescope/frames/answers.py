@@ -76,7 +76,12 @@ HIT_RATES: Final = Frame(
         Column("hit_rate", REAL, "hits / lookups whose outcome is known", missing="there are none"),
         Column("time_saved_ns", WHOLE, "compile time saved by the hits", "ns", "not recorded"),
         Column("time_lost_ns", WHOLE, "compile time taken after the misses", "ns", "not recorded"),
-        Column("time_hit_rate", REAL, "saved / (saved + lost)", missing="no times recorded"),
+        Column(
+            "time_hit_rate",
+            REAL,
+            "saved / (saved + lost)",
+            missing="the times of the hits, or those of the others, are not recorded",
+        ),
     ),
 )
 

@@ -80,8 +80,15 @@ def _headline(found: answer.WhatIf) -> str:
         shares.append(
             f"{percent(before['time_hit_rate'])} -> {percent(after['time_hit_rate'])} by compile time"
         )
+    return f"{text} ({', '.join(shares)}; {time_won(before, after)})"
+
+
+def time_won(before: dict[str, Any], after: dict[str, Any]) -> str:
+    """The compile time that the new hits would save; a time that is not recorded is not zero."""
+    if after["hits"] == before["hits"]:
+        return "nothing saved"
     won = (after["time_saved_ns"] or 0) - (before["time_saved_ns"] or 0)
-    return f"{text} ({', '.join(shares)}; {duration(won)} saved)"
+    return f"{duration(won)} saved" if won else "times not recorded"
 
 
 def _warning_lines(found: answer.WhatIf) -> Iterator[Line]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cachescope import figures
 from cachescope.answers.read import Read
-from cachescope.answers.summary import headline, seen_text
+from cachescope.answers.summary import compile_time, headline, seen_text
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
 from cachescope.views import html
@@ -197,10 +197,6 @@ def _rates(scope: Read) -> str:
     (rate,) = records(scope.hit_rates())
     runs = records(scope.hit_rates(by=["run"]))
     all_hit = sum(row["hits"] == row["lookups"] for row in runs)
-    lost, saved = (
-        "nothing" if rate[name] is None else duration(rate[name])
-        for name in ("time_lost_ns", "time_saved_ns")
-    )
     caches = [
         f"{row['cache']} {percent(row['hit_rate'], '–')}" for row in records(scope.hit_rates(by=["cache"]))
     ]
@@ -211,7 +207,7 @@ def _rates(scope: Read) -> str:
                 percent(rate["hit_rate"], "–"),
                 f"{rate['hits']} of {seen_text(rate)}",
             ),
-            ("By compile time", percent(rate["time_hit_rate"], "–"), f"{saved} saved, {lost} lost"),
+            ("By compile time", percent(rate["time_hit_rate"], "–"), compile_time(rate)),
             ("By run", f"{all_hit} of {len(runs)}", "runs in which every lookup hit"),
             (
                 "By cache",

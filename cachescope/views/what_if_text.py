@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from cachescope.columns import records
-from cachescope.report.what_if_forms import what_if_lines
+from cachescope.report.what_if_forms import time_won, what_if_lines
 from cachescope.views import html
-from cachescope.wording import duration, percent, plural
+from cachescope.wording import percent, plural
 
 if TYPE_CHECKING:
     from cachescope.answers.what_if import WhatIf
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 def answer(found: WhatIf) -> str:
     """Hit rates, keys and groups before and after, then remarks, warnings first."""
     before, after = records(found.rates)
-    won = (after["time_saved_ns"] or 0) - (before["time_saved_ns"] or 0)
     keys, then, groups = key_counts(found.frame)
     cells = [
         (
@@ -29,7 +28,7 @@ def answer(found: WhatIf) -> str:
         (
             "By compile time",
             _moved(before["time_hit_rate"], after["time_hit_rate"]),
-            f"{duration(won)} saved",
+            time_won(before, after),
         ),
         ("Keys", f"{keys} → {then}", f"{plural(groups, 'group')} of keys that become one"),
     ]

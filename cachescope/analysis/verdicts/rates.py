@@ -21,7 +21,8 @@ def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     Lookups whose outcome was not seen are counted separately, and are in no rate.
 
     Compile time is that of the FX graphs (an AOTAutograd hit contains the FX hits of its graphs, whose
-    times would count twice). So ``time_hit_rate`` is missing if a group has no FX lookup with a time.
+    times would count twice). ``time_hit_rate`` is missing if a group has no FX lookup with a time, and also if it has FX
+    hits of which none has a time, or others of which none has one: what is not recorded is not zero.
 
     Parameters
     ----------
@@ -67,17 +68,22 @@ def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[dict[st
         "unknown": (outcome == "unknown").to_numpy(dtype=bool),
     }
     counts = {name: np.bincount(group[mask], minlength=count).tolist() for name, mask in chosen.items()}
+    is_compiled = is_fx & ~is_hit & ~chosen["unknown"]
     saved = _totals(lookups["time_saved_ns"], group, is_fx & is_hit, count)
     lost = _totals(lookups["time_taken_ns"], group, is_fx & ~is_hit, count)
+    has_hits, has_others = (
+        np.bincount(group[mask], minlength=count) > 0 for mask in (is_fx & is_hit, is_compiled)
+    )
     for at in range(count):
         row = {name: numbers[at] for name, numbers in counts.items()}
+        is_recorded = not (has_hits[at] and saved[at] is None) and not (has_others[at] and lost[at] is None)
         time = (saved[at] or 0) + (lost[at] or 0)
         seen = row["lookups"] - row["unknown"]
         yield row | {
             "hit_rate": row["hits"] / seen if seen else None,
             "time_saved_ns": saved[at],
             "time_lost_ns": lost[at],
-            "time_hit_rate": (saved[at] or 0) / time if time else None,
+            "time_hit_rate": (saved[at] or 0) / time if is_recorded and time else None,
         }
 
 

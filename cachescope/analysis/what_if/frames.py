@@ -92,8 +92,9 @@ def rates_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
         "time_saved_ns": None if saved is None and not won else (saved or 0) + won,
         "time_lost_ns": None if lost is None else lost - won,
     }
-    known = (then["time_saved_ns"] or 0) + (then["time_lost_ns"] or 0)
-    then["time_hit_rate"] = (then["time_saved_ns"] or 0) / known if known else None
+    if before["time_hit_rate"] is not None:
+        saved_then = then["time_saved_ns"] or 0
+        then["time_hit_rate"] = saved_then / (saved_then + (then["time_lost_ns"] or 0))
     undecided = int((times.miss & (after == UNKNOWN)).sum())
     return WHAT_IF_RATES.build(
         [{"when": "before", "undecided": 0, **before}, {"when": "after", "undecided": undecided, **then}]

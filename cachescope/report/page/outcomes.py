@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope import figures
 from cachescope.answers.read import Read
-from cachescope.answers.summary import seen_text
+from cachescope.answers.summary import compile_time, seen_text
 from cachescope.columns import records
 from cachescope.figures.texts import run_labels
 from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
@@ -91,15 +91,13 @@ def _numbers(scope: Read) -> list[tuple[str, str, str]]:
     runs = records(scope.hit_rates(by=["run"]))
     all_hit = sum(row["hits"] == row["lookups"] for row in runs)
     caches = records(scope.hit_rates(by=["cache"]))
-    saved, lost = (duration(rate[name]) for name in ("time_saved_ns", "time_lost_ns"))
-    by_time = "times not recorded" if rate["time_hit_rate"] is None else f"{saved} saved, {lost} lost"
     return [
         (
             "Hit rate by count",
             percent(rate["hit_rate"], "–"),
             f"{rate['hits']:,} of {seen_text(rate)}",
         ),
-        ("By compile time", percent(rate["time_hit_rate"], "–"), by_time),
+        ("By compile time", percent(rate["time_hit_rate"], "–"), compile_time(rate)),
         ("Runs that hit throughout", f"{all_hit} of {len(runs)}", "every lookup of the run hit"),
         *(
             (
