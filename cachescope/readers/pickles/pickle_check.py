@@ -59,8 +59,6 @@ class Program(State):
 
     Attributes
     ----------
-    left : int
-        How many steps of `Limits.opcodes` are left.
     frames : list of int
         The offsets of the FRAME opcodes.
     """
@@ -68,7 +66,6 @@ class Program(State):
     def __init__(self, data: bytes, limits: Limits) -> None:
         super().__init__(limits)
         self.data = data
-        self.left = limits.opcodes
         self.frames: list[int] = []
 
     def run(self) -> None:
@@ -77,9 +74,8 @@ class Program(State):
         data, pos, sizes, steps = self.data, 0, _SIZE, STEPS
         stack, marks, memo, size_of_all = self.stack, self.marks, self.memo, len(data)
         push, remember = stack.append, memo.append
-        step = 0
         try:
-            for step in range(self.limits.opcodes):  # noqa: B007 - read below, when the loop was left
+            for _ in range(self.limits.opcodes):
                 op = data[pos]
                 if op == 0x8C:  # SHORT_BINUNICODE
                     pos += 2 + data[pos + 1]
@@ -114,7 +110,6 @@ class Program(State):
                     pos = self.argument(op, pos + 1)
         finally:
             self.pos = pos
-            self.left -= step
         raise self.beyond(f"more than {self.limits.opcodes} opcodes")
 
     def argument(self, op: int, pos: int) -> int:

@@ -1,0 +1,289 @@
+"""What the check of a pickle lets pass and what it refuses, opcode by opcode: at a limit and one beyond it."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from cachescope.readers.pickles.pickle_check import check_program, frames_fit
+from cachescope.readers.pickles.pickle_limits import Limits, NotRead, UnreadablePickle
+
+PASSES = None
+TRUNCATED = "truncated"
+
+
+def checked(data: bytes, **limits: int) -> str | None:
+    """None if the program passes; else what is wrong with it, with the offset, and whether it was only not read."""
+    try:
+        check_program(data, Limits(**limits))
+    except UnreadablePickle as error:
+        if error.is_truncated:
+            assert (error.what, error.offset) == ("truncated", len(data))
+            return TRUNCATED
+        return f"{'not read: ' if isinstance(error, NotRead) else ''}{error.what} at {error.offset}"
+    return PASSES
+
+
+def line(text: str) -> bytes:
+    return text.encode() + b"\n"
+
+
+TAKES = "not a pickle: takes what is not there at"
+# A tuple counts as itself, its items, and what these count as: an empty one as 1, one around it as 3.
+PAIR = b")\x85"
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted"),
+    [
+        # Values of fixed size, each followed by what must be there.
+        (b"N.", PASSES),
+        (b"\x88\x89\x86.", PASSES),
+        (b"K\x01.", PASSES),
+        (b"M\x01\x02.", PASSES),
+        (b"J\x01\x02\x03\x04.", PASSES),
+        (b"G12345678.", PASSES),
+        (b"K.", TRUNCATED),
+        (b"M\x01.", TRUNCATED),
+        (b"J\x01\x02\x03.", TRUNCATED),
+        (b"G1234567.", TRUNCATED),
+        (b"N", TRUNCATED),
+        (b"", TRUNCATED),
+        # STOP takes a value.
+        (b".", f"{TAKES} 0"),
+        (b"N0.", f"{TAKES} 2"),
+        # Strings and bytes by their declared lengths.
+        (b"\x8c\x02ab.", PASSES),
+        (b"\x8c\x03ab.", TRUNCATED),
+        (b"\x8c", TRUNCATED),
+        (b"\x8c\x01a\x94.", PASSES),
+        (b"X\x02\0\0\0ab.", PASSES),
+        (b"X\x04\0\0\0ab.", TRUNCATED),
+        (b"X\x02\0\0", TRUNCATED),
+        (b"\x8d\x02\0\0\0\0\0\0\0ab.", PASSES),
+        (b"\x8d\x04\0\0\0\0\0\0\0ab.", TRUNCATED),
+        (b"C\x02ab.", PASSES),
+        (b"C\x04ab.", TRUNCATED),
+        (b"B\x02\0\0\0ab.", PASSES),
+        (b"\x8e\x02\0\0\0\0\0\0\0ab.", PASSES),
+        (b"\x96\x02\0\0\0\0\0\0\0ab.", PASSES),
+        # Numbers in bytes.
+        (b"\x8a\x02\x01\x02.", PASSES),
+        (b"\x8b\x02\0\0\0\x01\x02.", PASSES),
+        (b"\x8a\x02\x01", TRUNCATED),
+        (b"\x8b\x02\0\0", TRUNCATED),
+        # The memo: put in order, and got back.
+        (b"N\x94h\x00.", PASSES),
+        (b"N\x94h\x01.", f"{TAKES} 2"),
+        (b"\x94.", f"{TAKES} 0"),
+        (b"Nq\x00h\x00.", PASSES),
+        (b"Nq\x00q\x01h\x01.", PASSES),
+        (b"Nq\x01.", "not read: memo index 1 where 0 are in use at 1"),
+        (b"Nq\x00q\x00q\x01.", PASSES),
+        (b"Nq\x00q\x02.", "not read: memo index 2 where 1 are in use at 3"),
+        (b"Nr\0\0\0\0j\0\0\0\0.", PASSES),
+        (b"N\x94j\x01\0\0\0.", f"{TAKES} 2"),
+        (b"N\x94j\0\0\0", TRUNCATED),
+        (b"Nr\0\0\0", TRUNCATED),
+        (b"N\x94h", TRUNCATED),
+        (b"q\x00.", f"{TAKES} 0"),
+        (b"Np0\ng0\n.", PASSES),
+        (b"Np1\n.", "not read: memo index 1 where 0 are in use at 1"),
+        (b"Np-1\n.", "a memo index that is no number at 1"),
+        (b"Np\n.", "a memo index that is no number at 1"),
+        (b"Np0000000000\n.", PASSES),
+        (b"Np00000000000\n.", "a memo index that is no number at 1"),
+        (b"Np0\ng1\n.", f"{TAKES} 4"),
+        (b"Np0", TRUNCATED),
+        # Lines.
+        (b"I1\n.", PASSES),
+        (b"F1.5\n.", PASSES),
+        (b"L1L\n.", PASSES),
+        (b"Vtext\n.", PASSES),
+        (b"Vtext.", TRUNCATED),
+        (b"cmodule\nname\n.", PASSES),
+        (b"cmodule\nname.", TRUNCATED),
+        (b"(imodule\nname\n.", PASSES),
+        (b"imodule\nname\n.", f"{TAKES} 0"),
+        (b"(Nimodule\nname\n.", PASSES),
+        # Containers.
+        (b"].", PASSES),
+        (b"}.", PASSES),
+        (b").", PASSES),
+        (b"\x8f.", PASSES),
+        (b"(.", f"{TAKES} 1"),
+        (b"(t.", PASSES),
+        (b"(Nt.", PASSES),
+        (b"t.", f"{TAKES} 0"),
+        (b"(l.", PASSES),
+        (b"(d.", PASSES),
+        (b"(\x91.", PASSES),
+        (b"]Na.", PASSES),
+        (b"Na.", f"{TAKES} 1"),
+        (b"](NNe.", PASSES),
+        (b"(NNe.", f"{TAKES} 3"),
+        (b"}NNs.", PASSES),
+        (b"NNs.", f"{TAKES} 2"),
+        (b"}(NNu.", PASSES),
+        (b"(NNu.", f"{TAKES} 3"),
+        (b"\x8f(N\x90.", PASSES),
+        (b"(N\x90.", f"{TAKES} 2"),
+        (b"N\x85.", PASSES),
+        (b"\x85.", f"{TAKES} 0"),
+        (b"NN\x86.", PASSES),
+        (b"N\x86.", f"{TAKES} 1"),
+        (b"NNN\x87.", PASSES),
+        (b"NN\x87.", f"{TAKES} 2"),
+        # The stack.
+        (b"NN0.", PASSES),
+        (b"0.", f"{TAKES} 0"),
+        (b"N(0.", PASSES),
+        (b"N(N0.", PASSES),
+        (b"N(N00.", PASSES),
+        (b"N(N00t.", f"{TAKES} 5"),
+        (b"N(NN1.", PASSES),
+        (b"N1.", f"{TAKES} 1"),
+        (b"N20.", PASSES),
+        (b"2.", f"{TAKES} 0"),
+        # Calls of globals.
+        (b"cm\nn\n)R.", PASSES),
+        (b")R.", f"{TAKES} 1"),
+        (b"cm\nn\n)\x81.", PASSES),
+        (b"cm\nn\n)}\x92.", PASSES),
+        (b")}\x92.", f"{TAKES} 2"),
+        (b"(cm\nn\no.", PASSES),
+        (b"cm\nn\no.", f"{TAKES} 5"),
+        (b"cm\nn\n)RNb.", PASSES),
+        (b"Nb.", f"{TAKES} 1"),
+        (b"\x8c\x01m\x8c\x01n\x93.", PASSES),
+        (b"\x8c\x01m\x93.", f"{TAKES} 3"),
+        # What the unpickler is never given.
+        (b"\x80\x04Q.", "persistent id at 2"),
+        (b"\x80\x04P1\n.", "persistent id at 2"),
+        (b"\x80\x02\x82\x01.", "extension code at 2"),
+        (b"\x80\x05\x97.", "buffer from outside the pickle at 2"),
+        (b"\x80\x05N\x98.", "buffer from outside the pickle at 3"),
+        (b"U\x01a.", "string of Python 2 at 0"),
+        (b"S'a'\n.", "string of Python 2 at 0"),
+        (b"NN\xff.", "not a pickle: no opcode 0xff at 2"),
+        # A frame is there as a whole.
+        (b"\x80\x04\x95" + struct.pack("<Q", 2) + b"N.", PASSES),
+        (b"\x80\x04\x95" + struct.pack("<Q", 3) + b"N.", TRUNCATED),
+        (b"\x80\x04\x95\x02\0\0", TRUNCATED),
+        # Whatever follows the end is no part of it.
+        (b"N.\xff\xff", PASSES),
+    ],
+)  # fmt: skip
+def test_each_opcode_takes_and_leaves_what_it_should(data: bytes, wanted: str | None) -> None:
+    assert checked(data) == wanted
+
+
+@pytest.mark.parametrize(
+    ("data", "limit", "most", "said"),
+    [
+        (b"NN.", "opcodes", 3, "more than 2 opcodes at 2"),
+        (b"\x8c\x01a\x940N.", "opcodes", 4, "more than 3 opcodes at 6"),
+        (b"\x8a\x03123.", "int_bytes", 3, "an int of 3 bytes at 0"),
+        (b"N\x8b\x03\0\0\x00123.", "int_bytes", 3, "an int of 3 bytes at 1"),
+        (b"I123\n.", "line_bytes", 3, "a line of 3 bytes at 0"),
+        (b"cmod\nx\n.", "line_bytes", 3, "a line of 3 bytes at 0"),
+        # Of two lines the second counts with its end.
+        (b"cm\nnam\n.", "line_bytes", 4, "a line of 4 bytes at 0"),
+        (b"]]a]a.", "depth", 2, "nested deeper than 1 levels at 2"),
+        (b"]]]aa.", "depth", 3, "nested deeper than 2 levels at 4"),
+        (b"])a.", "depth", 2, "nested deeper than 1 levels at 2"),
+        (b"(]l.", "depth", 2, "nested deeper than 1 levels at 2"),
+        (b"(N]d.", "depth", 2, "nested deeper than 1 levels at 3"),
+        (b"](N]e.", "depth", 2, "nested deeper than 1 levels at 4"),
+        (b"}N]s.", "depth", 2, "nested deeper than 1 levels at 3"),
+        (b"}(N]u.", "depth", 2, "nested deeper than 1 levels at 4"),
+        (b"])\x86.", "depth", 2, "nested deeper than 1 levels at 2"),
+        (b"cm\nn\n]\x85R.", "depth", 3, "nested deeper than 2 levels at 7"),
+        (b"(cm\nn\n]o.", "depth", 2, "nested deeper than 1 levels at 7"),
+        (b"(]im\nn\n.", "depth", 2, "nested deeper than 1 levels at 2"),
+        # A container that holds one that is deeper than others is as deep as that one.
+        (b"]]]aaNa].", "depth", 3, "nested deeper than 2 levels at 4"),
+        (b"]]]aa]a\x85.", "depth", 4, "nested deeper than 3 levels at 7"),
+    ],
+)  # fmt: skip
+def test_a_limit_is_held_to_the_unit(data: bytes, limit: str, most: int, said: str) -> None:
+    assert checked(data, **{limit: most}) is PASSES
+    assert checked(data, **{limit: most - 1}) == f"not read: {said}"
+
+
+@pytest.mark.parametrize(
+    ("data", "work"),
+    [
+        # A key without parts costs nothing; one with n parts 1,000 and n squared, since keys may all collide.
+        (b"}NNs.", 0),
+        (b"})Ns.", 1_001),
+        (b"}" + PAIR + b"Ns.", 1_009),
+        (b"}N" + PAIR + b"s.", 0),
+        (b"}(N)u.", 0),
+        (b"}()Nu.", 1_001),
+        (b"}()N)Nu.", 2_002),
+        (b"()Nd.", 1_001),
+        (b"(N)d.", 0),
+        (b"\x8f()\x90.", 1_001),
+        (b"\x8f(N)\x90.", 1_001),
+        (b"()\x91.", 1_001),
+        (b"((N\x91\x91.", 1_004),
+        # A tuple's parts are itself and theirs.
+        (b"}NN\x86Ns.", 1_009),
+        (b"}NNN\x87Ns.", 1_016),
+        (b"})N\x86Ns.", 1_016),
+        (b"}(N))tNs.", 1_036),
+        # Lists and dicts are no keys, and cost nothing: the unpickler refuses them.
+        (b"}]Ns.", 0),
+        # A call copies its arguments.
+        (b"cm\nn\n)R.", 1),
+        (b"cm\nn\nNN\x86R.", 3),
+        (b"cm\nn\n)\x81.", 1),
+        (b"cm\nn\n)}\x92.", 1_001),
+        # Long strings and numbers take as long as they are.
+        (b"}B\xff\x03\0\0" + b"x" * 1_023 + b"Ns.", 0),
+        (b"}B\0\x04\0\0" + b"x" * 1_024 + b"Ns.", 1_001),
+        (b"}\x8e\0\x08\0\0\0\0\0\0" + b"x" * 2_048 + b"Ns.", 1_004),
+        (b"}V" + b"x" * 1_023 + b"\nNs.", 0),
+        (b"}V" + b"x" * 1_024 + b"\nNs.", 1_001),
+        (b"}\x8a\x07" + b"x" * 7 + b"Ns.", 0),
+        (b"}\x8a\x10" + b"x" * 16 + b"Ns.", 1_004),
+        (b"}I" + b"1" * 19 + b"\nNs.", 0),
+        (b"}I" + b"1" * 40 + b"\nNs.", 1_004),
+    ],
+)  # fmt: skip
+def test_what_hashing_and_copying_cost(data: bytes, work: int) -> None:
+    assert checked(data, work=work) is PASSES
+    if work:
+        found = checked(data, work=work - 1)
+        assert found is not None and found.startswith("not read: hashes or copies too much at ")
+
+
+def frame(length: int) -> bytes:
+    return b"\x95" + struct.pack("<Q", length)
+
+
+@pytest.mark.parametrize(
+    ("data", "frames"),
+    [
+        (frame(2) + b"N.", []),
+        (frame(2) + b"N." + b"tail", []),
+        (frame(1) + b"N.", [0]),
+        (frame(3) + b"N.x", [0]),
+        (frame(1) + b"N" + frame(2) + b"0N" + frame(1) + b".", []),
+        (frame(1) + b"N" + frame(3) + b"0N.", []),
+        (frame(2) + b"N" + frame(3) + b"0N.", [0, 10]),
+        (frame(1) + b"N" + frame(2) + b"0N.", [0, 10]),
+        (b"N.", []),
+    ],
+)
+def test_frames_that_do_not_meet_are_taken_out(data: bytes, frames: list[int]) -> None:
+    assert check_program(data, Limits()) == frames
+
+
+def test_frames_fit_where_each_ends_as_the_next_begins() -> None:
+    assert frames_fit(b"", [], 7)
+    assert frames_fit(frame(4) + b"NNNN", [0], 13)
+    assert not frames_fit(frame(4) + b"NNNN", [0], 12)
+    assert not frames_fit(frame(4) + b"NNNN", [0], 14)
