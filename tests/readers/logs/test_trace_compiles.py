@@ -1,13 +1,288 @@
-"""The compile id of metrics is found without reading them, and as the JSON parser and torch's words have it."""
+"""To which compile a lookup belongs, and how that compile ended: records in, lookups out, made by hand."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.readers.logs.trace_compiles import id_of_metrics
+from cachescope.readers.json_record import Record
+from cachescope.readers.logs.trace_compiles import (
+    TraceCompiles,
+    compile_id_of,
+    compiles_of,
+    error_of_metrics,
+    id_of_metrics,
+    interned_string,
+    tell_of_compiles,
+)
+from cachescope.readers.reading import Lookup, Process
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+
+SECOND = 10**9
+
+
+def fx(compile_id: str | None = "0/0", **told: Any) -> Lookup:
+    return made(FXGRAPH, compile_id, **told)
+
+
+def aot(compile_id: str | None = "0/0", **told: Any) -> Lookup:
+    return made(AOTAUTOGRAD, compile_id, **told)
+
+
+def made(cache: str, compile_id: str | None, outcome: str = "full_miss", **told: Any) -> Lookup:
+    lookup = Lookup(cache, None, "key", outcome, compile_id=compile_id)
+    for name, value in told.items():
+        setattr(lookup, name, value)
+    return lookup
+
+
+def frame(name: object = "f", file: object = "/mine.py", line: object = 7) -> dict[str, Any]:
+    return {"name": name, "filename": file, "line": line}
+
+
+WRAPPER = frame("inner", "/lib/torch/_dynamo/external_utils.py")
+MODULE = frame("_call_impl", "/lib/torch/nn/modules/module.py")
+
+
+@pytest.mark.parametrize(
+    ("stack", "wanted"),
+    [
+        ([frame()], ("f", "/mine.py", 7)),
+        ([frame("main"), frame("g", "/other.py", 9)], ("g", "/other.py", 9)),
+        # What torch wraps is called by the user's code.
+        ([frame(), WRAPPER], ("f", "/mine.py", 7)),
+        ([frame(), MODULE, WRAPPER], ("f", "/mine.py", 7)),
+        (
+            [frame(), frame("g", "/lib/torch/nn/modules/linear.py")],
+            ("g", "/lib/torch/nn/modules/linear.py", 7),
+        ),
+        ([frame(), frame("g", "C:\\torch\\_dynamo\\utils.py")], ("f", "/mine.py", 7)),
+        # Nothing but wrappers.
+        ([MODULE, WRAPPER], ("inner", "/lib/torch/_dynamo/external_utils.py", 7)),
+        # A text that many stacks hold is written once.
+        ([frame(file=3)], ("f", "/interned.py", 7)),
+        ([frame(file=4)], ("f", None, 7)),
+        ([frame(), frame("w", 5)], ("f", "/mine.py", 7)),
+        ([], (None, None, None)),
+    ],
+)
+def test_the_code_of_a_compile(stack: list[dict[str, Any]], wanted: tuple[object, ...]) -> None:
+    compiles = TraceCompiles()
+    compiles.note_string("3", "/interned.py")
+    compiles.note_string("5", "/x/torch/_dynamo/y.py")
+    compiles.begin("0/0", 5, stack, [])
+    lookup = fx()
+    compiles.note(lookup, is_over=False)
+    assert (lookup.function, lookup.file, lookup.line) == wanted
+
+
+def test_what_is_wrong_with_a_frame_is_said() -> None:
+    wrong: list[str] = []
+    TraceCompiles().begin("0/0", None, [frame(line="seven")], wrong)
+    assert len(wrong) == 1 and wrong[0].startswith("line is the text 'seven'")
+
+
+def ended(*steps: tuple[Any, ...]) -> list[Lookup]:
+    """`begin`, `end` and lookups one after the other, then the end of the log; the lookups."""
+    compiles, lookups = TraceCompiles(), []
+    for what, *rest in steps:
+        if what == "begin":
+            compiles.begin(rest[0], 1, [frame(rest[0])], [])
+        elif what == "end":
+            compiles.end(rest[0], 2, rest[1] if len(rest) > 1 else None)
+        else:
+            lookups.append(rest[0])
+            compiles.note(rest[0], is_over=what == "over")
+    compiles.finish()
+    return lookups
+
+
+@pytest.mark.parametrize(
+    ("steps", "wanted"),
+    [
+        ([("look", fx())], [(False, None)]),
+        ([("look", fx()), ("end", "0/0")], [(True, None)]),
+        ([("look", fx()), ("end", "0/0", "E: why")], [(True, "E: why")]),
+        ([("over", fx())], [(True, None)]),
+        ([("over", fx()), ("end", "0/0", "E")], [(True, None)]),
+        ([("look", fx(None)), ("end", "0/0")], [(None, None)]),
+        ([("look", fx()), ("end", None)], [(False, None)]),
+        # After another has ended, it is not known whether this one did.
+        ([("look", fx()), ("end", "1/0")], [(None, None)]),
+        ([("look", fx()), ("end", "1/0"), ("end", "0/0")], [(True, None)]),
+        ([("look", fx()), ("end", "1/0"), ("look", fx("2/0"))], [(None, None), (False, None)]),
+        ([("look", fx()), ("end", "0/0"), ("look", fx())], [(True, None), (False, None)]),
+        ([("look", fx()), ("end", "1/0"), ("end", "0/0"), ("look", fx())], [(True, None), (False, None)]),
+        # Its entry is stored with the backward graph, which is compiled later.
+        ([("over", aot()), ("end", "0/0", "E")], [(True, "E")]),
+        ([("over", aot()), ("end", "0/0")], [(True, None)]),
+        ([("over", aot(outcome="hit")), ("end", "0/0", "E")], [(True, None)]),
+        ([("over", aot()), ("begin", "0/0"), ("end", "0/0", "E")], [(True, None)]),
+        ([("over", aot()), ("end", "1/0", "E")], [(True, None)]),
+    ],
+)
+def test_whether_a_compile_ended(
+    steps: list[tuple[Any, ...]], wanted: list[tuple[bool | None, str | None]]
+) -> None:
+    assert [(one.compile_ended, one.compile_error) for one in ended(*steps)] == wanted
+
+
+def test_a_compile_that_begins_again_is_another_segment() -> None:
+    found = ended(
+        ("look", fx()), ("begin", "0/0"), ("look", fx()), ("begin", "1/0"), ("begin", "0/0"), ("look", fx())
+    )
+    assert [one.segment for one in found] == [0, 1, 2]
+    assert [one.function for one in found] == [None, "0/0", "0/0"]
+
+
+def test_a_state_that_was_kept_goes_on() -> None:
+    compiles = TraceCompiles()
+    compiles.note_string("3", "/interned.py")
+    compiles.begin("0/0", 1, [frame()], [])
+    lookups = [aot(), fx(), fx("1/0")]
+    for lookup in lookups:
+        compiles.note(lookup, is_over=False)
+    compiles.end("2/0", 3, "E: why")
+    told = json.loads(json.dumps(compiles.as_json({id(one): at for at, one in enumerate(lookups)})))
+    process = Process("/log", "trace", 1, lookups=lookups, compiles=compiles.of_process())
+    again = TraceCompiles.from_json(told, process)
+    assert again.rows == compiles.rows and len(again.rows) == 2
+    assert (again.segments["0/0"], told["passed"]) == (1, ["0/0", "1/0"])
+    again.begin("3/0", 4, [frame(file=3)], [])
+    again.end("0/0", 5, "E: no")
+    again.finish()
+    assert [(one.compile_ended, one.compile_error) for one in lookups] == [
+        (True, "E: no"), (True, "E: no"), (None, None)
+    ]  # fmt: skip
+    assert again.rows[-1].file == "/interned.py"
+    assert again.rows[0].ended_us == 5
+    assert TraceCompiles().of_process() is None
+
+
+ROW = ["0/0", 1, "f", "/mine.py", 7, 2, None]
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([ROW], 1),
+        ([["0/0", None, None, None, None, None, None]], 1),
+        ([[None, 1, "f", "/mine.py", 7, 2, None]], 0),
+        ([ROW[:-1]], 0),
+        ([[*ROW, None]], 0),
+        ([["0/0", 1, "f", "/mine.py", True, 2, None]], 0),
+        ([["0/0", 1.5, "f", "/mine.py", 7, 2, None]], 0),
+        (["0/0"], 0),
+        ({"a": ROW}, 0),
+        ([ROW, 3, ROW], 2),
+    ],
+)
+def test_compiles_of_a_file_that_was_changed(rows: object, wanted: int) -> None:
+    assert len(compiles_of(Process("/log", "trace", 1, compiles=json.dumps(rows)))) == wanted
+    assert compiles_of(Process("/log", "trace", 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "lookup", "wanted"),
+    [
+        ([("0/0", 0, 9)], (1, "0/0"), ("f0", True, None)),
+        ([("0/0", 0, 9, "E")], (1, "0/0"), ("f0", True, "E")),
+        ([("0/0", 0, None)], (1, "0/0"), ("f0", False, None)),
+        # Another one that ended later: this one may have ended without a record.
+        ([("0/0", 0, None), ("1/0", 0, 9)], (1, "0/0"), ("f0", None, None)),
+        ([("0/0", 0, None), ("1/0", 0, 1)], (1, "0/0"), ("f0", False, None)),
+        ([("1/0", 0, 9)], (1, "0/0"), (None, None, None)),
+        # The latest that had begun; one without a beginning began before the log.
+        ([("0/0", 0, 1), ("0/0", 2, 9)], (3, "0/0"), ("f1", True, None)),
+        ([("0/0", 0, 1), ("0/0", 4, 9)], (3, "0/0"), ("f0", True, None)),
+        ([("0/0", 3, 9)], (3, "0/0"), ("f0", True, None)),
+        ([("0/0", None, 9)], (3, "0/0"), ("f0", True, None)),
+        ([("0/0", 4, 9)], (3, "0/0"), (None, None, None)),
+        ([("0/0", 0, 9)], (None, "0/0"), (None, None, None)),
+        ([("0/0", 0, 9)], (1, None), (None, None, None)),
+    ],
+)
+def test_lookups_of_the_text_log_alone_get_their_compile_by_time(
+    rows: list[tuple[Any, ...]], lookup: tuple[float | None, str | None], wanted: tuple[object, ...]
+) -> None:
+    """Rows are id, begin, end and error, in seconds after the trace's first line, which is at 100 s of its clock."""
+    clock = [None if at is None else (100 + at) * 10**6 for row in rows for at in row[1:3]]
+    compiles = [
+        [row[0], clock[2 * at], f"f{at}", "/mine.py", 7, clock[2 * at + 1], row[3] if len(row) > 3 else None]
+        for at, row in enumerate(rows)
+    ]
+    process = Process("/log", "trace", 1, compiles=json.dumps(compiles))
+    at, compile_id = lookup
+    one = fx(compile_id, time_ns=None if at is None else int((5_000 + at) * SECOND))
+    tell_of_compiles(process, [one])
+    assert (one.function, one.compile_ended, one.compile_error) == (None, None, None)
+    process.clock_first_us = 100 * 10**6
+    tell_of_compiles(process, [one])
+    assert (one.function, one.compile_ended, one.compile_error) == (None, None, None)
+    process.start_time_ns = 5_000 * SECOND
+    tell_of_compiles(process, [one])
+    assert (one.function, one.compile_ended, one.compile_error) == wanted
+
+
+ID = {"frame_id": 1, "frame_compile_id": 2}
+
+
+@pytest.mark.parametrize(
+    ("ids", "wanted"),
+    [
+        (ID, "1/2"),
+        ({**ID, "attempt": 0}, "1/2"),
+        ({**ID, "attempt": 3}, "1/2_3"),
+        ({"compiled_autograd_id": 4, **ID}, "!4/1/2"),
+        ({"compiled_autograd_id": 4}, "!4"),
+        ({"compiled_autograd_id": 0}, "!0"),
+        ({"frame_id": 0, "frame_compile_id": 0}, "0/0"),
+        ({}, None),
+    ],
+)
+def test_a_compile_id_is_printed_as_torch_prints_it(ids: dict[str, int], wanted: str | None) -> None:
+    assert compile_id_of(Record(ids)) == wanted
+    assert id_of_metrics(json.dumps({"compilation_metrics": {}, "rank": 7, **ids}).encode()) == wanted
+    assert id_of_metrics(json.dumps({"compilation_metrics": {}, "rank": 7, **ids}).encode() + b" x") is None
+    long = json.dumps({"compilation_metrics": {"a": "}" * 400}, **ids, "subgraph_name": "g"}).encode()
+    assert id_of_metrics(long) == (None if ids == {} else wanted)
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        (b'{"str": ["text", 3]}', ("3", "text")),
+        (b'{"str": ["a\\"b\\\\", 12]}', ("12", 'a"b\\')),
+        (b'{"str": ["\\x", 3]}', ("3", '"\\x"')),
+        (b'{"str": ["text"]}', None),
+        (b'{"str": [3, 3]}', None),
+        (b' {"str": ["text", 3]}', None),
+    ],
+)
+def test_a_text_that_is_written_once(line: bytes, wanted: tuple[str, str] | None) -> None:
+    assert interned_string(line) == wanted
+
+
+@pytest.mark.parametrize(
+    ("metrics", "wanted"),
+    [
+        ({"fail_type": "E", "fail_reason": "why"}, "E: why"),
+        ({"fail_type": "E", "fail_reason": ""}, "E"),
+        ({"fail_type": "E", "fail_reason": None}, "E"),
+        ({"fail_type": "E"}, "E"),
+        ({"fail_type": None, "fail_reason": "why"}, None),
+        ({"fail_reason": "why"}, None),
+        ({}, None),
+    ],
+)
+def test_the_error_of_a_compile(metrics: dict[str, Any], wanted: str | None) -> None:
+    assert error_of_metrics(json.dumps({"compilation_metrics": metrics}).encode()) == wanted
+    assert error_of_metrics(json.dumps(metrics | {"x": 1}).encode()[:-3]) is None
+
 
 _NUMBER = st.integers(0, 10**6)
 _TEXT = st.text(max_size=20) | st.just('}, "frame_id": 7, "frame_compile_id": 7, "attempt": 0}')
