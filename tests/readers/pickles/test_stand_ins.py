@@ -82,7 +82,7 @@ def test_so_many_globals_and_so_many_bytes() -> None:
     with pytest.raises(NotRead, match="too many globals"):
         loads_inert(two, Limits(stand_ins=1))
     loads_inert(b"N.", Limits(size_bytes=2))
-    with pytest.raises(NotRead, match="^3 bytes, more than 2$"):
+    with pytest.raises(NotRead, match=r"^3 bytes, more than 2$"):
         loads_inert(b"NN.", Limits(size_bytes=2))
 
 
