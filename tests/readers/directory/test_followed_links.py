@@ -1,0 +1,252 @@
+"""Which links the walk of a cache follows, and what becomes a row: links in, rows out, made by hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hostile_pickles import Object, entry_bytes
+
+from cachescope.keys.hashing import entry_name, stored_code_hash
+from cachescope.readers.directory import followed_links
+from cachescope.readers.directory.cache_dir import read_cache_dir
+from cachescope.readers.reading import Entry, Reading
+
+FX = "f" + "a" * 51
+FX_2 = "f" + "b" * 51
+GRAPH = entry_bytes(Object("torch._inductor.output_code.CompiledFxGraph", {"cache_key": "x"}))
+NAME = entry_name(GRAPH)
+CODE = stored_code_hash("x = 1")
+PY = f"{CODE}.py"
+Row = tuple[str, str, str, str | None, bool]
+
+
+def put(root: Path, *files: str) -> Path:
+    for file in files:
+        path = root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(GRAPH if path.name == NAME else b"x = 1" if path.suffix == ".py" else b"")
+    return root
+
+
+def entries(cache: Path) -> list[Entry]:
+    reading = Reading()
+    read_cache_dir(str(cache), reading)
+    return list(reading.entries)
+
+
+def rows(cache: Path) -> list[Row]:
+    """Where it is seen, kind, status, key, and whether it is behind a link."""
+    return [
+        (os.path.relpath(one.path, cache), one.cache, one.status, one.cache_key, one.link is not None)
+        for one in entries(cache)
+    ]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return put(tmp_path / "cache", f"fxgraph/aa/{FX}/{NAME}")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    (tmp_path / "disk").mkdir()
+    return tmp_path / "disk"
+
+
+OWN: Row = (f"fxgraph/aa/{FX}/{NAME}", "fxgraph", "ok", FX, False)
+
+
+def added(cache: Path) -> list[Row]:
+    found = rows(cache)
+    assert OWN in found
+    found.remove(OWN)
+    return found
+
+
+def link(at: Path, to: Path) -> None:
+    at.parent.mkdir(parents=True, exist_ok=True)
+    at.symlink_to(to)
+
+
+@pytest.mark.parametrize(
+    ("at", "files", "wanted"),
+    [
+        # Folders by torch's names are followed, and what torch does not write is passed over behind them.
+        (f"fxgraph/bb/{FX_2}", [NAME, "deep/notes"], [(f"fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
+        ("fxgraph/bb", [f"{FX_2}/{NAME}", "notes", f"x/{NAME}"], [(f"fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
+        ("ab", [PY, "notes", f"deep/{PY}"], [(f"ab/{PY}", "code", "ok", CODE, True)]),
+        ("ab", ["kernel.py"], []),
+        # Others, if a file in them is torch's.
+        ("cache/mine", ["1" * 32], [("cache/mine/" + "1" * 32, "caching_package", "damaged", "1" * 32, True)]),
+        ("cache/mine", ["notes"], [("cache/mine", "other", "foreign", None, False)]),
+        # Another cache, wherever its link is.
+        ("other", [f"fxgraph/bb/{FX_2}/{NAME}"], [(f"other/fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
+        ("other", [f"ab/{PY}"], [("other", "other", "foreign", None, False)]),
+        ("other", ["notes"], [("other", "other", "foreign", None, False)]),
+        # But not deep in a place that has none.
+        ("triton/0/" + "A" * 52 + "/other", [f"fxgraph/bb/{FX_2}/{NAME}"], [("triton/0/" + "A" * 52 + "/other", "triton", "ok", "00" * 32, False)]),
+    ],
+)  # fmt: skip
+def test_links_to_folders(at: str, files: list[str], wanted: list[Row], cache: Path, disk: Path) -> None:
+    link(cache / at, put(disk / "there", *files))
+    found = added(cache)
+    if "triton" in at:
+        assert [(row[0], row[4]) for row in found] == [(wanted[0][0], False)]
+        return
+    assert found == wanted
+
+
+def test_a_cache_behind_a_link_has_a_root_of_its_own(cache: Path, disk: Path) -> None:
+    link(cache / "other", put(disk / "there", f"fxgraph/bb/{FX_2}/{NAME}"))
+    link(cache / "fxgraph" / "cc", put(disk / "cc", f"{FX_2}/{NAME}"))
+    roots = {os.path.relpath(one.path, cache): os.path.relpath(one.root, cache) for one in entries(cache)}
+    assert roots == {
+        OWN[0]: ".",
+        f"other/fxgraph/bb/{FX_2}/{NAME}": "other",
+        f"fxgraph/cc/{FX_2}/{NAME}": ".",
+    }
+    links = {one.cache_key: one.link for one in entries(cache) if one.link is not None}
+    assert links == {FX_2: os.path.realpath(disk / "cc")} or set(links.values()) <= {
+        os.path.realpath(disk / "cc"),
+        os.path.realpath(disk / "there"),
+    }
+
+
+def test_a_link_back_into_the_directory_is_not_followed(cache: Path, tmp_path: Path) -> None:
+    link(cache / "again", cache)
+    link(cache / "above", tmp_path)
+    assert added(cache) == [
+        ("above", "other", "foreign", None, False),
+        ("again", "other", "foreign", None, False),
+    ]
+    # Nor one in a cache that is behind a link itself.
+    other = put(tmp_path / "other", f"fxgraph/bb/{FX_2}/{NAME}")
+    link(other / "first", cache)
+    link(cache / "other", other)
+    shown = [row[0] for row in added(cache)]
+    assert shown == ["above", "again", f"other/fxgraph/bb/{FX_2}/{NAME}"]
+
+
+def test_a_folder_is_read_sixteen_times_at_most(cache: Path, disk: Path) -> None:
+    put(disk / "there", PY)
+    for number in range(18):
+        link(cache / f"{chr(ord('a') + number)}a", disk / "there")
+    found = entries(cache)
+    assert sum(one.status == "ok" and one.cache == "code" for one in found) == 16
+    unread = [one for one in found if one.status == "unreadable"]
+    assert [one.cache for one in unread] == ["code", "code"]
+    target = disk / "there"
+    assert {one.damage for one in unread} == {f"a link to {target}, as too many do: not followed"}
+    assert [os.path.basename(one.path) for one in unread] == ["qa", "ra"]
+    assert followed_links._MOST_TIMES == 16
+
+
+@pytest.mark.parametrize(
+    ("at", "to", "wanted"),
+    [
+        # A file is read through its link if its name says that it is torch's.
+        (f"fxgraph/aa/{FX}/" + "l" * 51, NAME, ("fxgraph", "damaged", FX, True)),
+        (f"ab/{PY}", PY, ("code", "ok", CODE, True)),
+        ("fxgraph/notes", "notes", ("other", "foreign", None, False)),
+        ("ab/kernel.py", PY, ("code", "ok", None, False)),
+        # One that leads nowhere: of a name of torch's it is not known what it held.
+        (f"fxgraph/aa/{FX}/" + "l" * 51, "absent", ("fxgraph", "unreadable", FX, False)),
+        (f"ab/{PY}", "absent", ("code", "unreadable", CODE, False)),
+        ("aotautograd", "absent", ("aotautograd", "unreadable", None, False)),
+        ("triton", "absent", ("triton", "unreadable", None, False)),
+        ("notes", "absent", ("other", "foreign", None, False)),
+        ("cache/mine", "absent", ("other", "foreign", None, False)),
+        ("locks/x.lock", "absent", ("lock", "ok", None, False)),
+    ],
+)
+def test_links_to_files_and_to_nothing(
+    at: str, to: str, wanted: tuple[str, str, str | None, bool], cache: Path, disk: Path
+) -> None:
+    put(disk, NAME, PY, "notes")
+    link(cache / at, disk / to)
+    ((shown, *found),) = added(cache)
+    assert shown == at
+    assert tuple(found) == wanted
+    (row,) = (one for one in entries(cache) if one.path.endswith(at))
+    if wanted[1] == "unreadable":
+        assert row.damage == f"a link to {disk / to}: No such file or directory"
+        assert row.size_bytes is None
+    elif not wanted[3]:
+        assert row.detail == f"a link to {disk / to}"
+    else:
+        assert row.link == os.path.realpath(disk / to)
+        assert row.size_bytes == (disk / to).stat().st_size
+
+
+def test_what_is_temporary_stays_so_behind_a_link(cache: Path, disk: Path) -> None:
+    triton = cache / "triton" / "0" / ("A" * 52)
+    put(triton, "k.json")
+    link(triton / "tmp.pid_1_x", put(disk / "there", "k.cubin"))
+    put(triton, "tmp.pid_2_x/deep/k.cubin")
+    found = {row[0]: row[2] for row in added(cache) if "tmp" in row[0]}
+    own = f"triton/0/{'A' * 52}"
+    assert found == {
+        f"{own}/tmp.pid_1_x/k.cubin": "ok",
+        f"{own}/tmp.pid_2_x/deep/k.cubin": "temporary",
+    }
+
+
+def test_a_cache_in_a_cache_has_a_root_of_its_own(cache: Path) -> None:
+    put(cache / "mine", f"fxgraph/bb/{FX_2}/{NAME}", f"ab/{PY}")
+    put(cache / "part", f"{FX_2}/{NAME}")
+    put(cache / "none", "deep/notes")
+    found = {os.path.relpath(one.path, cache): one for one in entries(cache)}
+    assert {path: (one.cache, os.path.relpath(one.root, cache)) for path, one in found.items()} == {
+        OWN[0]: ("fxgraph", "."),
+        f"mine/fxgraph/bb/{FX_2}/{NAME}": ("fxgraph", "mine"),
+        f"mine/ab/{PY}": ("code", "mine"),
+        # Part of a cache, of this one as far as is known.
+        f"part/{FX_2}/{NAME}": ("fxgraph", "."),
+        "none/deep/notes": ("other", "."),
+    }
+    assert found[f"part/{FX_2}/{NAME}"].cache_key == FX_2
+    assert list(found) == [
+        OWN[0],
+        f"mine/fxgraph/bb/{FX_2}/{NAME}",
+        f"mine/ab/{PY}",
+        "none/deep/notes",
+        f"part/{FX_2}/{NAME}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        (f"fxgraph/aa/{FX}/{NAME}", ("fxgraph", "ok", FX)),
+        (f"ab/{PY}", ("code", "ok", CODE)),
+        (f"locks/{CODE}.lock", ("lock", "ok", CODE)),
+        (f"ab/.{PY}.1.2.tmp", ("code", "temporary", None)),
+        (f"ab/{PY}.tmp.pid_1_x", ("code", "temporary", None)),
+        (f"ab/{CODE}.tmp", ("code", "ok", CODE)),
+        ("ab/notes", ("other", "foreign", None)),
+        ("memoizer_cache.json", ("memoizer_dump", "damaged", None)),
+        (f"precompiled_headers/{CODE}.h", ("precompiled_header", "ok", None)),
+        ("precompiled_headers/x/deep.h", ("precompiled_header", "ok", None)),
+        (f"dynamo/{'2' * 64}/entry", ("precompile", "damaged", "2" * 64)),
+        ("dynamo/code_state_job.pkl", ("pgo", "damaged", "job")),
+        (f"ab/__pycache__/{CODE}.cpython-311.pyc", ("code", "ok", CODE)),
+        ("triton/0/" + "A" * 52 + "/k.cubin", ("triton", "ok", "00" * 32)),
+    ],
+)
+def test_each_file_by_its_place_and_name(path: str, wanted: tuple[str, str, str | None], cache: Path) -> None:
+    put(cache, path)
+    found = [(one.cache, one.status, one.cache_key) for one in entries(cache) if one.path.endswith(path)]
+    assert found == [wanted]
+
+
+def test_a_single_file_is_read_by_itself(cache: Path) -> None:
+    put(cache, f"ab/{PY}", f"ab/.{PY}.1.2.tmp")
+    for path, wanted in ((OWN[0], ("fxgraph", FX)), (f"ab/{PY}", ("code", CODE))):
+        (one,) = entries(cache / path)
+        assert (one.cache, one.cache_key, one.status) == (*wanted, "ok")
+        assert (one.path, one.root) == (str(cache / path), os.path.dirname(cache / path))
+        assert one.size_bytes == (cache / path).stat().st_size
+        assert one.modified_time_ns == (cache / path).stat().st_mtime_ns
+    assert entries(cache / "absent") == []
