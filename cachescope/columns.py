@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pandas as pd
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Row = TypeVar("Row", bound=DataclassInstance)
 
 WHOLE: Final = "Int64"
 TEXT: Final = "str"
@@ -57,6 +63,11 @@ class Frame:
         listed = list(rows)
         return self.of_columns({c.name: [row[c.name] for row in listed] for c in self.columns})
 
+    def of_rows(self, rows: Iterable[DataclassInstance]) -> pd.DataFrame:
+        """Like `build`, from objects that have an attribute for each column."""
+        listed = list(rows)
+        return self.of_columns({c.name: list(map(attrgetter(c.name), listed)) for c in self.columns})
+
     def of_columns(self, columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
         """Like `build`, from the values of each column."""
         return pd.DataFrame({c.name: _series(columns[c.name], c.dtype) for c in self.columns})
@@ -76,6 +87,15 @@ def _series(values: Sequence[Any], dtype: str) -> pd.Series[Any]:
     stored = pa.array(values, type=STORED[dtype], from_pandas=True)
     series: pd.Series[Any] = stored.to_pandas(types_mapper=lambda _: pandas_type(dtype))
     return series
+
+
+def rows_of(frame: pd.DataFrame, kind: type[Row]) -> list[Row]:
+    """The rows of a frame as objects of a dataclass, whose fields are columns; other columns are not read.
+
+    Values are plain Python values: times in nanoseconds, missing values None.
+    """
+    columns = plain_columns(frame, [field.name for field in fields(kind)])
+    return list(map(kind, *columns.values()))
 
 
 def records(frame: pd.DataFrame, names: Iterable[str] | None = None) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ LAYERS = (
         "terms",
         "columns",
         "wording",
+        "json_types",
         "catalogue",
         "frames",
         "components",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 import pandas as pd
@@ -13,7 +13,9 @@ from cachescope.columns import TIME
 from cachescope.details import HashDetails
 from cachescope.frames.contexts import CONTEXTS
 from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
+from cachescope.frames.directory_rows import KernelRow, TimingRow
 from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
+from cachescope.frames.recorded_rows import RunRow
 from cachescope.readers.checked_file import well_formed
 from cachescope.readers.directory.kernels import Kernel, kernels_of
 from cachescope.readers.json_record import MOST_NS
@@ -29,6 +31,12 @@ _ATTRIBUTES: Final = {
     "detail_set": "details",
 }
 """The attribute of an `Entry` for each column with another name."""
+_OF_LOOKUPS: Final = {"time": "time_ns", "end_time": "end_time_ns"}
+"""The attribute of a `Lookup` for each column with another name."""
+_MADE_OF_LOOKUPS: Final = frozenset(
+    {"lookup", "run", "order", "aot_lookup", "direction", "is_backward", "detail_set", "details"}
+)
+"""Columns that are no attribute of a `Lookup`, or not as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,40 +58,36 @@ def assemble(reading: Reading) -> Tables:
     mark_cut_details(reading)
     runs = join_processes(reading.processes)
     known = _details_of_keys(reading, runs)
-    lookup_rows = list(_lookup_rows(runs, known, reading.details))
     return Tables(
-        runs=RUNS.build(_run_row(number, run) for number, run in enumerate(runs)),
-        lookups=LOOKUPS.build(lookup_rows),
+        runs=RUNS.of_rows(_run_row(number, run) for number, run in enumerate(runs)),
+        lookups=_lookups_frame(runs, known, reading.details),
         entries=entries_frame(reading.entries),
-        contexts=CONTEXTS.build(context_row(n, c) for n, c in enumerate(reading.contexts)),
-        problems=PROBLEMS.build(
-            {"source": p.source, "where": p.where, "kind": p.kind, "message": p.message}
-            for p in reading.problems
-        ),
-        kernels=KERNELS.build(_kernel_rows(reading.entries.opened)),
-        autotune=AUTOTUNE.build(_autotune_rows(reading)),
+        contexts=CONTEXTS.of_rows(context_row(n, *context) for n, context in enumerate(reading.contexts)),
+        problems=PROBLEMS.of_rows(reading.problems),
+        kernels=KERNELS.of_rows(_kernel_rows(reading.entries.opened)),
+        autotune=AUTOTUNE.of_rows(_timing_rows(reading)),
         hash_details=reading.details,
     )
 
 
-def _run_row(number: int, run: Run) -> dict[str, Any]:
+def _run_row(number: int, run: Run) -> RunRow:
     process = run.process
-    return {
-        "run": number,
-        "source": run.sources[0],
-        "sources": tuple(run.sources),
-        "pid": process.pid,
-        "rank": process.rank,
-        "torch_version": process.torch_version,
-        "python_version": process.python_version,
-        "start_time": run.start_time_ns,
-        "end_time": run.end_time_ns,
-        "cache_dir": process.cache_dir,
-        "command": process.command,
-        "exit_status": process.exit_status,
-        "is_cut": process.is_cut,
-        "looked_up": process.looked_up,
-    }
+    return RunRow(
+        run=number,
+        source=run.sources[0],
+        sources=tuple(run.sources),
+        pid=process.pid,
+        rank=process.rank,
+        torch_version=process.torch_version,
+        python_version=process.python_version,
+        start_time=run.start_time_ns,
+        end_time=run.end_time_ns,
+        cache_dir=process.cache_dir,
+        command=process.command,
+        exit_status=process.exit_status,
+        is_cut=process.is_cut,
+        looked_up=process.looked_up,
+    )
 
 
 def _details_of_keys(reading: Reading, runs: list[Run]) -> dict[str, tuple[int, str]]:
@@ -101,56 +105,53 @@ def _details_of_keys(reading: Reading, runs: list[Run]) -> dict[str, tuple[int, 
     return known
 
 
-def _lookup_rows(
-    runs: list[Run], known: dict[str, tuple[int, str]], details: HashDetails
-) -> Iterator[dict[str, Any]]:
-    number = 0
-    for run_number, run in enumerate(runs):
-        aot_lookup: dict[str | None, int] = {}
-        for order, lookup in enumerate(run.lookups):
-            row = _lookup_row(lookup, known, details)
-            row |= {"lookup": number, "run": run_number, "order": order}
-            row["aot_lookup"] = aot_lookup.get(lookup.compile_id) if lookup.cache == FXGRAPH else None
-            if lookup.cache == AOTAUTOGRAD:
-                aot_lookup[lookup.compile_id] = number
-            yield row
-            number += 1
-
-
-def _lookup_row(lookup: Lookup, known: dict[str, tuple[int, str]], details: HashDetails) -> dict[str, Any]:
-    detail_set, origin = lookup.details, "recorded"
-    if detail_set is None:
-        missing = "incomplete" if lookup.is_details_cut else "not_recorded"
-        detail_set, origin = known.get(lookup.cache_key or "", (None, missing))
-    is_backward, direction = _direction(lookup, detail_set, details)
-    return {
-        "time": lookup.time_ns,
-        "end_time": lookup.end_time_ns,
-        "cache": lookup.cache,
-        "cache_key": lookup.cache_key,
-        "outcome": lookup.outcome,
-        "cache_state": lookup.cache_state,
-        "status_detailed": lookup.status_detailed,
-        "compile_id": lookup.compile_id,
-        "segment": lookup.segment,
-        "direction": direction,
-        "is_backward": is_backward,
-        "bypass_reason": lookup.bypass_reason,
-        "save_bypass": lookup.save_bypass,
-        "save_error": lookup.save_error,
-        "compile_error": lookup.compile_error,
-        "compile_ended": lookup.compile_ended,
-        "load_error": lookup.load_error,
-        "guards_expr": lookup.guards_expr,
-        "function": lookup.function,
-        "file": lookup.file,
-        "line": lookup.line,
-        "time_taken_ns": lookup.time_taken_ns,
-        "time_saved_ns": lookup.time_saved_ns,
-        "details": origin,
-        "detail_set": detail_set,
-        "entry_path": lookup.entry_path,
+def _lookups_frame(runs: list[Run], known: dict[str, tuple[int, str]], details: HashDetails) -> pd.DataFrame:
+    """The frame ``lookups``, column by column: a fleet has millions of rows."""
+    lookups = [lookup for run in runs for lookup in run.lookups]
+    of_lookups = [_details_of(lookup, known) for lookup in lookups]
+    directions = [
+        _direction(lookup, detail_set, details)
+        for lookup, (detail_set, _) in zip(lookups, of_lookups, strict=True)
+    ]
+    columns: dict[str, Sequence[object]] = {
+        column.name: list(map(attrgetter(_OF_LOOKUPS.get(column.name, column.name)), lookups))
+        for column in LOOKUPS.columns
+        if column.name not in _MADE_OF_LOOKUPS
     }
+    return LOOKUPS.of_columns(
+        {
+            **columns,
+            "lookup": range(len(lookups)),
+            "run": [number for number, run in enumerate(runs) for _ in run.lookups],
+            "order": [order for run in runs for order in range(len(run.lookups))],
+            "aot_lookup": _aot_lookups(runs),
+            "direction": [direction for _, direction in directions],
+            "is_backward": [is_backward for is_backward, _ in directions],
+            "detail_set": [detail_set for detail_set, _ in of_lookups],
+            "details": [origin for _, origin in of_lookups],
+        }
+    )
+
+
+def _aot_lookups(runs: list[Run]) -> list[int | None]:
+    """For each lookup of an FX graph, the AOTAutograd lookup of its compile before it."""
+    found: list[int | None] = []
+    for run in runs:
+        latest: dict[str | None, int] = {}
+        for lookup in run.lookups:
+            number = len(found)
+            found.append(latest.get(lookup.compile_id) if lookup.cache == FXGRAPH else None)
+            if lookup.cache == AOTAUTOGRAD:
+                latest[lookup.compile_id] = number
+    return found
+
+
+def _details_of(lookup: Lookup, known: dict[str, tuple[int, str]]) -> tuple[int | None, str]:
+    """The hash details of a lookup, and where they are from."""
+    if lookup.details is not None:
+        return lookup.details, "recorded"
+    missing = "incomplete" if lookup.is_details_cut else "not_recorded"
+    return known.get(lookup.cache_key or "", (None, missing))
 
 
 def _direction(
@@ -192,27 +193,27 @@ def _well_formed(value: Any) -> Any:
     return tuple(map(_well_formed, value)) if isinstance(value, tuple) else value
 
 
-def _autotune_rows(reading: Reading) -> Iterator[dict[str, Any]]:
+def _timing_rows(reading: Reading) -> Iterator[TimingRow]:
     numbers = {id(entry): number for number, entry in reading.entries.opened.items()}
     for timing in reading.timings:
-        yield {
-            "entry": numbers[id(timing.entry)],
-            "op": timing.op,
-            "inputs": timing.inputs,
-            "precision": timing.precision,
-            "choice": timing.choice,
-            "time_ms": timing.time_ms,
-            "is_failed": timing.time_ms is None,
-            "is_chosen": timing.is_chosen,
-            "margin": timing.margin,
-            "device_name": timing.device_name,
-            "triton_version": timing.triton_version,
-            "runtime": timing.runtime,
-            "runtime_version": timing.runtime_version,
-        }
+        yield TimingRow(
+            entry=numbers[id(timing.entry)],
+            op=timing.op,
+            inputs=timing.inputs,
+            precision=timing.precision,
+            choice=timing.choice,
+            time_ms=timing.time_ms,
+            is_failed=timing.time_ms is None,
+            is_chosen=timing.is_chosen,
+            margin=timing.margin,
+            device_name=timing.device_name,
+            triton_version=timing.triton_version,
+            runtime=timing.runtime,
+            runtime_version=timing.runtime_version,
+        )
 
 
-def _kernel_rows(opened: dict[int, Entry]) -> Iterator[dict[str, Any]]:
+def _kernel_rows(opened: dict[int, Entry]) -> Iterator[KernelRow]:
     # Entries with different guards often contain the same code.
     known: dict[str, list[Kernel]] = {}
     for number, entry in opened.items():
@@ -221,11 +222,5 @@ def _kernel_rows(opened: dict[int, Entry]) -> Iterator[dict[str, Any]]:
         if entry.source_code not in known:
             known[entry.source_code] = kernels_of(entry.source_code)
         for order, kernel in enumerate(known[entry.source_code]):
-            yield {
-                "entry": number,
-                "order": order,
-                "kernel": kernel.name,
-                "kind": kernel.kind,
-                "source_nodes": kernel.source_nodes,
-                "aten_ops": kernel.aten_ops,
-            }
+            nodes, ops = kernel.source_nodes, kernel.aten_ops
+            yield KernelRow(number, order, kernel.name, kernel.kind, nodes, ops)

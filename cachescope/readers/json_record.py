@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from cachescope.json_types import JsonObject
 from cachescope.readers.checked_file import well_formed
 
 MOST_OF_A_COLUMN: Final = (1 << 63) - 1
@@ -81,7 +82,7 @@ class Record:
     def __init__(self, values: object, wrong: list[str] | None = None) -> None:
         self.wrong = [] if wrong is None else wrong
         if isinstance(values, dict):
-            self.values: dict[str, Any] = values
+            self.values: JsonObject = values
         else:
             self.values = {}
             self.wrong.append(f"{_kind(values)} where an object belongs")
@@ -132,7 +133,7 @@ class Record:
 
     def moment_of_us(self, name: str) -> int | None:
         """Nanoseconds since the epoch, from microseconds that may have a fraction."""
-        value = self.values.get(name)
+        value: Any = self.values.get(name)
         if value is None or (type(value) in (int, float) and 0 <= value <= MOST_NS // 1000):
             return None if value is None else round(value * 1000)
         self._say(name, value, "microseconds since the epoch")
@@ -140,7 +141,7 @@ class Record:
 
     def duration_ns(self, name: str, unit_ns: int = 1) -> int | None:
         """A duration in nanoseconds, from a number of units; it may be negative if a clock was set back."""
-        value = self.values.get(name)
+        value: Any = self.values.get(name)
         if value is None:
             return None
         is_number = type(value) is int or (unit_ns > 1 and type(value) is float and math.isfinite(value))

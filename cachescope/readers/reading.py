@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypedDict
 
 from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
+from cachescope.json_types import JsonObject
 
 
 @dataclass(slots=True)
@@ -219,6 +220,35 @@ class Problem:
     message: str
 
 
+class Context(TypedDict):
+    """An isolation context as torch writes it: JSON, or null, for each form."""
+
+    runtime_context: JsonObject | None
+    compile_context: dict[str, str | None] | None
+
+
+class Snapshot(TypedDict):
+    """The JSON object of a snapshot; what it lacks is null, or empty."""
+
+    cachescope_snapshot: int | None
+    context: Context
+    context_source: str | None
+    torch_version: str | None
+    python_version: str | None
+    platform: str | None
+    host: str | None
+    pid: int | None
+    time: str | None
+    environment: dict[str, str]
+    settings: dict[str, str]
+    device_properties: list[str]
+    not_json: list[str]
+    key_fields: dict[str, str] | None
+    aot_key_fields: dict[str, str] | None
+    key_fields_problem: str | None
+    torch_manifest: JsonObject | None
+
+
 WHOLE_SOURCE: Final = "the whole source"
 """The `where` of a problem that is a `SourceError`, of any kind."""
 
@@ -232,7 +262,8 @@ class Reading:
     processes: list[Process] = field(default_factory=list)
     entries: Entries = field(default_factory=Entries)
     timings: list[Timing] = field(default_factory=list)
-    contexts: list[dict[str, object]] = field(default_factory=list)
+    contexts: list[tuple[str, Snapshot]] = field(default_factory=list)
+    """Snapshots, each with the path that it was read from."""
     problems: list[Problem] = field(default_factory=list)
     details_of_key: dict[str, int] = field(default_factory=dict)
     """Set codes of details that AOTAutograd entries contain, by the FX key that they belong to."""

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from cachescope.errors import SourceError
+from cachescope.frames.context_rows import ContextRow
+from cachescope.json_types import JsonObject
 from cachescope.keys import CONTEXT_FORMS
 from cachescope.keys.detail_hash import torch_detail_hash
 from cachescope.readers.json_record import MOST_NS
+from cachescope.readers.reading import Context, Snapshot
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 SNAPSHOT_VERSION: Final = 1
@@ -63,7 +65,7 @@ def looks_like_snapshot(head: bytes) -> bool:
     return _HEAD.match(head) is not None
 
 
-def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
     """Read and check a snapshot, or a bare isolation context written as JSON.
 
     Parameters
@@ -85,9 +87,10 @@ def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
         If the file cannot be read, is not JSON, or is not a snapshot.
     """
     name = os.fspath(path)
-    document = _load(name)
-    if not isinstance(document, dict):
+    loaded = _load(name)
+    if not isinstance(loaded, dict):
         raise SourceError(name, "a snapshot is a JSON object")
+    document: JsonObject = loaded
     if "cachescope_snapshot" not in document:
         if set(document) != set(CONTEXT_FORMS):
             raise SourceError(name, "not a cachescope snapshot, nor a bare isolation context")
@@ -98,52 +101,65 @@ def read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"snapshot format {document['cachescope_snapshot']!r}; this version of cachescope "
             f"reads format {SNAPSHOT_VERSION}: upgrade cachescope or capture again",
         )
-    _check_context(name, document.get("context"))
-    snapshot = {
+    context = _context(name, document.get("context"))
+    checked: JsonObject = {
         "cachescope_snapshot": document["cachescope_snapshot"],
-        "context": document["context"],
+        "context": context,
         **{field: _field(name, document, field) for field in _FIELDS},
         **{field: _texts(name, field, document.get(field)) for field in _FIELD_HASHES},
         "torch_manifest": _manifest(name, document.get("torch_manifest")),
     }
-    _check_texts(name, snapshot)
-    return snapshot
+    _check_texts(name, context, checked)
+    return cast("Snapshot", checked)
 
 
-def context_row(number: int, snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of ``contexts`` for a result of `read_snapshot` with the ``source`` it was read from."""
-    context = snapshot["context"]
-    runtime = context["runtime_context"] or {}
-    compile_ = context["compile_context"] or {}
+def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
+    """The row of the frame ``contexts`` for a result of `read_snapshot`, with the path it was read from."""
+    runtime = snapshot["context"]["runtime_context"] or {}
+    compile_ = snapshot["context"]["compile_context"] or {}
     known = (*RUNTIME_FORMS, *COMPILE_FORMS)
     given = (*runtime, *compile_)
-    return {
-        "context": number,
-        "source": snapshot["source"],
-        "run": None,
-        **{form: _json(runtime[form]) if form in runtime else None for form in RUNTIME_FORMS},
-        **{form: compile_.get(form) for form in COMPILE_FORMS},
+    torch_version_hash = compile_.get("torch_version_hash")
+    return ContextRow(
+        context=number,
+        source=source,
+        run=None,
+        inductor_configs=_form("inductor_configs", runtime),
+        torch_determinism_configs=_form("torch_determinism_configs", runtime),
+        cuda_matmul_precision_configs=_form("cuda_matmul_precision_configs", runtime),
+        torch_version_hash=torch_version_hash,
+        triton_version_hash=compile_.get("triton_version_hash"),
+        runtime=compile_.get("runtime"),
+        runtime_version=compile_.get("runtime_version"),
+        accelerator_properties=compile_.get("accelerator_properties"),
         # A form of a newer torch has no column: the forms that are known are then not all forms.
-        "missing_forms": tuple(form for form in (*known, *given) if (form in known) != (form in given)),
-        "hashed_forms": (),
-        "torch_detail_hash": torch_detail_hash(
-            compile_.get("torch_version_hash"), _protocol(snapshot["python_version"])
-        ),
-        "text_only": tuple(snapshot["not_json"]),
-        "known_from": snapshot["context_source"],
-        **{
-            field: snapshot[field] for field in ("torch_version", "python_version", "platform", "host", "pid")
-        },
-        "time": moment_ns(snapshot["time"]),
-        **{
-            field: _json(snapshot[field]) if snapshot[field] else None
-            for field in ("environment", "settings")
-        },
-        "device_properties": tuple(snapshot["device_properties"]),
-        **{field: None if snapshot[field] is None else _json(snapshot[field]) for field in _FIELD_HASHES},
-        "key_fields_problem": snapshot["key_fields_problem"],
-        "torch_manifest": None if snapshot["torch_manifest"] is None else _json(snapshot["torch_manifest"]),
-    }
+        missing_forms=tuple(form for form in (*known, *given) if (form in known) != (form in given)),
+        hashed_forms=(),
+        torch_detail_hash=torch_detail_hash(torch_version_hash, _protocol(snapshot["python_version"])),
+        text_only=tuple(snapshot["not_json"]),
+        known_from=snapshot["context_source"],
+        torch_version=snapshot["torch_version"],
+        python_version=snapshot["python_version"],
+        platform=snapshot["platform"],
+        host=snapshot["host"],
+        pid=snapshot["pid"],
+        time=moment_ns(snapshot["time"]),
+        environment=_json(snapshot["environment"]) if snapshot["environment"] else None,
+        settings=_json(snapshot["settings"]) if snapshot["settings"] else None,
+        device_properties=tuple(snapshot["device_properties"]),
+        key_fields=_json_or_none(snapshot["key_fields"]),
+        aot_key_fields=_json_or_none(snapshot["aot_key_fields"]),
+        key_fields_problem=snapshot["key_fields_problem"],
+        torch_manifest=_json_or_none(snapshot["torch_manifest"]),
+    )
+
+
+def _form(form: str, runtime: JsonObject) -> str | None:
+    return _json(runtime[form]) if form in runtime else None
+
+
+def _json_or_none(value: object) -> str | None:
+    return None if value is None else _json(value)
 
 
 def _protocol(python_version: str | None) -> int:
@@ -185,7 +201,7 @@ def _load(name: str) -> object:
         raise SourceError(name, f"not readable as JSON, cut short perhaps: {error}") from error
 
 
-def _check_context(name: str, context: object) -> None:
+def _context(name: str, context: object) -> Context:
     if not isinstance(context, dict) or set(context) != set(CONTEXT_FORMS):
         raise SourceError(name, f"its context does not have exactly the keys {', '.join(CONTEXT_FORMS)}")
     for section, values in context.items():
@@ -194,12 +210,13 @@ def _check_context(name: str, context: object) -> None:
     for form, value in (context["compile_context"] or {}).items():
         if form in COMPILE_FORMS and not isinstance(value, str | None):
             raise SourceError(name, f"{form} is {type(value).__name__}, neither null nor text")
+    return cast("Context", context)
 
 
-def _check_texts(name: str, snapshot: Mapping[str, Any]) -> None:
+def _check_texts(name: str, context: Context, snapshot: JsonObject) -> None:
     """Refuse half a surrogate pair in values that become columns directly; JSON columns escape it."""
-    forms = snapshot["context"]["compile_context"] or {}
-    texts = [*forms, *forms.values(), *(snapshot["context"]["runtime_context"] or {})]
+    forms = context["compile_context"] or {}
+    texts: list[object] = [*forms, *forms.values(), *(context["runtime_context"] or {})]
     for value in (snapshot[field] for field, kind in _FIELDS.items() if kind is not dict):
         texts += value if isinstance(value, list) else [value]
     try:
@@ -208,7 +225,7 @@ def _check_texts(name: str, snapshot: Mapping[str, Any]) -> None:
         raise SourceError(name, f"holds half of a character: {error}") from error
 
 
-def _field(name: str, document: dict[str, Any], field: str) -> Any:
+def _field(name: str, document: JsonObject, field: str) -> object:
     kind = _FIELDS[field]
     value: Any = document.get(field)
     if value is None:
@@ -222,7 +239,7 @@ def _field(name: str, document: dict[str, Any], field: str) -> Any:
     return value
 
 
-def _texts(name: str, field: str, value: Any) -> dict[str, str] | None:
+def _texts(name: str, field: str, value: object) -> dict[str, str] | None:
     if value is None:
         return None
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
@@ -230,7 +247,7 @@ def _texts(name: str, field: str, value: Any) -> dict[str, str] | None:
     return value
 
 
-def _manifest(name: str, value: Any) -> dict[str, Any] | None:
+def _manifest(name: str, value: object) -> JsonObject | None:
     if value is None:
         return None
     if not isinstance(value, dict) or _texts(name, "torch_manifest", value.get("files")) is None:

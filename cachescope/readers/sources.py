@@ -246,8 +246,9 @@ def _read_context(path: str, reading: Reading) -> None:
     snapshot = read_snapshot(path)
     if snapshot["time"] is not None and moment_ns(snapshot["time"]) is None:
         reading.problem(path, "time", "bad_value", f"time is no moment: {snapshot['time'][:40]!r}")
-    versions = Record({name: snapshot[name] for name in ("torch_version", "python_version")})
-    told = {name: versions.version(name) for name in versions.values}
+    versions = Record(snapshot)
+    snapshot["torch_version"] = versions.version("torch_version")
+    snapshot["python_version"] = versions.version("python_version")
     if versions.wrong:
         reading.problem(path, "versions", "bad_value", "; ".join(versions.wrong))
-    reading.contexts.append({**snapshot, **told, "source": path})
+    reading.contexts.append((path, snapshot))

@@ -13,7 +13,7 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import plain_columns
 from cachescope.frames.directory import LOCKS
 from cachescope.terms import LOCK
 
@@ -23,8 +23,8 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFO
 
 def locks_frame(entries: pd.DataFrame) -> pd.DataFrame:
     """The frame locks: every lock file of the frame entries is tried once."""
-    rows = records(entries[entries["cache"] == LOCK], ["entry", "path"])
-    return LOCKS.build({**row, "lock_held": is_lock_held(row["path"])} for row in rows)
+    locks = plain_columns(entries[entries["cache"] == LOCK], ["entry", "path"])
+    return LOCKS.of_columns({**locks, "lock_held": [is_lock_held(path) for path in locks["path"]]})
 
 
 def is_lock_held(path: str) -> bool | None:

@@ -15,12 +15,12 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope.readers.directory.default_root import default_root
-from cachescope.readers.index.log_state import FORMAT, has_grown, is_quiet, log_state
+from cachescope.readers.index.log_state import LogState, has_grown, is_quiet, log_state
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,11 +64,10 @@ class Index:
         """The kept logs, the last used first."""
         found = []
         for file in self._files():
-            with contextlib.suppress(OSError, KeyError):
+            with contextlib.suppress(OSError):
                 about, at = _about(file), os.stat(file)
                 if about is not None:
-                    log = about["log"]
-                    found.append(KeptLog(log["path"], log["size"], at.st_size, at.st_mtime))
+                    found.append(KeptLog(about.log.path, about.log.size, at.st_size, at.st_mtime))
         return sorted(found, key=lambda log: log.used_s, reverse=True)
 
     def clear(self) -> None:
@@ -92,9 +91,7 @@ class Index:
         if state is None:
             return None
         # A link with another name may stand for another rank.
-        name = hashlib.blake2b(
-            f"{state['path']}\0{state['name']}".encode("utf-8", "surrogatepass"), digest_size=20
-        )
+        name = hashlib.blake2b(f"{state.path}\0{state.name}".encode("utf-8", "surrogatepass"), digest_size=20)
         return Kept(self, path, self.folder / f"{name.hexdigest()}{_SUFFIX}", state)
 
     def trim(self, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -129,7 +126,7 @@ class Kept:
     index: Index
     path: str
     file: Path
-    log: dict[str, Any]
+    log: LogState
 
     def is_of_use(self) -> bool:
         """Whether the index has the log as it is now, or as it was when it was shorter; its columns are not checked."""
@@ -154,16 +151,16 @@ class Kept:
         about = _about(self.file)
         return self._load(about, source) if about is not None and self._is_grown(about) else None
 
-    def _is_current(self, about: dict[str, Any]) -> bool:
-        return about["is_settled"] and bool(about["log"] == self.log)
+    def _is_current(self, about: _About) -> bool:
+        return about.is_settled and about.log == self.log
 
-    def _is_grown(self, about: dict[str, Any]) -> bool:
+    def _is_grown(self, about: _About) -> bool:
         try:
-            return about["can_go_on"] and has_grown(about["log"], self.log)
+            return about.can_go_on and has_grown(about.log, self.log)
         except OSError:
             return False
 
-    def _load(self, about: dict[str, Any], source: str) -> LogTables | None:
+    def _load(self, about: _About, source: str) -> LogTables | None:
         import pyarrow as pa
 
         from cachescope.readers.index.log_tables import SCHEMA, LogTables
@@ -171,7 +168,7 @@ class Kept:
         try:
             data = self.file.read_bytes()
             body = memoryview(data)[data.index(b"\n", len(_MAGIC)) + 1 :]
-            if _checksum(about, body) != about["checksum"]:
+            if about.checksum_with(body) != about.checksum:
                 return None
             options = pa.ipc.IpcReadOptions(use_threads=False)
             with pa.ipc.open_file(pa.BufferReader(body), options=options) as file:
@@ -204,8 +201,8 @@ class Kept:
             ) as file:
                 file.write_table(table)
             body = stream.getbuffer()
-            about = {"log": self.log, "is_settled": is_settled, "can_go_on": can_go_on}
-            head = json.dumps({**about, "checksum": _checksum(about, body)}).encode()
+            about = _About(self.log, is_settled, can_go_on)
+            head = json.dumps(asdict(replace(about, checksum=about.checksum_with(body)))).encode()
             self.index.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _locked(self.index.folder):
                 _write(self.file, [_MAGIC, head, b"\n", body])
@@ -222,8 +219,26 @@ def index_of_user() -> Index | None:
     return None if is_torchs else index
 
 
-def _about(file: Path) -> dict[str, Any] | None:
-    """The first line of a kept log, parsed."""
+@dataclass(frozen=True, slots=True)
+class _About:
+    """The first line of a kept log."""
+
+    log: LogState
+    is_settled: bool
+    can_go_on: bool
+    checksum: str = ""
+
+    def checksum_with(self, body: memoryview) -> str:
+        """The checksum of the columns and of the other facts in the first line."""
+        found = hashlib.blake2b(body, digest_size=16)
+        facts = asdict(self)
+        del facts["checksum"]
+        found.update(json.dumps(facts, sort_keys=True).encode())
+        return found.hexdigest()
+
+
+def _about(file: Path) -> _About | None:
+    """The first line of a kept log; None if it is none, or of another version."""
     try:
         with open(file, "rb") as stream:
             if stream.readline(len(_MAGIC)) != _MAGIC:
@@ -231,15 +246,10 @@ def _about(file: Path) -> dict[str, Any] | None:
             about = json.loads(stream.readline(1 << 16))
     except (OSError, ValueError):
         return None
-    is_ours = isinstance(about, dict) and about.keys() == _NAMES and isinstance(about["log"], dict)
-    return about if is_ours and about["log"].get("format") == FORMAT else None
-
-
-def _checksum(about: dict[str, Any], body: memoryview) -> str:
-    """The checksum of the columns and of the facts in the first line."""
-    found = hashlib.blake2b(body, digest_size=16)
-    found.update(json.dumps({name: about[name] for name in _NAMES - {"checksum"}}, sort_keys=True).encode())
-    return found.hexdigest()
+    if not isinstance(about, dict) or about.keys() != _NAMES:
+        return None
+    log = LogState.of_json(about["log"])
+    return None if log is None else _About(**{**about, "log": log})
 
 
 @contextlib.contextmanager

@@ -10,10 +10,11 @@ import hashlib
 import os
 import stat
 import time
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cachescope.version import __version__
 
@@ -27,40 +28,63 @@ _PROBE_BYTES: Final = 4096
 _CHANGED_BY_GROWTH: Final = ("size", "mtime_ns", "ctime_ns", "probe")
 
 
-def log_state(path: str) -> dict[str, Any] | None:
+@dataclass(frozen=True, slots=True)
+class LogState:
     """The state that must be equal for a kept log to be valid: the file, and what else its reading depends on."""
+
+    format: int
+    code: str
+    path: str
+    name: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    """Every change of a file in place changes this time."""
+    inode: int
+    utc_offset_s: float | None
+    """Times of a text log are read in this machine's time zone."""
+    probe: str
+
+    @classmethod
+    def of_json(cls, values: object) -> LogState | None:
+        """The state that was stored; None if another version stored it, or if it is none."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(values, dict) or values.keys() != names or values["format"] != FORMAT:
+            return None
+        return cls(**values) if type(values["size"]) is int and isinstance(values["path"], str) else None
+
+
+def log_state(path: str) -> LogState | None:
+    """The state of a log now; None if it is too small to be kept, or no file."""
     at = os.stat(path)
     if not stat.S_ISREG(at.st_mode) or at.st_size < _LEAST_BYTES:
         return None
-    # Times of a text log are read in this machine's time zone.
     offset = datetime.fromtimestamp(at.st_mtime).astimezone().utcoffset()
-    return {
-        "format": FORMAT,
-        "code": _code(),
-        "path": os.path.realpath(path),
-        "name": os.path.basename(path),
-        "size": at.st_size,
-        "mtime_ns": at.st_mtime_ns,
-        # Every change of a file in place changes this time.
-        "ctime_ns": at.st_ctime_ns,
-        "inode": at.st_ino,
-        "utc_offset_s": None if offset is None else offset.total_seconds(),
-        "probe": _probe(path, at.st_size),
-    }
+    return LogState(
+        format=FORMAT,
+        code=_code(),
+        path=os.path.realpath(path),
+        name=os.path.basename(path),
+        size=at.st_size,
+        mtime_ns=at.st_mtime_ns,
+        ctime_ns=at.st_ctime_ns,
+        inode=at.st_ino,
+        utc_offset_s=None if offset is None else offset.total_seconds(),
+        probe=_probe(path, at.st_size),
+    )
 
 
-def has_grown(before: dict[str, Any], now: dict[str, Any]) -> bool:
+def has_grown(before: LogState, now: LogState) -> bool:
     """Whether a log is the same file as before but longer, and its probed blocks are unchanged.
 
     Logs are written at their end. Not every old byte is compared, only the first and the last block and some
     in between.
     """
+    unchanged = {name: getattr(before, name) for name in _CHANGED_BY_GROWTH}
     return (
-        before.keys() == now.keys()
-        and all(before[name] == now[name] for name in now if name not in _CHANGED_BY_GROWTH)
-        and isinstance(before["size"], int)
-        and before["size"] < now["size"]
-        and before["probe"] == _probe(now["path"], before["size"])
+        replace(now, **unchanged) == before
+        and before.size < now.size
+        and before.probe == _probe(now.path, before.size)
     )
 
 
@@ -86,6 +110,6 @@ def _code() -> str:
     return found.hexdigest()
 
 
-def is_quiet(state: dict[str, Any]) -> bool:
+def is_quiet(state: LogState) -> bool:
     """Whether the last write was long enough ago that any later write changes the log's times."""
-    return bool(time.time_ns() - max(state["mtime_ns"], state["ctime_ns"]) > _QUIET_NS)
+    return time.time_ns() - max(state.mtime_ns, state.ctime_ns) > _QUIET_NS

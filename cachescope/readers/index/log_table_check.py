@@ -5,6 +5,7 @@ Lists refer to each other by counts and codes; after the check, every reference 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -93,7 +94,7 @@ def _range(name: str) -> tuple[int, int]:
     return (-MOST_OF_A_COLUMN if name in _MAY_BE_NEGATIVE else 0), MOST_OF_A_COLUMN
 
 
-def _check_details(columns: dict[str, Any]) -> None:
+def _check_details(columns: Mapping[str, Any]) -> None:
     sizes, codes, components = columns["set_sizes"], columns["set_codes"], columns["components"]
     for name in ("set_sizes", "set_codes", "components"):
         _need(not columns[name].flatten().null_count, name, "has missing values")

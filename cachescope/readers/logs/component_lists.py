@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from cachescope.details import HashDetails
+from cachescope.json_types import JsonObject
 
 _START: Final = b'"components": ["'
 _BETWEEN: Final = b'", "'
@@ -51,7 +52,7 @@ class ComponentLists:
         self._known = known
         self._stretches: dict[str, list[_Stretch]] = {}
 
-    def read(self, cache: str, payload: bytes) -> tuple[dict[str, Any], int] | None:
+    def read(self, cache: str, payload: bytes) -> tuple[JsonObject, int] | None:
         """The payload without its components, and the code of their set; None if it needs the JSON parser."""
         start = payload.find(_START) + len(_START)
         if start < len(_START):

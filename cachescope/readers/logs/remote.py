@@ -12,6 +12,7 @@ import time
 from typing import IO, Any, Final
 
 from cachescope.errors import SourceError
+from cachescope.json_types import JsonObject
 
 # At least two letters: a single letter is a Windows drive.
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")
@@ -51,7 +52,7 @@ def addresses(address: str) -> list[str]:
     return named
 
 
-def _found(fs: Any, path: str) -> dict[str, dict[str, Any]]:
+def _found(fs: Any, path: str) -> dict[str, JsonObject]:
     if any(mark in path for mark in "*?["):
         return dict(fs.glob(path, detail=True))
     return dict(fs.find(path, detail=True))

@@ -11,8 +11,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
+from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.reading import Lookup, Process
 from cachescope.terms import AOTAUTOGRAD
@@ -47,6 +48,17 @@ class Compile:
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
 
 
+@dataclass(frozen=True, slots=True)
+class CompilesEnd:
+    """What is known of the compiles where the reading of a trace ended; lookups by their index in the process."""
+
+    segments: dict[str, int]
+    strings: dict[str, str]
+    aot: dict[str, int]
+    open: dict[str, list[int]]
+    passed: list[str]
+
+
 _KINDS: Final = (str, int, str, str, int, int, str)
 _values: Final = attrgetter(*(field.name for field in fields(Compile)))
 
@@ -69,9 +81,7 @@ class TraceCompiles:
         """Store a text that stacks refer to by its number."""
         self._strings[number] = text
 
-    def begin(
-        self, compile_id: str, at_us: int | None, stack: list[dict[str, Any]], wrong: list[str]
-    ) -> None:
+    def begin(self, compile_id: str, at_us: int | None, stack: list[JsonObject], wrong: list[str]) -> None:
         """Note that a compile begins; the last frame of the stack is the code that is compiled."""
         self.segments[compile_id] += 1
         one = Compile(compile_id, at_us)
@@ -126,30 +136,30 @@ class TraceCompiles:
         """The compiles as JSON, for lookups that only another log records."""
         return json.dumps([_values(one) for one in self.rows]) if self.rows else None
 
-    def as_json(self, places: dict[int, int]) -> dict[str, Any]:
-        """What a later reading needs besides the compiles themselves, with lookups by their index."""
-        return {
-            "segments": dict(self.segments),
-            "strings": self._strings,
-            "aot": {name: places[id(lookup)] for name, lookup in self._aot.items()},
-            "open": {name: [places[id(one)] for one in lookups] for name, lookups in self._open.items()},
-            "passed": sorted(self._passed),
-        }
+    def end_state(self, places: dict[int, int]) -> CompilesEnd:
+        """What a later reading needs besides the compiles themselves; `places` are indices by the id of a lookup."""
+        return CompilesEnd(
+            segments=dict(self.segments),
+            strings=self._strings,
+            aot={name: places[id(lookup)] for name, lookup in self._aot.items()},
+            open={name: [places[id(one)] for one in lookups] for name, lookups in self._open.items()},
+            passed=sorted(self._passed),
+        )
 
     @classmethod
-    def from_json(cls, told: dict[str, Any], process: Process) -> TraceCompiles:
-        """Restore the state from the result of `as_json` and the finished process."""
+    def continued(cls, end: CompilesEnd, process: Process) -> TraceCompiles:
+        """Restore the state from the result of `end_state` and the finished process."""
         found, lookups = cls(), process.lookups
         for one in compiles_of(process):
             found._add(one)
-        found.segments.update(told["segments"])
-        found._strings = told["strings"]
-        found._aot = {name: lookups[place] for name, place in told["aot"].items()}
-        found._open = {name: [lookups[place] for place in places] for name, places in told["open"].items()}
-        found._passed = set(told["passed"])
+        found.segments.update(end.segments)
+        found._strings = end.strings
+        found._aot = {name: lookups[place] for name, place in end.aot.items()}
+        found._open = {name: [lookups[place] for place in places] for name, places in end.open.items()}
+        found._passed = set(end.passed)
         return found
 
-    def _file(self, frame: dict[str, Any]) -> str | None:
+    def _file(self, frame: JsonObject) -> str | None:
         file = frame.get("filename")
         return file if isinstance(file, str) else self._strings.get(str(file))
 

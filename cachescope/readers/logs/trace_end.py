@@ -7,10 +7,10 @@ of their records, the clocks of these records, and the times that the records th
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass, fields
 
 from cachescope.readers.logs.log_prefix import LogClock
+from cachescope.readers.logs.trace_compiles import CompilesEnd
 from cachescope.readers.reading import Lookup, Process
 
 
@@ -24,8 +24,8 @@ class TraceEnd:
     offset_us: int | None
     """Year and offset of the log's clock; None until an event has shown them."""
     has_compiled: bool
-    compiles: dict[str, Any]
-    """What is known of compiles in addition to `Process.compiles`: `TraceCompiles.as_json`."""
+    compiles: CompilesEnd
+    """What is known of compiles in addition to `Process.compiles`."""
     order: list[int]
     """For each lookup in the order of the records, its index in the process."""
     clocks_us: list[int | None]
@@ -46,9 +46,10 @@ class TraceEnd:
 
     def as_json(self) -> str:
         """The state as JSON."""
-        return json.dumps({field.name: getattr(self, field.name) for field in fields(self)})
+        return json.dumps({field.name: getattr(self, field.name) for field in fields(self)}, default=asdict)
 
     @classmethod
     def from_json(cls, text: str) -> TraceEnd:
         """Restore the state from the result of `as_json`."""
-        return cls(**json.loads(text))
+        values = json.loads(text)
+        return cls(**{**values, "compiles": CompilesEnd(**values["compiles"])})

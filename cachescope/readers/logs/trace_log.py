@@ -11,9 +11,10 @@ import contextlib
 import hashlib
 import os
 import re
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from cachescope.details import HashDetails
+from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.component_lists import ComponentLists
@@ -306,7 +307,7 @@ class TraceReader:
         if envelope is None:
             return
         text = self._payload(span)
-        read: tuple[dict[str, Any], int | None] | None = self._components.read(name[:1], text)
+        read: tuple[JsonObject, int | None] | None = self._components.read(name[:1], text)
         if read is None:
             at = span.prefix.start()
             told = self._json_payload(at, name, text, envelope)

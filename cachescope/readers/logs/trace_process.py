@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cachescope.errors import SourceError
+from cachescope.json_types import JsonObject
 from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_prefix import LogClock
 from cachescope.readers.logs.lookup_order import put_in_order
@@ -81,7 +82,7 @@ class TraceProcess:
         self._clock = end.clock
         self._compiled = end.has_compiled
         self._lookups = end.lookups(process)
-        self._compiles = TraceCompiles.from_json(end.compiles, process)
+        self._compiles = TraceCompiles.continued(end.compiles, process)
         self._words["string"] = self._compiles.note_string
 
     def tell(self, word: str, *values: Any) -> None:
@@ -124,7 +125,7 @@ class TraceProcess:
             year=None if self._clock is None else self._clock.year,
             offset_us=None if self._clock is None else self._clock.offset_us,
             has_compiled=self._compiled,
-            compiles=self._compiles.as_json(places),
+            compiles=self._compiles.end_state(places),
             order=[places[id(lookup)] for lookup, _ in self._lookups],
             clocks_us=[at for _, at in self._lookups],
             told_ns=told_ns,
@@ -175,7 +176,7 @@ class TraceProcess:
         at: int,
         clock_us: int | None,
         compile_id: str | None,
-        stack: list[dict[str, Any]],
+        stack: list[JsonObject],
         wrong: list[str],
     ) -> None:
         """A compile began, with the stack of its record and the faults in its values."""
