@@ -1,0 +1,324 @@
+"""Which sets of hash details have lost lines: logs with few fields in, those taken for cut out; made by hand.
+
+Every set here has some fields of torch's; the names are torch's, the values are not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cachescope.details import HashDetails
+from cachescope.readers.logs import whole_details
+from cachescope.readers.logs.detail_shapes import ALWAYS, CONFIG, SETTINGS, Shapes, parameters_of
+from cachescope.readers.logs.whole_details import mark_cut_details
+from cachescope.readers.reading import Entry, Lookup, Process, Reading
+from tests.made import component
+
+CODE = "<lambda>()\n\n\n\ndef forward(self, x, y):\n    return x"
+FX = {
+    "gm": CODE,
+    "example_inputs[0]": "cpu",
+    "example_inputs[1]": "cpu",
+    "inductor_config[a]": "1",
+    "inductor_config[b]": "2",
+    "torch_version": "v1",
+    "system_info[hash]": "s1",
+    "system_info[device]": "d1",
+    "_fuse_ddp_communication_passes": "p",
+}
+AOT = {"aot_config": "c", **{name: text for name, text in FX.items() if "system_info[device]" not in name}}
+Fields = dict[str, str]
+
+
+@pytest.fixture(autouse=True)
+def release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release of torch that has the options a and b, and one that has c alone."""
+    known = frozenset(
+        {frozenset({"inductor_config[a]", "inductor_config[b]"}), frozenset({"inductor_config[c]"})}
+    )
+    monkeypatch.setattr(whole_details, "config_names", lambda: known)
+
+
+def without(fields: Fields, *names: str) -> Fields:
+    return {name: text for name, text in fields.items() if name not in names}
+
+
+class Logs:
+    """Processes, each with lookups of sets of details."""
+
+    def __init__(self) -> None:
+        self.reading = Reading()
+
+    def code(self, fields: Fields, doubled: str | None = None) -> int:
+        lines = [component(name, text) for name, text in fields.items()]
+        if doubled is not None:
+            lines.append(component(doubled, "twice"))
+        code, rejected = self.reading.details.add(lines)
+        assert code is not None and not rejected
+        return code
+
+    def text(self, *sets: Fields, kind: str = "text", cache: str = "fxgraph", **told: Any) -> Logs:
+        process = Process(f"/{len(self.reading.processes)}.log", kind, 7)
+        for number, fields in enumerate(sets):
+            key = f"{cache[0]}{len(self.reading.processes)}{number}"
+            lookup = Lookup(cache, None, key, details=self.code(fields))
+            for name, value in told.items():
+                setattr(lookup, name, value)
+            process.lookups.append(lookup)
+        self.reading.processes.append(process)
+        return self
+
+    def entry(self, key: str, fields: Fields) -> Logs:
+        entry = Entry("fxgraph", "/cache/x", "/cache", cache_key=key)
+        entry.details = self.code(fields)
+        self.reading.entries.add([(entry.cache, entry.path, entry.root, 1, 1, key, "ok", 1)], {0: entry})
+        return self
+
+    def cut(self) -> list[str]:
+        """The keys whose details are not used."""
+        mark_cut_details(self.reading)
+        found = [one for process in self.reading.processes for one in process.lookups]
+        assert all(one.is_details_cut for one in found if one.details is None)
+        return [one.cache_key or "" for one in found if one.details is None]
+
+
+def test_sets_that_agree_are_whole() -> None:
+    assert Logs().text(FX, {**FX, "gm": CODE.replace("return x", "return y")}).cut() == []
+    assert Logs().text(FX).cut() == []
+    assert Logs().text(AOT, cache="aotautograd").cut() == []
+    assert Logs().cut() == []
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "gm",
+        "example_inputs[0]",
+        "example_inputs[1]",
+        "inductor_config[a]",
+        "torch_version",
+        "system_info[hash]",
+    ],
+)
+def test_one_that_lost_what_every_set_has_is_cut(lost: str) -> None:
+    logs = Logs().text(FX, {**FX, "gm": CODE + "\n"}, without(FX, lost))
+    assert logs.cut() == ["f02"]
+    (problem,) = logs.reading.problems
+    assert (problem.source, problem.where, problem.kind) == ("/0.log", "pid 7", "incomplete_details")
+    assert problem.message == "lines of the hash details of a lookup are missing: these details are not used"
+
+
+def test_so_many_are_cut() -> None:
+    logs = Logs().text(FX, without(FX, "gm"), without(FX, "torch_version"))
+    assert len(logs.cut()) == 2
+    assert [one.message[:45] for one in logs.reading.problems] == [
+        "lines of the hash details of 2 lookups are mi"
+    ]
+
+
+def test_traces_and_entries_are_whole_and_show_what_others_lack() -> None:
+    lost = without(FX, "system_info[device]")
+    assert Logs().text(lost, kind="trace").cut() == []
+    assert Logs().text(FX, kind="trace").text(lost).cut() == ["f10"]
+    assert Logs().entry("f99", FX).text(lost).cut() == ["f00"]
+    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, lost).cut() == ["f02"]
+    # A single set is enough, if it has all that the other has.
+    assert Logs().text(FX, lost).cut() == ["f01"]
+
+
+def test_equal_keys_have_equal_fields() -> None:
+    more = {**FX, "cudagraph_annotation": "x"}
+    logs = Logs().text(FX, kind="trace").text(more)
+    logs.reading.processes[1].lookups[0].cache_key = "f00"
+    # The trace is whole, so what only the other has is of a damaged line; each lacks nothing of both together but one.
+    assert logs.cut() == []
+    logs = Logs().text(more, kind="trace").text(FX)
+    logs.reading.processes[1].lookups[0].cache_key = "f00"
+    assert logs.cut() == ["f00"]
+    assert Logs().entry("f00", more).text(FX).cut() == ["f00"]
+    assert Logs().entry("f99", more).text(FX).cut() == []
+
+
+def test_of_another_build_of_torch_other_fields_are_expected() -> None:
+    older = {**without(FX, "system_info[device]"), "torch_version": "v0"}
+    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, older).cut() == []
+    # One that lost its version is of the build of its process.
+    lost = without(FX, "torch_version", "system_info[device]")
+    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, lost).cut() == ["f02"]
+
+
+def test_fields_that_may_be_missing_are_missed_only_where_lines_are_lost() -> None:
+    more = {**FX, "cudagraph_annotation": "x"}
+    less = {**FX, "gm": CODE + "\n"}
+    assert Logs().text(more, less).cut() == []
+    assert Logs().text(more, less, without(FX, "gm")).cut() == ["f01", "f02"]
+    # What is lost of one process says nothing of another.
+    assert Logs().text(more, less).text(without(FX, "gm")).cut() == ["f10"]
+    assert Logs().text(more).text(less, is_details_cut=True).cut() == ["f10"]
+    # Nor of another cache, or of another build.
+    assert Logs().text({**more, "torch_version": "v0"}).text(less, without(FX, "gm")).cut() == ["f11"]
+
+
+def test_a_setting_that_no_key_of_a_process_has_is_no_loss() -> None:
+    name = "_fuse_ddp_communication_passes"
+    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, without(FX, name)).cut() == ["f02"]
+    others = [without({**FX, "gm": CODE + end}, name) for end in ("", "\n")]
+    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, *others).cut() == []
+
+
+def test_options_that_no_other_set_has_are_those_of_a_release() -> None:
+    assert Logs().text(without(FX, "inductor_config[b]")).cut() == ["f00"]
+    only = without(FX, "inductor_config[a]", "inductor_config[b]")
+    assert Logs().text({**only, "inductor_config[c]": "1"}).cut() == []
+    assert Logs().text({**FX, "inductor_config[z]": "1"}).cut() == []
+    two = [without({**FX, "gm": CODE + end}, "inductor_config[b]") for end in ("", "\n")]
+    assert Logs().text(*two).cut() == []
+
+
+def test_a_set_whose_outcome_is_lost_may_have_lost_its_last_lines() -> None:
+    assert Logs().text(FX, outcome="unknown").cut() == ["f00"]
+    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, outcome="unknown").cut() == []
+    assert Logs().text(FX, outcome="unknown").text(FX).cut() == []
+
+
+def shapes(*sets: Fields, doubled: str | None = None) -> tuple[Shapes, list[int]]:
+    logs = Logs()
+    codes = [logs.code(fields, doubled) for fields in sets]
+    return Shapes(logs.reading.details), codes
+
+
+@pytest.mark.parametrize(
+    ("fields", "cache", "wanted"),
+    [
+        (FX, "fxgraph", False),
+        (FX, "aotautograd", True),
+        (AOT, "aotautograd", False),
+        (AOT, "fxgraph", True),
+        (without(FX, "torch_version"), "fxgraph", True),
+        (without(FX, "system_info[hash]"), "fxgraph", True),
+        (without(FX, "gm"), "fxgraph", True),
+        (without(AOT, "gm"), "aotautograd", True),
+        (without(FX, "example_inputs[0]"), "fxgraph", True),
+        (without(FX, "example_inputs[1]"), "fxgraph", True),
+        ({**FX, "example_inputs[2]": "z"}, "fxgraph", False),
+        ({**FX, "example_inputs[3]": "z"}, "fxgraph", True),
+        ({**FX, "inputs_to_check[0]": "0"}, "fxgraph", False),
+        ({**FX, "inputs_to_check[1]": "1"}, "fxgraph", True),
+        ({**FX, "inputs_to_check": "[]"}, "fxgraph", True),
+        ({**FX, "inputs_to_check[x]": "1"}, "fxgraph", True),
+        ({**FX, "inputs_to_check[000000000]": "1"}, "fxgraph", True),
+        ({**FX, "inputs_to_check[00000000]": "1"}, "fxgraph", False),
+    ],
+)
+def test_a_set_that_shows_its_own_gaps(fields: Fields, cache: str, wanted: bool) -> None:
+    found, (code,) = shapes(fields)
+    assert found.is_broken(cache, code) is wanted
+
+
+@pytest.mark.parametrize(
+    ("doubled", "wanted"), [("torch_version", True), ("example_inputs[2]", False), (None, False)]
+)
+def test_a_field_that_stands_twice_is_of_two_sets(doubled: str | None, wanted: bool) -> None:
+    found, (code,) = shapes(FX, doubled=doubled)
+    assert found.is_broken("fxgraph", code) is wanted
+
+
+def names(found: Shapes, store: HashDetails, cache: str, code: int) -> dict[object, set[str]]:
+    return {
+        group[0]: {store.fields[field] for field in fields} for group, fields in found.groups(cache, code)
+    }
+
+
+def test_the_fields_of_each_group() -> None:
+    logs = Logs()
+    more = {
+        **FX,
+        "cpp_runtime_thread_count": "8",
+        "inductor_config_comms[q]": "1",
+        "fx_kwargs[is_inference]": "True",
+        "new_dict[x]": "1",
+        "default_cuda_device_index": "0",
+        "pre_grad_custom_pass": "x",
+        "plain": "1",
+    }
+    code = logs.code(more)
+    store = logs.reading.details
+    assert names(Shapes(store), store, "fxgraph", code) == {
+        CONFIG: {"inductor_config[a]", "inductor_config[b]", "inductor_config_comms[q]"},
+        ALWAYS: {"gm", "torch_version", "fx_kwargs[is_inference]", "plain"},
+        "system_info": {"system_info[hash]", "system_info[device]"},
+        SETTINGS: {"_fuse_ddp_communication_passes", "pre_grad_custom_pass"},
+        "cpp_runtime_thread_count": {"cpp_runtime_thread_count"},
+    }
+    optional = {store.fields[field] for field in Shapes(store).optional(code)}
+    assert optional == {"new_dict[x]", "default_cuda_device_index"}
+    assert Shapes(store).config_names(code) == names(Shapes(store), store, "fxgraph", code)[CONFIG]
+    assert {store.fields[field] for field in Shapes(store).fields(code)} == set(more)
+
+
+def test_autocast_lasts_where_every_device_is_named() -> None:
+    on, off = (
+        {**AOT, "autocast_state": "[cpu]"},
+        {**AOT, "autocast_state": "cpu: (False, None), cuda: (True, 1)"},
+    )
+    logs = Logs()
+    codes = [logs.code(fields) for fields in (on, off, AOT)]
+    store = logs.reading.details
+    found = [names(Shapes(store), store, "aotautograd", code)["autocast_state"] for code in codes]
+    assert found == [set(), {"autocast_state"}, set()]
+    assert "autocast_state" not in names(Shapes(store), store, "fxgraph", codes[1])
+    assert {store.fields[field] for field in Shapes(store).optional(codes[0])} == {"autocast_state"}
+
+
+def test_the_count_of_threads_is_expected_where_inputs_are_on_the_cpu() -> None:
+    threads = "cpp_runtime_thread_count"
+
+    def group(fields: Fields) -> object:
+        found, (_, code) = shapes({**FX, threads: "8"}, fields)
+        (wanted,) = (one for one, _ in found.groups("fxgraph", code) if one[0] == threads)
+        return wanted
+
+    on_cpu = {**FX, "example_inputs[0]": "device(type='cpu')"}
+    same = {**on_cpu, "example_inputs[1]": "device(type='cpu')"}
+    assert group(on_cpu) == group(same) != group(FX)
+    # Only where an input says so.
+    assert group({**FX, "inductor_config[a]": "device(type='cpu')"}) == group(FX)
+    # And where the options are the same.
+    for option in ("cpp.threads", "cpp.dynamic_threads"):
+        assert group({**on_cpu, f"inductor_config[{option}]": "4"}) != group(on_cpu)
+    assert group({**on_cpu, "inductor_config[a]": "4"}) == group(on_cpu)
+    found, (code,) = shapes(on_cpu)
+    assert threads not in {one[0] for one, _ in found.groups("fxgraph", code)}
+
+
+def test_system_info_of_another_machine_has_other_fields() -> None:
+    def group(fields: Fields) -> object:
+        found, (_, code) = shapes(FX, fields)
+        (wanted,) = (one for one, _ in found.groups("fxgraph", code) if one[0] == "system_info")
+        return wanted
+
+    assert group(FX) == group({**FX, "system_info[device]": "d2"}) != group({**FX, "system_info[hash]": "s2"})
+    assert group(FX) != group({**FX, "torch_version": "v2"})
+
+
+@pytest.mark.parametrize(
+    ("graph", "wanted"),
+    [
+        ("def forward(self, x, y):", 2),
+        ("def forward(self, x):", 1),
+        ("def forward(self):", 0),
+        ("def forward(x, y):", 2),
+        ("def forward(self, x: f(a, b), y: 't, u') -> tuple[a, b]:", 2),
+        ("def forward(self, x: a[b[c, d], e], y):", 2),
+        ('def forward(self, x: "f32[8, 8]", y):', 2),
+        ("def forward(self, x, *rest, **more):", 1),
+        ("def forward(self, x,):", 1),
+        ("text\ndef forward(self, x):\n  y", 1),
+        ("  def forward(self, x):", 0),
+        ("nothing", 0),
+    ],
+)
+def test_how_many_inputs_a_printed_graph_takes(graph: str, wanted: int) -> None:
+    assert parameters_of(graph) == wanted
