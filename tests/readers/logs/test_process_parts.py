@@ -65,7 +65,8 @@ def second(**told: Any) -> Process:
         (TEXT, [first()], ["ab"]),
         (TEXT, [], ["ab"]),
         # Two that ran at one time look alike.
-        (TEXT, [first(span=(0, 10.5)), second()], ["ab"]),
+        ([*A, ("b", 13.0)], [first(span=(0, 10.5)), second(looks=[("b", 13)])], ["ab"]),
+        ([*A, ("b", 13), ("c", 21)], [first(span=(0, 10.5)), second(looks=[("b", 13)]), log("trace", [("c", 21)], (20, 25))], ["abc"]),
         ([*A, ("b", 12.0)], [first(span=(0, 10)), second(looks=[("b", 12)])], ["a", "b"]),
         # Each must record a lookup of the log at its moment.
         (TEXT, [first(), second(looks=[("c", 11)])], ["ab"]),
@@ -110,6 +111,7 @@ def test_the_parts_of_a_text_log(text: list[Look | Lookup], traces: list[Process
         ({"clock_first_us": None}, {}, ["ab"]),
         ({}, {"start_time_ns": None}, ["ab"]),
         ({}, {"clock_first_us": None}, ["ab"]),
+        ({}, {"clock_last_us": None}, ["ab"]),
     ],
 )
 def test_what_says_nothing_of_its_time_or_process(

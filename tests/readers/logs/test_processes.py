@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -45,6 +47,15 @@ def sources(runs: Sequence[Run]) -> list[tuple[str, ...]]:
 
 ONE = [("trace", "text")]
 TWO = [("trace",), ("text",)]
+
+BYPASS = lookup(None, 2, "bypass", cache="aotautograd")
+
+
+def compiles(compile_id: str, began: float | None, ended: float | None) -> str:
+    """The compiles of a trace, of which one is known, in seconds after noon."""
+    at = [None if one is None else NOON_US + int(one * 1e6) for one in (began, ended)]
+    return json.dumps([[compile_id, at[0], "f", "/mine.py", 7, at[1], None]])
+
 
 # A trace of a miss of f1 at one second, and a text log: whether they are of one process.
 PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] = {
@@ -96,12 +107,115 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] =
         TWO,
     ),
     "without a pid and without a lookup": ({}, {"pid": None, "lookups": []}, TWO),
+    "a trace without a pid": ({"pid": None}, {}, ONE),
+    "a trace without a pid, and other keys": ({"pid": None}, {"lookups": [lookup("f2")]}, TWO),
+    "without a time of the lookup": ({}, {"lookups": [lookup(at=None)]}, ONE),
+    "another key without a time": ({}, {"lookups": [lookup("f2", None)]}, ONE),
+    # torch records a graph after its compile, and nothing if the compile failed.
+    "in a compile that failed": (
+        {"compiles": compiles("1/0", 4, 6)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
+        ONE,
+    ),
+    "at its first moment": (
+        {"compiles": compiles("1/0", 5, 6)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
+        ONE,
+    ),
+    "at its last moment": (
+        {"compiles": compiles("1/0", 4, 5)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
+        ONE,
+    ),
+    "before a compile": (
+        {"compiles": compiles("1/0", 5.01, 6)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
+        TWO,
+    ),
+    "after a compile": (
+        {"compiles": compiles("1/0", 4, 4.99)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
+        TWO,
+    ),
+    "in another compile": (
+        {"compiles": compiles("2/0", 4, 6)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
+        TWO,
+    ),
+    "in a compile without a beginning": (
+        {"compiles": compiles("1/0", None, 6)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
+        TWO,
+    ),
+    "in a compile that goes on": (
+        {"compiles": compiles("1/0", 4, None)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
+        ONE,
+    ),
+    "in a compile that has a lookup there": (
+        {"compiles": compiles("0/0", 4, 6)},
+        {"lookups": [lookup("f2", 5)]},
+        TWO,
+    ),
+    "in a compile that has another lookup there": (
+        {"compiles": compiles("0/0", 4, 6)},
+        {"lookups": [lookup("a2", 5)]},
+        ONE,
+    ),
+    "one of two in a compile that failed": (
+        {"compiles": compiles("1/0", 4, 6)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0"), lookup("f3", 7, compile_id="1/0")]},
+        TWO,
+    ),
+    "one of two has no time": (
+        {"compiles": compiles("1/0", 4, 6)},
+        {"lookups": [lookup("f2", 5, compile_id="1/0"), lookup("f3", None, compile_id="1/0")]},
+        TWO,
+    ),
+    # If an exception ends a lookup, the trace has a bypass and no key.
+    "one that an exception ended": (
+        {"lookups": [lookup(), BYPASS]},
+        {"lookups": [lookup("a2", 5, "unknown")]},
+        ONE,
+    ),
+    "one of another compile than the exception": (
+        {"lookups": [lookup(), BYPASS]},
+        {"lookups": [lookup("a2", 5, "unknown", compile_id="1/0")]},
+        TWO,
+    ),
+    "one whose outcome was seen": ({"lookups": [lookup(), BYPASS]}, {"lookups": [lookup("a2", 5)]}, TWO),
+    "one of the other cache": (
+        {"lookups": [lookup(), BYPASS]},
+        {"lookups": [lookup("f2", 5, "unknown")]},
+        TWO,
+    ),
+    "an outcome that is lost, and no exception": (
+        {"lookups": [lookup(), lookup(None, 2, "hit", cache="aotautograd")]},
+        {"lookups": [lookup("a2", 5, "unknown")]},
+        TWO,
+    ),
+    # A trace records the end of a hit.
+    "the same key far away, its outcome lost": (
+        {"lookups": [lookup("a1", 5, "hit")]},
+        {"lookups": [lookup("a1", 2, "unknown")]},
+        ONE,
+    ),
+    "the same key far away": (
+        {"lookups": [lookup("a1", 5, "hit")]},
+        {"lookups": [lookup("a1", 2, "hit")]},
+        TWO,
+    ),
+    "the same key before its beginning, its outcome lost": (
+        {"lookups": [lookup("a1", 5, "hit")]},
+        {"lookups": [lookup("a1", -2, "unknown")], "first": -3},
+        TWO,
+    ),
 }
 
 
 @pytest.mark.parametrize("case", PAIRS)
 def test_a_trace_and_a_text_log(case: str) -> None:
-    of_trace, of_text, wanted = PAIRS[case]
+    of_trace, of_text, wanted = deepcopy(PAIRS[case])
     trace = process("trace", **{"lookups": [lookup()], **of_trace})
     text = process("text", **{"lookups": [lookup()], **of_text})
     assert sorted(sources(join_processes([text, trace])), reverse=True) == wanted
@@ -255,3 +369,97 @@ def test_a_trace_without_a_time_tells_nothing_of_what_only_the_text_log_has() ->
     (run,) = join_processes([trace, process("text", [lookup(), lookup("f2", 5)])])
     assert [one.cache_key for one in run.lookups] == ["f1", "f2"]
     assert run.lookups[1].compile_error is None
+
+
+@pytest.mark.parametrize(
+    ("of_text", "wanted"),
+    [
+        ([lookup("f2", 12)], False),
+        # A compile of the trace looked up something else than the text log says.
+        ([lookup("f2", 12, compile_id="9/0")], True),
+        ([lookup("f2", 12), lookup("f1", 12)], False),
+        ([lookup("f2", 1), lookup("f1", 1)], True),
+        ([lookup("a2", 12)], True),
+    ],
+)
+def test_where_two_traces_have_one_pid_compiles_must_agree(of_text: list[Lookup], wanted: bool) -> None:
+    other = process("trace-b", [lookup("f9", 501)], first=500, last=510)
+    text = process("text", deepcopy(of_text), last=20)
+    joined = [run.sources for run in join_processes([process("trace-a", [lookup()]), other, text])]
+    assert (["trace-a", "text"] in joined) is wanted
+    # Where there is one trace, it is the one.
+    alone = join_processes([process("trace-a", [lookup()]), process("text", [lookup("f2", 12)], last=20)])
+    assert sources(alone) == [("trace-a", "text")]
+
+
+def test_a_trace_without_a_key_there_does_not_disagree() -> None:
+    trace = process("trace-a", [lookup(None, 1, "bypass", cache="fxgraph")])
+    other = process("trace-b", [lookup("f9", 501)], first=500, last=510)
+    runs = join_processes([trace, other, process("text", [lookup("f2", 12)], last=20)])
+    assert ("trace-a", "text") in sources(runs)
+
+
+def test_two_text_logs_of_one_process() -> None:
+    def texts(*lookups: Lookup, **told: Any) -> list[tuple[str, ...]]:
+        return sources(join_processes([process("text-a", [lookup()]), process("text-b", lookups, **told)]))
+
+    assert texts(lookup()) == texts() == [("text-a", "text-b")]
+    # No trace says that these are all lookups of their time; nor that there are others.
+    assert len(texts(lookup("f2", 12), last=20)) == 2
+    assert len(texts(lookup("f2", 5))) == 2
+    assert len(texts(lookup(at=None), pid=None)) == 2
+
+
+def test_the_rank_that_a_log_adds_counts_for_the_next_one() -> None:
+    def runs(rank: int) -> list[tuple[str, ...]]:
+        texts = [process("text-a", [lookup()], rank=1), process("text-b", [lookup()], rank=rank)]
+        return sources(join_processes([process("trace", [lookup()]), *texts]))
+
+    assert runs(1) == [("trace", "text-a", "text-b")]
+    assert sorted(runs(2)) == [("text-b",), ("trace", "text-a")]
+    # So does the pid.
+    nameless = process("trace", [lookup()], pid=None)
+    (run,) = join_processes([nameless, process("text-a", [lookup()]), process("text-b", [lookup()])])
+    assert (run.process.pid, len(run.sources)) == (7, 3)
+
+
+def test_what_a_run_knows_already_stays() -> None:
+    trace = process(
+        "trace", [lookup()], cache_dir="/own", command="own", exit_status=0, rank=1, looked_up=True
+    )
+    text = process("text", [lookup()], cache_dir="/other", command="other", exit_status=2, rank=1)
+    (run,) = join_processes([trace, text])
+    told = run.process
+    assert (told.cache_dir, told.command, told.exit_status, told.rank) == ("/own", "own", 0, 1)
+    assert told.looked_up
+    (run,) = join_processes([process("trace", [], looked_up=True), process("text", [])])
+    assert run.process.looked_up
+
+
+def test_a_text_log_of_a_compile_that_failed_says_which_code() -> None:
+    trace = process("trace", [lookup()], compiles=compiles("1/0", 4, 6))
+    text = process("text", [lookup(), lookup("f2", 5, compile_id="1/0")])
+    (run,) = join_processes([trace, text])
+    assert [one.function for one in run.lookups] == [None, "f"]
+
+
+def test_of_lookups_of_one_key_those_are_one_that_are_nearest() -> None:
+    def guards(*of_trace: Lookup, at: float, **told: Any) -> list[str | None]:
+        text = process("text", [lookup(at=at, guards_expr="told", **told)])
+        (run,) = join_processes([process("trace", of_trace), text])
+        return [one.guards_expr for one in run.lookups]
+
+    assert guards(lookup(at=1), lookup(at=3), at=1.1) == ["told", None]
+    assert guards(lookup(at=1), lookup(at=3), at=2.9) == [None, "told"]
+    assert guards(lookup(at=1), lookup(at=1.2), at=1.1) == ["told", None]
+    assert guards(lookup(at=1), lookup(at=2), lookup(at=3), at=2.9) == [None, None, "told"]
+    # A trace says when a lookup ended, and a text log when its outcome was written down.
+    ended = lookup(at=3, logged_ns=NOON_NS + 4 * S)
+    assert guards(lookup(at=1), ended, at=1.9, logged_ns=NOON_NS + 4 * S) == [None, "told"]
+
+
+def test_the_earlier_time_of_a_lookup_is_when_it_began() -> None:
+    for of_trace, of_text, wanted in ((1.0, 0.9, 0.9), (0.9, 1.0, 0.9), (1.0, None, 1.0)):
+        trace, text = process("trace", [lookup(at=of_trace)]), process("text", [lookup(at=of_text)])
+        (run,) = join_processes([trace, text])
+        assert run.lookups[0].time_ns == NOON_NS + int(wanted * S)

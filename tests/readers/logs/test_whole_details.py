@@ -36,7 +36,11 @@ Fields = dict[str, str]
 def release(monkeypatch: pytest.MonkeyPatch) -> None:
     """A release of torch that has the options a and b, and one that has c alone."""
     known = frozenset(
-        {frozenset({"inductor_config[a]", "inductor_config[b]"}), frozenset({"inductor_config[c]"})}
+        {
+            frozenset({"inductor_config[a]", "inductor_config[b]", "inductor_config[d]"}),
+            frozenset({"inductor_config[a]", "inductor_config[b]"}),
+            frozenset({"inductor_config[c]"}),
+        }
     )
     monkeypatch.setattr(whole_details, "config_names", lambda: known)
 
@@ -70,9 +74,9 @@ class Logs:
         self.reading.processes.append(process)
         return self
 
-    def entry(self, key: str, fields: Fields) -> Logs:
+    def entry(self, key: str | None, fields: Fields | None) -> Logs:
         entry = Entry("fxgraph", "/cache/x", "/cache", cache_key=key)
-        entry.details = self.code(fields)
+        entry.details = None if fields is None else self.code(fields)
         self.reading.entries.add([(entry.cache, entry.path, entry.root, 1, 1, key, "ok", 1)], {0: entry})
         return self
 
@@ -80,7 +84,6 @@ class Logs:
         """The keys whose details are not used."""
         mark_cut_details(self.reading)
         found = [one for process in self.reading.processes for one in process.lookups]
-        assert all(one.is_details_cut for one in found if one.details is None)
         return [one.cache_key or "" for one in found if one.details is None]
 
 
@@ -128,6 +131,41 @@ def test_traces_and_entries_are_whole_and_show_what_others_lack() -> None:
     assert Logs().text(FX, lost).cut() == ["f01"]
 
 
+def test_what_is_in_an_entry_is_whole_whatever_its_log_lost() -> None:
+    assert Logs().text(FX, outcome="unknown").cut() == ["f00"]
+    assert Logs().entry("f99", FX).text(FX, outcome="unknown").cut() == []
+    # Not under the key of the other cache.
+    assert Logs().entry("a99", FX).text(FX, outcome="unknown").cut() == ["f00"]
+    assert Logs().entry("a99", AOT).text(AOT, cache="aotautograd", outcome="unknown").cut() == []
+    assert Logs().entry(None, FX).entry("f99", None).text(FX, outcome="unknown").cut() == ["f00"]
+    logs = Logs().text(FX, outcome="unknown")
+    logs.reading.details_of_key["f99"] = logs.code(FX)
+    assert logs.cut() == []
+
+
+def test_lookups_without_details_or_without_a_key_say_nothing() -> None:
+    logs = Logs().text(FX, {**FX, "gm": CODE + "\n"})
+    logs.reading.processes[0].lookups += [Lookup("fxgraph", None, "f77"), Lookup("fxgraph", None, None)]
+    logs.reading.processes[0].lookups[0].cache_key = None
+    assert logs.cut() == ["f77", ""]
+    assert logs.reading.problems == []
+
+
+def test_a_name_that_stands_in_a_damaged_set_alone_is_not_missed() -> None:
+    damaged = {**without(FX, "gm"), "damaged": "x"}
+    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, damaged).cut() == ["f02"]
+    lost = [without({**FX, "gm": CODE + end}, "system_info[device]") for end in ("", "\n")]
+    assert Logs().text(FX, {**FX, "gm": CODE + "\n\n"}, *lost).cut() == ["f02", "f03"]
+
+
+def test_one_without_a_version_is_of_its_process() -> None:
+    assert Logs().text(without(FX, "system_info[device]"), without(FX, "torch_version")).cut() == [
+        "f00",
+        "f01",
+    ]
+    assert Logs().text(without(FX, "system_info[device]")).text(without(FX, "torch_version")).cut() == ["f10"]
+
+
 def test_equal_keys_have_equal_fields() -> None:
     more = {**FX, "cudagraph_annotation": "x"}
     logs = Logs().text(FX, kind="trace").text(more)
@@ -173,6 +211,8 @@ def test_options_that_no_other_set_has_are_those_of_a_release() -> None:
     only = without(FX, "inductor_config[a]", "inductor_config[b]")
     assert Logs().text({**only, "inductor_config[c]": "1"}).cut() == []
     assert Logs().text({**FX, "inductor_config[z]": "1"}).cut() == []
+    elsewhere = {**without(FX, "inductor_config[b]"), "system_info[hash]": "s2"}
+    assert Logs().text(without(FX, "inductor_config[b]"), elsewhere).cut() == []
     two = [without({**FX, "gm": CODE + end}, "inductor_config[b]") for end in ("", "\n")]
     assert Logs().text(*two).cut() == []
 
@@ -181,6 +221,7 @@ def test_a_set_whose_outcome_is_lost_may_have_lost_its_last_lines() -> None:
     assert Logs().text(FX, outcome="unknown").cut() == ["f00"]
     assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, outcome="unknown").cut() == []
     assert Logs().text(FX, outcome="unknown").text(FX).cut() == []
+    assert Logs().text(FX, {**FX, "system_info[hash]": "s2"}, outcome="unknown").cut() == []
 
 
 def shapes(*sets: Fields, doubled: str | None = None) -> tuple[Shapes, list[int]]:
