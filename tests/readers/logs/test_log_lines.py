@@ -1,0 +1,309 @@
+"""The lines of a log however it comes in pieces, and however it was packed: bytes in, lines out."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from cachescope.readers.logs import byte_source, log_lines, log_packings
+from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
+from cachescope.readers.logs.line_leads import Leads, tells_no_rank, without_tail
+from cachescope.readers.logs.log_lines import Lines
+from cachescope.readers.logs.log_packings import unpacking
+
+SIZES = (1, 2, 3, 7, 1000)
+
+
+def lines_of(data: bytes) -> Lines:
+    return Lines(Pieces(io.BytesIO(data)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("data", [b"", b"a", b"a\n", b"a\nbc\n\ndef", b"\n\n", b"abcdefgh\nij\n"])
+def test_lines_of_any_pieces(data: bytes, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_lines, "_READ_BYTES", size)
+    lines, taken = lines_of(data), []
+    while (line := lines.take()) is not None:
+        taken.append(line)
+    wanted = data.split(b"\n")
+    assert taken == (wanted if wanted[-1] else wanted[:-1])
+    assert (lines.number, lines.bytes, lines.too_long) == (len(taken), len(data), [])
+    assert lines.is_whole == (data.endswith(b"\n") or not data)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_line_that_is_too_long_is_cut(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_lines, "_READ_BYTES", size)
+    monkeypatch.setattr(log_lines, "_MOST_BYTES_OF_A_LINE", 4)
+    lines, taken = lines_of(b"abcd\nabcde\nab\nabcdefghijklmnop"), []
+    while (line := lines.take()) is not None:
+        taken.append(line)
+    assert taken == [b"abcd", b"abcd", b"ab", b"abcd"]
+    assert lines.too_long == [2, 4]
+    assert lines.number == 4
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("data", "number", "line"),
+    [
+        (b"a:b\nc\n", 1, b"a:b"),
+        (b"x\ny\na:b\nc\n", 3, b"a:b"),
+        (b"x\ny\na:b", 3, b"a:b"),
+        (b"x\n:\n", 2, b":"),
+        # A line that may go on is not passed over before its end is known.
+        (b"x\ny", 2, b"y"),
+        (b"x\ny\n", 2, None),
+        (b"", 0, None),
+    ],
+)
+def test_lines_without_a_mark_are_passed_over(
+    data: bytes, number: int, line: bytes | None, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_lines, "_READ_BYTES", size)
+    lines = lines_of(data)
+    lines.pass_over(b":")
+    assert (lines.take(), lines.number) == (line, number)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_head_is_not_consumed(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_lines, "_READ_BYTES", size)
+    lines = lines_of(b"ab\ncd\n")
+    assert b"ab\ncd\n".startswith(lines.head(4))
+    assert lines.take() == b"ab"
+    assert b"cd\n".startswith(lines.head(2))
+    assert lines.head(100)[:1] == b"c"
+    assert (lines.take(), lines.take()) == (b"cd", None)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("window", [2, 5, 1000])
+@pytest.mark.parametrize(
+    ("data", "taken", "rest"),
+    [
+        (b"P a\nP b\nx\n", [b"a", b"b"], b"x"),
+        (b"P a\nP -b\nP c\n", [b"a"], b"P -b"),
+        (b"P -a\n", [], b"P -a"),
+        (b"x\nP a\n", [], b"x"),
+        (b"P a\nP longer than a window\nP c\nP -d\n", [b"a", b"longer than a window", b"c"], b"P -d"),
+        (b"P a\nP b", [b"a", b"b"], None),
+        (b"P a\n\nP b\n", [b"a"], b""),
+        (b"", [], None),
+    ],
+)
+def test_lines_that_continue_a_message(
+    data: bytes,
+    taken: list[bytes],
+    rest: bytes | None,
+    window: int,
+    size: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_lines, "_READ_BYTES", max(size, 3))
+    monkeypatch.setattr(log_lines, "_FIRST_WINDOW", window)
+    lines = lines_of(b"first\n" + data)
+    assert lines.take() == b"first"
+    lines.head(2)
+    found: list[bytes] = []
+    # Only lines whose beginning was read already are looked at: the next ones are taken one by one.
+    while part := lines.take_continued(b"P ", {b"a": 1}, lambda text: not text.startswith(b"-")):
+        found += part
+        lines.head(2)
+    assert found == taken
+    assert lines.number == 1 + len(taken)
+    assert lines.take() == rest
+
+
+def test_a_message_ends_where_it_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_lines, "_MOST_BYTES_OF_A_LINE", 6)
+    lines = lines_of(b"first\n" + b"P abc\n" * 10)
+    lines.take()
+    assert 2 <= len(lines.take_continued(b"P ", {}, lambda _: True)) < 10
+
+
+@pytest.mark.parametrize("limit", [0, 1, 5, 11, 100])
+def test_pieces_end_at_the_size_that_is_asked_for(limit: int) -> None:
+    pieces = Pieces(io.BytesIO(b"hello world"), limit)  # type: ignore[arg-type]
+    space, read = bytearray(4), b""
+    while got := pieces.read_into(memoryview(space)):
+        read += space[:got]
+    assert read == b"hello world"[:limit]
+    assert pieces.failure() is None
+
+
+def docker(*lines: tuple[str, str]) -> bytes:
+    return b"".join(json.dumps({"log": text, "stream": name}).encode() + b"\n" for name, text in lines)
+
+
+STAMP = b"2026-11-20T15:24:13.1Z "
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("packed", "wanted"),
+    [
+        (b"a\r\nb\r\n", b"a\nb\n"),
+        (b"a\r\nb\r", b"a\nb\r"),
+        (b"a\r\nb\rc\r\n", b"a\nb\rc\n"),
+        ("a\nä\n".encode("utf-16"), "a\nä\n".encode()),
+        (b"\xfe\xff" + "a\nä\n".encode("utf-16-be"), "a\nä\n".encode()),
+        (b"\xff\xfea\0b", "ab"[:1].encode() + "\ufffd".encode()),
+        (docker(("stdout", "a\n"), ("stdout", "b\n")), b"a\nb\n"),
+        # Long lines are in parts, and those of two streams may alternate.
+        (docker(("stdout", "a"), ("stderr", "x"), ("stdout", "b\n"), ("stderr", "y\n")), b"ab\nxy\n"),
+        (docker(("stdout", "a\n"), ("stdout", "b")), b"a\nb"),
+        (docker(("stdout", "a")) + b"no json\n" + docker(("stdout", "b\n")), b"\nab\n"),
+        (docker(("stdout", "a")) + b"[1]\n{}\n" + docker(("stdout", "b\n")), b"\n\nab\n"),
+        (b'{"log":"a\\n"}\n', b"a\n"),
+        (STAMP + b"stdout F a\n" + STAMP + b"stderr F b\n", b"a\nb\n"),
+        (STAMP + b"stdout P a\n" + STAMP + b"stderr F b\n" + STAMP + b"stdout F c\n", b"b\nac\n"),
+        (STAMP + b"stdout P a\n" + b"other\n" + STAMP + b"stdout F c\n", b"other\nac\n"),
+        (STAMP + b"stdout P a\n", b"a"),
+    ],
+)
+def test_what_was_packed(
+    packed: bytes, wanted: bytes, size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(log_packings, "_PIECE_BYTES", max(size, 1))
+    unpack = unpacking(packed)
+    assert unpack is not None
+    assert b"".join(unpack(io.BytesIO(packed))) == wanted
+    (tmp_path / "log").write_bytes(packed)
+    with open_bytes(str(tmp_path / "log")) as stream:
+        assert stream.read() == wanted
+    (tmp_path / "log.gz").write_bytes(gzip.compress(packed))
+    with open_bytes(str(tmp_path / "log.gz")) as stream:
+        assert stream.read() == wanted
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b"a", b"a\n", b"a\r\nb\n", b'{"other": 1}\n', b"2026-11-20 stdout F a\n", b"\r"]
+)
+def test_what_is_not_packed(head: bytes) -> None:
+    assert unpacking(head) is None
+
+
+def test_packings_may_be_in_packings_and_not_without_end(tmp_path: Path) -> None:
+    data = b"a\r\n"
+    for depth in range(1, 6):
+        (tmp_path / "log").write_bytes(data)
+        with open_bytes(str(tmp_path / "log")) as stream:
+            assert (stream.read() == b"a\n") == (depth <= 4)
+        data = docker(("stdout", data.decode()))
+
+
+def test_a_long_line_of_a_packing_comes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_packings, "_PIECE_BYTES", 4)
+    monkeypatch.setattr(log_packings, "_MOST_BYTES_OF_A_LINE", 8)
+    parts = list(log_packings._from_cri(io.BytesIO(b"abcdefghijklmnopqrst\nuv\n")))
+    assert b"".join(parts) == b"abcdefghijklmnopqrst\nuv\n"
+    assert len(parts[0]) == 12
+
+
+def test_the_head_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"hello world")
+    assert [read_head(str(path), size) for size in (3, 100)] == [b"hel", b"hello world"]
+    path.write_bytes(gzip.compress(b"hello world" * 1000)[:-20])
+    assert read_head(str(path), 5) == b"hello"
+    path.write_bytes(gzip.compress(b"hello")[:12])
+    assert read_head(str(path)) == b""
+    assert byte_source._HEAD_BYTES >= 100
+
+
+LINE = b"V1120 15:24:13.250000 3327 torch/x.py:1] text"
+OWN = b"V1120 15:24:13.250000 3327 mine/x.py:1] text"
+
+
+@pytest.mark.parametrize(
+    ("lead", "of_torch", "of_others"),
+    [
+        (b"", True, True),
+        (b"[default0]:", True, True),
+        (b"[pod/a/b] ", True, True),
+        (b"0: ", True, True),
+        (b"[1,0]<stderr>:", True, True),
+        (b"(worker pid=7) ", True, True),
+        (b"(worker pid=7, ip=10.0.0.1) ", True, True),
+        (b"web-1  | ", True, True),
+        (b"Nov 22 12:00:00 host python[1]: ", True, True),
+        (b"2026-11-20T15:24:13.1Z stderr F ", True, True),
+        (b"\x1b[36m", True, True),
+        # What a program prints before a record of torch's own does not hide it.
+        (b"step 3 ", True, False),
+        (b"loss=0.25 ", True, False),
+    ],
+)
+def test_what_may_precede_a_prefix(lead: bytes, of_torch: bool, of_others: bool) -> None:
+    leads = Leads()
+    assert (leads.prefix_of(lead + LINE) is not None) is of_torch
+    assert (leads.prefix_of(lead + OWN) is not None) is of_others
+    short = b"INFO:torch._inductor.codecache:text"
+    assert (leads.short_of(lead + short) is not None) is of_others
+    assert leads.short_of(lead + b"INFO:mine:text") is None
+    # Where every line has one, any text is the name of a process.
+    named = Leads(is_named=True)
+    assert named.prefix_of(lead + OWN) is not None
+
+
+@pytest.mark.parametrize(
+    ("lead", "name"),
+    [
+        (b"", (b"", None)),
+        (b"[rank3]:", (b"", 3)),
+        (b"[default0]:[rank1]:", (b"[default0]:", 1)),
+        (b"web-1  | ", (b"web-1 |", None)),
+        (b"\x1b[36mweb-1  | \x1b[0m", (b"web-1 |", None)),
+        (b"2026-11-20T15:24:13.1Z [pod/a] ", (b"[pod/a]", None)),
+        (b"step 3 ", (b"", None)),
+        (b"0: \r 40%|###", (b"", None)),
+    ],
+)
+def test_the_name_that_a_launcher_gives(lead: bytes, name: tuple[bytes, int | None]) -> None:
+    leads = Leads()
+    assert leads.name(lead) == leads.name(lead) == name
+    wanted = b"step 3" if lead.startswith(b"step") else b"0:" if b"\r" in lead else name[0]
+    assert Leads(is_named=True).name(lead) == (wanted, name[1])
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        ([b"", b"", b"a "], False),
+        ([b"a ", b"a "], True),
+        ([b"a ", b"a ", b"", b""], False),
+        ([b"a ", b"a ", b"a ", b""], True),
+        ([b"a ", b"b ", b"a ", b"b "], True),
+        ([b"a ", b"b ", b"c ", b"d "], False),
+        ([b"a "], True),
+        ([], False),
+    ],
+)
+def test_whether_any_text_is_a_name(names: list[bytes], wanted: bool) -> None:
+    assert Leads(b"\n".join(name + LINE for name in names)).is_named is wanted
+
+
+def test_a_rank_that_none_has() -> None:
+    assert tells_no_rank(b"[rank1234567890]:")
+    assert not tells_no_rank(b"[rank123456789]:")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (b"text\x1b[0m", b"text"),
+        (b"text\x1b[0m\x1b[K", b"text"),
+        (b"a\x1b[1mtext\x1b[0m", b"a\x1b[1mtext"),
+        (b"item", b"item"),
+        (b"text\x1b[0mK", b"text\x1b[0mK"),
+        (b"\x1b[0m", b""),
+        (b"text", b"text"),
+    ],
+)
+def test_colours_at_the_end(text: bytes, wanted: bytes) -> None:
+    assert without_tail(text) == wanted
