@@ -169,3 +169,265 @@ def test_another_process_under_one_pid_has_its_own_times_and_directory(tmp_path:
     assert two.clock_last_us - two.clock_first_us == 4_000_000  # type: ignore[operator]
     assert one.start_time_ns is not None and two.start_time_ns is not None
     assert one.start_time_ns - two.start_time_ns == 2 * hour * 1_000
+
+
+def read_lines(lines: list[str], folder: Path, **told: str) -> Reading:
+    path = folder / "made.log"
+    path.write_text("\n".join(lines) + "\n")
+    reading = Reading()
+    read_text_log(str(path), reading, **told)
+    return reading
+
+
+MISSING = "the line of its outcome is missing"
+END = "the log ends before the outcome"
+
+
+@pytest.mark.parametrize(
+    ("log", "wanted"),
+    [
+        (Log().details("a1").outcome("a1", "miss").details("f1").outcome("f1", "miss"), []),
+        (Log().details("f1"), [("f1", END)]),
+        # Of AOTAutograd it may come much later.
+        (Log().details("a1"), []),
+        (Log().details("f1").details("f2").outcome("f2", "hit"), [("f1", MISSING)]),
+        (Log().details("a1").details("a2").outcome("a2", "hit"), [("a1", MISSING)]),
+        (Log().details("f1").details("a2").outcome("a2", "hit"), [("f1", MISSING)]),
+        # It had missed: nothing is lost.
+        (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").details("a2").outcome("a2", "hit"), []),
+    ],
+)  # fmt: skip
+def test_an_outcome_that_is_lost_is_a_problem(
+    log: Log, wanted: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    reading = read_lines(log.lines, tmp_path)
+    found = [(one.where, one.message) for one in reading.problems]
+    assert found == [(f"key {key(name)}", message) for name, message in wanted]
+    assert {(one.kind, one.source) for one in reading.problems} <= {("truncated", str(tmp_path / "made.log"))}
+
+
+@pytest.mark.parametrize(
+    ("log", "wanted"),
+    [
+        (Log().details("a1").outcome("a1", "miss").details("f1").outcome("f1", "miss"), "a1 1, f1 1"),
+        (Log().details("a1").outcome("a1", "hit").details("a2").outcome("a2", "hit"), "a1 1, a2 2"),
+        (Log().details("a1").details("a2", "1/0").details("f1"), "a1 1, a2 1, f1 1"),
+        # Without details, a miss is logged before the lookups that follow it, a hit after those that it holds.
+        (Log().outcome("a1", "miss").outcome("f1", "miss").outcome("a2", "miss").outcome("f2", "miss"), "a1 1, f1 1, a2 2, f2 2"),
+        (Log().outcome("f1", "hit").outcome("a1", "hit").outcome("f2", "hit").outcome("a2", "hit"), "f1 0, a1 0, f2 1, a2 1"),
+        (Log().details("f1").outcome("f1", "miss").details("f2").outcome("f2", "miss"), "f1 0, f2 0"),
+    ],
+)  # fmt: skip
+def test_which_compile_of_an_id_a_lookup_is_of(log: Log, wanted: str, tmp_path: Path) -> None:
+    (process,) = log.read(tmp_path)
+    found = [f"{str(one.cache_key).rstrip('q').translate(_BACK)} {one.segment}" for one in process.lookups]
+    assert sorted(found) == sorted(wanted.split(", "))
+
+
+def waited(name: str, seconds: int, state: str = "hit", other: str | None = "1/0") -> Log:
+    """An outcome so many seconds after the details, perhaps after a lookup of another compile."""
+    log = Log().details(name)
+    if other is not None:
+        log.details("f9", other).outcome("f9", "miss", other)
+    while len(log.lines) < seconds + len(Log().details(name).lines):
+        log.say("something else", "7/0")
+    return log.outcome(name, state)
+
+
+@pytest.mark.parametrize(
+    ("log", "count"),
+    [
+        (waited("f1", 9), 3),
+        (waited("f1", 9, "miss"), 3),
+        (waited("a1", 9), 3),
+        # The graphs of a miss are compiled in between.
+        (waited("a1", 9, "miss"), 2),
+        (waited("f1", 9, other=None), 1),
+        (waited("f1", 9, other="0/0"), 3),
+    ],
+)
+def test_an_outcome_long_after_is_that_of_a_later_lookup(log: Log, count: int, tmp_path: Path) -> None:
+    assert sum(len(process.lookups) for process in log.read(tmp_path)) == count
+
+
+def test_lines_that_two_processes_write_at_once_are_of_one_moment(tmp_path: Path) -> None:
+    def found(seconds: int) -> int:
+        stamp = "I1120 10:00:%02d.000000 7 torch/_inductor/codecache.py:1646] [%s] %s"
+        lines = [
+            stamp % (0, "0/0", f"FX graph cache hash details for key {key('f1')}:"),
+            stamp % (0, "0/0", f"[{'h' * 51}] gm: g"),
+            stamp % (0, "1/0", f"fx graph cache miss for key {key('f2')}"),
+            stamp % (seconds, "0/0", f"fx graph cache hit for key {key('f1')}"),
+        ]
+        return sum(len(one.lookups) for one in read_lines(lines, tmp_path).processes)
+
+    assert [found(seconds) for seconds in (0, 2, 3)] == [2, 2, 3]
+
+
+def test_guards_that_are_checked_after_loading(tmp_path: Path) -> None:
+    said = f"fx graph cache key {key('f1')} post-load guards: L['t0'] > 4"
+    (process,) = Log().outcome("f2", "hit").outcome("f1", "hit").say(said).outcome("f3", "hit").read(tmp_path)
+    assert {one.cache_key: one.guards_expr for one in process.lookups} == {
+        key("f1"): "L['t0'] > 4",
+        key("f2"): None,
+        key("f3"): None,
+    }
+    (process,) = Log().outcome("f1", "hit").outcome("f1", "hit").say(said).read(tmp_path)
+    assert [one.guards_expr for one in process.lookups] == [None, "L['t0'] > 4"]
+
+
+def test_an_error_is_the_last_line_where_the_first_does_not_say_it(tmp_path: Path) -> None:
+    text = "AOTAutograd cache unable to load compiled graph\nTraceback\n  more\nEOFError: no"
+    (process,) = Log().say(text).outcome("a1", "miss").outcome("f1", "miss").read(tmp_path)
+    assert [one.load_error for one in process.lookups] == ["EOFError: no", None]
+    text = "fx graph unable to write to cache\nTraceback\nOSError: full"
+    log = Log().outcome("f1", "miss").outcome("f2", "miss", "1/0").outcome("a3", "miss")
+    (process,) = log.say(text).read(tmp_path)
+    errors = {one.cache_key: one.save_error for one in process.lookups}
+    assert errors == {key("f1"): "OSError: full", key("f2"): None, key("a3"): None}
+    (process,) = Log().outcome("f1", "miss").outcome("f1", "miss").say(text).read(tmp_path)
+    assert [one.save_error for one in process.lookups] == [None, "OSError: full"]
+
+
+def test_what_was_bypassed_when_it_was_to_be_stored(tmp_path: Path) -> None:
+    why = "Bypassing autograd cache due to: no"
+    (process,) = Log().outcome("a1", "miss").say(why).say(why).read(tmp_path)
+    assert [(one.outcome, one.save_bypass, one.bypass_reason) for one in process.lookups] == [
+        ("full_miss", "no", None),
+        ("bypass", None, "no"),
+    ]
+    # If its outcome is lost, one or the other was bypassed.
+    (process,) = Log().details("a1").say(why).read(tmp_path)
+    assert [(one.outcome, one.save_bypass) for one in process.lookups] == [("unknown", None)]
+    (process,) = (
+        Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").say(why).read(tmp_path)
+    )
+    assert (process.lookups[0].outcome, process.lookups[0].save_bypass) == ("full_miss", "no")
+    (process,) = Log().outcome("a1", "miss").say(writing("a1")).say(why).read(tmp_path)
+    assert [one.outcome for one in process.lookups] == ["full_miss", "bypass"]
+    (process,) = Log().outcome("f1", "miss").say("Bypassing FX Graph Cache because 'why'").read(tmp_path)
+    assert [(one.outcome, one.bypass_reason) for one in process.lookups] == [
+        ("full_miss", None),
+        ("bypass", "why"),
+    ]
+
+
+def test_a_reason_that_is_cut_is_none(tmp_path: Path) -> None:
+    lines = Log().outcome("a1", "hit").say("Bypassing autograd cache due to: not").lines
+    (tmp_path / "cut.log").write_text("\n".join(lines))
+    reading = Reading()
+    read_text_log(str(tmp_path / "cut.log"), reading)
+    assert [one.outcome for one in reading.processes[0].lookups] == ["hit"]
+    (problem,) = reading.problems
+    assert (problem.where, problem.message) == ("line 2", "the log ends within torch's reason")
+
+
+def test_where_an_entry_was_written(tmp_path: Path) -> None:
+    log = Log().outcome("a1", "miss").outcome("a2", "miss", "1/0").say(writing("a1"))
+    (process,) = log.say(writing("a2").replace("/cache", "/other"), "1/0").read(tmp_path)
+    paths = {one.cache_key: one.entry_path for one in process.lookups}
+    assert paths == {
+        key("a1"): f"/cache/aotautograd/{key('a1')}/entry",
+        key("a2"): f"/other/aotautograd/{key('a2')}/entry",
+    }
+    assert process.cache_dir == "/cache"
+
+
+def test_the_words_of_2_4(tmp_path: Path) -> None:
+    """It calls keys of both caches FX keys, and says no outcome of AOTAutograd."""
+    which = "FX graph cache hash details for key"
+    lines = [f"[{'h' * 51}] gm: g"]
+    log = Log().say("\n".join([f"{which} {key('a1')}:", *lines])).details("f1").outcome("f1", "miss")
+    (process,) = log.read(tmp_path)
+    assert [(one.cache, one.outcome) for one in process.lookups] == [
+        ("aotautograd", "full_miss"),
+        ("fxgraph", "full_miss"),
+    ]
+    (process,) = (
+        Log()
+        .say("\n".join([f"{which} {key('a1')}:", *lines]))
+        .details("f1")
+        .outcome("f1", "hit")
+        .read(tmp_path)
+    )
+    assert [one.outcome for one in process.lookups] == ["unknown", "hit"]
+
+
+def test_details_without_a_line_are_cut(tmp_path: Path) -> None:
+    (process,) = (
+        Log().say(f"FX graph cache hash details for key {key('f1')}:").outcome("f1", "hit").read(tmp_path)
+    )
+    assert [(one.details, one.is_details_cut, one.outcome) for one in process.lookups] == [
+        (None, True, "hit")
+    ]
+    (process,) = Log().details("f1").outcome("f1", "hit").read(tmp_path)
+    assert process.lookups[0].details is not None
+
+
+PREFIX = "I1120 10:00:00.000000 7 torch/_inductor/codecache.py:1646] "
+SAID = "fx graph cache hit for key "
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        (f"{PREFIX}[0/0] {SAID}", []),
+        (f"{PREFIX.replace('1120', '1320')}[0/0] {SAID}", ["the time of its prefix is none"]),
+        (f"{PREFIX.replace(' 7 ', f' {10**18} ')}[0/0] {SAID}", ["no process has the pid of its prefix"]),
+        (f"[rank12345678901]:{PREFIX}[0/0] {SAID}", ["no process has the rank before its prefix"]),
+    ],
+)
+def test_a_prefix_that_is_wrong_is_a_problem_once(line: str, wrong: list[str], tmp_path: Path) -> None:
+    reading = read_lines([f"{line}{key('f1')}", f"{line}{key('f2')}"], tmp_path)
+    assert [(one.where, one.kind, one.message) for one in reading.problems] == [
+        ("line 1", "bad_value", message) for message in wrong
+    ]
+    assert len(reading.processes[0].lookups) == 2
+    assert {one.time_ns is None for one in reading.processes[0].lookups} == {"time" in "".join(wrong)}
+
+
+@pytest.mark.parametrize(
+    ("compile_id", "wanted"), [("[0/0] ", "0/0"), ("[-] ", None), ("", None), ("[!3/1/2_1] ", "!3/1/2_1")]
+)
+def test_the_compile_id_of_a_line(compile_id: str, wanted: str | None, tmp_path: Path) -> None:
+    reading = read_lines([f"{PREFIX}{compile_id}{SAID}{key('f1')}"], tmp_path)
+    assert reading.processes[0].lookups[0].compile_id == wanted
+
+
+def test_a_source_may_have_another_name_than_its_file(tmp_path: Path) -> None:
+    reading = read_lines(
+        [f"{PREFIX}[0/0] {SAID}{key('f1')}", f"{PREFIX}[0/0] Bypassing"], tmp_path, source="/of/job"
+    )
+    assert reading.processes[0].source == "/of/job"
+
+
+SHORT = "INFO:torch._inductor.codecache:"
+
+
+def test_short_lines_have_neither_time_nor_process(tmp_path: Path) -> None:
+    lines = [
+        f"[one]:{SHORT}FX graph cache hash details for key {key('f1')}:",
+        f"[one]:[{'h' * 51}] gm: g",
+        "[one]:more of g",
+        "[two]:more of another",
+        f"[two]:{SHORT}{SAID}{key('f2')}",
+        f"[one]:{SHORT}{SAID}{key('f1')}",
+    ]
+    reading = read_lines(lines, tmp_path)
+    found = [[(x.cache_key, x.outcome, x.time_ns) for x in one.lookups] for one in reading.processes]
+    assert found == [[(key("f1"), "hit", None)], [(key("f2"), "hit", None)]]
+    code = reading.processes[0].lookups[0].details
+    assert code is not None
+    assert [one.value_text for one in reading.details.details(code)] == ["g\nmore of g"]
+    assert [(one.pid, one.end_state) for one in reading.processes] == [(None, None)] * 2
+
+
+def test_two_processes_whose_lines_alternate(tmp_path: Path) -> None:
+    details = Log().details("f1").outcome("f1", "miss").lines
+    others = [line.replace(" 7 ", " 8 ").replace(key("f1"), key("f2")) for line in details]
+    mixed = [line for pair in zip(details, others, strict=True) for line in pair]
+    reading = read_lines(mixed, tmp_path)
+    assert [(one.pid, [x.cache_key for x in one.lookups]) for one in reading.processes] == [
+        (7, [key("f1")]),
+        (8, [key("f2")]),
+    ]
