@@ -1,36 +1,23 @@
-"""The command line: a table of commands, one small module each, whose docstring is its help."""
+"""The command line: of each command its arguments are in one small module, and what it runs is in another."""
 
 from __future__ import annotations
 
 import argparse
-import ast
+import inspect
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from cachescope.cli.arguments import COMMANDS
+from cachescope.cli.messages import redaction_if_asked, say
 from cachescope.cli.needed import NEEDED
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
 from cachescope.version import __version__
 from cachescope.wording import harmless_line
 
-COMMANDS: Final = (
-    "explain",
-    "what-if",
-    "diff",
-    "entries",
-    "audit",
-    "contexts",
-    "devices",
-    "check",
-    "report",
-    "capture",
-    "record",
-    "cache",
-    "demo",
-)
+__all__ = ["COMMANDS", "main"]
 
 _DESCRIPTION: Final = (
     "Why torch.compile's caches missed: which field of the key changed, from what to what, and what it cost. "
@@ -59,12 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = argparse.Namespace()
     _Parser.redacts = "--redact" in arguments
     try:
-        parser = _parser(arguments[0] if arguments else None)
+        parser = _parser()
         if not arguments:
             parser.print_help(sys.stderr)
             return 2
         parser.parse_args(arguments, args)
-        status: int = args.run(args)
+        status: int = import_module(args.module).run(args)
         if getattr(args, "unread", None):
             # What could be read is answered for; that there was more must not pass unseen.
             status = 1
@@ -90,9 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: CachescopeError, status: int, args: argparse.Namespace) -> int:
-    from cachescope.cli.sources import redaction_of, say
-
-    say(error, redaction_of(args))
+    say(error, redaction_if_asked(args))
     return status
 
 
@@ -106,11 +91,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say it, and end with status 2."""
-        if _Parser.redacts:
-            from cachescope.cli.sources import redaction_of
-
-            redaction = redaction_of(argparse.Namespace(redact=True))
-            message = message if redaction is None else redaction(message)
+        redaction = redaction_if_asked(argparse.Namespace(redact=_Parser.redacts))
+        message = message if redaction is None else redaction(message)
         super().error(harmless_line(message))
 
 
@@ -128,30 +110,21 @@ class _Command(_Parser):
         return self.parse_known_intermixed_args(args, namespace)
 
 
-def _parser(named: str | None) -> argparse.ArgumentParser:
-    """The parser of all commands; only of the one that is named the module is imported, which takes its time."""
+def _parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
     parser = _Parser(prog="cachescope", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"cachescope {__version__}")
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=_Command
     )
-    for name in COMMANDS:
-        module = name.replace("-", "_")
-        summary, _, rest = _help(module).partition("\n")
+    for name, (arguments, module) in COMMANDS.items():
+        summary, _, rest = inspect.cleandoc(arguments.__doc__ or "").partition("\n")
         command = commands.add_parser(
             name,
             help=summary[:1].lower() + summary[1:].rstrip("."),
             description=f"{summary}\n{rest}".strip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name == named:
-            found = import_module(f"cachescope.cli.{module}")
-            found.add_arguments(command)
-            command.set_defaults(run=found.run)
+        arguments.add_arguments(command)
+        command.set_defaults(module=module)
     return parser
-
-
-def _help(module: str) -> str:
-    """The docstring of a command's module, which is not imported for it."""
-    source = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
-    return ast.get_docstring(ast.parse(source)) or ""

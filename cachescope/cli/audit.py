@@ -1,57 +1,31 @@
-"""Say what loading a cache would execute, and who can change it: for caches that come from somebody else.
-
-    cachescope audit /opt/baked-cache            a cache directory, or any folder of one
-    cachescope audit cache.tar.gz mega-cache.bin --format sarif > audit.sarif
-
-DIR|FILE is a cache directory, one file of it, a mega-cache file, or a tar file, which is not unpacked. Every function and
-class that a pickle names is held against those that torch itself writes; what is not among them is not known to be safe.
-Generated code, guards, links, owners and rights are looked at as well. Nothing is unpickled, imported or run, no link is
-followed, no pipe or device opened. A cache holds code by its nature: what nothing can be held against is counted in notes,
-and trusted as far as whoever could write it.
-
-exit status: 0 nothing at or above the level of --fail-on, 1 something, 2 a source could not be read, or wrong usage
-"""
+"""What `cachescope audit` runs."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import getpass
+import os
 import re
-from typing import TYPE_CHECKING, Any, Final
+import socket
+from typing import Any, Final
 
-from cachescope.cli.arguments import add_format_arguments, add_redact_argument
+from cachescope.auditing.audit import Audit, readable, run_audit
+from cachescope.cli.messages import say
+from cachescope.cli.output import write_json, write_lines
 from cachescope.errors import CachescopeError
+from cachescope.report.as_json import frame_rows
+from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
+from cachescope.report.redact import Identities, Redaction
 from cachescope.terms import AUDIT_LEVELS
-
-if TYPE_CHECKING:
-    from cachescope.auditing.audit import Audit
-    from cachescope.report.redact import Redaction
 
 FOUND: Final = 1
 UNREAD: Final = 2
-_FORMATS: Final = ("text", "json", "sarif")
 _OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("paths", nargs="+", metavar="DIR|FILE", help="what to look at")
-    parser.add_argument(
-        "--fail-on",
-        choices=(*AUDIT_LEVELS, "never"),
-        default="warning",
-        metavar="LEVEL",
-        help="end with status 1 from this level on: danger, warning (the default), note, or never",
-    )
-    add_format_arguments(parser, _FORMATS)
-    add_redact_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Look, and print."""
-    from cachescope.auditing.audit import Audit, run_audit
-    from cachescope.cli.sources import say
-
     whole, is_unread = Audit(), False
     for path in args.paths:
         try:
@@ -71,11 +45,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(args: argparse.Namespace, whole: Audit) -> None:
-    from cachescope.auditing.audit import readable
-    from cachescope.cli.output import write_json, write_lines
-    from cachescope.report.as_json import frame_rows
-    from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
-
     report = AuditReport(
         frame_rows(whole.frame), [readable(path.rstrip("/") or path) for path in args.paths], whole.files
     )
@@ -94,12 +63,6 @@ def _write(args: argparse.Namespace, whole: Audit) -> None:
 
 def _redaction(rows: Any, paths: list[str]) -> Redaction:
     """Hides the sources, this machine and its user, and the owners of files."""
-    import getpass
-    import os
-    import socket
-
-    from cachescope.report.redact import Identities, Redaction
-
     owners = {name for row in rows for name in _OWNERS.findall(row["message"])}
     with contextlib.suppress(KeyError, OSError, ImportError):  # a container's user id without an account
         owners.add(getpass.getuser())

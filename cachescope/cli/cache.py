@@ -1,38 +1,22 @@
-"""Show the logs that cachescope keeps in order to open them again at once, or remove them.
-
-A large log that was read once is kept, in columns, under the user's cache folder. One that has grown since is read
-from where it ended, one that changed otherwise anew, and what was not used for longest goes first.
-CACHESCOPE_NO_INDEX=1 keeps nothing. The caches of torch are something else, and are never touched: for those,
-cachescope entries DIR.
-"""
+"""What `cachescope cache` runs."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cachescope.cli.arguments import add_output_arguments
+from cachescope.cli.messages import redaction_if_asked
+from cachescope.cli.output import write_json, write_lines
 from cachescope.errors import SourceError
+from cachescope.readers.index.kept_logs import Index
+from cachescope.report.layout import Line
+from cachescope.report.redact import Identities
 from cachescope.version import __version__
-
-if TYPE_CHECKING:
-    from cachescope.readers.index.kept_logs import Index
-    from cachescope.report.layout import Line
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("--clear", action="store_true", help="remove all of it")
-    add_output_arguments(parser)
+from cachescope.wording import file_size, file_time, harmless, plural
 
 
 def run(args: argparse.Namespace) -> int:
     """List what is kept, and remove it where that is asked."""
-    from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import redaction_of
-    from cachescope.readers.index.kept_logs import Index
-    from cachescope.report.redact import Identities
-
     index = Index.of_user()
     kept = _kept(index)
     if args.clear:
@@ -40,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
             index.clear()
         except OSError as error:
             raise SourceError(str(index.folder), f"cannot be cleared: {error.strerror or error}") from error
-    redaction = redaction_of(args)
+    redaction = redaction_if_asked(args)
     if redaction is not None:
         redaction.learn(Identities(paths=[kept["folder"], *(log["path"] for log in kept["logs"])]))
     if args.json:
@@ -69,9 +53,6 @@ def _kept(index: Index) -> dict[str, Any]:
 
 
 def _lines(kept: dict[str, Any], *, cleared: bool) -> list[Line]:
-    from cachescope.report.layout import Line
-    from cachescope.wording import file_size, file_time, harmless, plural
-
     logs, folder = kept["logs"], harmless(kept["folder"])
     if not logs:
         return [

@@ -1,36 +1,19 @@
-"""Say which processes are alike: isolation contexts, their keys, who shares one, and what differs.
-
-PATHs are snapshots (cachescope capture), traces, logs or cache directories; the contexts of recorded runs are
-reconstructed from their hash details as far as these tell, and nothing is guessed.
-"""
+"""What `cachescope contexts` runs."""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a snapshot, or what explain reads")
-    parser.add_argument(
-        "--schema",
-        metavar="FILE",
-        help='which forms count, as JSON: {"runtime_context": true, "compile_context": {"runtime": true}}',
-    )
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+from cachescope.answers.sharing import Sharing
+from cachescope.cli.hiding import redaction_of
+from cachescope.cli.output import write_json, write_lines
+from cachescope.cli.sources import read_given, read_schema
+from cachescope.keys import IsolationSchema
+from cachescope.report.context_forms import context_lines, contexts_object
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print."""
-    from cachescope.answers.sharing import Sharing
-    from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_given, read_schema, redaction_of
-    from cachescope.keys import IsolationSchema
-    from cachescope.report.context_forms import context_lines, contexts_object
-
     schema = (
         IsolationSchema.all() if args.schema is None else read_schema(args.schema, IsolationSchema.from_json)
     )

@@ -1,29 +1,21 @@
-"""Explain the recordings that ship with cachescope: no torch, GPU or network is needed."""
+"""What `cachescope demo` runs."""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_output_arguments
+from cachescope.answers.why import Why
+from cachescope.cli.hiding import redaction_of
+from cachescope.cli.output import write_json, write_lines
+from cachescope.cli.sources import read_scope
+from cachescope.report.as_json import explain_object
+from cachescope.report.layout import Line
+from cachescope.report.terminal import answer_lines
 from cachescope.samples import archive, is_packed, sample, sample_names
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    names = ", ".join(sample_names())
-    parser.add_argument("name", nargs="?", default="tour", help=f"which recording (tour): {names}")
-    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Explain one sample, and say where to go on."""
-    from cachescope.answers.why import Why
-    from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_scope, redaction_of
-    from cachescope.report.as_json import explain_object
-    from cachescope.report.layout import Line
-    from cachescope.report.terminal import answer_lines
-
     path = str(sample(args.name))
     scope = read_scope([path])
     redaction = redaction_of(args, scope, [path])

@@ -1,27 +1,15 @@
-"""Say which devices keys and kernels were made for, with their datasheets; without PATH, what this machine has.
-
-PATHs are snapshots (cachescope capture), traces, logs or cache directories. Rates are peak dense ones of the
-vendors' datasheets, and it is said how a name led to one; a device without one shows what is known.
-"""
+"""What `cachescope devices` runs."""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.hiding import redaction_of
+from cachescope.cli.output import write_json, write_lines
+from cachescope.cli.sources import read_given
+from cachescope.devices.live import measurements_frame, this_machine
 from cachescope.errors import NotFoundError
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="a snapshot, or what explain reads")
-    parser.add_argument(
-        "--measure",
-        action="store_true",
-        help="measure copy bandwidth and matmul rates of this machine's GPUs with torch's own benchmarking",
-    )
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+from cachescope.report.device_forms import device_lines, devices_object
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,10 +20,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_sources(args: argparse.Namespace) -> int:
-    from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_given, redaction_of
-    from cachescope.report.device_forms import device_lines, devices_object
-
     scope = read_given(args, args.paths)
     redaction = redaction_of(args, scope, args.paths)
     if args.json:
@@ -46,11 +30,6 @@ def _of_sources(args: argparse.Namespace) -> int:
 
 
 def _of_this_machine(args: argparse.Namespace) -> int:
-    from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import redaction_of
-    from cachescope.devices.live import measurements_frame, this_machine
-    from cachescope.report.device_forms import device_lines, devices_object
-
     measurements = measurements_frame() if args.measure else None
     machine = this_machine()
     redaction = redaction_of(args)

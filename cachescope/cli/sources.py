@@ -1,4 +1,4 @@
-"""Reading for the commands: the progress bar, and what --redact hides."""
+"""Reading for the commands, with a progress bar."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import argparse
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from cachescope.errors import CachescopeError, SchemaError, SourceError
+from cachescope.cli.hiding import redaction_of
+from cachescope.cli.messages import say
+from cachescope.errors import SchemaError, SourceError
+from cachescope.readers.reading import WHOLE_SOURCE
+from cachescope.readers.sources import Progress
+from cachescope.scope import Scope, read
 from cachescope.wording import harmless_line
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
-    from cachescope.readers.sources import Progress
-    from cachescope.report.redact import Redaction
-    from cachescope.scope import Scope
 
 Schema = TypeVar("Schema")
 
@@ -46,8 +46,6 @@ def read_scope(
 
     The bar names what is being read, but where `names` is False.
     """
-    from cachescope.scope import read
-
     with _progress(names=names) as progress:
         with _workers(jobs) as executor:
             scope = read(
@@ -60,12 +58,10 @@ def read_scope(
 
 
 def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto") -> Scope:
-    """Read the sources as the options of `arguments.add_reading_arguments` say.
+    """Read the sources as the options of `arguments.shared.add_reading_arguments` say.
 
     Of each that could not be read one line goes to standard error, and the command ends with status 1.
     """
-    from cachescope.readers.reading import WHOLE_SOURCE
-
     scope = read_scope(
         paths,
         strict=args.strict,
@@ -83,46 +79,11 @@ def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto
     return scope
 
 
-def say(message: CachescopeError | str, redaction: Redaction | None = None) -> None:
-    """One line on standard error, whatever the message quotes."""
-    text = str(message) if redaction is None else redaction(str(message))
-    print(harmless_line(f"cachescope: {' '.join(text.split())}"), file=sys.stderr)
-
-
-def redaction_of(
-    args: argparse.Namespace, scope: Scope | None = None, paths: Iterable[str] = ()
-) -> Redaction | None:
-    """What hides, or None without ``--redact``: one for all that a command says, so that its stand-ins agree.
-
-    Parameters
-    ----------
-    args : Namespace
-    scope : Scope, optional
-        What was read.
-    paths : iterable of str
-        Paths as they were given.
-    """
-    if not getattr(args, "redact", False):
-        return None
-    from cachescope.report.identities import identities, of_this_machine
-    from cachescope.report.redact import Redaction
-
-    if getattr(args, "redaction", None) is None:
-        args.redaction = Redaction(of_this_machine())
-    redaction: Redaction = args.redaction
-    if scope is not None:
-        redaction.learn(identities(scope, paths))
-    return redaction
-
-
 @contextlib.contextmanager
 def _workers(jobs: int) -> Iterator[Executor | None]:
     if jobs <= 1:
         yield None
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
     # Not forked: the libraries that read Parquet run threads. Ctrl-C reaches the workers as well, and they end
     # of it without a word each.
     on_start = (signal.SIGINT, signal.SIG_DFL)
@@ -137,12 +98,14 @@ def _progress(*, names: bool) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     # Without markup: a path may hold brackets. Transient: the answer is all that stays.
-    columns = (BarColumn(20), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=Console(stderr=True, soft_wrap=True), transient=True) as bar:
+    text = progress.TextColumn("{task.description}", markup=False)
+    columns = (progress.BarColumn(20), progress.TimeElapsedColumn(), text)
+    console = Console(stderr=True, soft_wrap=True)
+    with progress.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None)
 
         def show(path: str, done: int, total: int) -> None:

@@ -1,52 +1,25 @@
-"""Replay the lookups as if some fields were not in the keys: what would have hit, and how much compile time it saves.
-
-Without --without and --schema, the fields are ranked by what leaving them out would save. Fields may be patterns
-(inductor_config[aot_inductor.*]), parts of inputs (example_inputs[*].device) or context forms (inductor_configs).
-Everything goes by what-if keys, cachescope's own; what would really be safe to leave out, torch decides.
-"""
+"""What `cachescope what-if` runs."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
-
-if TYPE_CHECKING:
-    from cachescope.keys.key_schema import KeySchema
-    from cachescope.scope import Scope
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
-    parser.add_argument(
-        "--without",
-        action="append",
-        default=[],
-        metavar="FIELD",
-        help="a field, pattern or context form that does not count; may be repeated",
-    )
-    parser.add_argument(
-        "--schema", metavar="FILE.json", help='{"runtime_context": …, "compile_context": …, "without": […]}'
-    )
-    parser.add_argument("--sensitivity", action="store_true", help="rank the fields as well")
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+from cachescope.cli.hiding import redaction_of
+from cachescope.cli.output import write_json, write_lines
+from cachescope.cli.sources import read_given, read_schema
+from cachescope.keys.key_schema import KeySchema, key_schema
+from cachescope.report.layout import Line
+from cachescope.report.what_if_forms import (
+    sensitivity_lines,
+    sensitivity_object,
+    what_if_lines,
+    what_if_object,
+)
+from cachescope.scope import Scope
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, replay, and print the answer."""
-    from cachescope.cli.output import write_json, write_lines
-    from cachescope.cli.sources import read_given, redaction_of
-    from cachescope.report.layout import Line
-    from cachescope.report.what_if_forms import (
-        sensitivity_lines,
-        sensitivity_object,
-        what_if_lines,
-        what_if_object,
-    )
-
     schema = _schema(args)
     scope = read_given(args, args.paths)
     redaction = redaction_of(args, scope, args.paths)
@@ -68,8 +41,5 @@ def _has_lookups(scope: Scope) -> bool:
 
 
 def _schema(args: argparse.Namespace) -> KeySchema:
-    from cachescope.cli.sources import read_schema
-    from cachescope.keys.key_schema import KeySchema, key_schema
-
     schema = None if args.schema is None else read_schema(args.schema, KeySchema.from_json)
     return key_schema(schema, args.without)

@@ -86,7 +86,7 @@ def test_a_command_reads_in_as_many_processes_as_it_is_told(
         asked.append(executor._max_workers)  # type: ignore[attr-defined]
         return cachescope.read(*paths, **options)
 
-    monkeypatch.setattr("cachescope.scope.read", read)
+    monkeypatch.setattr("cachescope.cli.sources.read", read)
     monkeypatch.chdir(tmp_path)
     assert run(command, log, *READING[command], "--jobs", 3).status == 0
     assert asked == [3]

@@ -1,0 +1,41 @@
+"""The arguments of the commands, one module for each, whose docstring is its help.
+
+All of them are imported to print any help, so none imports what reads: what a command runs has its name one folder above.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachescope.cli.arguments import (
+    audit,
+    cache,
+    capture,
+    check,
+    contexts,
+    demo,
+    devices,
+    diff,
+    entries,
+    explain,
+    record,
+    report,
+    what_if,
+)
+
+# Of each command its arguments, and the module that is loaded by this name when it runs.
+COMMANDS: Final = {
+    "explain": (explain, "cachescope.cli.explain"),
+    "what-if": (what_if, "cachescope.cli.what_if"),
+    "diff": (diff, "cachescope.cli.diff"),
+    "entries": (entries, "cachescope.cli.entries"),
+    "audit": (audit, "cachescope.cli.audit"),
+    "contexts": (contexts, "cachescope.cli.contexts"),
+    "devices": (devices, "cachescope.cli.devices"),
+    "check": (check, "cachescope.cli.check"),
+    "report": (report, "cachescope.cli.report"),
+    "capture": (capture, "cachescope.cli.capture"),
+    "record": (record, "cachescope.cli.record"),
+    "cache": (cache, "cachescope.cli.cache"),
+    "demo": (demo, "cachescope.cli.demo"),
+}

@@ -1,0 +1,25 @@
+"""Compare two keys, runs, directories or machines field by field.
+
+    cachescope diff A B            A and B are paths: one log, one cache directory, a directory of runs, or a
+                                   snapshot made by cachescope capture
+    cachescope diff A B PATH...    A and B are in what the PATHs hold: a key (or its beginning), the number of
+                                   a lookup, or run:N
+
+Keys are paired by their graphs, and equal differences are folded together. Of a directory and a snapshot (or a
+run) it is told which entries that process would find.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from cachescope.cli.arguments.shared import add_output_arguments, add_reading_arguments
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("before", metavar="A", help="a path; with PATHs: a key, a lookup, or run:N")
+    parser.add_argument("after", metavar="B", help="the same")
+    parser.add_argument("paths", nargs="*", default=[], metavar="PATH", help="where to look A and B up")
+    add_reading_arguments(parser)
+    add_output_arguments(parser)

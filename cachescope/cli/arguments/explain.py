@@ -1,0 +1,23 @@
+"""Explain why lookups missed: the changed fields, old and new value, and what it cost.
+
+PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, or directories and globs of them;
+what each is, is told by looking inside. With --key or --lookup, one lookup in full.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from cachescope.cli.arguments.shared import add_baseline_argument, add_output_arguments, add_reading_arguments
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--key", help="only the last miss of this key (or of what begins with this)")
+    which.add_argument("--lookup", type=int, metavar="N", help="only this lookup")
+    parser.add_argument("--causes", type=int, default=10, metavar="N", help="causes to show (10)")
+    add_baseline_argument(parser)
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
