@@ -7,7 +7,6 @@ empty. The layout is in `places`.
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import time
@@ -95,14 +94,7 @@ class CacheWalk:
             return
         place = place_of(self.path) or ROOT
         key = _key_of(place, os.path.basename(os.path.abspath(self.path)))
-        # Nothing created here is garbage, and the collector would scan all of it again and again.
-        is_collecting = gc.isenabled()
-        gc.disable()
-        try:
-            self._walk((self.path, place, _shown(self.path), key, False, None))
-        finally:
-            if is_collecting:
-                gc.enable()
+        self._walk((self.path, place, _shown(self.path), key, False, None))
 
     def read(self, number: int) -> Entry | None:
         """Read a file that has a reader; None if it no longer exists."""
