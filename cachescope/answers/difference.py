@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.history.rows import LookupRow, entry_rows, lookup_rows
+from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.answers.read import Read
 
@@ -44,10 +44,9 @@ class Difference:
 
 def side_of_runs(read: Read, runs: Iterable[int], roots: Iterable[str]) -> list[LookupRow]:
     """The distinct keys of some runs and of the entries below some directories, in the order of time."""
-    details = read.tables.hash_details
     wanted, places = set(runs), tuple(roots)
-    rows = [row for row in lookup_rows(read.lookups, details) if row.run in wanted]
-    for entry in sorted(entry_rows(read.entries, details), key=lambda entry: entry.modified_time or 0):
+    rows = [row for row in read.history.lookups if row.run in wanted]
+    for entry in sorted(read.history.entries, key=lambda entry: entry.modified_time or 0):
         if entry.path.startswith(places) and entry.status == "ok":
             known: dict[str, Any] = {
                 name: getattr(entry, name, None) for name in (f.name for f in fields(LookupRow))

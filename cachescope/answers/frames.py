@@ -16,10 +16,10 @@ from cachescope.analysis.directory.links.frame import links_frame
 from cachescope.analysis.directory.links.orphans import orphans_frame
 from cachescope.analysis.directory.links.removable import removable_frame
 from cachescope.analysis.directory.past_misses import past_misses_frame
-from cachescope.analysis.history.rows import entry_rows
+from cachescope.analysis.history.history import History
 from cachescope.analysis.named import baseline_choice
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.judged_frames import judged, misses_frame, settled_lookups
+from cachescope.analysis.verdicts.judged_frames import has_open_misses, judged, misses_frame, settled_lookups
 from cachescope.analysis.verdicts.misses import Miss
 from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.what_if.evidence import evidence_frame
@@ -153,8 +153,15 @@ class Frames:
     # What the frames are made from.
 
     @cached_property
+    def history(self) -> History:
+        """What was stored when, by whom, and under which guards."""
+        tables = self.tables
+        return History.of(tables.lookups, tables.entries, tables.runs, tables.hash_details)
+
+    @cached_property
     def _lookups(self) -> pd.DataFrame:
-        return settled_lookups(self.tables.lookups, self.tables.entries, self.tables.hash_details)
+        lookups = self.tables.lookups
+        return settled_lookups(lookups, self.history) if has_open_misses(lookups) else lookups
 
     @cached_property
     def _contexts(self) -> pd.DataFrame:
@@ -163,8 +170,7 @@ class Frames:
 
     @cached_property
     def _judged(self) -> tuple[list[Miss], list[dict[str, object]]]:
-        tables = self.tables
-        return judged(self._lookups, tables.entries, tables.runs, tables.hash_details, self._choice())
+        return judged(self.history, self.tables.hash_details, self._choice())
 
     @cached_property
     def _misses_frame(self) -> pd.DataFrame:
@@ -196,9 +202,9 @@ class Frames:
 
     @cached_property
     def _past_misses_frame(self) -> pd.DataFrame:
-        details, entries = self.tables.hash_details, self.tables.entries
-        binaries = KernelBinaries(entries, self._links_frame, content_hash)
-        return past_misses_frame(entry_rows(entries, details), details, self.generated_code, binaries)
+        binaries = KernelBinaries(self.tables.entries, self._links_frame, content_hash)
+        entries = self.history.entries
+        return past_misses_frame(entries, self.tables.hash_details, self.generated_code, binaries)
 
     @cached_property
     def _false_hits_frame(self) -> pd.DataFrame:
@@ -209,8 +215,7 @@ class Frames:
     @cached_property
     def replayed(self) -> ReplayInput:
         """What every replay starts from: what was stored when, and how long it took."""
-        tables = self.tables
-        return ReplayInput.of(self._lookups, tables.entries, tables.runs, tables.hash_details)
+        return ReplayInput.of(self.history, self._lookups, self.tables.hash_details)
 
     def _choice(self) -> Choice:
         return baseline_choice(self.tables, self._baseline)

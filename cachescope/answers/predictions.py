@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 
 from cachescope.analysis.contexts.prediction import ProcessFields, predictions_frame
-from cachescope.analysis.history.rows import lookup_rows
 from cachescope.answers.opened import Opened
 from cachescope.answers.read import Read
 from cachescope.columns import records
@@ -53,7 +53,8 @@ def run_fields(read: Read, run: int | None = None) -> ProcessFields:
         raise NotFoundError(f"no run {run}; there are runs 0 to {len(runs) - 1}")
     number = runs[-1] if run is None else run
     details = read.tables.hash_details
-    rows = [row for row in lookup_rows(read.lookups, details) if row.run == number]
+    lookups = read.history.lookups
+    rows = [lookups[at] for at in np.flatnonzero(lookups.run == number).tolist()]
     (version,) = (row["torch_version"] for row in records(read.runs) if row["run"] == number)
     return ProcessFields.of_lookups(rows, details, version)
 

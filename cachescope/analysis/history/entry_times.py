@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Final
 
-from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.history.timeline import Timeline
+import numpy as np
+
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.lookups import known
+from cachescope.analysis.history.rows import EntryRow
 
 NEVER: Final = 2**63 - 1
 LONG_AGO: Final = -(2**63)
@@ -26,6 +29,9 @@ _LATE_NS: Final = 5 * _SECOND_NS
 _SPREAD_NS: Final = 3 * _SECOND_NS
 # Archives that keep two seconds are the coarsest.
 _RESOLUTIONS_NS: Final = (2 * _SECOND_NS, _SECOND_NS)
+
+
+_Key = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +48,20 @@ class EntryTimes:
 
     Parameters
     ----------
-    entries : sequence of EntryRow
-    lookups : sequence of LookupRow
-        In time order.
-    timeline : Timeline
+    history : History
     """
 
-    def __init__(self, entries: Sequence[EntryRow], lookups: Sequence[LookupRow], timeline: Timeline) -> None:
-        wanted = {(entry.cache, entry.cache_key) for entry in entries}
-        misses: dict[tuple[str, str], list[LookupRow]] = defaultdict(list)
-        for row in lookups:
-            if row.is_miss and row.cache_key is not None and (row.cache, row.cache_key) in wanted:
-                misses[row.cache, row.cache_key].append(row)
+    def __init__(self, history: History) -> None:
+        lookups = history.lookups
+        codes = lookups.cache_key.codes_of({entry.cache_key for entry in history.entries})
+        is_wanted = lookups.is_miss & np.isin(lookups.cache_key.codes, list(codes.values()))
+        misses: dict[_Key, list[int]] = defaultdict(list)
+        for at in np.flatnonzero(is_wanted).tolist():
+            misses[lookups.cache[at], lookups.cache_key[at]].append(at)
         of_root: dict[str, list[EntryRow]] = defaultdict(list)
-        for entry in entries:
+        for entry in history.entries:
             of_root[entry.root].append(entry)
-        self._clocks = {root: _clock(found, misses, timeline) for root, found in of_root.items()}
+        self._clocks = {root: _clock(found, misses, history) for root, found in of_root.items()}
 
     def interval(self, entry: EntryRow) -> tuple[int, int]:
         """The earliest and latest time an entry can have been stored, nanoseconds since the epoch; any time if unknown."""
@@ -76,9 +80,7 @@ def resolution_ns(entries: Sequence[EntryRow]) -> int | None:
     return next((one for one in _RESOLUTIONS_NS if not any(time % one for time in times)), 1)
 
 
-def _clock(
-    entries: Sequence[EntryRow], misses: Mapping[tuple[str, str], Sequence[LookupRow]], timeline: Timeline
-) -> _Clock:
+def _clock(entries: Sequence[EntryRow], misses: Mapping[_Key, Sequence[int]], history: History) -> _Clock:
     resolution = resolution_ns(entries)
     if resolution is None:
         return _Clock(1, None)
@@ -87,11 +89,12 @@ def _clock(
     for entry in entries:
         wrote = misses.get((entry.cache, entry.cache_key), ())
         # Of several misses of one key, as by racing ranks, none is known to have written it.
-        if len(wrote) != 1 or wrote[0].time is None or entry.modified_time is None:
+        time = known(history.lookups.time[wrote[0]]) if len(wrote) == 1 else None
+        if time is None or entry.modified_time is None:
             continue
-        before_miss.append(wrote[0].time - entry.modified_time - resolution)
-        if timeline.has_ended(wrote[0]) and (end := timeline.end_of(wrote[0])) is not None:
-            before_end.append(end - entry.modified_time)
+        before_miss.append(time - entry.modified_time - resolution)
+        if history.timeline.has_ended(wrote[0]):
+            before_end.append(int(history.end[wrote[0]]) - entry.modified_time)
     if all(ns <= 0 for ns in before_miss) and all(ns >= -_LATE_NS for ns in before_end):
         return _Clock(resolution, 0)
     is_one_shift = len(before_end) > 1 and max(before_end) - min(before_end) <= _SPREAD_NS + resolution

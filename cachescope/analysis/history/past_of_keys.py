@@ -8,224 +8,230 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, NamedTuple
 
-from cachescope.analysis.history.places_by_group import NONE, numbered, paired
-from cachescope.analysis.history.rows import LookupRow
-from cachescope.analysis.history.timeline import NotStored, Timeline
+import numpy as np
+
+from cachescope.analysis.history.lookups import MISSING, Flags, Lookups
+from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers
+from cachescope.analysis.history.timeline import Timeline
 
 _NOBODY: Final = -2
 _SEVERAL: Final = -3
-_LONG_AGO: Final = -(2**63)
 _RUNS_NAMED: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Racing:
+class Racing(NamedTuple):
     """Other runs that were still compiling a key."""
 
     first: int
     """The place of the first of their misses."""
-    runs: list[int]
+    runs: tuple[int, ...]
     """Their numbers, the smallest first; not all of them, since a fleet that starts at once races by the thousand."""
     more: int
     """How many others there are."""
 
 
-@dataclass(slots=True)
-class _Step:
-    """One lookup of a key, with what later ones need. `compiled` is the number of its compile."""
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The lookups of one key in time order, by column."""
 
-    row: LookupRow
-    at: int
-    compiled: int
-    end: int
-    not_stored: NotStored | None
-    directory: str | None
-
-    @property
-    def was_stored(self) -> bool:
-        """Whether its compile stored an entry, as far as is known."""
-        return self.row.is_miss and self.not_stored is None
+    at: list[int]
+    time: list[int]
+    end: list[int]
+    run: list[int]
+    compiled: list[int]
+    is_hit: list[bool]
+    is_miss: list[bool]
+    stores: list[bool]
+    directory: list[int]
 
 
 class KeyPast:
-    """The past of one key, as of the last lookup passed to `move_to`."""
+    """The past of one key, as of the lookup that `move_to` was last given."""
 
-    def __init__(self) -> None:
-        self.guards: dict[str, None] = {}
-        """The guards that earlier lookups show, each once."""
-        self.latest_hit: int | None = None
-        """The place of the latest lookup that found an entry."""
-        self._refused: _Step | None = None
-        self._of_this_compile: list[_Step] = []
+    def __init__(self, steps: _Steps) -> None:
+        self._steps = steps
+        self._walked = 0
+        self._now = 0
+        self._latest_hit = NONE
+        self._refused = NONE
+        self._of_this_compile: list[int] = []
         self._earlier = _Found()
         self._ended = _Found()
         self._ended_or_not = _Found()
-        self._going_on = _GoingOn()
-        self._walked = 0
-        self._now: _Step | None = None
+        self._going_on = _GoingOn(steps)
 
-    def move_to(self, now: _Step, steps: Sequence[_Step]) -> None:
+    def move_to(self, now: int) -> None:
         """Advance to a lookup, past all earlier lookups of the key."""
+        steps = self._steps
+        self._now = now
         held, self._of_this_compile = self._of_this_compile, []
         for step in held:
-            self._note_storing(step, now)
-        while steps[self._walked].at < now.at:
-            self._pass(steps[self._walked], now)
-            self._walked += 1
-        self._now = now
-        if now.row.time is not None:
-            for step in self._going_on.ended_before(now.row.time):
-                if step.was_stored:
-                    self._ended.add(step, step.compiled)
+            self._note_storing(step)
+        for step in range(self._walked, now):
+            self._pass(step)
+        self._walked = now
+        if steps.time[now] != MISSING:
+            for step in self._going_on.ended_before(steps.time[now]):
+                if steps.stores[step]:
+                    self._ended.add(steps.at[step], steps.compiled[step], steps.directory[step])
 
     @property
     def latest(self) -> int | None:
         """The place of the latest earlier lookup of the key."""
-        return self._earlier.latest(but=_NOBODY)
+        return self._steps.at[self._now - 1] if self._now else None
+
+    @property
+    def latest_hit(self) -> int | None:
+        """The place of the latest lookup that found an entry."""
+        return None if self._latest_hit == NONE else self._latest_hit
 
     @property
     def latest_stored(self) -> int | None:
         """The place of the latest lookup that shows that an entry of the key was stored."""
-        return self._stored.latest(self._compiled)
+        # Two lookups of one key in one compile: the first went through the AOTAutograd entry, and stored nothing yet.
+        return self._stored.latest(self._steps.compiled[self._now])
 
     @property
-    def elsewhere(self) -> str | None:
-        """A directory in which the key had been stored, else looked up; None if unknown or this lookup's is one of them."""
-        here = None if self._now is None else self._now.directory
-        if here is None:
+    def elsewhere(self) -> int | None:
+        """The number of a directory in which the key had been stored, else looked up; None if unknown or this lookup's is one of them."""
+        here = self._steps.directory[self._now]
+        if here == NONE:
             return None
         if self.latest_stored is not None:
-            return self._stored.elsewhere(here, self._compiled)
+            return self._stored.elsewhere(here, self._steps.compiled[self._now])
         return self._earlier.elsewhere(here, but=_NOBODY)
 
     def racing(self) -> Racing | None:
         """The other runs that had missed the key and were still compiling it."""
-        if self._now is None or self._now.row.time is None:
-            return None
-        return self._going_on.elsewhere(self._now.row.run)
-
-    @property
-    def not_stored(self) -> NotStored | None:
-        """Why the latest miss stored nothing, if that is known and nobody had stored the key since."""
-        return None if self.refused is None or self._refused is None else self._refused.not_stored
+        steps = self._steps
+        return None if steps.time[self._now] == MISSING else self._going_on.elsewhere(steps.run[self._now])
 
     @property
     def refused(self) -> int | None:
-        """The place of the miss that `not_stored` explains, if its compile had ended."""
-        time = None if self._now is None else self._now.row.time
-        if self._refused is None or (time is not None and self._refused.end >= time):
+        """The place of the latest miss if it is known to have stored nothing, its compile had ended, and nobody had stored the key since."""
+        if self._refused == NONE:
             return None
-        return self._refused.at
+        time = self._steps.time[self._now]
+        if time != MISSING and self._steps.end[self._refused] >= time:
+            return None
+        return self._steps.at[self._refused]
 
-    def _note_storing(self, step: _Step, now: _Step) -> None:
-        # Two lookups of one key in one compile: the result of that compile is not stored yet.
-        if step.compiled == now.compiled and not step.row.is_hit:
+    def _note_storing(self, step: int) -> None:
+        steps = self._steps
+        if steps.is_hit[step]:
+            self._latest_hit, self._refused = steps.at[step], NONE
+        elif steps.compiled[step] == steps.compiled[self._now]:
+            # Two lookups of one key in one compile: the result of that compile is not stored yet.
             self._of_this_compile.append(step)
-        elif step.row.is_hit:
-            self.latest_hit, self._refused = step.at, None
-        elif step.row.is_miss:
-            self._refused = step if step.not_stored is not None else None
+        elif steps.is_miss[step]:
+            self._refused = NONE if steps.stores[step] else step
 
-    def _pass(self, step: _Step, now: _Step) -> None:
-        row = step.row
-        if row.guards_expr is not None and (row.is_hit or row.outcome == "guard_miss"):
-            self.guards[row.guards_expr] = None
-        self._note_storing(step, now)
-        self._earlier.add(step, step.compiled)
-        if row.is_hit:
-            self._ended.add(step, NONE)
-            self._ended_or_not.add(step, NONE)
-            return
-        if not row.is_miss:
-            return
-        self._going_on.add(step)
-        if step.was_stored:
-            self._ended_or_not.add(step, step.compiled)
+    def _pass(self, step: int) -> None:
+        steps = self._steps
+        at, compiled, directory = steps.at[step], steps.compiled[step], steps.directory[step]
+        self._note_storing(step)
+        self._earlier.add(at, compiled, directory)
+        if steps.is_hit[step]:
+            self._ended.add(at, NONE, directory)
+            self._ended_or_not.add(at, NONE, directory)
+        elif steps.is_miss[step]:
+            self._going_on.add(step)
+            if steps.stores[step]:
+                self._ended_or_not.add(at, compiled, directory)
 
     @property
     def _stored(self) -> _Found:
-        is_timed = self._now is not None and self._now.row.time is not None
-        return self._ended if is_timed else self._ended_or_not
-
-    @property
-    def _compiled(self) -> int:
-        # Two lookups of one key in one compile: the first went through the AOTAutograd entry, and stored nothing yet.
-        return _NOBODY if self._now is None else self._now.compiled
+        return self._ended_or_not if self._steps.time[self._now] == MISSING else self._ended
 
 
 class PastOfKeys:
-    """The pasts of all keys. Ask in time order.
+    """The pasts of all keys.
 
     Parameters
     ----------
-    lookups : sequence of LookupRow
-        In time order.
+    lookups : Lookups
     timeline : Timeline
     directories : mapping
         The cache directory of each run, if known.
     """
 
-    def __init__(
-        self, lookups: Sequence[LookupRow], timeline: Timeline, directories: Mapping[int, str | None]
-    ) -> None:
-        self._rows = lookups
-        self._steps: dict[tuple[str, str], list[_Step]] = defaultdict(list)
-        self._pasts: dict[tuple[str, str], KeyPast] = defaultdict(KeyPast)
-        run = numbered([row.run for row in lookups])
-        compiles = paired(run, numbered([row.compile_id for row in lookups])).tolist()
-        self._none = KeyPast()
-        self._step_of: dict[int, _Step] = {}
-        of_key: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for at, row in enumerate(lookups):
-            if row.cache_key is not None:
-                of_key[row.cache, row.cache_key].append(at)
-        self._firsts = {places[0] for places in of_key.values()}
-        for key, places in of_key.items():
-            # If a fleet shares nothing, most keys are looked up once.
-            for at in places if len(places) > 1 else ():
-                row = lookups[at]
-                step = _step(at, row, compiles[at], timeline, directories.get(row.run))
-                self._step_of[at] = step
-                self._steps[key].append(step)
-        self._other_run = self._first_of_other_runs()
+    def __init__(self, lookups: Lookups, timeline: Timeline, directories: Mapping[int, str | None]) -> None:
+        self._lookups = lookups
+        self._timeline = timeline
+        self._of_key = Grouped(lookups.key)
+        # In the order of their names: the greatest number is the last name.
+        self._names = sorted({name for name in directories.values() if name is not None})
+        number: dict[str | None, int] = {None: NONE} | {name: at for at, name in enumerate(self._names)}
+        runs, which = np.unique(lookups.run, return_inverse=True)
+        of_run = [number[directories.get(run)] for run in runs.tolist()]
+        self._directory = np.array(of_run, dtype=np.int64)[which]
 
-    def of(self, at: int) -> KeyPast:
-        """The past of the key of a lookup; empty for the first lookup of a key and for a lookup without a key."""
-        row = self._rows[at]
-        if row.cache_key is None or at in self._firsts:
-            return self._none
-        key = row.cache, row.cache_key
-        past = self._pasts[key]
-        past.move_to(self._step_of[at], self._steps[key])
-        return past
+    def directory(self, number: int) -> str:
+        """The name of a directory."""
+        return self._names[number]
 
-    def other_run_before(self, at: int) -> bool:
-        """Whether another run had looked up any key of this cache before."""
-        row = self._rows[at]
-        first, run, of_other = self._other_run.get(row.cache, (at, row.run, at))
-        return (first if run != row.run else of_other) < at
-
-    def _first_of_other_runs(self) -> dict[str, tuple[int, int, int]]:
-        """By cache: the place and run of the first lookup with a key, and the place of the first by another run."""
-        found: dict[str, tuple[int, int, int]] = {}
-        for at, row in enumerate(self._rows):
-            if row.cache_key is None:
-                continue
-            first, run, other = found.setdefault(row.cache, (at, row.run, len(self._rows)))
-            if other > at and row.run != run:
-                found[row.cache] = first, run, at
+    @cached_property
+    def is_known(self) -> Flags:
+        """Whose key had been looked up before: only these have a past."""
+        key = self._lookups.key
+        found = key != NONE
+        found[self._of_key.first(np.arange(int(key.max(initial=NONE)) + 1))] = False
         return found
 
+    def of_each(self, asked: Flags) -> Iterator[tuple[int, KeyPast]]:
+        """The lookups asked for that have a past, key by key, each with it; it is valid until the next one is taken."""
+        places = np.flatnonzero(asked & self.is_known)
+        of_key = Grouped(self._lookups.key[places])
+        for key in np.unique(self._lookups.key[places]).tolist():
+            mine = places[of_key.of(key)]
+            # What comes after the last of them does not matter.
+            every = self._of_key.of(key)
+            every = every[: every.searchsorted(mine[-1]) + 1]
+            past = KeyPast(self._steps(every))
+            for now in every.searchsorted(mine).tolist():
+                past.move_to(now)
+                yield int(every[now]), past
 
-def _step(at: int, row: LookupRow, compiled: int, timeline: Timeline, directory: str | None) -> _Step:
-    end = None if row.is_hit else timeline.end_of(row)
-    not_stored = timeline.why_not_stored(row) if row.is_miss else None
-    return _Step(row, at, compiled, _LONG_AGO if end is None else end, not_stored, directory)
+    def other_run_before(self, at: int) -> bool:
+        """Whether another run had looked up any key of the cache of a lookup before it."""
+        lookups = self._lookups
+        first, other = self._first_in_cache[int(lookups.cache.codes[at])]
+        return (first if lookups.run[first] != lookups.run[at] else other) < at
+
+    @cached_property
+    def _first_in_cache(self) -> list[tuple[int, int]]:
+        """For each cache: the place of the first lookup with a key, and that of the first by another run."""
+        lookups = self._lookups
+        found = []
+        for cache in range(len(lookups.cache.distinct)):
+            places = np.flatnonzero((lookups.key != NONE) & (lookups.cache.codes == cache))
+            first = int(places[0]) if len(places) else len(lookups) - 1
+            others = places[lookups.run[places] != lookups.run[first]]
+            found.append((first, int(others[0]) if len(others) else len(lookups)))
+        return found
+
+    def _steps(self, places: Numbers) -> _Steps:
+        lookups, timeline = self._lookups, self._timeline
+        columns = (
+            places,
+            lookups.time,
+            timeline.end,
+            lookups.run,
+            lookups.compiled_in,
+            lookups.is_hit,
+            lookups.is_miss,
+            timeline.stores,
+            self._directory,
+        )
+        return _Steps(
+            *(column.tolist() if column is places else column[places].tolist() for column in columns)
+        )
 
 
 class _Found:
@@ -235,24 +241,25 @@ class _Found:
         self._latest = NONE, NONE
         # The latest lookup of any other compile.
         self._latest_other = NONE, NONE
-        self._compiled_in: dict[str, int] = {}
-        self._directories: list[str] = []
+        self._compiled_in: dict[int, int] = {}
+        self._directories: list[int] = []
 
-    def add(self, step: _Step, compiled: int) -> None:
+    def add(self, at: int, compiled: int, directory: int) -> None:
         """Add a lookup under its compile; -1 if no query may leave it out."""
-        placed = step.at, compiled
+        placed = at, compiled
         if compiled == self._latest[1]:
             self._latest = max(self._latest, placed)
         elif placed > self._latest:
             self._latest, self._latest_other = placed, self._latest
         else:
             self._latest_other = max(self._latest_other, placed)
-        if step.directory is None:
+        if directory == NONE:
             return
-        if step.directory not in self._compiled_in:
-            insort(self._directories, step.directory)
-        if self._compiled_in.setdefault(step.directory, compiled) != compiled:
-            self._compiled_in[step.directory] = _SEVERAL
+        before = self._compiled_in.setdefault(directory, compiled)
+        if len(self._compiled_in) > len(self._directories):
+            insort(self._directories, directory)
+        if before != compiled:
+            self._compiled_in[directory] = _SEVERAL
 
     def latest(self, but: int) -> int | None:
         place, compiled = self._latest
@@ -260,7 +267,7 @@ class _Found:
             place, _ = self._latest_other
         return None if place == NONE else place
 
-    def elsewhere(self, here: str, but: int) -> str | None:
+    def elsewhere(self, here: int, but: int) -> int | None:
         """The last directory in name order; None if none is known or a lookup was made in `here`."""
         if self._compiled_in.get(here, but) != but:
             return None
@@ -270,27 +277,29 @@ class _Found:
 class _GoingOn:
     """Misses of a key whose compiles are still running."""
 
-    def __init__(self) -> None:
-        self._by_end: list[tuple[int, int, _Step]] = []
-        self._by_place: deque[_Step] = deque()
+    def __init__(self, steps: _Steps) -> None:
+        self._steps = steps
+        self._by_end: list[tuple[int, int]] = []
+        self._by_place: deque[int] = deque()
         self._of_run: dict[int, int] = defaultdict(int)
         self._runs: list[int] = []
-        self._time = _LONG_AGO
+        self._time = MISSING
 
-    def add(self, step: _Step) -> None:
-        heappush(self._by_end, (step.end, step.at, step))
+    def add(self, step: int) -> None:
+        heappush(self._by_end, (self._steps.end[step], step))
         self._by_place.append(step)
-        run = step.row.run
+        run = self._steps.run[step]
         if not self._of_run[run]:
             insort(self._runs, run)
         self._of_run[run] += 1
 
-    def ended_before(self, time: int) -> list[_Step]:
+    def ended_before(self, time: int) -> list[int]:
         """Remove and return the misses whose compile has ended."""
         ended = []
         while self._by_end and self._by_end[0][0] < time:
-            ended.append(heappop(self._by_end)[2])
-            run = ended[-1].row.run
+            step = heappop(self._by_end)[1]
+            ended.append(step)
+            run = self._steps.run[step]
             self._of_run[run] -= 1
             if not self._of_run[run]:
                 del self._runs[bisect_left(self._runs, run)]
@@ -299,11 +308,12 @@ class _GoingOn:
 
     def elsewhere(self, run: int) -> Racing | None:
         """The misses by other runs."""
-        while self._by_place and self._by_place[0].end < self._time:
+        end, runs = self._steps.end, self._steps.run
+        while self._by_place and end[self._by_place[0]] < self._time:
             self._by_place.popleft()
-        others = (step.at for step in self._by_place if step.row.run != run and step.end >= self._time)
-        first = next(others, None)
-        if first is None:
-            return None
-        named = [other for other in self._runs[: _RUNS_NAMED + 1] if other != run][:_RUNS_NAMED]
-        return Racing(first, named, len(self._runs) - (self._of_run[run] > 0) - len(named))
+        for step in self._by_place:
+            if runs[step] != run and end[step] >= self._time:
+                named = [other for other in self._runs[: _RUNS_NAMED + 1] if other != run][:_RUNS_NAMED]
+                more = len(self._runs) - (self._of_run.get(run, 0) > 0) - len(named)
+                return Racing(self._steps.at[step], tuple(named), more)
+        return None

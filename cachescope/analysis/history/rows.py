@@ -6,10 +6,9 @@ import shlex
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
 import pandas as pd
 
-from cachescope.columns import plain_columns, records
+from cachescope.columns import records
 from cachescope.details import HashDetails
 from cachescope.terms import CACHES
 
@@ -105,26 +104,6 @@ class RunRow:
             if word.endswith(".py"):
                 return word
         return words[0] if words else None
-
-
-def lookup_rows(lookups: pd.DataFrame, details: HashDetails) -> list[LookupRow]:
-    """The rows of the frame lookups, in time order; a run without times keeps the place of its number.
-
-    The lookups of a run stay in the order in which torch made them, even if a clock was set back.
-    """
-    names = list(LookupRow.__dataclass_fields__)
-    columns = plain_columns(lookups, [name for name in names if name != "gm"])
-    columns["gm"] = _graphs_of(columns["detail_set"], details)
-    rows = list(map(LookupRow, *(columns[name] for name in names)))
-    latest, run = 0, None
-    times = []
-    for row in rows:
-        if row.time is not None:
-            latest = max(latest, row.time) if row.run == run else row.time
-        run = row.run
-        times.append(latest)
-    order = np.lexsort((np.array(columns["lookup"], dtype=np.int64), np.array(times, dtype=np.int64)))
-    return [rows[at] for at in order.tolist()]
 
 
 def entry_rows(entries: pd.DataFrame, details: HashDetails) -> list[EntryRow]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import signal
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
-from cachescope.analysis.history.rows import LookupRow, RunRow
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+import numpy as np
+
+from cachescope.analysis.history.lookups import MISSING, Flags, Lookups
+from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers
+from cachescope.analysis.history.rows import RunRow
 
 # A text log does not record when a compile ended; a race is over by then.
 _UNKNOWN_COMPILE_NS: Final = 2_000_000_000
@@ -54,135 +58,194 @@ def _ended(how: str) -> NotStored:
 
 
 class Timeline:
-    """What was compiled and stored, and when.
+    """What was compiled and stored, and when. Lookups are named by their place in time order.
 
     Parameters
     ----------
-    lookups : sequence of LookupRow
-        In time order.
-    runs : sequence of RunRow, optional
+    lookups : Lookups
+    runs : sequence of RunRow
         How the processes ended.
     """
 
-    def __init__(self, lookups: Sequence[LookupRow], runs: Sequence[RunRow] = ()) -> None:
-        self._graphs: dict[int, list[LookupRow]] = defaultdict(list)
-        self._aot = {row.lookup: row for row in lookups if row.cache == AOTAUTOGRAD}
-        self._last: dict[int, LookupRow] = {}
-        self._attempts: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-        self._is_text: dict[int, bool] = defaultdict(bool)
-        for row in lookups:
-            if row.aot_lookup is not None:
-                self._graphs[row.aot_lookup].append(row)
-            self._last[row.run] = row
-            if row.cache == AOTAUTOGRAD and row.compile_id is not None:
-                name, attempt = _attempt_of(row.compile_id)
-                if attempt:
-                    self._attempts[row.run, name].append((row.lookup, attempt))
-            self._is_text[row.run] |= row.entry_path is not None
-        self._runs = {run.run: run for run in runs}
+    def __init__(self, lookups: Lookups, runs: Sequence[RunRow]) -> None:
+        self._lookups = lookups
+        self._graphs = Grouped(lookups.aot)
+        self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
+        run = lookups.run_number
+        last = np.zeros(int(run.max(initial=NONE)) + 1, dtype=np.int64)
+        np.maximum.at(last, run, np.arange(len(lookups)))
+        compiles = lookups.compile_id.codes
+        self._is_in_last_compile: Flags = compiles == compiles[last[run]]
+        has_text_log = np.zeros(len(last), dtype=bool)
+        has_text_log[run[lookups.entry_path.is_known]] = True
+        self._has_text_log: Flags = has_text_log[run]
+        has_time_taken = lookups.is_fx & (lookups.time_taken_ns != MISSING)
+        self._is_written: Flags = lookups.entry_path.is_known | has_time_taken
 
-    def graphs_of(self, aot: LookupRow) -> list[LookupRow]:
+    def graphs_of(self, aot: int) -> Numbers:
         """The FX lookups made under an AOTAutograd lookup."""
-        return self._graphs.get(aot.lookup, [])
+        return self._graphs.of(aot)
 
-    def end_of(self, row: LookupRow) -> int | None:
-        """When the compile after a miss ended; None if no log has times."""
-        if row.time is None:
-            return None
-        if row.time_taken_ns is not None:
-            return row.time + row.time_taken_ns
-        inner = [self.end_of(graph) for graph in self.graphs_of(row)]
-        known = [end for end in [*inner, row.end_time] if end is not None]
-        return max(known) if known and max(known) > row.time else row.time + _UNKNOWN_COMPILE_NS
+    @cached_property
+    def end(self) -> Numbers:
+        """When the compile after each lookup ended; `MISSING` if no log has times."""
+        lookups = self._lookups
+        latest = lookups.end_time.copy()
+        graphs = np.flatnonzero(lookups.aot != NONE)
+        np.maximum.at(latest, lookups.aot[graphs], self._ended(latest)[graphs])
+        return self._ended(latest)
 
-    def has_ended(self, row: LookupRow) -> bool:
+    def _ended(self, latest: Numbers) -> Numbers:
+        """When each compile ended, from the latest time that is known of it, the graphs aside."""
+        time, taken = self._lookups.time, self._lookups.time_taken_ns
+        end = np.where(latest > time, latest, time + _UNKNOWN_COMPILE_NS)
+        end = np.where(taken == MISSING, end, time + taken)
+        return np.where(time == MISSING, MISSING, end)
+
+    def has_ended(self, at: int) -> bool:
         """Whether the compile after a miss is known to have ended, which is when torch stores its result.
 
         A trace has the record of an FX miss only then (torch/_inductor/compile_fx.py, `_compile_fx_inner`). An
         AOTAutograd entry is written after the last of its graphs; only a text log records that.
         """
-        if row.compile_ended is not None:
-            return row.compile_ended and row.compile_error is None
-        graphs = self.graphs_of(row)
-        return self._is_written(row) or (
-            bool(graphs) and all(graph.is_hit or self._is_written(graph) for graph in graphs)
+        lookups = self._lookups
+        ended = lookups.compile_ended[at]
+        if ended != NONE:
+            return bool(ended) and lookups.compile_error[at] is None
+        graphs = self.graphs_of(at)
+        return bool(
+            self._is_written[at]
+            or (len(graphs) and (lookups.is_hit[graphs] | self._is_written[graphs]).all())
         )
 
-    def is_stored(self, row: LookupRow) -> bool:
+    def is_stored(self, at: int) -> bool:
         """Whether the result of a miss is known to have been stored.
 
         If torch cannot write it, it goes on, and only a text log records the failure. A compile that ended without an error is
         not enough: torch records none for Ctrl-C (torch/_dynamo/convert_frame.py, `_compile`: `except Exception`).
         """
-        return self._is_text[row.run] and self._is_written(row) and self.why_not_stored(row) is None
+        return bool(self._has_text_log[at] and self._is_written[at]) and at not in self.not_stored
 
-    def _is_written(self, row: LookupRow) -> bool:
-        return row.entry_path is not None or (row.cache == FXGRAPH and row.time_taken_ns is not None)
+    @cached_property
+    def stores(self) -> Flags:
+        """Which lookups stored a result, if they missed, as far as is known."""
+        found = np.ones(len(self._lookups), dtype=bool)
+        found[list(self.not_stored)] = False
+        return found
 
-    def why_not_stored(self, row: LookupRow) -> NotStored | None:
-        """Why nothing was stored after a miss; None if it was stored, as far as is known."""
-        if row.save_bypass is not None:
-            return NotStored("never stored", f"torch would not store it: {row.save_bypass}", True)
-        if row.save_error is not None:
-            return NotStored("not saved", f"torch could not store it: {last_line(row.save_error)}", True)
-        if self._is_written(row):
+    @cached_property
+    def not_stored(self) -> Mapping[int, NotStored]:
+        """Why nothing was stored after a lookup, for those of which that is known."""
+        found = {}
+        for at in np.flatnonzero(self._may_not_be_stored).tolist():
+            if (why := self._why_not_stored(at)) is not None:
+                found[at] = why
+        return found
+
+    @property
+    def _may_not_be_stored(self) -> Flags:
+        """The few lookups that need to be looked into: `_why_not_stored` has an answer for these alone."""
+        lookups = self._lookups
+        failed = lookups.save_bypass.is_known | lookups.save_error.is_known | lookups.compile_error.is_known
+        is_of_ended = np.isin(lookups.run, list(self._how_ended))
+        is_last = self._is_in_last_compile & (is_of_ended | ~self._is_compiled)
+        is_open = lookups.is_aot & (is_last | self._is_half | self._may_be_restarted)
+        of_open = np.append(is_open, False)[lookups.aot]
+        return failed | (~self._is_written & (is_open | of_open | (lookups.compile_ended == 0)))
+
+    @cached_property
+    def _is_compiled(self) -> Flags:
+        """Which AOTAutograd lookups have graphs all of which were compiled, or a compile that is known to have ended."""
+        lookups = self._lookups
+        is_graph = lookups.aot != NONE
+        found = np.zeros(len(lookups), dtype=bool)
+        found[lookups.aot[is_graph]] = True
+        found[lookups.aot[is_graph & lookups.outcome.are("unknown")]] = False
+        return np.where(lookups.compile_ended == NONE, found, lookups.compile_ended == 1)
+
+    @cached_property
+    def _is_half(self) -> Flags:
+        """Which AOTAutograd lookups have a forward graph and no backward graph."""
+        lookups = self._lookups
+        found = np.zeros(len(lookups), dtype=bool)
+        is_graph = lookups.aot != NONE
+        found[lookups.aot[is_graph & lookups.direction.are("forward")]] = True
+        found[lookups.aot[is_graph & lookups.direction.are("backward")]] = False
+        return found
+
+    @property
+    def _may_be_restarted(self) -> Flags:
+        runs = [run for run, _ in self._attempts]
+        return np.isin(self._lookups.run, runs)
+
+    @cached_property
+    def _attempts(self) -> Mapping[tuple[int, str], list[tuple[int, int]]]:
+        """The later attempts of AOTAutograd compiles, by run and compile id: the id of the lookup, and which attempt."""
+        lookups = self._lookups
+        later = [code for code, text in enumerate(lookups.compile_id.distinct) if _attempt_of(text)[1]]
+        found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+        for at in np.flatnonzero(lookups.is_aot & np.isin(lookups.compile_id.codes, later)).tolist():
+            name, attempt = _attempt_of(lookups.compile_id[at] or "")
+            found[int(lookups.run[at]), name].append((int(lookups.lookup[at]), attempt))
+        return found
+
+    def _why_not_stored(self, at: int) -> NotStored | None:
+        lookups = self._lookups
+        if (reason := lookups.save_bypass[at]) is not None:
+            return NotStored("never stored", f"torch would not store it: {reason}", True)
+        if (error := lookups.save_error[at]) is not None:
+            return NotStored("not saved", f"torch could not store it: {last_line(error)}", True)
+        if self._is_written[at]:
             return None
-        if row.compile_error is not None:
-            what = f"its compile failed: {last_line(row.compile_error)}"
-            kind = "not saved" if CANNOT_WRITE.search(row.compile_error) else "failed compile"
-            return NotStored(kind, what, True)
-        return self._autograd_not_stored(row) if row.cache == AOTAUTOGRAD else self._graph_not_stored(row)
+        if (error := lookups.compile_error[at]) is not None:
+            what = f"its compile failed: {last_line(error)}"
+            return NotStored("not saved" if CANNOT_WRITE.search(error) else "failed compile", what, True)
+        return self._autograd_not_stored(at) if lookups.is_aot[at] else self._graph_not_stored(at)
 
-    def _autograd_not_stored(self, row: LookupRow) -> NotStored | None:
-        if self._was_restarted(row):
+    def _autograd_not_stored(self, at: int) -> NotStored | None:
+        if self._was_restarted(at):
             why = "torch began its compile anew, and what it did then has a key of its own"
             return NotStored("never stored", why, True)
-        graphs = self.graphs_of(row)
-        directions = {graph.direction for graph in graphs}
-        is_half = "forward" in directions and "backward" not in directions
-        is_compiled = bool(graphs) and all(graph.outcome != "unknown" for graph in graphs)
-        if row.compile_ended is not None:
-            is_compiled = row.compile_ended
-        if (how := self._how_ended_within(row)) is not None:
+        is_compiled, is_half = bool(self._is_compiled[at]), bool(self._is_half[at])
+        if (how := self._how_ended_within(at)) is not None:
             # A text log names what is written: an entry that it does not name was not written.
-            if not is_compiled or is_half or self._is_text[row.run]:
+            if not is_compiled or is_half or self._has_text_log[at]:
                 return _ended(how)
-        elif not is_compiled and self._is_in_last_compile(row):
+        elif not is_compiled and self._is_in_last_compile[at]:
             return _CUT_SHORT
         if is_half:
             why = "the entry of a training graph is written with its backward graph, which was not compiled"
             return NotStored("never stored", why, False)
         return None
 
-    def _graph_not_stored(self, row: LookupRow) -> NotStored | None:
+    def _graph_not_stored(self, at: int) -> NotStored | None:
         """What an FX graph shares with the AOTAutograd lookup that it was made under: the end of their process."""
-        aot = None if row.aot_lookup is None else self._aot.get(row.aot_lookup)
-        if aot is not None and aot.is_miss:
-            found = self.why_not_stored(aot)
+        lookups = self._lookups
+        aot = int(lookups.aot[at])
+        if aot != NONE and lookups.is_aot[aot] and lookups.is_miss[aot]:
+            found = self._why_not_stored(aot)
             if found is not None and found.kind in ("process ended", NOT_KNOWN):
                 return found
-        if row.compile_ended is False:
-            how = self._how_ended_within(row)
+        if lookups.compile_ended[at] == 0:
+            how = self._how_ended_within(at)
             return _CUT_SHORT if how is None else _ended(how)
         return None
 
-    def _was_restarted(self, row: LookupRow) -> bool:
+    def _was_restarted(self, at: int) -> bool:
         """Whether torch abandoned a compile before it looked a graph up, and restarted it: 0/0, then 0/0_1.
 
         torch/_dynamo/convert_frame.py: an attempt whose analysis must restart is followed by the next attempt.
         """
-        if self.graphs_of(row) or row.compile_id is None:
+        compile_id = self._lookups.compile_id[at]
+        if compile_id is None or len(self.graphs_of(at)):
             return False
-        name, attempt = _attempt_of(row.compile_id)
-        return any(later > attempt and place > row.lookup for place, later in self._attempts[row.run, name])
+        name, attempt = _attempt_of(compile_id)
+        lookup, run = int(self._lookups.lookup[at]), int(self._lookups.run[at])
+        return any(later > attempt and other > lookup for other, later in self._attempts.get((run, name), ()))
 
-    def _is_in_last_compile(self, row: LookupRow) -> bool:
-        return self._last[row.run].compile_id == row.compile_id
-
-    def _how_ended_within(self, row: LookupRow) -> str | None:
+    def _how_ended_within(self, at: int) -> str | None:
         """How a process ended during the compile of a lookup; None if it went on, or nothing shows that."""
-        run = self._runs.get(row.run)
-        return None if run is None or not self._is_in_last_compile(row) else _abnormal_end(run)
+        return self._how_ended.get(int(self._lookups.run[at])) if self._is_in_last_compile[at] else None
 
 
 def shows_symbol(text: str) -> bool:

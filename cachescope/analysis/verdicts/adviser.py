@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import numpy as np
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.history.rows import LookupRow, RunRow
+from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
 from cachescope.analysis.verdicts.misses import Miss
 from cachescope.details import HashDetails
-from cachescope.terms import FXGRAPH
 
 
 class Adviser:
@@ -18,23 +16,22 @@ class Adviser:
 
     Parameters
     ----------
-    lookups : sequence of LookupRow
-    runs : sequence of RunRow
+    history : History
     details : HashDetails
     """
 
-    def __init__(self, lookups: Sequence[LookupRow], runs: Sequence[RunRow], details: HashDetails) -> None:
+    def __init__(self, history: History, details: HashDetails) -> None:
         self._details = details
-        self._directory = {run.run: run.cache_dir for run in runs}
-        self._graphs: dict[int, list[LookupRow]] = defaultdict(list)
-        for row in lookups:
-            if row.cache == FXGRAPH and row.aot_lookup is not None:
-                self._graphs[row.aot_lookup].append(row)
+        self._history = history
+        self._directory = {run.run: run.cache_dir for run in history.runs}
 
     def advice(self, root: Miss) -> str | None:
         """Advice for a cause, from its root miss; None if nothing is certain."""
         row = root.row
-        graphs = self._graphs.get(row.lookup, [])
+        lookups = self._history.lookups
+        (at,) = lookups.places_of(np.array([row.lookup])).tolist()
+        graphs = self._history.graphs_of(at)
+        graphs = graphs[lookups.is_fx[graphs]]
         before = None if root.baseline is None else root.baseline.detail_set
         changes: tuple[FieldChange, ...] = ()
         if root.changed and before is not None and row.detail_set is not None:
@@ -45,7 +42,7 @@ class Adviser:
                 root.kind,
                 root.reason,
                 changes,
-                were_graphs_found=bool(graphs) and all(graph.is_hit for graph in graphs),
+                were_graphs_found=bool(len(graphs) and lookups.is_hit[graphs].all()),
                 are_lines_missing=row.details == "incomplete",
                 cache_dir=self._directory.get(row.run),
             )

@@ -18,9 +18,10 @@ import numpy as np
 
 from cachescope.analysis.fields import is_input
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.lookups import MISSING
 from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, numbered, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
-from cachescope.analysis.history.timeline import Timeline
 from cachescope.analysis.verdicts.candidate_sets import CandidateSets
 from cachescope.analysis.verdicts.nearness import Nearness
 from cachescope.analysis.verdicts.rank_fields import RankFields
@@ -59,14 +60,12 @@ class Baselines:
 
     def __init__(
         self,
-        lookups: Sequence[LookupRow],
-        runs: Sequence[RunRow],
-        entries: Sequence[EntryRow],
+        history: History,
         details: HashDetails,
         choice: Choice,
-        timeline: Timeline | None = None,
     ) -> None:
-        self._rows = lookups
+        runs = history.runs
+        self._rows = lookups = list(history.lookups)
         self._details = details
         self._choice = choice
         self._run: Numbers = np.array([row.run for row in lookups], dtype=np.int64)
@@ -87,16 +86,14 @@ class Baselines:
         self._only_in_place[is_one] = self._in_place.first(self._place_before[is_one])
         self._nearer: Numbers = np.full(len(lookups), _NOT_ASKED, dtype=np.int64)
         self._apart: Numbers = np.zeros(len(lookups), dtype=np.int64)
-        timeline = Timeline(lookups, runs) if timeline is None else timeline
-        self._time: Numbers = np.array([_known(row.time, NEVER) for row in lookups], dtype=np.int64)
-        # Single ends are quicker to get from a list.
-        self._ends = [_known(timeline.end_of(row), LONG_AGO) if row.is_miss else LONG_AGO for row in lookups]
-        self._end: Numbers = np.array(self._ends, dtype=np.int64)
+        time = history.lookups.time
+        self._time: Numbers = np.where(time == MISSING, NEVER, time)
+        self._end: Numbers = np.where(history.lookups.is_miss, history.end, LONG_AGO)
         self._place_of = {row.lookup: at for at, row in enumerate(lookups)}
         self._ranks = {run.run: run.rank for run in runs}
         self._rank_fields = RankFields(details)
         self._nearness = Nearness(details)
-        self._stored = StoredCandidates(entries, lookups, EntryTimes(entries, lookups, timeline))
+        self._stored = StoredCandidates(history.entries, lookups, EntryTimes(history))
         self._replaced = ReplacedGraphs(
             lookups, runs, details, self._stored, choice.run, self._are_concurrent
         )
@@ -186,7 +183,7 @@ class Baselines:
     def _are_concurrent(self, found: LookupRow, row: LookupRow) -> bool:
         if found.run == row.run or row.time is None:
             return False
-        return self._ends[self._place_of[found.lookup]] > row.time
+        return bool(self._end[self._place_of[found.lookup]] > row.time)
 
     def _ended(self, at: int, places: Numbers) -> Numbers:
         """The places without those still being compiled by another process."""
@@ -326,10 +323,6 @@ class Baselines:
         rank = numbered([rank_of_run.get(row.run) for row in self._rows])
         of_rank = Grouped(paired(self._graph, rank)).greatest_other_before(self._run)
         return np.where(of_rank == NONE, self._of_graph.greatest_other_before(self._run), of_rank)
-
-
-def _known(value: int | None, otherwise: int) -> int:
-    return otherwise if value is None else value
 
 
 def _frame_of(row: LookupRow) -> str | None:

@@ -6,38 +6,38 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from cachescope.analysis.history.rows import entry_rows, lookup_rows, run_rows
+from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.adviser import Adviser
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import group_causes, link_consequences
-from cachescope.analysis.verdicts.inferred_guard_misses import inferred_guard_misses
 from cachescope.analysis.verdicts.misses import Miss, explain_misses
 from cachescope.columns import DEEP
 from cachescope.details import HashDetails
 from cachescope.frames.answers import MISSES
 
 
-def settled_lookups(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashDetails) -> pd.DataFrame:
+def has_open_misses(lookups: pd.DataFrame) -> bool:
+    """Whether text logs leave open of some misses if guards failed: traces record guard misses themselves."""
+    return bool(((lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()).any())
+
+
+def settled_lookups(lookups: pd.DataFrame, history: History) -> pd.DataFrame:
     """The frame lookups, with the guard misses that follow from all lookups and entries together."""
-    # Traces record guard misses themselves: only lookups of text logs are examined.
-    if not ((lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()).any():
-        return lookups.copy(deep=DEEP)
-    found = inferred_guard_misses(lookup_rows(lookups, details), entry_rows(entries, details), details)
     settled = lookups.copy(deep=DEEP)
-    settled.loc[settled["lookup"].isin(found), "outcome"] = "guard_miss"
+    if history.inferred:
+        settled.loc[settled["lookup"].isin(history.inferred), "outcome"] = "guard_miss"
     return settled
 
 
 def judged(
-    lookups: pd.DataFrame, entries: pd.DataFrame, runs: pd.DataFrame, details: HashDetails, choice: Choice
+    history: History, details: HashDetails, choice: Choice
 ) -> tuple[list[Miss], list[dict[str, object]]]:
     """Every miss with its verdict and its cause, in the order of the lookups, and the rows of the frame causes."""
-    processes, rows = run_rows(runs), lookup_rows(lookups, details)
-    misses = explain_misses(rows, entry_rows(entries, details), processes, details, choice)
+    misses = explain_misses(history, details, choice)
     misses.sort(key=lambda miss: miss.row.lookup)
     link_consequences(misses)
-    adviser = Adviser(rows, processes, details)
-    return misses, group_causes(misses, {run.run: run.rank for run in processes}, adviser)
+    adviser = Adviser(history, details)
+    return misses, group_causes(misses, {run.run: run.rank for run in history.runs}, adviser)
 
 
 def misses_frame(misses: Sequence[Miss]) -> pd.DataFrame:

@@ -10,14 +10,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from cachescope.analysis.differences import field_change
 from cachescope.analysis.history.past_of_keys import PastOfKeys, Racing
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
-from cachescope.analysis.history.timeline import NOT_KNOWN, Timeline
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.rows import EntryRow, LookupRow
+from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice
 from cachescope.analysis.verdicts.change_kinds import TORCH_VERSION, UPGRADE, ChangeKinds
 from cachescope.analysis.verdicts.graph_alignment import is_named
-from cachescope.analysis.verdicts.unavailable import UnavailableEntries
+from cachescope.analysis.verdicts.unavailable import Unavailable, UnavailableEntries
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, Evidence, Verdict
@@ -45,35 +48,42 @@ class Miss:
 
 
 def explain_misses(
-    lookups: Sequence[LookupRow],
-    entries: Sequence[EntryRow],
-    runs: Sequence[RunRow],
+    history: History,
     details: HashDetails,
     choice: Choice,
 ) -> list[Miss]:
     """Judge every lookup that is known not to have hit, in time order."""
-    judge = _Judge(lookups, entries, runs, details, choice)
-    return [judge.judge(at) for at, row in enumerate(lookups) if row.outcome not in ("hit", "unknown")]
+    judge = _Judge(history, details, choice)
+    is_judged = ~history.lookups.outcome.are("hit", "unknown")
+    return [judge.judge(at) for at in np.flatnonzero(is_judged).tolist()]
 
 
 class _Judge:
     def __init__(
         self,
-        lookups: Sequence[LookupRow],
-        entries: Sequence[EntryRow],
-        runs: Sequence[RunRow],
+        history: History,
         details: HashDetails,
         choice: Choice,
     ) -> None:
-        self._rows = lookups
+        self._history = history
+        entries, runs = history.entries, history.runs
+        self._rows = lookups = list(history.lookups)
         self._aot = {row.lookup: row for row in lookups if row.cache == AOTAUTOGRAD}
-        timeline = self._timeline = Timeline(lookups, runs)
+        self._place = {row.lookup: at for at, row in enumerate(lookups)}
         self._changed: dict[int, LookupRow] = {}
-        self._baselines = Baselines(lookups, runs, entries, details, choice, timeline)
+        self._baselines = Baselines(history, details, choice)
         self._changes = _ChangesFound(details)
         self._kinds = ChangeKinds(details, runs)
-        self._past = PastOfKeys(lookups, timeline, {run.run: run.cache_dir for run in runs})
-        self._unavailable = UnavailableEntries(lookups, entries, runs, timeline)
+        directories = {run.run: run.cache_dir for run in runs}
+        pasts = PastOfKeys(history.lookups, history.timeline, directories)
+        self._unavailable = UnavailableEntries(history, pasts)
+        self._other_run_before = pasts.other_run_before
+        self._latest: dict[int, int | None] = {}
+        self._of_past: dict[int, Racing | Unavailable | None] = {}
+        for at, past in pasts.of_each(history.lookups.is_miss):
+            self._latest[at] = past.latest
+            racing = past.racing() if past.latest_stored is None and past.refused is None else None
+            self._of_past[at] = racing or self._unavailable.judge(at, past)
         self._guards_of_key: dict[tuple[str, str], list[str]] = defaultdict(list)
         for entry in entries:
             if entry.guards_expr:
@@ -93,10 +103,9 @@ class _Judge:
             return Miss(row, "disabled", text, "recorded", "torch says that the cache was not enabled")
         if row.outcome == "guard_miss":
             return self._guard_failed(at, row)
-        past = self._past.of(at)
-        if past.latest_stored is None and past.not_stored is None and (racing := past.racing()) is not None:
-            return self._compiled_concurrently(row, racing)
-        found = self._unavailable.judge(row, past)
+        found = self._of_past[at] if at in self._of_past else self._unavailable.judge(at, None)
+        if isinstance(found, Racing):
+            return self._compiled_concurrently(row, found)
         if found is not None:
             baseline = None if found.baseline is None else self._rows[found.baseline]
             return Miss(
@@ -117,11 +126,12 @@ class _Judge:
         return Miss(row, "compiled_concurrently", reason, "inferred", why, baseline=self._rows[racing.first])
 
     def _guard_failed(self, at: int, row: LookupRow) -> Miss:
-        past = self._past.of(at)
         stored = self._guards_of_key.get((row.cache, row.cache_key or ""), ())
-        guards = list(dict.fromkeys(g for g in [row.guards_expr, *stored, *past.guards] if g))
+        guards = list(
+            dict.fromkeys(g for g in [row.guards_expr, *stored, *self._history.guards_before(at)] if g)
+        )
         shown = "; ".join(guards) if guards else "not recorded"
-        baseline = None if past.latest is None else self._rows[past.latest]
+        baseline = None if (latest := self._latest.get(at)) is None else self._rows[latest]
         if row.status_detailed is not None or row.guards_expr is not None:
             reason = f"the key was found, and no entry's guards held: {shown}"
             evidence: tuple[Evidence, str] = "recorded", "torch recorded a guard miss"
@@ -216,7 +226,11 @@ class _Judge:
     def _under_the_same(self, row: LookupRow) -> LookupRow | None:
         """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""
         above = None if row.aot_lookup is None else self._changed.get(row.aot_lookup)
-        graphs = [] if above is None else self._timeline.graphs_of(above)
+        graphs = (
+            []
+            if above is None
+            else [self._rows[g] for g in self._history.graphs_of(self._place[above.lookup]).tolist()]
+        )
         same = [fx for fx in graphs if fx.direction == row.direction and fx.detail_set is not None]
         return same[0] if same else None
 
@@ -225,7 +239,7 @@ class _Judge:
         above = None if row.aot_lookup is None else self._aot.get(row.aot_lookup)
         if above is None or above.detail_set is not None or is_named(row):
             return False
-        return self._past.other_run_before(at)
+        return self._other_run_before(at)
 
     def _what_changed(self, row: LookupRow, baseline: Candidate, changes: _Changes) -> str:
         changed = changes.fields
@@ -254,7 +268,7 @@ class _Judge:
                 "lines of its hash details are missing from the log, so nothing says what was in this key"
             )
             return Miss(row, "details_not_recorded", reason, "not_known", reason, kind=row.cache)
-        is_first = not self._past.other_run_before(at) and not self._is_compiled_again(row)
+        is_first = not self._other_run_before(at) and not self._is_compiled_again(row)
         if is_first and row.cache not in self._is_stored_before:
             why = "no earlier run and no entry that was there before was read"
             return Miss(row, "first_lookup", "nothing earlier to compare with: a cold start", "inferred", why)

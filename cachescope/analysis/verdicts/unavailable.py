@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cachescope.analysis.history.past_of_keys import KeyPast
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
-from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_KNOWN, Timeline, last_line
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.past_of_keys import KeyPast, PastOfKeys
+from cachescope.analysis.history.rows import EntryRow, LookupRow
+from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_KNOWN, last_line
 from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
 
 
@@ -46,38 +47,28 @@ class UnavailableEntries:
 
     Parameters
     ----------
-    lookups : sequence of LookupRow
-        In time order.
-    entries : sequence of EntryRow
-    runs : sequence of RunRow
-    timeline : Timeline
+    history : History
     """
 
-    def __init__(
-        self,
-        lookups: Sequence[LookupRow],
-        entries: Sequence[EntryRow],
-        runs: Sequence[RunRow],
-        timeline: Timeline,
-    ) -> None:
-        self._rows = lookups
-        self._timeline = timeline
-        self._cache_dir = {run.run: run.cache_dir for run in runs}
+    def __init__(self, history: History, pasts: PastOfKeys) -> None:
+        self._history = history
+        self._rows = history.lookups
+        self._pasts = pasts
+        self._cache_dir = {run.run: run.cache_dir for run in history.runs}
         self._entries: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
-        for entry in entries:
+        for entry in history.entries:
             self._entries[entry.cache, entry.cache_key].append(entry)
 
-    def judge(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
+    def judge(self, at: int, past: KeyPast | None) -> Unavailable | None:
         """Why the entry of a key was unavailable; None if nothing shows that there was one."""
+        row = self._rows[at]
         if row.cache_key is None:
             return None
-        if (found := self._not_loaded(row, past)) is not None:
+        if (found := self._not_loaded(at, row, past)) is not None or past is None:
             return found
-        if past.latest is None:
-            return None
-        if past.not_stored is not None:
-            why = past.not_stored
-            run = self._rows[past.refused or 0].run
+        if past.refused is not None:
+            why = self._history.timeline.not_stored[past.refused]
+            run = self._rows[past.refused].run
             reason = f"run {run} had compiled the same key and stored nothing: {why.why}"
             evidence: Evidence = "recorded" if why.is_recorded else "inferred"
             text = "torch or the operating system wrote it down" if why.is_recorded else why.why
@@ -86,9 +77,10 @@ class UnavailableEntries:
             return Unavailable(why.kind, reason, evidence, text, past.refused)
         return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)
 
-    def _not_loaded(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
+    def _not_loaded(self, at: int, row: LookupRow, past: KeyPast | None) -> Unavailable | None:
         """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
-        inner = [fx for fx in self._timeline.graphs_of(row) if not fx.is_hit]
+        graphs = [self._rows[graph] for graph in self._history.graphs_of(at).tolist()]
+        inner = [fx for fx in graphs if not fx.is_hit]
         if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or _looked_up_twice(inner)):
             reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
             why = "torch found the AOTAutograd entry and then looked the FX graph up again"
@@ -104,8 +96,9 @@ class UnavailableEntries:
     def _elsewhere(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
         if past.elsewhere is None:
             return None
+        there = self._pasts.directory(past.elsewhere)
         here = self._cache_dir[row.run]
-        reason = f"the same key had been stored, but in another directory: {past.elsewhere}, not {here}"
+        reason = f"the same key had been stored, but in another directory: {there}, not {here}"
         why = "the logs name the directories of both runs"
         return Unavailable("another directory", reason, "recorded", why, _known_place(past))
 
@@ -138,7 +131,7 @@ class UnavailableEntries:
         if row.status_detailed is None and row.detail_set is None:
             why = "it was not found, or its guards did not hold (a trace tells which)"
             return _not_known(before.run, why, place)
-        if past.latest_hit is None and not self._timeline.is_stored(before):
+        if past.latest_hit is None and not self._history.timeline.is_stored(place):
             why = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
             return _not_known(before.run, why, place)
         if before.run != row.run and None in (self._cache_dir.get(row.run), self._cache_dir.get(before.run)):
@@ -170,7 +163,9 @@ def _not_known(run: int, why: str, place: int | None) -> Unavailable:
     return Unavailable(NOT_KNOWN, reason, "not_known", why, place)
 
 
-def _known_place(past: KeyPast) -> int | None:
+def _known_place(past: KeyPast | None) -> int | None:
+    if past is None:
+        return None
     return past.latest if past.latest_stored is None else past.latest_stored
 
 

@@ -15,8 +15,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
-from cachescope.analysis.history.timeline import Timeline
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.lookups import MISSING
+from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.what_if.keys import Key
 
 NEVER: Final = 2**31 - 1
@@ -77,12 +78,10 @@ class Difference:
 class Recorded:
     """The lookups in time order as arrays, and the cells they were made in."""
 
-    def __init__(
-        self, lookups: Sequence[LookupRow], entries: Sequence[EntryRow], runs: Sequence[RunRow]
-    ) -> None:
-        self.rows = lookups
-        timeline = Timeline(lookups, runs)
-        self.directories = Directories(lookups, entries, runs, timeline)
+    def __init__(self, history: History) -> None:
+        entries = history.entries
+        self.rows = lookups = list(history.lookups)
+        self.directories = Directories(history, lookups)
         self.keys, key_of = _keys(lookups, entries)
         n = len(lookups)
         self.key: Positions = np.array(
@@ -91,15 +90,10 @@ class Recorded:
         codes = {"hit": HIT, "full_miss": MISS, "guard_miss": MISS}
         self.outcome: Outcomes = np.array([codes.get(r.outcome, OTHER) for r in lookups], dtype=np.int8)
         self.outcome[self.key < 0] = OTHER
-        place = {row.lookup: at for at, row in enumerate(lookups)}
-        self.aot: Positions = np.array(
-            [-1 if r.aot_lookup is None else place.get(r.aot_lookup, -1) for r in lookups], dtype=np.int64
-        ).reshape(n)
-        self.storing: npt.NDArray[np.bool_] = (self.outcome == MISS) & np.array(
-            [timeline.why_not_stored(row) is None for row in lookups], dtype=bool
-        ).reshape(n)
+        self.aot: Positions = history.lookups.aot
+        self.storing: npt.NDArray[np.bool_] = (self.outcome == MISS) & history.stored
         self._times = _filled_times(lookups)
-        self.since: Positions = self._since(timeline)
+        self.since: Positions = self._since(history.end)
         self._guards_of: dict[int, str | None] = {}
         self.cells: list[Cell] = []
         self.cell: Positions = np.full(n, -1, dtype=np.int64)
@@ -108,11 +102,10 @@ class Recorded:
         for cell in self.cells:
             self._walk(cell)
 
-    def _since(self, timeline: Timeline) -> Positions:
+    def _since(self, end: Positions) -> Positions:
         """The position from which the result of each miss exists."""
-        ends = [timeline.end_of(row) if self.storing[at] else None for at, row in enumerate(self.rows)]
         at = np.arange(len(self.rows), dtype=np.int64)
-        found = np.array([-1 if end is None else end for end in ends], dtype=np.int64)
+        found = np.where(self.storing & (end != MISSING), end, -1)
         since = np.maximum(np.searchsorted(self._times, found, side="right"), at + 1)
         # In one compile the graph of an AOTAutograd entry is looked up again after the entry failed.
         last = at.copy()
@@ -283,31 +276,29 @@ class Directories:
 
     def __init__(
         self,
+        history: History,
         lookups: Sequence[LookupRow],
-        entries: Sequence[EntryRow],
-        runs: Sequence[RunRow],
-        timeline: Timeline,
     ) -> None:
-        known: dict[int, str | None] = {r.run: r.cache_dir for r in runs if r.cache_dir is not None}
+        known: dict[int, str | None] = {r.run: r.cache_dir for r in history.runs if r.cache_dir is not None}
         self.names: list[str | None] = list(dict.fromkeys(known.values()))
         self.are_all_known = len(known) == len({row.run for row in lookups} | known.keys())
         code = {name: at for at, name in enumerate(self.names)}
         keys_of: dict[tuple[str, str], int] = {}
         of_run = {run: code[name] for run, name in known.items()}
-        for row in lookups:
+        for at, row in enumerate(lookups):
             if row.cache_key is None:
                 continue
             name = row.cache, row.cache_key
             if row.run not in of_run and row.is_hit and name in keys_of:
                 # It found what only that directory contained.
                 of_run[row.run] = keys_of[name]
-            if row.run in of_run and not row.is_hit and timeline.why_not_stored(row) is None:
+            if row.run in of_run and not row.is_hit and history.why_not_stored(at) is None:
                 keys_of[name] = of_run[row.run]
         shared = 0 if len(self.names) == 1 else len(self.names)
         if shared == len(self.names):
             self.names.append(None)
         self.of_run: dict[int, int] = defaultdict(lambda: shared, of_run)
-        self.of_root = self._roots(lookups, entries, code)
+        self.of_root = self._roots(lookups, history.entries, code)
 
     def _roots(
         self, lookups: Sequence[LookupRow], entries: Sequence[EntryRow], code: dict[str | None, int]

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from cachescope.analysis.directory.generated_code import GeneratedCode
-from cachescope.analysis.history.rows import EntryRow, entry_rows, lookup_rows, run_rows
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.rows import EntryRow
 from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN, Outcomes
 from cachescope.analysis.what_if.keys import Lanes, what_if_key
@@ -65,18 +66,15 @@ class ReplayInput:
 
     replay: Replay
     times: Times
-    entries: list[EntryRow]
+    entries: Sequence[EntryRow]
     before: Row
 
     @classmethod
-    def of(
-        cls, lookups: pd.DataFrame, entries: pd.DataFrame, runs: pd.DataFrame, details: HashDetails
-    ) -> ReplayInput:
-        """Create from the frames lookups (settled), entries and runs."""
-        stored = entry_rows(entries, details)
-        replay = Replay(lookup_rows(lookups, details), stored, run_rows(runs), details)
+    def of(cls, history: History, lookups: pd.DataFrame, details: HashDetails) -> ReplayInput:
+        """Create from the history and the frame lookups (settled)."""
+        replay = Replay(history, details)
         (before,) = records(hit_rates(lookups))
-        return cls(replay, Times(replay), stored, before)
+        return cls(replay, Times(replay), history.entries, before)
 
 
 def rates_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:

@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
+from cachescope.analysis.history.history import History
 from cachescope.analysis.what_if.cells import HIT, MISS, NEVER, UNKNOWN, Cell, Outcomes, Positions, Recorded
 from cachescope.analysis.what_if.guard_walk import walk_group
 from cachescope.analysis.what_if.keys import KeyTable, Lanes
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
-from cachescope.terms import AOTAUTOGRAD
 
 
 class _Stage(NamedTuple):
@@ -36,12 +35,10 @@ class Replay:
 
     def __init__(
         self,
-        lookups: Sequence[LookupRow],
-        entries: Sequence[EntryRow],
-        runs: Sequence[RunRow],
+        history: History,
         details: HashDetails,
     ) -> None:
-        self.recorded = recorded = Recorded(lookups, entries, runs)
+        self.recorded = recorded = Recorded(history)
         self.table = KeyTable(details, recorded.keys)
         cells = recorded.cells
         self.key_of_cell: Positions = np.array([cell.key for cell in cells], dtype=np.int64)
@@ -57,7 +54,7 @@ class Replay:
             if symbolic[cell.key] and any(not e.has_known_guards for e in cell.entries):
                 cell.has_guards = True
         self._is_plain = np.array([cell.is_plain for cell in cells], dtype=bool)
-        is_aot = np.array([row.cache == AOTAUTOGRAD for row in lookups], dtype=bool)
+        is_aot = history.lookups.is_aot
         known = recorded.cell >= 0
         missed = recorded.outcome == MISS
         # Recorded hits stay hits: only misses are decided, those of AOTAutograd first.

@@ -11,8 +11,6 @@ import pytest
 
 import cachescope
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
-from cachescope.analysis.history.rows import entry_rows, lookup_rows, run_rows
-from cachescope.analysis.history.timeline import Timeline
 
 Recording = Callable[[str, str], Path]
 SECOND = 10**9
@@ -31,16 +29,18 @@ def with_times(recorded: Path, folder: Path, change: Callable[[int], int]) -> Pa
 def intervals_and_misses(folder: Path) -> list[tuple[tuple[int, int], int, int]]:
     """Of each entry with one recorded miss: when it may have been stored, and when its miss was and its compile ended."""
     scope = cachescope.read(folder / "trace", folder / "text", folder / "cache")
-    details = scope.tables.hash_details
-    lookups = lookup_rows(scope.lookups, details)
-    entries = entry_rows(scope.entries, details)
-    timeline = Timeline(lookups, run_rows(scope.runs))
-    times = EntryTimes(entries, lookups, timeline)
+    history = scope.history
+    times = EntryTimes(history)
     found = []
-    for entry in entries:
-        missed = [row for row in lookups if row.cache_key == entry.cache_key and row.is_miss]
-        if len(missed) == 1 and missed[0].time is not None:
-            found.append((times.interval(entry), missed[0].time, timeline.end_of(missed[0]) or 0))
+    for entry in history.entries:
+        missed = [
+            at
+            for at, row in enumerate(history.lookups)
+            if row.cache_key == entry.cache_key and row.is_miss and row.time is not None
+        ]
+        if len(missed) == 1:
+            time, end = history.lookups.time[missed[0]], history.end[missed[0]]
+            found.append((times.interval(entry), int(time), int(end)))
     assert found
     return found
 

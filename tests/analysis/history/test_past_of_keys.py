@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.lookups import Lookups
 from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.history.timeline import Timeline
@@ -58,9 +61,12 @@ def made(values: list[tuple]) -> list[LookupRow]:
 @given(st.lists(lookups, max_size=12))
 def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tuple]) -> None:
     history = made(values)
-    pasts = PastOfKeys(history, Timeline(history), DIRECTORIES)
-    for at, row in enumerate(history):
-        past = pasts.of(at)
+    pasts, timeline = pasts_of(history, DIRECTORIES)
+    guards = History.of_rows(history).guards_before
+    asked = []
+    for at, past in pasts.of_each(np.ones(len(history), dtype=bool)):
+        asked.append(at)
+        row = history[at]
         earlier = [one for one in history[:at] if one.cache_key == row.cache_key is not None]
         stored = [one for one in earlier if had_stored(one, row)]
         assert past.latest == (earlier[-1].lookup if earlier else None)
@@ -71,18 +77,30 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
         if refused is not None and None not in (row.time, refused.time) and end(refused) >= row.time:
             refused = None
         assert past.refused == (None if refused is None else refused.lookup)
-        assert (past.not_stored is None) == (refused is None)
+        assert past.refused is None or past.refused in timeline.not_stored
         hits = [one for one in others if one.is_hit]
         assert past.latest_hit == (hits[-1].lookup if hits else None)
         shown = [one.guards_expr for one in earlier if one.outcome in ("hit", "guard_miss")]
-        assert list(past.guards) == list(dict.fromkeys(text for text in shown if text))
+        assert guards(at) == list(dict.fromkeys(text for text in shown if text))
+        elsewhere = None if past.elsewhere is None else pasts.directory(past.elsewhere)
         there = {DIRECTORIES[one.run] for one in stored or earlier} - {None}
         here = DIRECTORIES[row.run]
-        assert past.elsewhere == (None if here is None or here in there else max(there, default=None))
+        assert elsewhere == (None if here is None or here in there else max(there, default=None))
         racing = [one for one in earlier if was_compiling(one, row)]
         found = past.racing()
         assert (None if found is None else found.first) == (racing[0].lookup if racing else None)
-        assert found is None or found.runs == sorted({one.run for one in racing})
+        assert found is None or list(found.runs) == sorted({one.run for one in racing})
+    has_past = [
+        any(one.cache_key == row.cache_key is not None for one in history[:at])
+        for at, row in enumerate(history)
+    ]
+    assert sorted(asked) == [at for at, had in enumerate(has_past) if had]
+
+
+def pasts_of(history: list[LookupRow], directories: dict[int, str | None]) -> tuple[PastOfKeys, Timeline]:
+    lookups = Lookups.of_rows(history)
+    timeline = Timeline(lookups, ())
+    return PastOfKeys(lookups, timeline, directories), timeline
 
 
 def had_stored(one: LookupRow, row: LookupRow) -> bool:
@@ -112,7 +130,6 @@ def end(one: LookupRow) -> int:
 @pytest.mark.parametrize("runs", [9, 30])
 def test_a_fleet_that_races_is_counted_and_not_listed(runs: int) -> None:
     history = [replace(TEMPLATE, lookup=at, run=at, time=at, time_taken_ns=10**9) for at in range(runs)]
-    pasts = PastOfKeys(history, Timeline(history), {})
-    found = [pasts.of(at).racing() for at in range(runs)][-1]
-    assert found is not None
-    assert (found.first, found.runs, found.more) == (0, list(range(8)), runs - 1 - 8)
+    pasts, _ = pasts_of(history, {})
+    found = [past.racing() for _, past in pasts.of_each(np.ones(runs, dtype=bool))]
+    assert found[-1] == (0, tuple(range(8)), runs - 1 - 8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cachescope.analysis.history.history import History
 from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.verdicts.baselines import Baselines, Choice
 from cachescope.details import HashDetails
@@ -15,7 +16,7 @@ def found(store: HashDetails, runs: list[list[LookupRow]], choice: Choice | None
     """The baseline of every lookup of the last run."""
     every = [row for run in runs for row in run]
     about = [RunRow(n, None, n, None) for n in range(len(runs))]
-    baselines = Baselines(every, about, [], store, choice or Choice())
+    baselines = Baselines(History.of_rows(every, runs=about), store, choice or Choice())
     candidates = [baselines.find(at) for at in range(len(every) - len(runs[-1]), len(every))]
     return [getattr(candidate, "lookup", None) for candidate in candidates]
 

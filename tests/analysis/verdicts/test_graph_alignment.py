@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.analysis.graphs import graph_diff, graph_words, likeness
-from cachescope.analysis.history.rows import LookupRow, lookup_rows
+from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.details import HashDetails
 
@@ -113,8 +113,7 @@ def test_the_second_of_four_graphs_is_compared_with_the_right_one(recording: Rec
 def test_a_graph_looked_up_twice_is_one_place(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "entry_deleted") / "trace")
     store = scope.tables.hash_details
-    found = lookup_rows(scope.lookups, store)
-    by_run = [[r for r in found if r.run == run and r.cache == "fxgraph"] for run in (1, 2)]
+    by_run = [[r for r in scope.history.lookups if r.run == run and r.cache == "fxgraph"] for run in (1, 2)]
     assert len(by_run[1]) == 2
     assert GraphAligner(store).partners(*by_run) == {}
 

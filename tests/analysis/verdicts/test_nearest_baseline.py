@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.analysis.history.entry_times import EntryTimes
+from cachescope.analysis.history.history import History
 from cachescope.analysis.history.places_by_group import NONE, Grouped, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
-from cachescope.analysis.history.timeline import Timeline
 from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice
 from cachescope.details import HashDetails
 from tests.analysis.verdicts.test_graph_alignment import rows
@@ -37,7 +37,7 @@ def component(field: str, value: str) -> str:
     return f"[{letters[-51:].rjust(51, 'k')}] {field}: {value}"
 
 
-class History:
+class Made:
     """Lookups and entries with hash details of a few fields; every lookup has a key of its own set."""
 
     def __init__(self, made: Sequence[tuple], entries: Sequence[tuple], ranks: Sequence[int | None]) -> None:
@@ -85,9 +85,11 @@ class History:
                 )
             )
 
+        self.history = History.of_rows(self.lookups, self.entries, self.runs)
+
     def stored_before(self, row: LookupRow) -> list[EntryRow]:
         """Entries that were there by their times and that no lookup stands for: every recorded miss wrote its own."""
-        times = EntryTimes(self.entries, self.lookups, Timeline(self.lookups))
+        times = EntryTimes(self.history)
         known = {one.cache_key for one in self.lookups}
         return [
             entry
@@ -111,7 +113,7 @@ class History:
         return {field for field in before.keys() | after.keys() if before.get(field) != after.get(field)}
 
 
-def expected(history: History, at: int) -> Candidate | None:
+def expected(history: Made, at: int) -> Candidate | None:
     """As the design says it: the same graph, the same place in the run before, the fewest fields, the latest."""
     row = history.lookups[at]
     earlier = [one for one in history.lookups[:at] if one.detail_set is not None]
@@ -135,7 +137,7 @@ def expected(history: History, at: int) -> Candidate | None:
     return ordered[0][1] if ordered else None
 
 
-def is_another_call(history: History, one: LookupRow, row: LookupRow) -> bool:
+def is_another_call(history: Made, one: LookupRow, row: LookupRow) -> bool:
     if one.run != row.run or None in (one.compile_id, row.compile_id):
         return False
     changed = history.changed(one, row)
@@ -151,8 +153,8 @@ def is_another_call(history: History, one: LookupRow, row: LookupRow) -> bool:
 def test_the_baseline_is_the_one_that_a_full_search_finds(
     made: list[tuple], entries: list[tuple], ranks: list[int | None]
 ) -> None:
-    history = History(made, entries, ranks)
-    baselines = Baselines(history.lookups, history.runs, history.entries, history.store, Choice())
+    history = Made(made, entries, ranks)
+    baselines = Baselines(history.history, history.store, Choice())
     for at, row in enumerate(history.lookups):
         if row.detail_set is None:
             continue
@@ -169,8 +171,8 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
 def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
     made: list[tuple], entries: list[tuple]
 ) -> None:
-    history = History(made, entries, [None] * 4)
-    baselines = Baselines(history.lookups, history.runs, history.entries, history.store, Choice("nearest"))
+    history = Made(made, entries, [None] * 4)
+    baselines = Baselines(history.history, history.store, Choice("nearest"))
     for at, row in enumerate(history.lookups):
         if row.detail_set is None:
             continue
@@ -195,8 +197,8 @@ def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
 def test_a_nearer_key_differs_in_some_of_the_fields_or_in_fewer(
     made: list[tuple], entries: list[tuple], ranks: list[int | None]
 ) -> None:
-    history = History(made, entries, ranks)
-    baselines = Baselines(history.lookups, history.runs, history.entries, history.store, Choice())
+    history = Made(made, entries, ranks)
+    baselines = Baselines(history.history, history.store, Choice())
     for at, row in enumerate(history.lookups):
         if row.detail_set is None or (found := baselines.find(at)) is None:
             continue
@@ -206,7 +208,7 @@ def test_a_nearer_key_differs_in_some_of_the_fields_or_in_fewer(
             assert nearer.apart == len(history.changed(found, row))
 
 
-def nearest_by_search(history: History, at: int, found: Candidate) -> LookupRow | None:
+def nearest_by_search(history: Made, at: int, found: Candidate) -> LookupRow | None:
     """The first with the fewest fields of those that differ in some of the same alone, else the last with the fewest."""
     row = history.lookups[at]
     fields = history.changed(found, row)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cachescope.analysis.history.history import History
 from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN
 from cachescope.analysis.what_if.keys import what_if_key
@@ -187,7 +188,7 @@ def test_it_equals_going_through_the_lookups_one_by_one(
     history: list[Compile], before: list[tuple[Values, int]]
 ) -> None:
     recording = Recording(history, before)
-    replay = Replay(recording.rows, [], recording.runs, recording.store)
+    replay = Replay(History.of_rows(recording.rows, runs=recording.runs), recording.store)
     for removed in SUBSETS:
         found = replay.outcomes(Removed(removed)).tolist()
         assert found == slow(recording, removed), removed
@@ -199,7 +200,7 @@ def test_nothing_changes_without_a_toggle_and_hits_only_grow_with_more(
     history: list[Compile], before: list[tuple[Values, int]]
 ) -> None:
     recording = Recording(history, before)
-    replay = Replay(recording.rows, [], recording.runs, recording.store)
+    replay = Replay(History.of_rows(recording.rows, runs=recording.runs), recording.store)
     recorded = [HIT if row.is_hit else MISS for row in recording.rows]
     assert replay.outcomes(Removed()).tolist() == recorded
 
@@ -218,7 +219,7 @@ def test_keys_know_neither_the_order_nor_the_place_of_the_details(history: list[
     for removed in SUBSETS[:6]:
         names = []
         for lookups, store in ((recording.rows, recording.store), (rows, other)):
-            replay = Replay(lookups, [], recording.runs, store)
+            replay = Replay(History.of_rows(lookups, runs=recording.runs), store)
             lanes = replay.table.lanes(Removed(removed))
             names.append([what_if_key(lanes, int(key)) for key in replay.recorded.key])
         assert names[0] == names[1]
@@ -240,7 +241,7 @@ def test_graphs_found_through_an_aot_entry_store_nothing_themselves() -> None:
         row(3, 1, 201, "fxgraph", "f2", False, 2, 10, detail_set(layout=2)),
         row(4, 2, 300, "fxgraph", "f3", False, None, 10, detail_set(layout=2, aot_only=3)),
     ]
-    replay = Replay(rows, [], [RunRow(n, None, None, "d") for n in range(3)], store)
+    replay = Replay(History.of_rows(rows, runs=[RunRow(n, None, None, "d") for n in range(3)]), store)
     assert replay.outcomes(Removed(frozenset({"aot_only"}))).tolist() == [MISS, MISS, HIT, HIT, MISS]
 
 
@@ -263,7 +264,8 @@ class Guarded:
 
     def after(self, *removed: str) -> list[int]:
         runs = [RunRow(at, None, None, "d") for at in range(len(self.rows))]
-        return Replay(self.rows, [], runs, self.store).outcomes(Removed(frozenset(removed))).tolist()
+        history = History.of_rows(self.rows, runs=runs)
+        return Replay(history, self.store).outcomes(Removed(frozenset(removed))).tolist()
 
 
 def test_guards_that_the_lookup_compiled_itself_hold_for_it() -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
+from cachescope.analysis.history.lookups import Lookups
 from cachescope.analysis.history.past_of_keys import PastOfKeys
-from cachescope.analysis.history.rows import EntryRow, LookupRow
+from cachescope.analysis.history.places_by_group import NONE
+from cachescope.analysis.history.rows import EntryRow
 from cachescope.analysis.history.timeline import Timeline, shows_symbol
 from cachescope.details import HashDetails
 
 
 def inferred_guard_misses(
-    lookups: Sequence[LookupRow], entries: Sequence[EntryRow], details: HashDetails
+    lookups: Lookups, entries: Sequence[EntryRow], timeline: Timeline, details: HashDetails
 ) -> list[int]:
     """Misses that a text log leaves open and that can only be guard misses.
 
@@ -22,46 +26,46 @@ def inferred_guard_misses(
 
     Parameters
     ----------
-    lookups : sequence of LookupRow
-        In time order.
+    lookups : Lookups
     entries : sequence of EntryRow
+    timeline : Timeline
     details : HashDetails
 
     Returns
     -------
     list of int
-        Ids of lookups.
+        The places of lookups.
     """
-    timeline = Timeline(lookups)
-    past = PastOfKeys(lookups, timeline, {})
+    # A trace records them itself.
+    is_open = lookups.outcome.are("full_miss") & ~lookups.status_detailed.is_known
+    if not is_open.any():
+        return []
+    # Whether each key that had been looked up before had been stored before.
+    had_been_stored = {
+        at: past.latest_stored is not None for at, past in PastOfKeys(lookups, timeline, {}).of_each(is_open)
+    }
     of_key: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
     for entry in entries:
         of_key[entry.cache, entry.cache_key].append(entry)
-    symbolic: dict[int | None, bool] = {None: False}
+    symbolic: dict[int, bool] = {NONE: False}
     found: dict[int, None] = {}
-    for at, row in enumerate(lookups):
-        if row.cache_key is None or not _is_open(row) or row.load_error is not None:
+    for at in np.flatnonzero(is_open & lookups.cache_key.is_known & ~lookups.load_error.is_known).tolist():
+        stored = of_key.get((lookups.cache[at] or "", lookups.cache_key[at] or ""), [])
+        if at not in had_been_stored and not stored:
             continue
-        stored = of_key.get((row.cache, row.cache_key), [])
-        key_past = past.of(at)
-        if key_past.latest is None and not stored:
-            continue
-        if row.detail_set is not None and row.detail_set not in symbolic:
-            symbolic[row.detail_set] = _is_symbolic(row.detail_set, details)
+        detail_set = int(lookups.detail_set[at])
+        if detail_set not in symbolic:
+            symbolic[detail_set] = _is_symbolic(detail_set, details)
         # The FX graph of an AOTAutograd guard miss has the same guards, with or without details.
-        may_have_guards = symbolic[row.detail_set] or row.aot_lookup in found
-        if may_have_guards and _is_there(key_past.latest_stored is not None, stored):
-            found[row.lookup] = None
+        may_have_guards = symbolic[detail_set] or int(lookups.aot[at]) in found
+        if may_have_guards and _is_there(had_been_stored.get(at, False), stored):
+            found[at] = None
     # Through 2.7 an AOTAutograd entry had no guards of its own: the guards of its graphs failed.
-    for row in lookups:
-        failed = [g for g in timeline.graphs_of(row) if g.outcome == "guard_miss" or g.lookup in found]
-        if failed and _is_open(row):
-            found[row.lookup] = None
+    failed = lookups.outcome.are("guard_miss")
+    failed[list(found)] = True
+    above = lookups.aot[failed & (lookups.aot != NONE)]
+    found |= dict.fromkeys(above[is_open[above]].tolist())
     return list(found)
-
-
-def _is_open(row: LookupRow) -> bool:
-    return row.outcome == "full_miss" and row.status_detailed is None
 
 
 def _is_there(stored: bool, entries: list[EntryRow]) -> bool:
