@@ -1,0 +1,450 @@
+"""What the records of a trace say of its process and its lookups: records in, a process out; made by hand in torch's words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cachescope.errors import SourceError
+from cachescope.readers.json_record import Record
+from cachescope.readers.logs.trace_artifacts import lookup_from_artifact, lookup_from_event
+from cachescope.readers.logs.trace_log import read_trace_log
+from cachescope.readers.reading import Lookup, Process, Reading
+from tests.made import component
+
+KEY = "f" + "a" * 51
+PLACE = "torch/_inductor/codecache.py:1646"
+AFTER = "torch/_inductor/compile_fx.py:900"
+NOON = 1_795_348_800
+
+
+def prefix(second: float = 0, pid: object = 7, place: str = PLACE, day: str = "1122") -> str:
+    return f"V{day} 12:00:{second:09.6f} {pid} {place}] "
+
+
+def record(
+    said: dict[str, Any], payload: object = None, second: float = 0, *, digest: str | None = None, **told: Any
+) -> str:
+    """A record as torch writes it; a payload that is no text is JSON."""
+    if payload is None:
+        return f"{prefix(second, **told)}{json.dumps(said)}\n"
+    text = payload if isinstance(payload, str) else json.dumps(payload)
+    said = {**said, "has_payload": digest or hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}
+    lines = "".join(f"\t{line}\n" for line in text.split("\n"))
+    return f"{prefix(second, **told)}{json.dumps(said)}\n{lines}"
+
+
+def artifact(
+    name: str, payload: object, second: float = 0, ids: dict[str, Any] | None = None, **told: Any
+) -> str:
+    ids = {"frame_id": 0, "frame_compile_id": 0} if ids is None else ids
+    return record({"artifact": {"name": name, "encoding": "json"}, **ids}, payload, second, **told)
+
+
+def looked_up(outcome: str = "hit", second: float = 0, **told: Any) -> str:
+    payload = {"key": KEY, "cache_state": outcome, **told.pop("payload", {})}
+    return artifact(f"fx_graph_cache_{outcome}", payload, second, **told)
+
+
+def event(second: float = 0, epoch_s: float = 0, **said: Any) -> str:
+    told = {"name": "inductor_compile", "ts": (NOON + epoch_s) * 1e6, "ph": "E", **said}
+    return record({"chromium_event": {}}, json.dumps(told, indent=0), second)
+
+
+def begins(second: float = 0, ids: dict[str, Any] | None = None, stack: object = ()) -> str:
+    ids = {"frame_id": 0, "frame_compile_id": 0} if ids is None else ids
+    return record(
+        {"dynamo_start": {"stack": list(stack) if isinstance(stack, tuple) else stack}, **ids}, None, second
+    )
+
+
+def metrics(
+    second: float = 0, ids: dict[str, Any] | None = None, kind: str = "compilation_metrics", **said: Any
+) -> str:
+    ids = {"frame_id": 0, "frame_compile_id": 0} if ids is None else ids
+    return record({kind: said, **ids}, None, second)
+
+
+def read(*records: str, folder: Path, name: str = "t.log", cut: int = 0) -> Reading:
+    path = folder / name
+    data = "".join(records).encode()
+    path.write_bytes(data[: len(data) - cut])
+    os.utime(path, (NOON + 60, NOON + 60))
+    reading = Reading()
+    read_trace_log(str(path), reading)
+    return reading
+
+
+def one(*records: str, folder: Path, **told: Any) -> tuple[Process, list[tuple[str, str, str]]]:
+    reading = read(*records, folder=folder, **told)
+    (process,) = reading.processes
+    return process, [(problem.where, problem.kind, problem.message) for problem in reading.problems]
+
+
+def test_a_lookup_and_its_details(tmp_path: Path) -> None:
+    lines = [component("gm", "g"), component("x", "y")]
+    made = looked_up(
+        "miss",
+        3,
+        payload={
+            "components": lines,
+            "cache_status_detailed": "guard_miss",
+            "cache_status_guard_expr": "s > 4",
+        },
+    )
+    reading = read(made, folder=tmp_path)
+    (lookup,) = reading.processes[0].lookups
+    assert (lookup.cache_key, lookup.outcome, lookup.guards_expr, lookup.compile_id) == (
+        KEY,
+        "guard_miss",
+        "s > 4",
+        "0/0",
+    )
+    assert lookup.details is not None
+    assert [one.field for one in reading.details.details(lookup.details)] == ["gm", "x"]
+    assert reading.problems == []
+    assert (lookup.end_time_ns, lookup.logged_ns) == (lookup.time_ns, lookup.time_ns)
+    # Those of 2.4 are split at every newline.
+    split = [*component("gm", "g\nmore").split("\n"), component("x", "y")]
+    reading = read(looked_up(payload={"components": split}), folder=tmp_path)
+    assert reading.details.details(reading.processes[0].lookups[0].details or 0)[0].value_text == "g\nmore"
+    assert reading.problems == []
+
+
+@pytest.mark.parametrize(
+    ("components", "messages"),
+    [
+        ("text", ["components is no list of texts"]),
+        ([3], ["components is no list of texts"]),
+        ({"a": 1}, ["components is no list of texts"]),
+        (None, []),
+        ([], []),
+    ],
+)
+def test_details_that_are_none(components: object, messages: list[str], tmp_path: Path) -> None:
+    process, problems = one(looked_up(payload={"components": components}), folder=tmp_path)
+    assert process.lookups[0].details is None
+    assert problems == [("byte 0", "hash_detail", message) for message in messages]
+
+
+def test_a_detail_that_is_none_is_named(tmp_path: Path) -> None:
+    process, problems = one(
+        looked_up(payload={"components": ["no detail", component("a", "b")]}), folder=tmp_path
+    )
+    assert process.lookups[0].details is not None
+    assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "hash_detail")]
+    assert "no detail" in problems[0][2]
+
+
+@pytest.mark.parametrize(
+    ("records", "wanted"),
+    [
+        # The id of the envelope counts, and that of the payload where it has none.
+        ([looked_up(payload={"compile_id": "5/5"})], "0/0"),
+        ([looked_up(payload={"compile_id": "5/5"}, ids={})], "5/5"),
+        ([looked_up(ids={"frame_id": 1, "frame_compile_id": 2, "attempt": 1})], "1/2_1"),
+        ([looked_up(ids={})], None),
+    ],
+)
+def test_the_compile_of_a_lookup(records: list[str], wanted: str | None, tmp_path: Path) -> None:
+    process, _ = one(*records, folder=tmp_path)
+    assert process.lookups[0].compile_id == wanted
+
+
+@pytest.mark.parametrize(
+    ("records", "wanted"),
+    [
+        ([looked_up()], False),
+        ([looked_up(place=AFTER)], True),
+        ([looked_up(), metrics()], True),
+        ([looked_up(), metrics(kind="bwd_compilation_metrics")], True),
+        ([looked_up(), record({"compilation_metrics": 3, "frame_id": 0, "frame_compile_id": 0})], False),
+    ],
+)
+def test_whether_its_compile_ended(records: list[str], wanted: bool, tmp_path: Path) -> None:
+    process, _ = one(*records, folder=tmp_path)
+    assert process.lookups[0].compile_ended is wanted
+
+
+def test_the_code_that_was_compiled(tmp_path: Path) -> None:
+    frame = {"name": "f", "line": 3, "filename": 2}
+    process, problems = one(
+        record({"str": ["/mine.py", 2]}), begins(stack=[frame]), looked_up(), folder=tmp_path
+    )
+    (lookup,) = process.lookups
+    assert (lookup.function, lookup.file, lookup.line, problems) == ("f", "/mine.py", 3, [])
+    process, problems = one(begins(stack="no list"), looked_up(), folder=tmp_path)
+    assert (process.lookups[0].function, problems) == (None, [])
+    process, problems = one(begins(stack=[{"name": 3}]), looked_up(), folder=tmp_path)
+    assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "bad_value")]
+    process, problems = one(record({"dynamo_start": 3}), looked_up(), folder=tmp_path)
+    assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "bad_value")]
+    # A compile that began and did not end looks up nothing; one that ended had its caches off.
+    assert one(begins(), folder=tmp_path)[0].looked_up
+    assert not one(begins(), metrics(), folder=tmp_path)[0].looked_up
+    assert one(begins(), metrics(fail_type="E"), folder=tmp_path)[0].looked_up
+    assert one(begins(), metrics(), looked_up(), folder=tmp_path)[0].looked_up
+
+
+def disabled(second: float = 0, epoch_s: float = 0, **args: Any) -> str:
+    return event(second, epoch_s, args={"cache_state": "disabled", "cache_event_time": NOON * 10**9, **args})
+
+
+def test_a_disabled_cache_leaves_an_event_alone(tmp_path: Path) -> None:
+    process, problems = one(
+        disabled(epoch_s=2, compile_id="0/0", cache_bypass_reason="off", is_backward=True), folder=tmp_path
+    )
+    (lookup,) = process.lookups
+    assert problems == []
+    assert (lookup.outcome, lookup.cache_state, lookup.compile_id, lookup.bypass_reason) == (
+        "disabled",
+        "disabled",
+        "0/0",
+        "off",
+    )
+    assert (lookup.time_ns, lookup.time_taken_ns, lookup.is_backward) == (NOON * 10**9, 2 * 10**9, True)
+    assert lookup.compile_ended
+    # The clock may have been set back.
+    assert one(disabled(epoch_s=-2), folder=tmp_path)[0].lookups[0].time_taken_ns == 0
+
+
+def test_the_event_of_a_bypass_says_how_long_it_took(tmp_path: Path) -> None:
+    def bypass(at: int) -> str:
+        return artifact("fx_graph_cache_bypass", {"cache_event_time": at, "cache_bypass_reason": "no"})
+
+    ended = event(
+        0, 3, args={"cache_state": "bypass", "cache_event_time": NOON * 10**9, "is_backward": False}
+    )
+    process, _ = one(bypass(NOON * 10**9), bypass(NOON * 10**9 + 1), ended, folder=tmp_path)
+    assert [(x.time_taken_ns, x.is_backward) for x in process.lookups] == [(3 * 10**9, False), (None, None)]
+    process, _ = one(bypass(NOON * 10**9 + 1), ended, folder=tmp_path)
+    assert [(x.outcome, x.time_taken_ns) for x in process.lookups] == [("bypass", None)]
+    # Of many, those of just now.
+    process, _ = one(bypass(NOON * 10**9), *[looked_up()] * 63, ended, folder=tmp_path)
+    assert sum(x.time_taken_ns is not None for x in process.lookups) == 1
+    process, _ = one(bypass(NOON * 10**9), *[looked_up()] * 64, ended, folder=tmp_path)
+    assert sum(x.time_taken_ns is not None for x in process.lookups) == 0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"ph": "B"}, {"name": "other"}, {"args": None}, {"args": {"cache_state": "hit"}}],
+)
+def test_other_events_are_no_lookups(said: dict[str, Any], tmp_path: Path) -> None:
+    told = {"args": {"cache_state": "disabled"}, **said}
+    process, problems = one(looked_up(), event(**told), folder=tmp_path)
+    assert (len(process.lookups), problems) == (1, [])
+
+
+def test_an_event_that_is_no_json_is_a_problem(tmp_path: Path) -> None:
+    damaged = disabled().replace('"ph": "E"', '"ph" "E"')
+    _, problems = one(looked_up(), damaged, folder=tmp_path)
+    assert [(where, kind) for where, kind, _ in problems] == [(f"byte {len(looked_up())}", "not_json")]
+    _, problems = one(looked_up(), disabled(cache_event_time=-1), folder=tmp_path)
+    assert [(where, kind) for where, kind, _ in problems] == [(f"byte {len(looked_up())}", "bad_value")]
+
+
+@pytest.mark.parametrize(
+    ("records", "wanted"),
+    [
+        ([artifact("torch_version", {"pytorch_version": "2.13.0"})], ("2.13.0", None)),
+        ([metrics(pytorch_version="2.13.0", python_version="3.12.1 (main)")], ("2.13.0", "3.12.1")),
+        # What was said first stays; metrics fill what is missing.
+        ([artifact("torch_version", {"pytorch_version": "2.13.0"}), metrics(pytorch_version="2.12.0", python_version="3.12")], ("2.13.0", "3.12")),
+        ([metrics(pytorch_version="2.13.0"), metrics(pytorch_version="2.12.0", python_version="3.12")], ("2.13.0", "3.12")),
+        ([metrics(python_version="3.12"), metrics(pytorch_version="2.12.0", python_version="3.13")], ("2.12.0", "3.12")),
+        ([metrics()], (None, None)),
+    ],
+)  # fmt: skip
+def test_the_versions_of_a_process(
+    records: list[str], wanted: tuple[str | None, ...], tmp_path: Path
+) -> None:
+    process, problems = one(*records, folder=tmp_path)
+    assert (process.torch_version, process.python_version, problems) == (*wanted, [])
+
+
+def test_a_version_that_is_none_is_a_problem(tmp_path: Path) -> None:
+    _, problems = one(artifact("torch_version", {"pytorch_version": 3}), folder=tmp_path)
+    assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "bad_value")]
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "wanted"),
+    [
+        ("t.log", [], None),
+        ("t.log", [3], 3),
+        ("t.log", [3, 4], 3),
+        ("dedicated_log_torch_trace_rank_5_x.log", [], 5),
+        ("dedicated_log_torch_trace_rank_5_x.log", [3], 5),
+        ("rank_1234567890.log", [], None),
+        ("t.log", [-1], None),
+    ],
+)
+def test_the_rank_of_a_process(name: str, ranks: list[int], wanted: int | None, tmp_path: Path) -> None:
+    records = [looked_up(ids={"rank": rank}) for rank in ranks] or [looked_up()]
+    assert one(*records, folder=tmp_path, name=name)[0].rank == wanted
+
+
+def test_the_pid_and_the_first_and_last_moment(tmp_path: Path) -> None:
+    process, problems = one(looked_up(second=1), looked_up(second=5), looked_up(second=9), folder=tmp_path)
+    assert process.clock_first_us is not None and process.clock_last_us is not None
+    assert (process.pid, process.clock_last_us - process.clock_first_us, problems) == (7, 8_000_000, [])
+    process, problems = one(looked_up(pid="9" * 19), looked_up(), folder=tmp_path)
+    assert process.pid is None
+    assert problems == [("byte 0", "bad_value", "no process has the pid of its prefix")]
+    process, problems = one(looked_up(second=1), looked_up(second=5, day="1322"), folder=tmp_path)
+    assert process.clock_last_us == process.clock_first_us
+    assert problems == [(f"byte {len(looked_up())}", "bad_value", "the time of its prefix is none")]
+    assert process.lookups[1].time_ns is None
+
+
+def test_the_time_of_an_event_tells_year_and_zone(tmp_path: Path) -> None:
+    """The clock of the prefixes is an hour ahead of UTC, and the event is not of the year of the file."""
+    year = 365 * 86_400
+    stamped = record({"chromium_event": {}}, json.dumps({"name": "x", "ts": (NOON - 3600 - year) * 1e6}))
+    process, _ = one(looked_up(), stamped, folder=tmp_path)
+    assert process.start_time_ns == (NOON - 3600 - year) * 10**9
+    # Only a time, and only one before the next record.
+    for text in ('{"ts": ...}', '{"name": "x"}'):
+        process, _ = one(record({"chromium_event": {}}, text), stamped, folder=tmp_path)
+        assert process.start_time_ns == (NOON - 3600 - year) * 10**9
+    process, _ = one(stamped, stamped.replace("ts", "st"), folder=tmp_path)
+    assert process.start_time_ns == (NOON - 3600 - year) * 10**9
+
+
+def test_where_generated_code_was_written(tmp_path: Path) -> None:
+    def code(path: str) -> str:
+        return record({"inductor_output_code": {"filename": path}}, "text")
+
+    first, second = code("/cache/ab/cabc.py"), code("/other/ab/cabc.py")
+    assert one(looked_up(), first, second, folder=tmp_path)[0].cache_dir == "/cache"
+    assert one(looked_up(), code("/tmp/x.py"), second, folder=tmp_path)[0].cache_dir == "/other"
+    assert one(looked_up(), folder=tmp_path)[0].cache_dir is None
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "message"),
+    [
+        (looked_up(digest="0" * 32).replace('"key"', "key"), "truncated", "fx_graph_cache_hit: the payload is cut"),
+        (artifact("fx_graph_cache_hit", "no json"), "not_json", "fx_graph_cache_hit: the payload is no JSON"),
+        (artifact("fx_graph_cache_hit", [1]), "not_json", "the payload is no JSON object"),
+        (looked_up().replace('"frame_id"', "frame_id"), "not_json", ""),
+        (looked_up(payload={"key": 3}), "bad_value", "key is 3, not a text"),
+        (looked_up(ids={"rank": "x", "frame_id": 0, "frame_compile_id": 0}), "bad_value", "rank is the text 'x'"),
+    ],
+)  # fmt: skip
+def test_a_record_that_is_wrong_is_a_problem_at_its_byte(
+    made: str, kind: str, message: str, tmp_path: Path
+) -> None:
+    before = looked_up()
+    _, ((where, found, said),) = one(before, made, before, folder=tmp_path)
+    assert (where, found) == (f"byte {len(before)}", kind)
+    assert said.startswith(message)
+
+
+def test_artifacts_that_are_no_lookups_are_passed_over(tmp_path: Path) -> None:
+    process, problems = one(
+        looked_up(),
+        artifact("fx_graph_cache_other", "no json"),
+        artifact("other", "no json"),
+        folder=tmp_path,
+    )
+    assert (len(process.lookups), problems) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("first", "kind", "message"),
+    [
+        ("\ufeff", "not_a_record", "the log begins with a byte order mark"),
+        ("\trest of a payload\n", "truncated", "the log begins within a record"),
+        ("a shell says something\n", "not_a_record", "'a shell says something'"),
+    ],
+)
+def test_what_is_before_the_first_record(first: str, kind: str, message: str, tmp_path: Path) -> None:
+    process, problems = one(first, looked_up(), folder=tmp_path)
+    assert (len(process.lookups), problems) == (1, [("byte 0", kind, message)])
+
+
+def test_what_is_between_records(tmp_path: Path) -> None:
+    process, problems = one(looked_up(), "Segmentation fault\n", looked_up(), folder=tmp_path)
+    assert len(process.lookups) == 2
+    assert problems == [(f"byte {len(looked_up())}", "not_a_record", "'Segmentation fault'")]
+
+
+@pytest.mark.parametrize(
+    ("cut", "is_cut", "problems"),
+    [(0, False, 0), (1, True, 1), (2, True, 2)],
+)
+def test_a_log_that_ends_within_a_record(cut: int, is_cut: bool, problems: int, tmp_path: Path) -> None:
+    process, found = one(looked_up(), looked_up(), folder=tmp_path, cut=cut)
+    assert (process.is_cut, len(found)) == (is_cut, problems)
+    assert {kind for _, kind, _ in found} <= {"truncated"}
+    assert (process.end_state is None) == is_cut
+
+
+def test_a_payload_that_lost_whole_lines_is_cut(tmp_path: Path) -> None:
+    text = json.dumps({"key": KEY}, indent=1)
+    whole = artifact("fx_graph_cache_hit", text)
+    assert not one(whole, folder=tmp_path)[0].is_cut
+    process, problems = one(looked_up(), "".join(whole.splitlines(keepends=True)[:-1]), folder=tmp_path)
+    assert process.is_cut
+    assert [message for _, _, message in problems] == ["fx_graph_cache_hit: the payload is cut"]
+
+
+def test_a_log_without_a_record_is_none(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="holds no record of torch's trace log"):
+        read("nothing\n", folder=tmp_path)
+
+
+def lookup(name: str = "fx_graph_cache_miss", **payload: Any) -> Lookup:
+    return lookup_from_artifact(name, Record(payload))
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "wanted"),
+    [
+        ("fx_graph_cache_hit", {}, ("hit", "hit")),
+        ("fx_graph_cache_miss", {}, ("full_miss", "miss")),
+        ("fx_graph_cache_miss", {"cache_status_detailed": "guard_miss"}, ("guard_miss", "miss")),
+        ("fx_graph_cache_miss", {"cache_status_detailed": "miss"}, ("full_miss", "miss")),
+        ("fx_graph_cache_hit", {"cache_status_detailed": "guard_miss"}, ("hit", "hit")),
+        ("aotautograd_cache_bypass", {}, ("bypass", "bypass")),
+        # One artifact for all: the state is in the payload.
+        ("fx_graph_cache_hash", {"cache_state": "hit"}, ("hit", "hit")),
+        ("fx_graph_cache_hash", {"cache_state": "bypass"}, ("bypass", "bypass")),
+        ("fx_graph_cache_hash", {"cache_state": "disabled"}, ("disabled", "disabled")),
+        ("fx_graph_cache_hash", {"cache_state": "other"}, ("full_miss", "other")),
+        ("fx_graph_cache_hash", {}, ("full_miss", None)),
+        ("fx_graph_cache_hit", {"cache_state": "miss"}, ("full_miss", "miss")),
+    ],
+)
+def test_the_outcome_of_an_artifact(
+    name: str, payload: dict[str, Any], wanted: tuple[str, str | None]
+) -> None:
+    found = lookup(name, **payload)
+    assert (found.outcome, found.cache_state) == wanted
+    assert found.cache == ("aotautograd" if name.startswith("aot") else "fxgraph")
+
+
+def test_the_times_of_an_artifact() -> None:
+    assert lookup(time_saved_ns=5, time_saved_ms=7).time_saved_ns == 5
+    assert lookup(time_saved_ms=7).time_saved_ns == 7_000_000
+    assert lookup(time_saved_ms=1.5).time_saved_ns == 1_500_000
+    assert (lookup().time_saved_ns, lookup().time_taken_ns) == (None, None)
+    assert (lookup(time_taken_ns=3).time_taken_ns, lookup(cache_event_time=9).time_ns) == (3, 9)
+
+
+def test_an_event_without_a_time_has_no_duration() -> None:
+    def taken(**said: Any) -> int | None:
+        args = {"cache_state": "disabled", **said.pop("args", {})}
+        found = lookup_from_event(Record({"ph": "E", "name": "inductor_compile", "args": args, **said}))
+        assert found is not None
+        return found.time_taken_ns
+
+    assert taken(ts=2_000_000, args={"cache_event_time": 10**9}) == 10**9
+    assert taken(ts=2_000_000) is taken(args={"cache_event_time": 10**9}) is taken() is None
