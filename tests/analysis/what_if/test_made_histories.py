@@ -1,0 +1,388 @@
+"""Small histories under other keys: lookups and entries in, what would have hit out; made by hand.
+
+A letter stands for each lookup, in its order: h hit, m miss, ? not known, - neither (bypassed or disabled).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cachescope.readers.reading import Entry
+from cachescope.scope import Scope
+from tests.made import CODE, SECOND_NS, Details, Made, Run, aot, entry, fx, run, scope_of
+
+G = {"gm": CODE, "x": "1", "y": "1"}
+X = {**G, "x": "2"}
+X3 = {**G, "x": "3"}
+XY = {**G, "x": "2", "y": "2"}
+HERE = {"cache_dir": "/cache"}
+
+
+def letters(scope: Scope, *without: str) -> str:
+    after = scope.what_if(without=without).frame["outcome_after"]
+    names = {"hit": "h", "full_miss": "m", "guard_miss": "m"}
+    return "".join("?" if pd.isna(one) else names.get(one, "-") for one in after)
+
+
+def here(*lookups: Made) -> Run:
+    return run(*lookups, **HERE)
+
+
+def f1(at: float = 0, outcome: str = "full_miss", **told: Any) -> Made:
+    return fx("f1", outcome, told.pop("details", G), at=at, **{"took": 1.0, **told})
+
+
+def f2(at: float = 10, outcome: str = "full_miss", **told: Any) -> Made:
+    return fx("f2", outcome, told.pop("details", X), at=at, **{"took": 1.0, **told})
+
+
+Case = tuple[tuple[Run, ...], list[tuple[Entry, Details | None]], str]
+
+# What was looked up and stored, and what it is without x.
+CASES: dict[str, Case] = {
+    "another key, stored before": ((here(f1()), here(f2())), [], "mh"),
+    "in one process": ((here(f1(), f2(compile_id="1/0")),), [], "mh"),
+    "another field differs": ((here(f1()), here(f2(details=XY))), [], "mm"),
+    "of the other cache": ((here(f1()), here(aot("a2", details=X, at=10))), [], "mm"),
+    "of another direction": (
+        (here(f1(details={**G, "fx_kwargs[is_backward]": "True"})), here(f2())),
+        [],
+        "mm",
+    ),
+    # An entry is there from the end of its compile on.
+    "before it was stored": ((here(f1(took=20.0)), here(f2())), [], "mm"),
+    "just when it was stored": ((here(f1(took=10.0)), here(f2())), [], "mm"),
+    "a moment later": ((here(f1(took=9.5)), here(f2())), [], "mh"),
+    "two at once, and a third": ((here(f1()), here(f2(0.5)), here(f2(10))), [], "mmh"),
+    # It hits, and so stores nothing.
+    "what would have hit stores nothing": (
+        (here(f1()), here(f2(5)), here(fx("f3", details=X3, at=9, took=1.0))),
+        [],
+        "mhh",
+    ),
+    # In another directory, or in one that is not known.
+    "in another directory": ((run(f1(), cache_dir="/other"), here(f2())), [], "mm"),
+    "in directories that are not known": ((run(f1()), run(f2())), [], "mh"),
+    "in a directory that is not known": ((here(f1()), run(f2())), [], "mh"),
+    "in one of two directories, not known which": (
+        (here(f1()), run(fx("f9", details=XY, at=1, took=1.0), cache_dir="/other"), run(f2())),
+        [],
+        "mmm",
+    ),
+    "one that found what only that directory held": (
+        (here(f1()), run(f2(5), cache_dir="/other"), run(f2(8, "hit"), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0"))),
+        [],
+        "mmhh",
+    ),
+    # What is known not to have been stored.
+    "its compile failed": ((here(f1(compile_error="ValueError: no", took=None)), here(f2())), [], "mm"),
+    "it could not be stored": ((here(f1(save_error="OSError: full")), here(f2())), [], "mm"),
+    "torch would not store it": ((here(f1(save_bypass="no")), here(f2())), [], "mm"),
+    # Recorded hits stay hits; what is neither stays neither.
+    "a hit stays one": ((here(f1()), here(f1(5, "hit")), here(f2())), [], "mhh"),
+    "a bypass stays one": ((here(f1()), here(fx(None, "bypass", at=5)), here(f2())), [], "m-h"),
+    "a disabled cache stays so": ((here(f1()), here(f2(outcome="disabled"))), [], "m-"),
+    "an outcome that was not seen": ((here(f1()), here(f2(outcome="unknown"))), [], "m-"),
+    # A hit shows that its key was stored.
+    "a hit that nothing explains": ((here(f1(5, "hit")), here(f2())), [], "hh"),
+    "a hit that nothing explains, and a miss before it": ((here(f2(1)), here(f1(5, "hit"))), [], "hh"),
+    # Entries that were there before.
+    "an entry of before": ((here(f2()),), [entry("fxgraph", "f1", G, at=5)], "h"),
+    "an entry that was written later": ((here(f2()),), [entry("fxgraph", "f1", G, at=50)], "m"),
+    "an entry without a time": ((here(f2()),), [entry("fxgraph", "f1", G)], "h"),
+    "an entry in another directory": (
+        (here(f2()), run(fx("f9", details=XY, at=60, took=1.0), cache_dir="/other")),
+        [entry("fxgraph", "f1", G, at=5, root="/other")],
+        "mm",
+    ),
+    "an entry in a directory that was moved": (
+        (here(f2()), run(fx("f9", details=XY, at=60, took=1.0), cache_dir="/other")),
+        [entry("fxgraph", "f1", G, at=5, root="/moved"), entry("fxgraph", "f2", X, at=11, root="/moved")],
+        "hm",
+    ),
+    "a damaged entry": ((here(f2()),), [entry("fxgraph", "f1", G, at=5, status="damaged")], "m"),
+    "an entry without details": ((here(f2()),), [entry("fxgraph", "f1", at=5)], "m"),
+    # Gone from outside.
+    "an entry that went away": ((here(f1()), here(f1(20)), here(f2(25))), [], "mmh"),
+    "looked up while it was away": ((here(f1()), here(f1(20, took=9.0)), here(f2(25))), [], "mmm"),
+    "looked up before it went away": ((here(f1()), here(f2(15)), here(f1(20))), [], "mhm"),
+    # Keys whose details are not known may have been anything.
+    "without details": ((here(f1()), here(f2(details=None))), [], "m?"),
+    "without details, and nothing was stored": ((here(f2(0, details=None)), here(f1(10))), [], "mm"),
+    "without details, in an empty directory": ((run(f1(), cache_dir="/other"), here(f2(details=None))), [], "mm"),
+    "without details, and of the other cache": ((here(aot("a1", details=G, at=0)), here(f2(details=None))), [], "mm"),
+    # An AOTAutograd lookup that hits finds its graphs.
+    "with its graphs": (
+        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11))),
+        [],
+        "mmhh",
+    ),
+    "with graphs of keys that have nothing in common": (
+        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY))),
+        [],
+        "mmhh",
+    ),
+    "graphs alone": (
+        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=XY, at=10), f2(11))),
+        [],
+        "mmmh",
+    ),
+    "of another compile": (
+        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY, compile_id="1/0"))),
+        [],
+        "mmhm",
+    ),
+}  # fmt: skip
+
+
+def made(case: Case) -> Scope:
+    runs, entries, _ = case
+    return scope_of(*runs, entries=entries)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_would_have_hit_without_a_field(name: str) -> None:
+    scope = made(CASES[name])
+    assert letters(scope, "x") == CASES[name][2]
+    # With everything in the keys, all is as it was.
+    names = {"hit": "h", "full_miss": "m"}
+    assert letters(scope) == "".join(names.get(one, "-") for one in scope.lookups["outcome"])
+
+
+GUARDED = {"guards_expr": "s > 4", "status_detailed": "hit"}
+
+
+@pytest.mark.parametrize(
+    ("runs", "wanted"),
+    [
+        # Guards of an entry that no log shows may hold or not.
+        ((here(f1(), f1(5, "guard_miss", guards_expr="s > 4", compile_id="1/0")), here(f2(20))), "mm?"),
+        # An entry without guards is found by every key.
+        ((here(f1(), f1(5, "hit", status_detailed="hit", compile_id="1/0")), here(f2(20))), "mhh"),
+        # What compiles the same guards finds the entry.
+        (
+            (
+                here(f1(), f1(5, "hit", compile_id="1/0", **GUARDED)),
+                here(f2(20), f2(25, "hit", compile_id="1/0", **GUARDED)),
+            ),
+            "mhhh",
+        ),
+        (
+            (
+                here(f1(), f1(5, "hit", compile_id="1/0", **GUARDED)),
+                here(f2(20), f2(25, "hit", guards_expr="s > 9", status_detailed="hit", compile_id="1/0")),
+            ),
+            "mh?h",
+        ),
+    ],
+)
+def test_guards_decide_or_leave_it_open(runs: tuple[Run, ...], wanted: str) -> None:
+    assert letters(scope_of(*runs), "x") == wanted
+
+
+def test_guards_of_entries() -> None:
+    def found(*entries: tuple[Entry, Details | None]) -> str:
+        return letters(scope_of(here(f2()), entries=entries), "x")
+
+    assert found(entry("fxgraph", "f1", G, at=5, guards_expr="s > 4")) == "?"
+    assert found(entry("fxgraph", "f1", G, at=5, guards_expr="")) == "h"
+    one, other = entry("fxgraph", "f1", G, at=5, guards_expr="s > 4"), entry("fxgraph", "f1", G, at=6)
+    assert found(one, other) == "h"
+    later = entry("fxgraph", "f1", G, at=50, guards_expr="s > 4")
+    assert found(later) == "m"
+
+
+def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
+    rows = frame[list(names)].astype(object).itertuples(index=False, name=None)
+    return [tuple(None if not isinstance(v, tuple) and pd.isna(v) else v for v in row) for row in rows]
+
+
+def test_the_frame_of_lookups() -> None:
+    scope = scope_of(
+        here(f1()),
+        here(f2(10, took=2.0), fx(None, "bypass", at=11, compile_id="1/0")),
+        here(fx("f3", details=None, at=20, took=3.0)),
+        here(f2(30, "unknown")),
+    )
+    frame = scope.what_if(without="x").frame
+    assert table(frame, "lookup", "run", "cache", "cache_key", "outcome") == table(
+        scope.lookups, "lookup", "run", "cache", "cache_key", "outcome"
+    )
+    assert table(frame, "outcome_after", "changed_side", "time_won_ns", "note") == [
+        ("full_miss", False, None, None),
+        ("hit", True, 2 * SECOND_NS, None),
+        ("bypass", False, None, None),
+        (None, None, None, None),
+        ("unknown", None, None, None),
+    ]
+    keys = frame["what_if_key"].tolist()
+    assert keys[0] == keys[1] == keys[4] != keys[3] and pd.isna(keys[2])
+    before = scope.what_if().frame["what_if_key"].tolist()
+    assert before[0] != before[1] == before[4]
+
+
+def test_rates_runs_and_causes() -> None:
+    scope = scope_of(
+        here(f1(took=4.0)),
+        here(f2(10, took=2.0), f1(11, "hit", time_saved_ns=7 * SECOND_NS, took=None, compile_id="1/0")),
+        here(f2(30, "unknown", took=None)),
+        here(fx("f3", details=None, at=40, took=None)),
+    )
+    found = scope.what_if(without="x")
+    names = (
+        "when",
+        "undecided",
+        "lookups",
+        "hits",
+        "misses",
+        "unknown",
+        "hit_rate",
+        "time_saved_ns",
+        "time_lost_ns",
+    )
+    assert table(found.rates, *names) == [
+        ("before", 0, 5, 1, 3, 1, 1 / 4, 7 * SECOND_NS, 6 * SECOND_NS),
+        ("after", 1, 5, 2, 2, 1, 2 / 4, 9 * SECOND_NS, 4 * SECOND_NS),
+    ]
+    assert table(found.rates, "time_hit_rate") == [(7 / 13,), (9 / 13,)]
+    names = ("run", "lookups", "hits", "hits_after", "unknown", "time_won_ns", "hit_rate", "hit_rate_after")
+    assert table(found.by_run, *names) == [
+        (0, 1, 0, 0, 0, None, 0, 0),
+        (1, 2, 1, 2, 0, 2 * SECOND_NS, 1 / 2, 1),
+        (2, 1, 0, 0, 0, None, None, None),
+        (3, 1, 0, 0, 1, None, 0, 0),
+    ]
+    causes = table(found.by_cause, "verdict", "misses", "hits_after", "unknown", "time_won_ns")
+    assert ("key_changed", 1, 1, 0, 2 * SECOND_NS) in causes
+    assert (sum(row[1] for row in causes), sum(row[2] for row in causes), sum(row[3] for row in causes)) == (
+        3,
+        1,
+        1,
+    )
+
+
+def test_rates_without_any_time() -> None:
+    scope = scope_of(here(f1(took=None)), here(f2(took=None)))
+    assert table(
+        scope.what_if(without="x").rates, "hits", "time_saved_ns", "time_lost_ns", "time_hit_rate"
+    ) == [
+        (0, None, None, None),
+        (1, None, None, None),
+    ]
+    # Won where nothing had been saved.
+    scope = scope_of(here(f1()), here(f2(took=3.0)))
+    assert table(scope.what_if(without="x").rates, "time_saved_ns", "time_lost_ns", "time_hit_rate") == [
+        (None, 4 * SECOND_NS, 0),
+        (3 * SECOND_NS, 1 * SECOND_NS, 3 / 4),
+    ]
+
+
+def test_what_does_not_follow_from_what_was_stored() -> None:
+    gone = scope_of(here(f1()), here(f1(20)))
+    found = gone.what_if()
+    assert table(found.differences, "lookup", "run", "outcome", "expected") == [(1, 1, "full_miss", "hit")]
+    assert found.frame["note"].isna().tolist() == [True, False]
+    assert found.frame["note"].iloc[1].startswith("it had been stored and was not found")
+    came = scope_of(here(f1(took=None, compile_error="E: x")), here(f1(20, "hit")))
+    found = came.what_if()
+    assert table(found.differences, "lookup", "run", "outcome", "expected") == [(1, 1, "hit", "full_miss")]
+    assert found.frame["note"].iloc[1].startswith("nothing that was stored explains it")
+    # Stored sooner than the records show: nothing is wrong.
+    assert scope_of(here(f1(took=50.0)), here(f1(20, "hit"))).what_if().differences.empty
+    # Missed again before its compile had ended, and once the entry had gone.
+    assert scope_of(here(f1(took=50.0)), here(f1(20))).what_if().differences.empty
+    twice = scope_of(here(f1()), here(f1(20)), here(f1(40)))
+    assert twice.what_if().differences["lookup"].tolist() == [1, 2]
+    assert len(twice.what_if().differences) == 2
+
+
+def helped(scope: Scope) -> dict[tuple[str, ...], tuple[Any, ...]]:
+    names = (
+        "fields",
+        "misses_alone",
+        "time_alone_ns",
+        "misses_together",
+        "needs_all",
+        "unknown",
+        "example_lookup",
+    )
+    return {row[0]: row[1:] for row in table(scope.sensitivity(), *names)}
+
+
+def test_which_fields_would_help() -> None:
+    second = SECOND_NS
+    assert helped(scope_of(here(f1()), here(f2(took=2.0)))) == {("x",): (1, 2 * second, 1, False, 0, 1)}
+    # Two fields that changed together help only together.
+    assert helped(scope_of(here(f1()), here(f2(details=XY, took=2.0)))) == {
+        ("x", "y"): (1, 2 * second, 1, True, 0, 1)
+    }
+    # One of them alone, both, and the costliest miss.
+    three = scope_of(
+        here(f1()), here(f2(10, took=2.0)), here(fx("f3", details={**G, "x": "3", "y": "2"}, at=20, took=5.0))
+    )
+    assert helped(three) == {
+        ("x",): (1, 2 * second, 1, False, 0, 1),
+        ("x", "y"): (2, 7 * second, 1, False, 0, 2),
+    }
+    assert [row[0] for row in table(three.sensitivity(), "fields")] == [("x", "y"), ("x",)]
+    # What does not vary, or hits, or has no details, helps nobody.
+    assert helped(scope_of(here(f1()), here(f1(10, "hit")))) == {}
+    assert helped(scope_of(here(f1()))) == {}
+    blind = helped(scope_of(here(f1()), here(f2(took=2.0)), here(fx("f3", details=None, at=20, took=1.0))))
+    assert blind == {("x",): (1, 2 * second, 1, False, 1, 1)}
+    # In another directory the field would have helped nothing.
+    assert helped(scope_of(run(f1(), cache_dir="/other"), here(f2()))) == {}
+    untimed = helped(scope_of(here(f1()), here(f2(took=None))))
+    assert untimed == {("x",): (1, None, 1, False, 0, 1)}
+
+
+def test_sets_of_three_are_tried_where_they_are_the_nearest() -> None:
+    z = {**XY, "z": "2"}
+    scope = scope_of(here(f1(details={**G, "z": "1"})), here(f2(details=z, took=2.0)))
+    assert helped(scope) == {("x", "y", "z"): (1, 2 * SECOND_NS, 1, True, 0, 1)}
+    # Of two that differ, the nearer one tells.
+    near = {**z, "z": "1"}
+    scope = scope_of(
+        here(f1(details={**G, "z": "1"})),
+        here(fx("f3", details=near, at=5, took=1.0)),
+        here(f2(details=z, took=2.0)),
+    )
+    assert set(helped(scope)) == {("x", "y"), ("z",), ("x", "y", "z")} or set(helped(scope)) == {
+        ("x", "y"),
+        ("z",),
+    }
+
+
+def test_keys_that_become_one_and_share_no_code_are_warned_of() -> None:
+    def warned(
+        first: str | None, second: str | None, without: str = "x", **told: Any
+    ) -> list[tuple[Any, ...]]:
+        entries = [
+            entry("fxgraph", "f1", G, at=1, code_key=first),
+            entry("fxgraph", "f2", X, at=11, code_key=second, **told),
+        ]
+        found = scope_of(here(f1()), here(f2()), entries=entries).what_if(without=without)
+        return table(
+            found.warnings,
+            "what",
+            "entry",
+            "other_entry",
+            "cache_key",
+            "other_key",
+            "code_key",
+            "other_code_key",
+        )
+
+    one, other = "c" + "a" * 51, "c" + "b" * 51
+    rows = warned(one, other)
+    assert [set(row[1:3]) for row in rows] == [{0, 1}]
+    assert {(row[0], frozenset(row[3:5]), frozenset(row[5:7])) for row in rows} == {
+        ("generated code", frozenset({"f1", "f2"}), frozenset({one, other}))
+    }
+    assert warned(one, one) == []
+    assert warned(one, other, without="y") == []
+    assert warned(one, None) == []
+    assert warned(one, other, status="damaged") == []
