@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
-from cachescope.readers.logs.text_log import read_text_log
+from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
 from cachescope.readers.reading import Process, Reading
 
 FILE = "torch/_inductor/codecache.py:1646"
@@ -431,3 +432,132 @@ def test_two_processes_whose_lines_alternate(tmp_path: Path) -> None:
         (7, [key("f1")]),
         (8, [key("f2")]),
     ]
+
+
+def test_a_lookup_begins_with_its_details_and_is_written_down_with_its_outcome(tmp_path: Path) -> None:
+    (process,) = (
+        Log()
+        .say("first")
+        .details("f1")
+        .say("between")
+        .outcome("f1", "hit")
+        .outcome("f2", "hit", "1/0")
+        .read(tmp_path)
+    )
+    one, two = process.lookups
+    start = process.start_time_ns
+    assert (
+        start is not None
+        and one.time_ns is not None
+        and one.logged_ns is not None
+        and two.time_ns is not None
+    )
+    second = 10**9
+    assert (one.time_ns - start, one.logged_ns - start) == (1 * second, 4 * second)
+    assert (two.time_ns - start, two.logged_ns) == (5 * second, two.time_ns)
+    # Without an outcome it is written down when it began.
+    (process,) = Log().details("f1").read(tmp_path)
+    assert process.lookups[0].logged_ns == process.lookups[0].time_ns == process.start_time_ns
+
+
+def test_each_of_two_processes_ends_with_what_it_wrote_last(tmp_path: Path) -> None:
+    def ended(*logs: Log) -> list[int]:
+        lines = [line for log in logs for line in log.lines]
+        found = []
+        for one in read_lines(lines, tmp_path).processes:
+            assert one.clock_first_us is not None and one.clock_last_us is not None
+            found.append((one.clock_last_us - one.clock_first_us) // 10**6)
+        return found
+
+    last = Log(8).outcome("a1", "miss").outcome("f1", "miss")
+    # With the outcome of its last lookup, or where that is lost with its details.
+    assert ended(Log().outcome("a1", "miss").details("f1").say("x").outcome("f1", "miss"), last) == [4, 1]
+    assert ended(Log().outcome("a1", "miss").outcome("f2", "miss").details("f1"), last) == [2, 1]
+    three = [Log(hour).outcome("a1", "miss").details("f1").outcome("f1", "miss") for hour in (10, 8, 6)]
+    assert ended(*three) == [3, 3, 3]
+
+
+def test_only_entries_of_its_own_say_where_a_process_stores(tmp_path: Path) -> None:
+    first = Log().outcome("a1", "miss").say(writing("a1"))
+    second = Log(8).outcome("a1", "miss").outcome("f1", "miss")
+    reading = read_lines([*first.lines, *second.lines], tmp_path)
+    assert [one.cache_dir for one in reading.processes] == ["/cache", None]
+
+
+def test_lines_that_are_no_details_are_a_problem(tmp_path: Path) -> None:
+    said = f"FX graph cache hash details for key {key('f1')}:\nno detail\n[{'h' * 51}] gm: g"
+    reading = read_lines(Log().outcome("f2", "hit").say(said).outcome("f1", "hit").lines, tmp_path)
+    assert [(one.where, one.kind) for one in reading.problems] == [("line 2", "hash_detail")]
+    assert reading.processes[0].lookups[1].details is not None
+
+
+def test_a_line_that_is_too_long_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachescope.readers.logs.log_lines._MOST_BYTES_OF_A_LINE", 200)
+    reading = read_lines([*Log().outcome("f1", "hit").lines, *Log().say("x" * 200).lines], tmp_path)
+    assert [(one.where, one.kind) for one in reading.problems] == [("line 2", "limit")]
+
+
+def test_a_log_that_breaks_off_is_a_problem_at_its_end(tmp_path: Path) -> None:
+    data = "\n".join(Log().outcome("f1", "hit").lines * 2000).encode()
+    (tmp_path / "cut.log.gz").write_bytes(gzip.compress(data)[:-30])
+    reading = Reading()
+    read_text_log(str(tmp_path / "cut.log.gz"), reading)
+    assert [(one.where, one.kind) for one in reading.problems] == [("end", "damaged_compression")]
+    assert reading.processes[0].end_state is None
+    # One that is packed, and one that ends within a line, cannot be read on; a whole one can.
+    for end, compress, can in (("\n", False, True), ("", False, False), ("\n", True, False)):
+        path = tmp_path / "whole.log"
+        whole = ("\n".join(Log().outcome("f1", "hit").lines) + end).encode()
+        path.write_bytes(gzip.compress(whole) if compress else whole)
+        reading = Reading()
+        read_text_log(str(path), reading)
+        assert (reading.processes[0].end_state is not None) is can
+
+
+def test_nothing_is_read_on_where_nothing_was_kept(tmp_path: Path) -> None:
+    path = tmp_path / "made.log"
+    reading = read_lines(Log().outcome("f1", "hit").lines, tmp_path)
+    assert not read_on_text_log(str(path), Reading())
+    reading.processes[0].end_state = None
+    assert not read_on_text_log(str(path), reading)
+
+
+def test_processes_without_a_lookup_are_none(tmp_path: Path) -> None:
+    other = [line.replace(" 7 ", " 8 ") for line in Log().say("something").lines]
+    reading = read_lines([*other, *Log().outcome("f1", "hit").lines], tmp_path)
+    assert [one.pid for one in reading.processes] == [7]
+    assert reading.processes[0].end_state is not None
+    assert read_lines(other, tmp_path).processes == []
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("f1", [("f1", MISSING)]), ("a1", [])])
+def test_the_lookup_before_has_lost_its_outcome(
+    name: str, wanted: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    reading = read_lines(waited(name, 9).lines, tmp_path)
+    assert [(one.where, one.message) for one in reading.problems] == [
+        (f"key {key(one)}", message) for one, message in wanted
+    ]
+
+
+def test_without_a_clock_no_outcome_is_late(tmp_path: Path) -> None:
+    log = (
+        Log()
+        .details("f1")
+        .details("f9", "1/0")
+        .outcome("f9", "miss", "1/0")
+        .say("x")
+        .say("y")
+        .outcome("f1", "hit")
+    )
+    for first, last in ((True, True), (True, False), (False, True)):
+        lines = list(log.lines)
+        if first:
+            lines = [
+                line.replace("I1120", "I1320").replace("V1120", "V1320") if n < 2 else line
+                for n, line in enumerate(lines)
+            ]
+        if last:
+            lines[-1] = lines[-1].replace("I1120", "I1320")
+        (process,) = read_lines(lines, tmp_path).processes
+        assert [one.outcome for one in process.lookups if one.cache_key == key("f1")] == ["hit"]
