@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cachescope.errors import SourceError
-from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
+from cachescope.keys.detail_hash import torch_detail_hash
+from cachescope.readers.json_record import MOST_NS
+from cachescope.readers.snapshot import context_row, looks_like_snapshot, moment_ns, read_snapshot
+from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 CONTEXT: dict[str, Any] = {
     "runtime_context": {"inductor_configs": {"epilogue_fusion": True}},
@@ -173,3 +176,115 @@ def test_a_snapshot_cut_anywhere_is_refused(length: int, tmp_path: Path) -> None
 )
 def test_a_snapshot_is_told_by_its_head(head: bytes, expected: bool) -> None:
     assert looks_like_snapshot(head) is expected
+
+
+def row(**changed: Any) -> dict[str, Any]:
+    return context_row(3, {**SNAPSHOT, **changed, "source": "/snapshot.json"})
+
+
+def test_the_row_of_a_context() -> None:
+    found = row()
+    assert (found["context"], found["source"], found["run"], found["hashed_forms"]) == (
+        3,
+        "/snapshot.json",
+        None,
+        (),
+    )
+    assert json.loads(found["inductor_configs"]) == {"epilogue_fusion": True}
+    assert found["torch_determinism_configs"] is None
+    assert (found["torch_version"], found["pid"], found["known_from"]) == ("2.13.0+cpu", 1, "torch")
+    assert json.loads(found["settings"]) == SNAPSHOT["settings"]
+    assert json.loads(found["key_fields"]) == SNAPSHOT["key_fields"]
+    assert json.loads(found["torch_manifest"]) == SNAPSHOT["torch_manifest"]
+    assert found["device_properties"] == tuple(SNAPSHOT["device_properties"])
+    nothing = row(settings={}, environment={}, key_fields=None, torch_manifest=None)
+    assert [nothing[name] for name in ("settings", "environment", "key_fields", "torch_manifest")] == [
+        None
+    ] * 4
+    assert row(key_fields={})["key_fields"] == "{}"
+
+
+def test_forms_that_are_missing_or_of_a_newer_torch() -> None:
+    context = {
+        "runtime_context": {"inductor_configs": 1, "new": 2},
+        "compile_context": {"runtime": "CUDA", "newer": "x"},
+    }
+    found = row(context=context)
+    known = {*RUNTIME_FORMS, *COMPILE_FORMS}
+    assert set(found["missing_forms"]) == known - {"inductor_configs", "runtime"} | {"new", "newer"}
+    assert (found["inductor_configs"], found["runtime"]) == ("1", "CUDA")
+    assert set(row(context={"runtime_context": None, "compile_context": None})["missing_forms"]) == known
+
+
+@pytest.mark.parametrize(
+    ("version", "protocol"),
+    [("3.11.2", 4), ("3.13", 4), ("3.14.0", 5), ("3.15", 5), ("4.0", 5), ("2.99", 4), (None, 4), ("x.y", 4), ("3", 4), ("3.14159", 4), ("3.1415", 5)],
+)  # fmt: skip
+def test_the_hash_of_torch_is_that_of_its_python(version: str | None, protocol: int) -> None:
+    context = {"runtime_context": None, "compile_context": {"torch_version_hash": "QUJD"}}
+    assert row(context=context, python_version=version)["torch_detail_hash"] == torch_detail_hash(
+        "QUJD", protocol
+    )
+    assert torch_detail_hash("QUJD", 4) != torch_detail_hash("QUJD", 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1970-01-01T00:00:00+00:00", 0),
+        ("1970-01-01T00:00:00", 0),
+        ("1970-01-02T01:02:03.000004+00:00", ((86_400 + 3_723) * 10**6 + 4) * 1_000),
+        ("1970-01-01T02:00:00+01:00", 3_600 * 10**9),
+        ("1969-12-31T23:59:59+00:00", None),
+        ("2199-12-31T23:59:59+00:00", 7_258_118_399 * 10**9),
+        ("2200-01-01T00:00:00+00:00", 7_258_118_400 * 10**9),
+        ("2200-01-01T00:00:01+00:00", None),
+        ("0001-01-01T00:00:00+01:00", None),
+        ("no time", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_the_moment_of_a_snapshot(text: str | None, wanted: int | None) -> None:
+    assert moment_ns(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("pid", "is_fine"),
+    [(0, True), (MOST_NS, True), (-1, False), (MOST_NS + 1, False), (True, False), (1.0, False)],
+)
+def test_a_pid_is_a_number_that_a_column_holds(pid: object, is_fine: bool, tmp_path: Path) -> None:
+    path = written(tmp_path, {**SNAPSHOT, "pid": pid})
+    if is_fine:
+        assert read_snapshot(path)["pid"] == pid
+    else:
+        with pytest.raises(SourceError, match="pid is "):
+            read_snapshot(path)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"platform": "\ud800"},
+        {"device_properties": ["\ud800"]},
+        {"context": {"runtime_context": {"\ud800": 1}, "compile_context": None}},
+        {"context": {"runtime_context": None, "compile_context": {"\ud800": None}}},
+    ],
+)
+def test_half_a_character_is_refused_where_it_would_be_a_column(
+    changed: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(SourceError, match="half of a character"):
+        read_snapshot(written(tmp_path, {**SNAPSHOT, **changed}))
+    # What is kept as JSON holds it escaped.
+    read_snapshot(written(tmp_path, {**SNAPSHOT, "environment": {"A": "\ud800"}}))
+
+
+def test_a_file_of_the_largest_size_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, CONTEXT)
+    size = path.stat().st_size
+    monkeypatch.setattr("cachescope.readers.snapshot.MAX_BYTES", size)
+    assert read_snapshot(path)["context"] == CONTEXT
+    monkeypatch.setattr("cachescope.readers.snapshot.MAX_BYTES", size - 1)
+    with pytest.raises(SourceError, match=f"larger than {size - 1} bytes"):
+        read_snapshot(path)
