@@ -8,10 +8,10 @@ from typing import Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.facts import Row
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import is_cold_start
+from cachescope.frames.answer_rows import CauseRow, MissRow
 
 # A cause is one set of fields; the values in them may differ from miss to miss.
 _ROOTS_TRIED: Final = 20
@@ -50,31 +50,31 @@ class Struck:
         The first root misses.
     """
 
-    row: Row
+    row: CauseRow
     misses: int
     runs: int
     roots: int
     time_lost_ns: int | None
-    first: Row
+    first: MissRow
     baseline: str | None
     changes: tuple[FieldChange, ...]
     other_values: tuple[tuple[int, str], ...]
     places: tuple[Place, ...]
 
     @classmethod
-    def of(cls, read: Read, cause: Row, misses: Sequence[Row], places: int) -> Self:
+    def of(cls, read: Read, cause: CauseRow, misses: Sequence[MissRow], places: int) -> Self:
         """The cause where `misses` are, of which there is one at least; the first so many places."""
         facts = read.facts
-        if len(misses) == cause["misses"]:
+        if len(misses) == cause.misses:
             # All of them, which may be the misses of a fleet: the frame has them counted.
-            roots = facts.roots_of(cause["cause"]) or misses
-            runs, lost = len(cause["runs"]), cause["time_lost_ns"]
+            roots = facts.roots_of(cause.cause) or misses
+            runs, lost = len(cause.runs), cause.time_lost_ns
         else:
-            roots = [miss for miss in misses if miss["root"]] or misses
-            lookups = [facts.lookups[miss["lookup"]] for miss in misses]
-            times = [row["time_taken_ns"] for row in lookups if row["time_taken_ns"] is not None]
-            runs, lost = len({row["run"] for row in lookups}), sum(times) if times else None
-        changes = read.changes(roots[0]["lookup"])
+            roots = [miss for miss in misses if miss.root] or misses
+            lookups = [facts.lookups[miss.lookup] for miss in misses]
+            times = [row.time_taken_ns for row in lookups if row.time_taken_ns is not None]
+            runs, lost = len({row.run for row in lookups}), sum(times) if times else None
+        changes = read.changes(roots[0].lookup)
         return cls(
             row=cause,
             misses=len(misses),
@@ -129,41 +129,43 @@ class Causes:
 def ways(read: Read, cause: int, most: int) -> list[Explanation]:
     """The explanation of the costliest root of a cause, and of others whose values changed otherwise."""
     facts = read.facts
-    roots = [miss["lookup"] for miss in facts.misses_of(cause) if miss["root"]]
-    roots.sort(key=lambda lookup: -(facts.lookups[lookup]["time_taken_ns"] or 0))
+    roots = [miss.lookup for miss in facts.misses_of(cause) if miss.root]
+    roots.sort(key=lambda lookup: -(facts.lookups[lookup].time_taken_ns or 0))
     found: dict[object, int] = {}
     for root in roots[:_ROOTS_TRIED]:
         # Graphs differ from one another anyway: that they all changed is one way.
         way = tuple("" if change.diff else change.summary for change in read.changes(root))
-        found.setdefault(way or facts.misses[root]["reason"], root)
+        found.setdefault(way or facts.misses[root].reason, root)
     return [Explanation.of(read, root) for root in list(found.values())[:most]]
 
 
-def _misses_by_cause(read: Read, runs: Collection[int] | None) -> Iterator[tuple[Row, Sequence[Row]]]:
+def _misses_by_cause(
+    read: Read, runs: Collection[int] | None
+) -> Iterator[tuple[CauseRow, Sequence[MissRow]]]:
     facts = read.facts
     for cause in facts.causes:
         if is_cold_start(cause):
             continue
-        misses = facts.misses_of(cause["cause"])
+        misses = facts.misses_of(cause.cause)
         if runs is not None:
-            misses = [miss for miss in misses if facts.lookups[miss["lookup"]]["run"] in runs]
+            misses = [miss for miss in misses if facts.lookups[miss.lookup].run in runs]
         if misses:
             yield cause, misses
 
 
-def _other_values(read: Read, roots: Sequence[Row], first: FieldChange) -> Iterator[tuple[int, str]]:
+def _other_values(read: Read, roots: Sequence[MissRow], first: FieldChange) -> Iterator[tuple[int, str]]:
     # Graphs differ from one another anyway.
     if first.field == "gm":
         return
     seen = {first.summary}
     for root in roots[1:_ROOTS_TRIED]:
-        for change in read.changes(root["lookup"]):
+        for change in read.changes(root.lookup):
             if change.summary not in seen and len(seen) <= _OTHER_VALUES:
                 seen.add(change.summary)
-                yield read.facts.lookups[root["lookup"]]["run"], change.summary
+                yield read.facts.lookups[root.lookup].run, change.summary
 
 
-def _place(read: Read, root: Row) -> Place:
+def _place(read: Read, root: MissRow) -> Place:
     facts = read.facts
-    row = facts.lookups[root["lookup"]]
+    row = facts.lookups[root.lookup]
     return Place(lookup_in_run(facts, row), tuple(lookup_name(other) for other in facts.followers_of(root)))

@@ -19,11 +19,11 @@ from cachescope.analysis.verdicts.bars import (
     unchecked,
 )
 from cachescope.analysis.verdicts.since_baseline import ChangedSince
-from cachescope.answers.facts import Row
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
 from cachescope.columns import records
+from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.checks import CHECKS
 from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.wording import duration, listed, plural
@@ -75,7 +75,7 @@ class Check:
         """Hold what was read against bars; see `Scope.check`."""
         _refuse_no_bars(min_hit_rate, max_time_lost_ns, baseline)
         facts = read.facts
-        lines = {cause["cause"]: _cause_line(read, cause) for cause in facts.causes}
+        lines = {cause.cause: _cause_line(read, cause) for cause in facts.causes}
         wanted: list[tuple[str, float | None, str]] = [
             ("min_hit_rate", min_hit_rate, "share"),
             ("max_time_lost", max_time_lost_ns, "ns"),
@@ -91,30 +91,27 @@ class Check:
             )
             return cls(tuple(bars), headline(read), {}, problems, unread=unread)
         (rate,) = records(read.hit_rates())
+        causes = records(read.causes)
         bars = []
         if min_hit_rate is not None:
-            bars.append(hit_rate_bar(min_hit_rate, rate, facts.causes))
+            bars.append(hit_rate_bar(min_hit_rate, rate, causes))
         if max_time_lost_ns is not None:
-            bars.append(time_lost_bar(max_time_lost_ns, rate, facts.causes))
+            bars.append(time_lost_bar(max_time_lost_ns, rate, causes))
         if baseline is not None:
-            known = {cause_name(cause) for cause in baseline.facts.causes}
+            known = {cause_name(cause) for cause in records(baseline.causes)}
             changed = _new_changes(read, baseline, known)
-            bars.append(new_cause_bar(facts.causes, known, rate, (since.cause for since in changed)))
+            bars.append(new_cause_bar(causes, known, rate, (since.cause for since in changed)))
             for since in changed:
                 lines[since.cause] += f"; against the baseline {_since_text(since)}"
         against = {cause for bar in bars for cause in bar.causes}
         shown = {cause: line for cause, line in lines.items() if cause in against}
-        is_cold = any(row["verdict"] == "first_lookup" and row["cause"] in against for row in facts.causes)
+        is_cold = any(row.verdict == "first_lookup" and row.cause in against for row in facts.causes)
         return cls(tuple(bars), headline(read), shown, problems, is_cold, unread)
 
 
 def unread_sources(read: Read) -> tuple[str, ...]:
     """Each source of which nothing could be read, with what is wrong with it."""
-    return tuple(
-        f"{row['source']}: {row['message']}"
-        for row in records(read.problems, ["source", "where", "message"])
-        if row["where"] == WHOLE_SOURCE
-    )
+    return tuple(f"{row.source}: {row.message}" for row in read.facts.problems if row.where == WHOLE_SOURCE)
 
 
 def _refuse_no_bars(least: float | None, most: int | None, baseline: Read | None) -> None:
@@ -131,7 +128,7 @@ def _why_nothing_was_checked(read: Read) -> str | None:
     facts = read.facts
     if not facts.lookups:
         return f"nothing to check: {headline(read)}"
-    blind = [row["run"] for row in facts.runs.values() if row["looked_up"] is False]
+    blind = [row.run for row in facts.runs.values() if row.looked_up is False]
     if blind:
         runs = f"run {', '.join(map(str, blind[:8]))}"
         return (
@@ -157,14 +154,14 @@ def _changes_text(texts: Sequence[str]) -> str:
     return listed(texts, _CHANGES_NAMED)
 
 
-def _cause_line(read: Read, cause: Row) -> str:
+def _cause_line(read: Read, cause: CauseRow) -> str:
     """One cause in one line: what changed from what to what, in how many misses and runs, and what it cost."""
-    roots = read.facts.roots_of(cause["cause"])
-    changes = read.changes(roots[0]["lookup"]) if roots else ()
-    what = cause["summary"]
+    roots = read.facts.roots_of(cause.cause)
+    changes = read.changes(roots[0].lookup) if roots else ()
+    what = cause.summary
     if changes:
         what = _changes_text([f"{change.field} {change.summary}" for change in changes])
-    count = lookups_of_cause(cause["verdict"], cause["misses"])
-    counts = f"{count} in {plural(len(cause['runs']), 'run')}"
-    lost = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])} lost"
+    count = lookups_of_cause(cause.verdict, cause.misses)
+    counts = f"{count} in {plural(len(cause.runs), 'run')}"
+    lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
     return f"{what}: {counts}{lost}"

@@ -10,9 +10,10 @@ from typing import Self
 import pandas as pd
 
 from cachescope.analysis.directory.same_key import beside
-from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import DuplicateRow, EntryRow, LockRow, OrphanRow, RemovableRow
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.terms import CACHES, UNREADABLE
 
 
@@ -79,38 +80,38 @@ class Directory:
 
     roots: tuple[str, ...]
     totals: tuple[Total, ...]
-    entries: tuple[Row, ...]
-    damaged: tuple[Row, ...]
-    unreadable: tuple[Row, ...]
-    graphs: tuple[Row, ...]
+    entries: tuple[EntryRow, ...]
+    damaged: tuple[EntryRow, ...]
+    unreadable: tuple[EntryRow, ...]
+    graphs: tuple[EntryRow, ...]
     shared: tuple[SharedKey, ...]
-    duplicates: tuple[Row, ...]
+    duplicates: tuple[DuplicateRow, ...]
     alike: tuple[Alike, ...]
-    orphans: tuple[Row, ...]
-    removable: tuple[Row, ...]
-    locks: tuple[Row, ...] | None
-    problems: tuple[Row, ...]
+    orphans: tuple[OrphanRow, ...]
+    removable: tuple[RemovableRow, ...]
+    locks: tuple[LockRow, ...] | None
+    problems: tuple[ProblemRow, ...]
 
     @classmethod
     def of(cls, read: Read, locks: pd.DataFrame | None = None) -> Self:
         """Of all directories that were read."""
-        entries = tuple(records(read.entries))
-        duplicates = tuple(records(read.duplicates))
-        unreadable = tuple(row for row in entries if row["status"] == UNREADABLE)
+        entries = tuple(rows_of(read.entries, EntryRow))
+        duplicates = tuple(rows_of(read.duplicates, DuplicateRow))
+        unreadable = tuple(row for row in entries if row.status == UNREADABLE)
         return cls(
-            roots=tuple(sorted({row["root"] for row in entries})),
+            roots=tuple(sorted({row.root for row in entries})),
             totals=_totals(entries),
             entries=entries,
-            damaged=tuple(row for row in entries if row["status"] == "damaged"),
+            damaged=tuple(row for row in entries if row.status == "damaged"),
             unreadable=unreadable,
-            graphs=tuple(newest_first(row for row in entries if row["cache"] in CACHES)),
+            graphs=tuple(newest_first(row for row in entries if row.cache in CACHES)),
             shared=tuple(_shared(entries)),
             duplicates=duplicates,
             alike=tuple(_alike(duplicates)),
-            orphans=tuple(records(read.orphans)),
-            removable=tuple(records(read.removable)),
-            locks=None if locks is None else tuple(records(locks)),
-            problems=_problems(read, bool(entries), {row["path"] for row in unreadable}),
+            orphans=tuple(rows_of(read.orphans, OrphanRow)),
+            removable=tuple(rows_of(read.removable, RemovableRow)),
+            locks=None if locks is None else tuple(rows_of(locks, LockRow)),
+            problems=_problems(read, bool(entries), {row.path for row in unreadable}),
         )
 
     @property
@@ -119,50 +120,50 @@ class Directory:
         return size_of(self.entries)
 
 
-def size_of(rows: Iterable[Row]) -> int:
-    """What entries take, as far as it is known."""
-    return sum(row["size_bytes"] or 0 for row in rows)
+def size_of(rows: Iterable[EntryRow] | Iterable[RemovableRow]) -> int:
+    """What files take, as far as it is known."""
+    return sum(row.size_bytes or 0 for row in rows)
 
 
-def newest_first(rows: Iterable[Row]) -> list[Row]:
+def newest_first(rows: Iterable[EntryRow]) -> list[EntryRow]:
     """Entries by the time at which they were written."""
-    return sorted(rows, key=lambda row: row["modified_time"] or 0, reverse=True)
+    return sorted(rows, key=lambda row: row.modified_time or 0, reverse=True)
 
 
-def _totals(entries: Iterable[Row]) -> tuple[Total, ...]:
-    by_kind: dict[tuple[str, str], list[Row]] = defaultdict(list)
+def _totals(entries: Iterable[EntryRow]) -> tuple[Total, ...]:
+    by_kind: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
     for row in entries:
-        by_kind[row["cache"], row["status"]].append(row)
+        by_kind[row.cache, row.status].append(row)
     found = []
     for (cache, status), rows in by_kind.items():
-        times = [row["modified_time"] for row in rows if row["modified_time"] is not None]
+        times = [row.modified_time for row in rows if row.modified_time is not None]
         ends = (min(times), max(times)) if times else (None, None)
         found.append(Total(cache, status, len(rows), size_of(rows), *ends))
     return tuple(sorted(found, key=lambda total: (-total.size_bytes, total.cache, total.status)))
 
 
-def _shared(entries: tuple[Row, ...]) -> Iterator[SharedKey]:
-    groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+def _shared(entries: tuple[EntryRow, ...]) -> Iterator[SharedKey]:
+    groups: dict[tuple[str, str, str], list[EntryRow]] = defaultdict(list)
     marks = beside(entries)
-    of_number = {row["entry"]: row for row in entries}
+    of_number = {row.entry: row for row in entries}
     for number in marks:
         row = of_number[number]
-        groups[row["root"], row["cache"], row["cache_key"]].append(row)
+        groups[row.root, row.cache, row.cache_key or ""].append(row)
     for (_, cache, key), rows in groups.items():
-        statuses = dict(Counter(row["status"] for row in rows))
-        yield SharedKey(cache, key, statuses, frozenset(m for row in rows for m in marks[row["entry"]]))
+        statuses = dict(Counter(row.status for row in rows))
+        yield SharedKey(cache, key, statuses, frozenset(m for row in rows for m in marks[row.entry]))
 
 
-def _alike(duplicates: Iterable[Row]) -> Iterator[Alike]:
-    alike: dict[tuple[str, str], list[Row]] = defaultdict(list)
+def _alike(duplicates: Iterable[DuplicateRow]) -> Iterator[Alike]:
+    alike: dict[tuple[str, str], list[DuplicateRow]] = defaultdict(list)
     for group in duplicates:  # what saves most comes first
-        alike[group["cache"], group["known_by"]].append(group)
+        alike[group.cache, group.known_by].append(group)
     for (cache, known_by), mine in alike.items():
-        files = sum(group["copies"] for group in mine)
-        yield Alike(cache, known_by, len(mine), files, sum(group["saved_bytes"] for group in mine))
+        files = sum(group.copies for group in mine)
+        yield Alike(cache, known_by, len(mine), files, sum(group.saved_bytes for group in mine))
 
 
-def _problems(read: Read, has_entries: bool, listed: set[str]) -> tuple[Row, ...]:
+def _problems(read: Read, has_entries: bool, listed: set[str]) -> tuple[ProblemRow, ...]:
     problems = tuple(read.facts.problems)
-    others = [row for row in problems if row["kind"] != "damaged_entry" and row["source"] not in listed]
+    others = [row for row in problems if row.kind != "damaged_entry" and row.source not in listed]
     return problems if others or not has_entries else ()

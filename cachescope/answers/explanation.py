@@ -95,35 +95,35 @@ class Explanation:
         facts = read.facts
         row = facts.lookups[lookup]
         title = f"lookup {lookup}, {lookup_in_run(facts, row)}"
-        if row["outcome"] == "hit":
-            saved = row["time_saved_ns"]
+        if row.outcome == "hit":
+            saved = row.time_saved_ns
             reason = (
                 "an entry was found"
                 if saved is None
                 else f"an entry was found, which saved {duration(saved)}"
             )
             return cls(lookup, None, title, reason, "recorded", "torch recorded the hit", outcome="hit")
-        if row["outcome"] == "unknown":
+        if row.outcome == "unknown":
             reason = "whether it hit or missed is not known"
             return cls(lookup, None, title, reason, "not_known", _NOT_SEEN, outcome="unknown")
         miss = facts.misses[lookup]
-        of_cause = facts.misses_of(miss["cause"])
-        first = (m["lookup"] for m in of_cause[: _SAME_CAUSE + 1] if m["lookup"] != lookup)
+        of_cause = facts.misses_of(miss.cause)
+        first = (m.lookup for m in of_cause[: _SAME_CAUSE + 1] if m.lookup != lookup)
         others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
         return cls(
             lookup,
-            miss["verdict"],
+            miss.verdict,
             title,
-            miss["reason"],
-            miss["evidence"],
-            miss["evidence_text"],
+            miss.reason,
+            miss.evidence,
+            miss.evidence_text,
             baseline=baseline_name(facts, miss),
             changes=read.changes(lookup),
-            same_cause=tuple(f"run {other['run']}: {lookup_name(other)}" for other in others),
+            same_cause=tuple(f"run {other.run}: {lookup_name(other)}" for other in others),
             more_of_same_cause=len(of_cause) - 1 - len(others),
-            advice=facts.causes[miss["cause"]]["advice"],
-            root=miss["root"],
-            outcome=row["outcome"],
+            advice=facts.causes[miss.cause].advice,
+            root=miss.root,
+            outcome=row.outcome,
         )
 
 
@@ -138,6 +138,6 @@ def costliest_root(read: Read) -> int:
     facts = read.facts
     if not facts.misses:
         raise NotFoundError("nothing missed")
-    of_reason = [cause["cause"] for cause in facts.causes if cause["verdict"] != "first_lookup"]
-    root: int = facts.roots_of(of_reason[0] if of_reason else 0)[0]["lookup"]
+    of_reason = [cause.cause for cause in facts.causes if cause.verdict != "first_lookup"]
+    root: int = facts.roots_of(of_reason[0] if of_reason else 0)[0].lookup
     return root

@@ -1,4 +1,4 @@
-"""The rows that answers are made of, as plain dictionaries: missing values None, times in nanoseconds."""
+"""The rows that answers are made of, as objects: missing values None, times in nanoseconds."""
 
 from __future__ import annotations
 
@@ -9,39 +9,41 @@ import numpy as np
 
 from cachescope.answers.frames import Frames
 from cachescope.answers.rows import Places, Rows
-from cachescope.answers.rows import Row as Row
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 
 
 class Facts:
     """The frames by id; misses by the lookup that missed."""
 
     def __init__(self, frames: Frames) -> None:
-        self.runs = Rows(frames.runs, "run")
-        self.lookups = Rows(frames.lookups, "lookup")
-        self.misses = Rows(frames.misses, "lookup")
-        self.causes = records(frames.causes)
-        self.entries = Rows(frames.entries, "entry")
+        self.runs = Rows(frames.runs, RunRow, "run")
+        self.lookups = Rows(frames.lookups, LookupRow, "lookup")
+        self.misses = Rows(frames.misses, MissRow, "lookup")
+        self.causes = rows_of(frames.causes, CauseRow)
+        self.entries = Rows(frames.entries, EntryRow, "entry")
         self.contexts = len(frames.tables.contexts)
-        self.problems = records(frames.problems)
+        self.problems = rows_of(frames.problems, ProblemRow)
 
-    def misses_of(self, cause: int) -> Sequence[Row]:
+    def misses_of(self, cause: int) -> Sequence[MissRow]:
         """The misses of one cause, in the order of the lookups."""
         return self.misses.at(self._places_of(cause))
 
-    def roots_of(self, cause: int) -> Sequence[Row]:
+    def roots_of(self, cause: int) -> Sequence[MissRow]:
         """Those of them that do not follow from another one."""
         places = self._places_of(cause)
         return self.misses.at(places[self._is_root[places]])
 
-    def followers_of(self, root: Row) -> list[Row]:
+    def followers_of(self, root: MissRow) -> list[LookupRow]:
         """The lookups that missed because of a root miss: those of its cause in the same compile."""
-        row = self.lookups[root["lookup"]]
-        places = self._places_of(root["cause"])
-        mine = places[~self._is_root[places] & (self._run[places] == row["run"])]
-        others = [self.lookups[miss["lookup"]] for miss in self.misses.at(mine)]
-        place = row["compile_id"], row["segment"]
-        return [other for other in others if (other["compile_id"], other["segment"]) == place]
+        row = self.lookups[root.lookup]
+        places = self._places_of(root.cause)
+        mine = places[~self._is_root[places] & (self._run[places] == row.run)]
+        others = [self.lookups[miss.lookup] for miss in self.misses.at(mine)]
+        place = row.compile_id, row.segment
+        return [other for other in others if (other.compile_id, other.segment) == place]
 
     def _places_of(self, cause: int) -> Places:
         first, end = np.searchsorted(self._cause[self._by_cause], [cause, cause + 1])

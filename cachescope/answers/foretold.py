@@ -9,8 +9,8 @@ from typing import Final, Self
 import pandas as pd
 
 from cachescope.analysis.contexts.prediction import OWN_FIELDS
-from cachescope.answers.facts import Row
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.answer_rows import PredictionRow
 
 _ANSWERS: Final = ("yes", "no", "unknown")
 _WORST_FIRST: Final = ("no", "unknown", "yes")
@@ -21,7 +21,7 @@ class Reason:
     """Why something is foretold of some entries: plain rows of the frame ``predictions``."""
 
     text: str
-    rows: tuple[Row, ...]
+    rows: tuple[PredictionRow, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Foretold:
         Whether that is taken for granted of some.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[PredictionRow, ...]
     counts: dict[str, int]
     unsafe: tuple[Reason, ...]
     perhaps_unsafe: tuple[Reason, ...]
@@ -51,16 +51,16 @@ class Foretold:
     @classmethod
     def of(cls, predictions: pd.DataFrame) -> Self:
         """From the frame."""
-        rows = records(predictions)
-        counts = {answer: sum(row["will_hit"] == answer for row in rows) for answer in _ANSWERS}
+        rows = rows_of(predictions, PredictionRow)
+        counts = {answer: sum(row.will_hit == answer for row in rows) for answer in _ANSWERS}
         return cls(
-            tuple(sorted(rows, key=lambda row: (not row["is_unsafe"], _WORST_FIRST.index(row["will_hit"])))),
+            tuple(sorted(rows, key=lambda row: (not row.is_unsafe, _WORST_FIRST.index(row.will_hit)))),
             counts,
-            _folded("unsafe_reason", (row for row in rows if row["is_unsafe"])),
-            _folded("unsafe_reason", (row for row in rows if row["unsafe_reason"] and not row["is_unsafe"])),
-            _folded("reason", (row for row in rows if row["will_hit"] == "no")),
-            _folded("reason", (row for row in rows if row["will_hit"] == "unknown")),
-            any(OWN_FIELDS in row["assuming"] for row in rows),
+            _folded((row.unsafe_reason or "", row) for row in rows if row.is_unsafe),
+            _folded((row.unsafe_reason, row) for row in rows if row.unsafe_reason and not row.is_unsafe),
+            _folded((row.reason, row) for row in rows if row.will_hit == "no"),
+            _folded((row.reason, row) for row in rows if row.will_hit == "unknown"),
+            any(OWN_FIELDS in row.assuming for row in rows),
         )
 
     @property
@@ -69,9 +69,10 @@ class Foretold:
         return sum(len(reason.rows) for reason in self.unsafe)
 
 
-def _folded(reason: str, rows: Iterable[Row]) -> tuple[Reason, ...]:
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row[reason], []).append(row)
+def _folded(rows: Iterable[tuple[str, PredictionRow]]) -> tuple[Reason, ...]:
+    """The rows by the reason that each comes with."""
+    groups: dict[str, list[PredictionRow]] = {}
+    for reason, row in rows:
+        groups.setdefault(reason, []).append(row)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     return tuple(Reason(text, tuple(members)) for text, members in ordered)

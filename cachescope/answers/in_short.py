@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer, headline, is_cold_start
+from cachescope.frames.answer_rows import CauseRow
 from cachescope.terms import UNREADABLE
 
 
@@ -28,7 +28,7 @@ class InShort:
 
     headline: str
     footer: str
-    causes: tuple[Row, ...]
+    causes: tuple[CauseRow, ...]
     lookups: int
     problems: int
     entries: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import plain_columns
 from cachescope.errors import NotFoundError
 from cachescope.wording import harmless
 
@@ -23,6 +23,7 @@ def one_device(devices: pd.DataFrame, which: int | str) -> pd.DataFrame:
         found = devices[(devices["name"] == which) | (devices["uuid"] == which)]
     if len(found) == 1:
         return found.reset_index(drop=True)
-    names = ", ".join(f"{row['device']} {harmless(row['name'])[:80]}" for row in records(devices.head(8)))
+    first = plain_columns(devices.head(8), ["device", "name"])
+    names = ", ".join(f"{number} {harmless(name)[:80]}" for number, name in zip(*first.values(), strict=True))
     several = "several devices are called" if len(found) else "no device"
     raise NotFoundError(f"{several} {which!r}; by number: {names or 'no source names a device'}")

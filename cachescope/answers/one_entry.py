@@ -10,9 +10,9 @@ import pandas as pd
 from cachescope.analysis.contexts.cutlass_machines import cutlass_machine
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.directory.entry_named import files_named
-from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import EntryRow, PastMiss
 from cachescope.readers.directory.source_code import SourceCode, read_source_code
 from cachescope.terms import CACHES, CUTLASS_CONFIGS
 
@@ -23,8 +23,8 @@ class OneEntry:
 
     Attributes
     ----------
-    row : dict
-        The entry as a plain row of the frame ``entries``.
+    row : EntryRow
+        The entry.
     frame : DataFrame
         The rows of ``entries`` under its key, its own first.
     guards, links, kernels, past_misses, duplicates, orphans, removable, problems : DataFrame
@@ -38,7 +38,7 @@ class OneEntry:
         A few words for each entry that `links` and `past_misses` refer to.
     """
 
-    row: Row
+    row: EntryRow
     frame: pd.DataFrame
     guards: pd.DataFrame
     links: pd.DataFrame
@@ -55,15 +55,12 @@ class OneEntry:
     @property
     def source(self) -> SourceCode:
         """Its generated source, read from the file again, or why there is none."""
-        files = records(self.frame, ["path", "cache", "cache_key"])
-        if self.row["cache"] in CACHES:
-            return read_source_code(**files[0])
+        files = rows_of(self.frame, EntryRow)
+        if self.row.cache in CACHES:
+            return _source(files[0])
         # The files of code or of a kernel are one thing: beside a binary, and beside metadata in JSON, lies what it
         # was made from.
-        read = [
-            read_source_code(**file)
-            for file in sorted(files, key=lambda file: file["path"].endswith(".json"))
-        ]
+        read = [_source(file) for file in sorted(files, key=lambda file: file.path.endswith(".json"))]
         return next((source for source in read if source.text is not None), read[0])
 
     @property
@@ -82,16 +79,16 @@ class OneEntry:
         """
         files = files_named(list(read.facts.entries.values()), which)
         row = files[0]
-        numbers = [file["entry"] for file in files]
+        numbers = [file.entry for file in files]
         entries, links, past = read.entries, read.links, read.past_misses
         guards, duplicates = read.guards, read.duplicates
         # The other candidates of a graph have links of their own; the files of a kernel or of code are one thing.
-        mine = [row["entry"]] if row["cache"] in CACHES else numbers
+        mine = [row.entry] if row.cache in CACHES else numbers
         is_outward = links["parent"].isin(mine) & ~links["child"].isin(numbers)
         links = links[is_outward | (links["child"].isin(numbers) & ~links["parent"].isin(numbers))]
-        here = [file["entry"] for file in files if file["root"] == row["root"]]
-        past = past[past["entry"].isin([row["entry"]]) | past["baseline_entry"].isin([row["entry"]])]
-        shares = duplicates["entries"].map(lambda of_group: row["entry"] in of_group)
+        here = [file.entry for file in files if file.root == row.root]
+        past = past[past["entry"].isin([row.entry]) | past["baseline_entry"].isin([row.entry])]
+        shares = duplicates["entries"].map(lambda of_group: row.entry in of_group)
         referred = {*links["parent"], *links["child"].dropna(), *past["entry"], *past["baseline_entry"]}
         return cls(
             row=row,
@@ -103,31 +100,36 @@ class OneEntry:
             duplicates=duplicates[shares.astype(bool)].reset_index(drop=True),
             orphans=_of(row, read.orphans),
             removable=_of(row, read.removable),
-            problems=read.problems[read.problems["source"] == row["path"]].reset_index(drop=True),
+            problems=read.problems[read.problems["source"] == row.path].reset_index(drop=True),
             changes=_changes(read, past, row),
             made_for=_made_for(read, row),
             names={int(number): _name(read.facts.entries[number]) for number in referred},
         )
 
 
-def _of(row: Row, frame: pd.DataFrame) -> pd.DataFrame:
-    of_row: pd.DataFrame = frame[frame["entry"] == row["entry"]]
+def _source(file: EntryRow) -> SourceCode:
+    return read_source_code(file.path, file.cache, file.cache_key)
+
+
+def _of(row: EntryRow, frame: pd.DataFrame) -> pd.DataFrame:
+    of_row: pd.DataFrame = frame[frame["entry"] == row.entry]
     return of_row.reset_index(drop=True)
 
 
-def _changes(read: Read, past: pd.DataFrame, row: Row) -> tuple[FieldChange, ...]:
-    for miss in records(past):
-        if miss["entry"] == row["entry"] and miss["changed"]:
-            before = read.facts.entries[miss["baseline_entry"]]["detail_set"]
-            return tuple(field_changes(read.tables.hash_details, before, row["detail_set"]))
+def _changes(read: Read, past: pd.DataFrame, row: EntryRow) -> tuple[FieldChange, ...]:
+    for miss in rows_of(past, PastMiss):
+        if miss.entry == row.entry and miss.changed:
+            before, after = read.facts.entries[miss.baseline_entry].detail_set, row.detail_set
+            assert before is not None and after is not None
+            return tuple(field_changes(read.tables.hash_details, before, after))
     return ()
 
 
-def _made_for(read: Read, row: Row) -> str | None:
-    if row["cache"] != CUTLASS_CONFIGS or row["status"] != "ok":
+def _made_for(read: Read, row: EntryRow) -> str | None:
+    if row.cache != CUTLASS_CONFIGS or row.status != "ok" or row.cache_key is None:
         return None
-    return cutlass_machine(row["cache_key"], read.devices, read.contexts, read.autotune)
+    return cutlass_machine(row.cache_key, read.devices, read.contexts, read.autotune)
 
 
-def _name(row: Row) -> str:
-    return f"{row['cache']} {row['cache_key'] or row['path']}, entry {row['entry']}"
+def _name(row: EntryRow) -> str:
+    return f"{row.cache} {row.cache_key or row.path}, entry {row.entry}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import plain_columns
 from cachescope.readers.assemble import entries_frame
 from cachescope.readers.directory.mega_cache import entries_inside
+from cachescope.readers.directory.source_code import NamedFile
 from cachescope.readers.reading import Entries, Entry, FileFacts, Reading
 
 if TYPE_CHECKING:
@@ -37,18 +37,17 @@ class Opened:
     def __init__(self, files: pd.DataFrame, details: HashDetails) -> None:
         self._inside: list[Entry] = []
         self.file_of: dict[int, int] = {}
-        for row in records(files):
-            for inner in entries_inside(row["path"], Reading(details=details)):
-                self.file_of[len(self._inside)] = row["entry"]
+        for number, path in zip(*plain_columns(files, ["entry", "path"]).values(), strict=True):
+            for inner in entries_inside(path, Reading(details=details)):
+                self.file_of[len(self._inside)] = number
                 self._inside.append(inner)
         entries = Entries()
         entries.add([_facts(entry) for entry in self._inside], dict(enumerate(self._inside)))
         self.entries = entries_frame(entries)
 
-    def source_of(self, row: Mapping[str, Any]) -> str | None:
+    def source_of(self, file: NamedFile) -> str | None:
         """The generated source of one of the entries; None where it holds none."""
-        number: int = row["entry"]
-        return self._inside[number].source_code
+        return self._inside[file.entry].source_code
 
 
 def _facts(entry: Entry) -> FileFacts:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import PastMiss
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class PastMisses:
         What changed for the first of them.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[PastMiss, ...]
     keys: tuple[tuple[str, str], ...]
     changes: tuple[FieldChange, ...]
 
@@ -43,32 +43,28 @@ def past_misses(read: Read, most: int | None = None) -> list[PastMisses]:
     most : int, optional
         Beyond so many reasons, what changed is not looked into.
     """
-    groups: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
-    for row in records(read.past_misses):
-        groups.setdefault((row["verdict"], tuple(sorted(row["changed"]))), []).append(row)
+    groups: dict[tuple[str, tuple[str, ...]], list[PastMiss]] = {}
+    for row in rows_of(read.past_misses, PastMiss):
+        groups.setdefault((row.verdict, tuple(sorted(row.changed))), []).append(row)
     ordered = sorted(groups.values(), key=lambda rows: (-_lost(rows), -len(rows)))
     entries = read.facts.entries
     return [
         PastMisses(
             tuple(rows),
-            tuple(
-                (entries[row["entry"]]["cache_key"], entries[row["baseline_entry"]]["cache_key"])
-                for row in rows
-            ),
+            tuple((row.cache_key, entries[row.baseline_entry].cache_key or "") for row in rows),
             _changes(read, rows[0]) if most is None or number < most else (),
         )
         for number, rows in enumerate(ordered)
     ]
 
 
-def _lost(rows: tuple[Row, ...] | list[Row]) -> int:
-    return sum(row["time_taken_ns"] or 0 for row in rows)
+def _lost(rows: tuple[PastMiss, ...] | list[PastMiss]) -> int:
+    return sum(row.time_taken_ns or 0 for row in rows)
 
 
-def _changes(read: Read, row: Row) -> tuple[FieldChange, ...]:
-    if not row["changed"]:
-        return ()
+def _changes(read: Read, row: PastMiss) -> tuple[FieldChange, ...]:
     entries = read.facts.entries
-    before = entries[row["baseline_entry"]]["detail_set"]
-    after = entries[row["entry"]]["detail_set"]
+    before, after = entries[row.baseline_entry].detail_set, entries[row.entry].detail_set
+    if not row.changed or before is None or after is None:
+        return ()
     return tuple(field_changes(read.tables.hash_details, before, after))

@@ -10,8 +10,10 @@ import pandas as pd
 from cachescope.analysis.contexts.prediction import ProcessFields, predictions_frame
 from cachescope.answers.opened import Opened
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.errors import NotFoundError
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.recorded_rows import RunRow
 from cachescope.readers.directory.source_code import source_of
 from cachescope.terms import CACHES, MEGA_CACHE
 
@@ -55,18 +57,18 @@ def run_fields(read: Read, run: int | None = None) -> ProcessFields:
     details = read.tables.hash_details
     lookups = read.history.lookups
     rows = [lookups[at] for at in np.flatnonzero(lookups.run == number).tolist()]
-    (version,) = (row["torch_version"] for row in records(read.runs) if row["run"] == number)
+    (version,) = (row.torch_version for row in rows_of(read.runs, RunRow) if row.run == number)
     return ProcessFields.of_lookups(rows, details, version)
 
 
 def context_fields(read: Read, context: int) -> ProcessFields:
     """What a captured context says of its process."""
     contexts = read.contexts
-    (captured,) = records(contexts[contexts["context"] == context])
+    (captured,) = rows_of(contexts[contexts["context"] == context], ContextRow)
     return ProcessFields.of_snapshot(
-        json.loads(captured["key_fields"] or "null"),
-        json.loads(captured["settings"] or "{}"),
-        captured["key_fields_problem"],
-        captured["torch_version"],
-        captured["platform"],
+        json.loads(captured.key_fields or "null"),
+        json.loads(captured.settings or "{}"),
+        captured.key_fields_problem,
+        captured.torch_version,
+        captured.platform,
     )

@@ -1,10 +1,11 @@
-"""The rows of a frame as plain dictionaries, each made when it is asked for: a fleet has a million lookups."""
+"""The rows of a frame as objects, each made when it is asked for: a fleet has a million lookups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,10 @@ import pandas as pd
 
 from cachescope.columns import plain_columns
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Row = TypeVar("Row", bound="DataclassInstance")
 Places = npt.NDArray[np.intp]
 
 
@@ -22,19 +26,22 @@ class Rows(Mapping[int, Row]):
     Parameters
     ----------
     frame : DataFrame
+    kind : type
+        The dataclass of a row, whose fields are columns.
     key : str
         The column with the ids.
     """
 
-    def __init__(self, frame: pd.DataFrame, key: str) -> None:
+    def __init__(self, frame: pd.DataFrame, kind: type[Row], key: str) -> None:
         self.frame = frame
+        self._kind = kind
         self._ids = frame[key].to_numpy(dtype=np.int64)
         self._order = np.argsort(self._ids, kind="stable")
         self._sorted = self._ids[self._order]
 
     def __getitem__(self, number: int) -> Row:
         at = self.place(number)
-        return {name: values[at] for name, values in self._columns.items()}
+        return self._kind(*(values[at] for values in self._columns))
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._ids.tolist())
@@ -65,15 +72,16 @@ class Rows(Mapping[int, Row]):
 
     def at(self, places: Places) -> Sequence[Row]:
         """The rows at some places, each made when it is looked at."""
-        return _Chosen(self._columns, places)
+        return _Chosen(self._kind, self._columns, places)
 
     @cached_property
-    def _columns(self) -> dict[str, list[Any]]:
-        return plain_columns(self.frame)
+    def _columns(self) -> list[list[Any]]:
+        return list(plain_columns(self.frame, [field.name for field in fields(self._kind)]).values())
 
 
 class _Chosen(Sequence[Row]):
-    def __init__(self, columns: dict[str, list[Any]], places: Places) -> None:
+    def __init__(self, kind: type[Row], columns: list[list[Any]], places: Places) -> None:
+        self._kind = kind
         self._columns = columns
         self._places = places
 
@@ -86,6 +94,6 @@ class _Chosen(Sequence[Row]):
     def __getitem__(self, at: slice) -> Sequence[Row]: ...
     def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
         if isinstance(at, slice):
-            return _Chosen(self._columns, self._places[at])
+            return _Chosen(self._kind, self._columns, self._places[at])
         place = self._places[at]
-        return {name: values[place] for name, values in self._columns.items()}
+        return self._kind(*(values[place] for values in self._columns))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachescope.analysis.contexts.keys import FORMS, isolation_keys, schema_without
-from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.context_rows import ContextRow, FormDifference, GroupRow, IsolationKeyRow, PairRow
 from cachescope.keys import IsolationSchema
 
 
@@ -25,8 +25,8 @@ class Pair:
         What is known to differ: plain rows of the frame ``context_difference``.
     """
 
-    row: Row
-    fields: tuple[Row, ...]
+    row: PairRow
+    fields: tuple[FormDifference, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,11 +54,11 @@ class Sharing:
     """
 
     schema: IsolationSchema
-    contexts: tuple[Row, ...]
-    keys: dict[int, Row]
-    groups: tuple[Row, ...]
+    contexts: tuple[ContextRow, ...]
+    keys: dict[int, IsolationKeyRow]
+    groups: tuple[GroupRow, ...]
     known_forms: tuple[str, ...]
-    alike: tuple[Row, ...]
+    alike: tuple[GroupRow, ...]
     pairs: tuple[Pair, ...]
     more_pairs: int
 
@@ -66,33 +66,35 @@ class Sharing:
     def of(cls, read: Read, schema: IsolationSchema | None = None, most: int = 3) -> Self:
         """Of all contexts that were read, by default under a schema by which every form counts; `most` pairs."""
         schema = IsolationSchema.all() if schema is None else schema
-        contexts = tuple(records(read.contexts))
-        groups = tuple(records(read.context_groups(schema))) if contexts else ()
+        contexts = tuple(rows_of(read.contexts, ContextRow))
+        groups = tuple(rows_of(read.context_groups(schema), GroupRow)) if contexts else ()
         known = _forms_known_of_all(contexts) if _is_open(groups) else ()
-        pairs = records(read.context_pairs())
+        pairs = rows_of(read.context_pairs(), PairRow)
         return cls(
             schema,
             contexts,
-            {row["context"]: row for row in records(isolation_keys(read.contexts, schema))},
+            {row.context: row for row in rows_of(isolation_keys(read.contexts, schema), IsolationKeyRow)},
             groups,
             known,
-            tuple(records(read.context_groups(schema_without(set(FORMS) - set(known))))) if known else (),
+            tuple(rows_of(read.context_groups(schema_without(set(FORMS) - set(known))), GroupRow))
+            if known
+            else (),
             tuple(_pairs(read, pairs[:most])),
             len(pairs[most:]),
         )
 
 
-def _is_open(groups: tuple[Row, ...]) -> bool:
+def _is_open(groups: tuple[GroupRow, ...]) -> bool:
     """Whether the schema leaves some of several undecided."""
-    return len(groups) > 1 and any(row["group"] is None for row in groups)
+    return len(groups) > 1 and any(row.group is None for row in groups)
 
 
-def _forms_known_of_all(contexts: Iterable[Row]) -> tuple[str, ...]:
-    missing = {form for row in contexts for form in row["missing_forms"] if form not in row["hashed_forms"]}
+def _forms_known_of_all(contexts: Iterable[ContextRow]) -> tuple[str, ...]:
+    missing = {form for row in contexts for form in row.missing_forms if form not in row.hashed_forms}
     return tuple(form for form in FORMS if form not in missing)
 
 
-def _pairs(read: Read, rows: Iterable[Row]) -> Iterator[Pair]:
+def _pairs(read: Read, rows: Iterable[PairRow]) -> Iterator[Pair]:
     for row in rows:
-        differing = records(read.context_difference(row["before"], row["after"]))
-        yield Pair(row, tuple(field for field in differing if field["status"] != "unknown"))
+        differing = rows_of(read.context_difference(row.before, row.after), FormDifference)
+        yield Pair(row, tuple(field for field in differing if field.status != "unknown"))

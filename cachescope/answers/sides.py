@@ -73,7 +73,7 @@ def _one_key(read: Read, everything: Iterable[LookupRow], name: str) -> LookupRo
         lookup = read.facts.lookups.get(int(name))
         if lookup is None:
             raise NotFoundError(f"no lookup {name}; there are {len(read.lookups)}")
-        found = [row for row in everything if row.cache_key == lookup["cache_key"]]
+        found = [row for row in everything if row.cache_key == lookup.cache_key]
     else:
         found = [row for row in everything if name and (row.cache_key or "").startswith(name)]
     if not found:

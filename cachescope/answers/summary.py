@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cachescope.analysis.history.timeline import NOT_KNOWN
-from cachescope.answers.facts import Facts, Row
+from cachescope.answers.facts import Facts
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.wording import duration, file_size, percent, plural
 
 
@@ -16,28 +17,28 @@ def headline(read: Read) -> str:
     facts = read.facts
     if not facts.lookups:
         return _nothing_looked_up(facts)
-    (rate,) = records(read.hit_rates())
-    rates = "no hit rate" if rate["hit_rate"] is None else f"{percent(rate['hit_rate'])} by count"
-    if rate["time_hit_rate"] is not None:
-        rates += f", {percent(rate['time_hit_rate'])} by compile time"
-    lost = "" if rate["time_lost_ns"] is None else f"; {duration(rate['time_lost_ns'])} lost"
+    (rate,) = rows_of(read.hit_rates(), RateRow)
+    rates = "no hit rate" if rate.hit_rate is None else f"{percent(rate.hit_rate)} by count"
+    if rate.time_hit_rate is not None:
+        rates += f", {percent(rate.time_hit_rate)} by compile time"
+    lost = "" if rate.time_lost_ns is None else f"; {duration(rate.time_lost_ns)} lost"
     # Compile workers leave traces as well; a run is a process that looked something up.
     looked_up = read.lookups["run"].nunique()
     lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
     return f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
 
 
-def outcomes(rate: Row) -> str:
+def outcomes(rate: RateRow) -> str:
     """How many lookups of a row of hit rates went which way."""
-    bypassed = f", {rate['bypasses']} bypassed or disabled" if rate["bypasses"] else ""
-    unknown = f", {rate['unknown']} of unknown outcome" if rate["unknown"] else ""
-    return f"{rate['hits']} hit, {rate['misses']} missed{bypassed}{unknown}"
+    bypassed = f", {rate.bypasses} bypassed or disabled" if rate.bypasses else ""
+    unknown = f", {rate.unknown} of unknown outcome" if rate.unknown else ""
+    return f"{rate.hits} hit, {rate.misses} missed{bypassed}{unknown}"
 
 
-def compile_time(rate: Row) -> str:
+def compile_time(rate: RateRow) -> str:
     """The compile time that hits saved and that others lost; a time that is not recorded is not zero."""
-    saved, lost = rate["time_saved_ns"], rate["time_lost_ns"]
-    no_hits, only_hits = not rate["hits"], not rate["misses"] + rate["bypasses"]
+    saved, lost = rate.time_saved_ns, rate.time_lost_ns
+    no_hits, only_hits = not rate.hits, not rate.misses + rate.bypasses
     if saved is None and lost is None and not (no_hits and only_hits):
         return "times not recorded"
     return f"{_known_time(saved, no_hits)} saved, {_known_time(lost, only_hits)} lost"
@@ -49,33 +50,31 @@ def _known_time(ns: int | None, is_none: bool) -> str:
     return "nothing" if is_none else "an unrecorded time"
 
 
-def seen_text(rate: Row) -> str:
+def seen_text(rate: RateRow) -> str:
     """Of how many lookups a hit rate is, and how many it leaves out."""
-    unknown = f"; {rate['unknown']:,} of unknown outcome" if rate["unknown"] else ""
-    return f"{plural(rate['lookups'] - rate['unknown'], 'lookup')}{unknown}"
+    unknown = f"; {rate.unknown:,} of unknown outcome" if rate.unknown else ""
+    return f"{plural(rate.lookups - rate.unknown, 'lookup')}{unknown}"
 
 
 def _nothing_looked_up(facts: Facts) -> str:
     if facts.runs:
         return f"nothing was looked up in {plural(len(facts.runs), 'run')}: caching was off, or nothing was compiled"
     if facts.entries:
-        size = sum(entry["size_bytes"] or 0 for entry in facts.entries.values())
+        size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
         return f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {file_size(size)}"
     if facts.contexts:
         return f"no lookups and no entries; {plural(facts.contexts, 'context')}"
     return "nothing was looked up: the cache loggers or the caches were off, or nothing was compiled"
 
 
-def is_cold_start(cause: Row) -> bool:
+def is_cold_start(cause: CauseRow) -> bool:
     """Whether there is nothing to explain: the graphs were looked up for the first time."""
-    return bool(cause["verdict"] == "first_lookup" and cause["kind"] != NOT_KNOWN)
+    return bool(cause.verdict == "first_lookup" and cause.kind != NOT_KNOWN)
 
 
-def is_unexplained(cause: Row) -> bool:
+def is_unexplained(cause: CauseRow) -> bool:
     """Whether nothing that was read says why it missed."""
-    return bool(
-        cause["verdict"] in ("details_not_recorded", "no_detail_differs") or cause["kind"] == NOT_KNOWN
-    )
+    return bool(cause.verdict in ("details_not_recorded", "no_detail_differs") or cause.kind == NOT_KNOWN)
 
 
 def footer(read: Read) -> str:
@@ -84,9 +83,9 @@ def footer(read: Read) -> str:
     parts = []
     for cause in facts.causes:
         if is_cold_start(cause):
-            time = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])}"
-            parts.append(f"first lookups (cold start): {plural(cause['misses'], 'miss', 'misses')}{time}")
-    unexplained = [cause["misses"] for cause in facts.causes if is_unexplained(cause)]
+            time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
+            parts.append(f"first lookups (cold start): {plural(cause.misses, 'miss', 'misses')}{time}")
+    unexplained = [cause.misses for cause in facts.causes if is_unexplained(cause)]
     parts.append(f"not explained: {sum(unexplained)}")
     parts.append(f"problems: {len(facts.problems)}")
     return "    ".join(parts)
@@ -95,13 +94,9 @@ def footer(read: Read) -> str:
 def footer_of_runs(read: Read, runs: Collection[int]) -> str:
     """The same of some runs; times are those of the causes."""
     facts = read.facts
-    of_number = {cause["cause"]: cause for cause in facts.causes}
+    of_number = {cause.cause: cause for cause in facts.causes}
     # That of the cause: a graph that is new because a mode changed is counted there already.
-    mine = [
-        of_number[miss["cause"]]
-        for miss in facts.misses.values()
-        if facts.lookups[miss["lookup"]]["run"] in runs
-    ]
+    mine = [of_number[miss.cause] for miss in facts.misses.values() if facts.lookups[miss.lookup].run in runs]
     first, unexplained = sum(map(is_cold_start, mine)), sum(map(is_unexplained, mine))
     parts = [f"first lookups: {plural(first, 'miss', 'misses')}"] if first else []
     return "    ".join([*parts, f"not explained: {unexplained}", f"problems: {len(facts.problems)}"])

@@ -67,7 +67,7 @@ def recorded_object(read: Read, runs: Collection[int], recorded: Recorded) -> di
 
 
 def _missing_logs(read: Read, runs: Collection[int]) -> Iterator[str]:
-    logs = [[os.path.basename(source) for source in read.facts.runs[run]["sources"]] for run in runs]
+    logs = [[os.path.basename(source) for source in read.facts.runs[run].sources] for run in runs]
     if logs and all(LOG_NAME not in names for names in logs):
         yield _NO_TEXT
     if logs and all(names == [LOG_NAME] for names in logs):

@@ -20,11 +20,11 @@ from cachescope.analysis.what_if.frames import (
     warnings_frame,
 )
 from cachescope.analysis.what_if.keys import Lanes
-from cachescope.answers.facts import Row
 from cachescope.answers.names import lookup_in_run, run_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
-from cachescope.columns import DEEP, records
+from cachescope.columns import DEEP, records, rows_of
+from cachescope.frames.replay_rows import WhatIfDifference
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
 
@@ -62,8 +62,8 @@ class WhatIf:
     @cached_property
     def by_cause(self) -> pd.DataFrame:
         """Per cause, how many of its misses would have hit."""
-        causes = self.read.facts.causes
-        cause_of = {lookup: miss["cause"] for lookup, miss in self.read.facts.misses.items()}
+        causes = records(self.read.causes)
+        cause_of = {lookup: miss.cause for lookup, miss in self.read.facts.misses.items()}
         return causes_frame(self._input, self._after, causes, cause_of)
 
     @cached_property
@@ -77,7 +77,7 @@ class WhatIf:
         replay = self._input.replay
         if not replay.recorded.differences:
             return differences_frame(replay, {})
-        reasons = {lookup: miss["reason"] for lookup, miss in self.read.facts.misses.items()}
+        reasons = {lookup: miss.reason for lookup, miss in self.read.facts.misses.items()}
         return differences_frame(replay, reasons)
 
     @property
@@ -91,11 +91,12 @@ class WhatIf:
         return headline(self.read)
 
     @property
-    def not_replayed(self) -> tuple[tuple[str, Row], ...]:
+    def not_replayed(self) -> tuple[tuple[str, WhatIfDifference], ...]:
         """The rows of `differences`, each with what its lookup is called."""
         facts = self.read.facts
         return tuple(
-            (lookup_in_run(facts, facts.lookups[row["lookup"]]), row) for row in records(self.differences)
+            (lookup_in_run(facts, facts.lookups[row.lookup]), row)
+            for row in rows_of(self.differences, WhatIfDifference)
         )
 
     def run_name(self, run: int) -> str:

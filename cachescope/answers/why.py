@@ -11,11 +11,12 @@ import pandas as pd
 from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.answers.causes import Causes
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.facts import Row
 from cachescope.answers.past import PastMisses, past_misses
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer, footer_of_runs, headline, is_cold_start
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.answer_rows import FalseHit, RateRow
+from cachescope.frames.recorded_rows import ProblemRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,8 +44,8 @@ class Why:
     past: tuple[PastMisses, ...]
     rank_differences: pd.DataFrame | None
     footer: str
-    problems: tuple[Row, ...]
-    false_hits: tuple[Row, ...]
+    problems: tuple[ProblemRow, ...]
+    false_hits: tuple[FalseHit, ...]
 
     @classmethod
     def of(cls, read: Read, runs: Collection[int] | None = None, most: int = 10) -> Self:
@@ -65,7 +66,7 @@ class Why:
             rank_differences=read.rank_differences if runs is None else None,
             footer=footer(read) if runs is None else footer_of_runs(read, runs),
             problems=tuple(read.facts.problems),
-            false_hits=tuple(records(read.false_hits)),
+            false_hits=tuple(rows_of(read.false_hits, FalseHit)),
         )
 
 
@@ -81,14 +82,14 @@ class RunsWent:
         How many runs it is of.
     """
 
-    rate: Row
+    rate: RateRow
     processes: int
 
     @classmethod
     def of(cls, read: Read, runs: Collection[int]) -> Self:
         """How they went."""
         lookups = read.lookups
-        (rate,) = records(hit_rates(lookups[lookups["run"].isin(runs)]))
+        (rate,) = rows_of(hit_rates(lookups[lookups["run"].isin(runs)]), RateRow)
         return cls(rate, len(runs))
 
 
@@ -117,7 +118,7 @@ class Block:
     def of(cls, read: Read, run: int) -> Self:
         """Of one run of what was read."""
         went = RunsWent.of(read, {run})
-        if not went.rate["lookups"]:
+        if not went.rate.lookups:
             return cls(went, None, 0, None)
         return cls(went, Why.of(read, {run}), len(read.runs) - 1, _costliest(read, run))
 
@@ -127,7 +128,7 @@ def _costliest(read: Read, run: int) -> tuple[str, Explanation] | None:
     for cause in facts.causes:
         if is_cold_start(cause):
             continue
-        for miss in facts.misses_of(cause["cause"]):
-            if miss["root"] and facts.lookups[miss["lookup"]]["run"] == run:
-                return cause["summary"], Explanation.of(read, miss["lookup"])
+        for miss in facts.misses_of(cause.cause):
+            if miss.root and facts.lookups[miss.lookup].run == run:
+                return cause.summary, Explanation.of(read, miss.lookup)
     return None

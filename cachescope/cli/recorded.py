@@ -49,7 +49,7 @@ def explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
 def _runs_below(scope: Scope, folder: str) -> set[int]:
     place = os.path.join(os.path.realpath(folder), "")
     return {
-        row["run"]
+        row.run
         for row in scope.facts.runs.values()
-        if any(os.path.realpath(source).startswith(place) for source in row["sources"])
+        if any(os.path.realpath(source).startswith(place) for source in row.sources)
     }

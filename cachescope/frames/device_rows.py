@@ -14,7 +14,7 @@ class DeviceRow:
     type: str
     seen_in: tuple[str, ...]
     runs: tuple[int, ...]
-    indices: tuple[str, ...]
+    indices: tuple[int, ...]
     compute_capability: str | None
     arch: str | None
     memory_bytes: int | None

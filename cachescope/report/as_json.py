@@ -133,7 +133,7 @@ def _verdict(miss: dict[str, Any]) -> dict[str, Any]:
 
 
 def _causes(scope: Read) -> list[dict[str, Any]]:
-    roots = {row["cause"]: scope.facts.roots_of(row["cause"])[0]["lookup"] for row in scope.facts.causes}
+    roots = {row.cause: scope.facts.roots_of(row.cause)[0].lookup for row in scope.facts.causes}
     return [
         {**row, "changes": [change_object(change) for change in scope.changes(roots[row["cause"]])]}
         for row in frame_rows(scope.causes)

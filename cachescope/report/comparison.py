@@ -10,7 +10,8 @@ import pandas as pd
 from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.answers import comparison as answer
 from cachescope.answers.foretold import Foretold, Reason
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.context_rows import FormDifference
 from cachescope.report.as_json import frame_rows
 from cachescope.report.context_forms import difference_line
 from cachescope.report.difference_forms import difference_lines, difference_object
@@ -78,20 +79,20 @@ def _folded(answer: str, reasons: Sequence[Reason]) -> Iterator[Line]:
     for reason in reasons:
         count = plural(len(reason.rows), "entry", "entries")
         yield Line(f"{answer}: {harmless(reason.text)}", 3, right=count)
-        names = (f"{row['cache']} {harmless(row['cache_key'][:SHORT_KEY])}…" for row in reason.rows)
+        names = (f"{row.cache} {harmless(row.cache_key[:SHORT_KEY])}…" for row in reason.rows)
         yield Line(listed(names, _ENTRIES_SHOWN), 6, "dim")
 
 
 def _context_lines(contexts: pd.DataFrame) -> Iterator[Line]:
-    rows = records(contexts)
-    known = [row for row in rows if row["status"] != "unknown"]
-    forms = list(dict.fromkeys(row["form"] for row in known))
+    rows = rows_of(contexts, FormDifference)
+    known = [row for row in rows if row.status != "unknown"]
+    forms = list(dict.fromkeys(row.form for row in known))
     title = f"contexts differ in {', '.join(forms)}" if forms else "contexts: nothing that is known differs"
     yield Line(title, style="bold")
     for row in known[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
     if len(known) > _FIELDS_SHOWN:
         yield Line(and_more(len(known) - _FIELDS_SHOWN), 3, "dim")
-    undecided = [row["form"] for row in rows if row["status"] == "unknown"]
+    undecided = [row.form for row in rows if row.status == "unknown"]
     if undecided:
         yield Line(f"not known whether {', '.join(undecided)} differ", 3, "dim")

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from cachescope.analysis.contexts.keys import isolation_keys
 from cachescope.analysis.differences import short
-from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Pair, Sharing
+from cachescope.frames.context_rows import ContextRow, FormDifference, GroupRow, IsolationKeyRow
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
@@ -48,7 +48,7 @@ def context_lines(found: Sharing) -> list[Line]:
     count = plural(len(found.contexts), "context")
     lines = [Line(f"{count}: {_sharing(found.groups)}", style="bold"), Line()]
     for row in found.contexts[:_CONTEXTS_SHOWN]:
-        lines += _context(row, found.keys[row["context"]])
+        lines += _context(row, found.keys[row.context])
     if len(found.contexts) > _CONTEXTS_SHOWN:
         more = and_more(len(found.contexts) - _CONTEXTS_SHOWN, where="--json lists all")
         lines.append(Line(more, style="dim"))
@@ -60,8 +60,8 @@ def context_lines(found: Sharing) -> list[Line]:
     return lines
 
 
-def _sharing(groups: Sequence[Row]) -> str:
-    decided = [row for row in groups if row["group"] is not None]
+def _sharing(groups: Sequence[GroupRow]) -> str:
+    decided = [row for row in groups if row.group is not None]
     undecided = len(groups) - len(decided)
     told = [plural(len(decided), "group of equals", "groups of equals")] if decided else []
     told += [f"{undecided} not decided, a chosen form is not known"] if undecided else []
@@ -71,41 +71,39 @@ def _sharing(groups: Sequence[Row]) -> str:
 def _alike(found: Sharing) -> Iterator[Line]:
     """Which contexts are equal in the forms known for all of them, if the schema leaves some undecided."""
     if found.known_forms:
-        alike = " | ".join(", ".join(map(str, row["contexts"])) for row in found.alike)
+        alike = " | ".join(", ".join(map(str, row.contexts)) for row in found.alike)
         yield Line()
         yield Line(f"alike in {', '.join(found.known_forms)}, which is known of all: {alike}")
 
 
-def _context(row: Row, key: Row) -> Iterator[Line]:
-    made = KNOWN_FROM.get(row["known_from"]) or str(row["known_from"])
-    run = "" if row["run"] is None else f"run {row['run']}, "
-    yield Line(
-        f"{row['context']}  {run}{harmless(row['source'])}", rows=1, right=key["isolation_key"] or "no key"
-    )
+def _context(row: ContextRow, key: IsolationKeyRow) -> Iterator[Line]:
+    made = KNOWN_FROM.get(row.known_from) or str(row.known_from)
+    run = "" if row.run is None else f"run {row.run}, "
+    yield Line(f"{row.context}  {run}{harmless(row.source)}", rows=1, right=key.isolation_key or "no key")
     versions = [
-        f"{name} {row[column]}"
-        for name, column in (("torch", "torch_version"), ("Python", "python_version"))
-        if row[column]
+        f"{name} {version}"
+        for name, version in (("torch", row.torch_version), ("Python", row.python_version))
+        if version
     ]
-    when = [] if row["time"] is None else [f"{date(row['time'])} {clock(row['time'])}"]
-    host = [] if row["host"] is None else [f"on {row['host']}"]
+    when = [] if row.time is None else [f"{date(row.time)} {clock(row.time)}"]
+    host = [] if row.host is None else [f"on {row.host}"]
     yield Line(harmless(", ".join([made, *versions, *host, *when])), 3, "dim")
-    if row["missing_forms"]:
+    if row.missing_forms:
         yield Line(f"not known: {harmless(missing_forms(row))}", 3, "dim")
-    if key["text_only"]:
-        yield Line(f"torch has no key for it, JSON cannot hold {harmless(', '.join(key['text_only']))}", 3)
+    if key.text_only:
+        yield Line(f"torch has no key for it, JSON cannot hold {harmless(', '.join(key.text_only))}", 3)
 
 
 def _pair(found: Pair) -> Iterator[Line]:
     pair, rows = found.row, found.fields
-    before, after = pair["before"], pair["after"]
-    undecided = f"; not known whether {', '.join(pair['undecided'])} differ" if pair["undecided"] else ""
-    if not pair["differing"]:
+    before, after = pair.before, pair.after
+    undecided = f"; not known whether {', '.join(pair.undecided)} differ" if pair.undecided else ""
+    if not pair.differing:
         yield Line(f"{before} and {after}: nothing that is known differs{undecided}")
         return
-    forms = ", ".join(pair["differing"])
+    forms = ", ".join(pair.differing)
     told = (
-        f"{forms} {'differs' if len(pair['differing']) == 1 else 'differ'}{undecided}"
+        f"{forms} {'differs' if len(pair.differing) == 1 else 'differ'}{undecided}"
         if undecided
         else f"one key without {forms}"
     )
@@ -116,18 +114,18 @@ def _pair(found: Pair) -> Iterator[Line]:
         yield Line(and_more(len(rows) - _FIELDS_SHOWN), 3, "dim")
 
 
-def missing_forms(row: Row) -> str:
+def missing_forms(row: ContextRow) -> str:
     """The unknown forms of a context, and for which of them the hash is known."""
     return ", ".join(
-        f"{form} (its hash is)" if form in row["hashed_forms"] else form for form in row["missing_forms"]
+        f"{form} (its hash is)" if form in row.hashed_forms else form for form in row.missing_forms
     )
 
 
-def difference_line(row: Row) -> str:
+def difference_line(row: FormDifference) -> str:
     """One row of the frame context_difference in one line."""
-    name = row["form"] if row["field"] is None else f"{row['form']}[{row['field']}]"
-    note = f"  ({row['note']})" if row["note"] else ""
-    return harmless(f"{name}   {_side(row['before'])} -> {_side(row['after'])}{note}")
+    name = row.form if row.field is None else f"{row.form}[{row.field}]"
+    note = f"  ({row.note})" if row.note else ""
+    return harmless(f"{name}   {_side(row.before)} -> {_side(row.after)}{note}")
 
 
 def _side(text: str | None) -> str:

@@ -10,9 +10,10 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.device_rows import DeviceRow
 from cachescope.frames.devices import RATE_COLUMNS
-from cachescope.report.device_forms import UNITS_OF_TYPE, Row, device_lines, kind_of_device, where_seen
+from cachescope.report.device_forms import UNITS_OF_TYPE, device_lines, kind_of_device, where_seen
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.wording import harmless_line
 
@@ -45,73 +46,71 @@ class DeviceCard:
         return "\n".join(harmless_line(line, _CUT) for line in told)
 
     def _repr_html_(self) -> str:
-        (row,) = records(self.frame)
+        (row,) = rows_of(self.frame, DeviceRow)
         return card_html(row)
 
 
-def card_html(row: Row) -> str:
+def card_html(row: DeviceRow) -> str:
     """A device as a card. Unknown values are left out, and so is every figure that no datasheet gives."""
     facts = "".join(
         f"<span style='{FAINT_STYLE}'>{safe(label)}</span><span>{safe(text[:_CUT])}</span>"
         for label, text in _seen(row)
     )
     kind = kind_of_device(row)
-    beside = f" <span style='{FAINT_STYLE}'>{safe(kind)}</span>" if kind != row["name"] else ""
-    head = f"<div><b>{safe(row['name'][:_CUT])}</b>{beside}</div>"
+    beside = f" <span style='{FAINT_STYLE}'>{safe(kind)}</span>" if kind != row.name else ""
+    head = f"<div><b>{safe(row.name[:_CUT])}</b>{beside}</div>"
     return f"<div style='{_CARD}'>{head}<div style='{_GRID}'>{facts}</div>{_datasheet(row)}</div>"
 
 
-def _seen(row: Row) -> Iterator[tuple[str, str]]:
-    if row["memory_bytes"] is not None:
-        yield "Memory", f"{row['memory_bytes'] / (1 << 30):.1f} GiB"
-    if row["sm_count"] is not None:
-        units = UNITS_OF_TYPE.get(row["type"], "units")
-        yield units[0].upper() + units[1:], f"{row['sm_count']:,}"
-    if row["l2_bytes"] is not None:
-        yield "L2 cache", f"{row['l2_bytes'] / (1 << 20):.0f} MiB"
-    if row["warp_size"] is not None:
-        yield "Threads of a warp", str(row["warp_size"])
-    for label, column in (("Compute capability", "compute_capability"), ("uuid", "uuid"), ("PCI", "pci")):
-        if row[column] is not None:
-            yield label, row[column]
-    yield "Seen in", f"{', '.join(row['seen_in'])}{where_seen(row)}"
-    if properties := json.loads(row["properties"]):
+def _seen(row: DeviceRow) -> Iterator[tuple[str, str]]:
+    if row.memory_bytes is not None:
+        yield "Memory", f"{row.memory_bytes / (1 << 30):.1f} GiB"
+    if row.sm_count is not None:
+        units = UNITS_OF_TYPE.get(row.type, "units")
+        yield units[0].upper() + units[1:], f"{row.sm_count:,}"
+    if row.l2_bytes is not None:
+        yield "L2 cache", f"{row.l2_bytes / (1 << 20):.0f} MiB"
+    if row.warp_size is not None:
+        yield "Threads of a warp", str(row.warp_size)
+    for label, said in (("Compute capability", row.compute_capability), ("uuid", row.uuid), ("PCI", row.pci)):
+        if said is not None:
+            yield label, said
+    yield "Seen in", f"{', '.join(row.seen_in)}{where_seen(row)}"
+    if properties := json.loads(row.properties):
         yield "Also said", ", ".join(f"{key} {value}" for key, value in properties.items())
 
 
-def _datasheet(row: Row) -> str:
-    if row["datasheet"] is None:
-        why = row["matched_by"]
+def _datasheet(row: DeviceRow) -> str:
+    if row.datasheet is None:
+        why = row.matched_by
         return (
             ""
             if why is None
             else f"<div style='{FAINT_STYLE}'>No datasheet figures: {safe(why[:_CUT])}</div>"
         )
     figures = [
-        (dtype, f"{row[column]:,g} {'TOPS' if column.endswith('_tops') else 'TFLOPS'}")
+        (dtype, f"{rate:,g} {'TOPS' if column.endswith('_tops') else 'TFLOPS'}")
         for dtype, column in RATE_COLUMNS.items()
-        if row[column] is not None
+        if (rate := getattr(row, column)) is not None
     ]
     figures += [
-        (label, f"{row[column]:,g} {unit}")
-        for label, column, unit in (
-            ("bandwidth", "datasheet_bandwidth_gbs", "GB/s"),
-            ("memory", "datasheet_memory_gb", "GB"),
+        (label, f"{number:,g} {unit}")
+        for label, number, unit in (
+            ("bandwidth", row.datasheet_bandwidth_gbs, "GB/s"),
+            ("memory", row.datasheet_memory_gb, "GB"),
         )
-        if row[column] is not None
+        if number is not None
     ]
     cells = "".join(
         f"<span><span style='{FAINT_STYLE}'>{safe(label)}</span> <b>{safe(text)}</b></span>"
         for label, text in figures
     )
     note = (
-        ""
-        if row["datasheet_note"] is None
-        else f"<div style='{FAINT_STYLE}'>{safe(row['datasheet_note'])}</div>"
+        "" if row.datasheet_note is None else f"<div style='{FAINT_STYLE}'>{safe(row.datasheet_note)}</div>"
     )
     return (
-        f"<div>Peak dense rates by the datasheet of {safe(row['datasheet'])} ({safe(row['matched_by'][:_CUT])})</div>"
-        f"<div style='{_RATES}'>{cells}</div>{note}<div style='{FAINT_STYLE}'>{_source(row['source'])}</div>"
+        f"<div>Peak dense rates by the datasheet of {safe(row.datasheet)} ({safe((row.matched_by or '')[:_CUT])})</div>"
+        f"<div style='{_RATES}'>{cells}</div>{note}<div style='{FAINT_STYLE}'>{_source(row.source or '')}</div>"
     )
 
 

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 from cachescope.frames.devices import RATE_COLUMNS
 from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
 from cachescope.version import __version__
 from cachescope.wording import harmless, listed, percent, plural
 
-Row = dict[str, Any]
 _CUT: Final = 300
 UNITS_OF_TYPE: Final = {"cuda": "SMs", "hip": "compute units", "xpu": "Xe cores", "cpu": "cores"}
 
@@ -41,8 +41,8 @@ def device_lines(
     devices: pd.DataFrame, *, measurements: pd.DataFrame | None = None, notes: Iterable[str] = ()
 ) -> list[Line]:
     """The answer to "which devices were these made for"."""
-    rows = records(devices)
-    types = Counter(row["type"] for row in rows)
+    rows = rows_of(devices, DeviceRow)
+    types = Counter(row.type for row in rows)
     told = f": {', '.join(f'{count} {kind}' for kind, count in types.items())}" if len(types) > 1 else ""
     lines = [Line(plural(len(rows), "device") + told if rows else "no source names a device", style="bold")]
     told_of: dict[str, int] = {}
@@ -50,49 +50,47 @@ def device_lines(
         lines += [Line(), *_device(row), *_datasheet(row, told_of)]
     if measurements is not None:
         lines += [Line(), Line("measured with torch's own benchmarking", style="bold")]
-        lines += [_measured(row) for row in records(measurements)]
+        lines += [_measured(row) for row in rows_of(measurements, MeasurementRow)]
     notes = list(notes)
     return [*lines, *([Line()] if notes else []), *(Line(harmless(note), style="dim") for note in notes)]
 
 
-def _device(row: Row) -> Iterator[Line]:
-    yield Line(
-        f"{row['device']}  {harmless(row['name'])[:_CUT]}", right=kind_of_device(row), style="bold", hang=3
-    )
+def _device(row: DeviceRow) -> Iterator[Line]:
+    yield Line(f"{row.device}  {harmless(row.name)[:_CUT]}", right=kind_of_device(row), style="bold", hang=3)
     if facts := ", ".join(_facts(row)):
         yield Line(facts, indent=3)
-    yield Line(f"seen in {', '.join(row['seen_in'])}{where_seen(row)}", indent=3, hang=3)
-    boards = [f"{key} {harmless(row[key])}" for key in ("uuid", "pci") if row[key] is not None]
+    yield Line(f"seen in {', '.join(row.seen_in)}{where_seen(row)}", indent=3, hang=3)
+    boards = [
+        f"{key} {harmless(name)}" for key, name in (("uuid", row.uuid), ("pci", row.pci)) if name is not None
+    ]
     if boards:
         yield Line(", ".join(boards), indent=3)
-    if properties := json.loads(row["properties"]):
+    if properties := json.loads(row.properties):
         told = ", ".join(f"{key} {value}" for key, value in properties.items())
         yield Line(harmless(told)[:_CUT], indent=3, style="dim", rows=2, hang=3)
 
 
-def kind_of_device(row: Row) -> str:
+def kind_of_device(row: DeviceRow) -> str:
     """Its type and architecture."""
-    parts = [row["type"], row["arch"]]
+    parts = [row.type, row.arch]
     return harmless(", ".join(part for part in parts if part is not None))[:60]
 
 
-def _facts(row: Row) -> Iterator[str]:
-    if row["memory_bytes"] is not None:
-        yield f"{row['memory_bytes'] / (1 << 30):.1f} GiB"
-    if row["sm_count"] is not None:
-        yield f"{row['sm_count']} {UNITS_OF_TYPE.get(row['type'], 'units')}"
-    if row["l2_bytes"] is not None:
-        yield f"L2 {row['l2_bytes'] / (1 << 20):.0f} MiB"
-    if row["warp_size"] is not None:
-        yield f"warps of {row['warp_size']}"
+def _facts(row: DeviceRow) -> Iterator[str]:
+    if row.memory_bytes is not None:
+        yield f"{row.memory_bytes / (1 << 30):.1f} GiB"
+    if row.sm_count is not None:
+        yield f"{row.sm_count} {UNITS_OF_TYPE.get(row.type, 'units')}"
+    if row.l2_bytes is not None:
+        yield f"L2 {row.l2_bytes / (1 << 20):.0f} MiB"
+    if row.warp_size is not None:
+        yield f"warps of {row.warp_size}"
 
 
-def where_seen(row: Row) -> str:
+def where_seen(row: DeviceRow) -> str:
     """The runs that name it and its indices there, worded to follow the place."""
-    runs = f"; {'run' if len(row['runs']) == 1 else 'runs'} {_numbers(row['runs'])}" if row["runs"] else ""
-    indices = (
-        f"; as {_numbers(row['indices'], row['type'].replace('hip', 'cuda') + ':')}" if row["indices"] else ""
-    )
+    runs = f"; {'run' if len(row.runs) == 1 else 'runs'} {_numbers(row.runs)}" if row.runs else ""
+    indices = f"; as {_numbers(row.indices, row.type.replace('hip', 'cuda') + ':')}" if row.indices else ""
     return runs + indices
 
 
@@ -100,36 +98,32 @@ def _numbers(numbers: tuple[int, ...], prefix: str = "") -> str:
     return listed((f"{prefix}{number}" for number in numbers), 8)
 
 
-def _datasheet(row: Row, told_of: dict[str, int]) -> Iterator[Line]:
+def _datasheet(row: DeviceRow, told_of: dict[str, int]) -> Iterator[Line]:
     """The figures, or why there are none; once for each datasheet."""
-    if row["datasheet"] is None:
-        if row["matched_by"] is not None:
-            yield Line(f"no peak rates: {harmless(row['matched_by'])[:_CUT]}", indent=3, hang=3)
+    if row.datasheet is None:
+        if row.matched_by is not None:
+            yield Line(f"no peak rates: {harmless(row.matched_by)[:_CUT]}", indent=3, hang=3)
         return
-    first = told_of.setdefault(row["datasheet"], row["device"])
-    if first != row["device"]:
-        yield Line(f"peak rates as of {first}: {row['datasheet']}", indent=3, hang=3)
+    first = told_of.setdefault(row.datasheet, row.device)
+    if first != row.device:
+        yield Line(f"peak rates as of {first}: {row.datasheet}", indent=3, hang=3)
         return
     rates = [
-        f"{dtype} {row[column]:g}{' TOPS' if column.endswith('_tops') else ''}"
+        f"{dtype} {rate:g}{' TOPS' if column.endswith('_tops') else ''}"
         for dtype, column in RATE_COLUMNS.items()
-        if row[column] is not None
+        if (rate := getattr(row, column)) is not None
     ]
     yield Line(
-        f"peak dense TFLOPS: {', '.join(rates)}; {row['datasheet_bandwidth_gbs']:g} GB/s", indent=3, hang=3
+        f"peak dense TFLOPS: {', '.join(rates)}; {row.datasheet_bandwidth_gbs:g} GB/s", indent=3, hang=3
     )
-    yield Line(f"by the datasheet of {row['datasheet']} ({harmless(row['matched_by'])})", indent=3, hang=3)
-    if row["datasheet_note"] is not None:
-        yield Line(row["datasheet_note"], indent=3, hang=3, style="dim")
+    yield Line(f"by the datasheet of {row.datasheet} ({harmless(row.matched_by or '')})", indent=3, hang=3)
+    if row.datasheet_note is not None:
+        yield Line(row.datasheet_note, indent=3, hang=3, style="dim")
     # The address is meant to be copied.
-    yield Line(f"   {row['source']}", whole=True, style="dim")
+    yield Line(f"   {row.source}", whole=True, style="dim")
 
 
-def _measured(row: Row) -> Line:
-    unit = "GB/s" if row["what"] == "copy" else "TFLOPS"
-    peak = (
-        f"{percent(row['share'])} of {row['datasheet']:g}"
-        if row["share"] is not None
-        else "no datasheet figure"
-    )
-    return Line(f"{row['index']}  {row['what']}: {row['measured']:.4g} {unit}", indent=3, right=peak)
+def _measured(row: MeasurementRow) -> Line:
+    unit = "GB/s" if row.what == "copy" else "TFLOPS"
+    peak = f"{percent(row.share)} of {row.datasheet:g}" if row.share is not None else "no datasheet figure"
+    return Line(f"{row.index}  {row.what}: {row.measured:.4g} {unit}", indent=3, right=peak)

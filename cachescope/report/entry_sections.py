@@ -9,7 +9,7 @@ from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.directory import Directory, SharedKey, size_of
-from cachescope.answers.facts import Row
+from cachescope.frames.directory_rows import EntryRow, LockRow, OrphanRow, RemovableRow
 from cachescope.report.layout import Line
 from cachescope.terms import HASH
 from cachescope.wording import and_more, file_size, harmless, plural
@@ -44,12 +44,12 @@ def section_lines(found: Directory) -> list[Line]:
     return lines
 
 
-def _unsound(what: str, rows: Sequence[Row]) -> Iterator[Line]:
+def _unsound(what: str, rows: Sequence[EntryRow]) -> Iterator[Line]:
     if rows:
         yield Line(f"{len(rows)} {what}:", style="bold")
     for row in rows[:_SHOWN]:
-        yield Line(harmless(row["path"]), 3, whole=True)
-        yield Line(harmless(short(row["damage"] or "not said")), 5)
+        yield Line(harmless(row.path), 3, whole=True)
+        yield Line(harmless(short(row.damage or "not said")), 5)
     yield from _more(rows)
 
 
@@ -73,8 +73,8 @@ def _shared(shared: Sequence[SharedKey]) -> Iterator[Line]:
 def _duplicates(found: Directory) -> Iterator[Line]:
     if not found.duplicates:
         return
-    saved = file_size(sum(group["saved_bytes"] for group in found.duplicates))
-    copies = sum(group["copies"] - 1 for group in found.duplicates)
+    saved = file_size(sum(group.saved_bytes for group in found.duplicates))
+    copies = sum(group.copies - 1 for group in found.duplicates)
     yield Line(f"{plural(copies, 'duplicate')} of {saved}, by names, sizes and guards:", style="bold")
     for alike in found.alike[:_SHOWN]:
         files, size = plural(alike.files, "file"), file_size(alike.saved_bytes)
@@ -82,36 +82,36 @@ def _duplicates(found: Directory) -> Iterator[Line]:
         yield Line(text, 3, hang=2)
 
 
-def _alone(rows: Sequence[Row]) -> Iterator[Line]:
+def _alone(rows: Sequence[OrphanRow]) -> Iterator[Line]:
     if rows:
         yield Line(f"{len(rows)} left alone:", style="bold")
     yield from _by_reason(rows)
 
 
-def _removable(rows: Sequence[Row]) -> Iterator[Line]:
+def _removable(rows: Sequence[RemovableRow]) -> Iterator[Line]:
     if rows:
         files, size = plural(len(rows), "file"), file_size(size_of(rows))
         yield Line(f"{files} of {size} can go (--prune-list prints the paths):", style="bold")
     yield from _by_reason(rows)
 
 
-def _by_reason(rows: Sequence[Row]) -> Iterator[Line]:
-    counts = Counter((row["cache"], _ANY_KEY.sub("", row["reason"])) for row in rows)
+def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow]) -> Iterator[Line]:
+    counts = Counter((row.cache, _ANY_KEY.sub("", row.reason)) for row in rows)
     for (cache, reason), count in counts.most_common(_SHOWN):
         yield Line(f"{count} {cache}: {harmless(reason)}", 3, hang=2)
     yield from _more(counts)
 
 
-def _locks(rows: Sequence[Row] | None) -> Iterator[Line]:
+def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
     if rows is None:
         return
-    held = [row for row in rows if row["lock_held"]]
-    unknown = sum(row["lock_held"] is None for row in rows)
+    held = [row for row in rows if row.lock_held]
+    unknown = sum(row.lock_held is None for row in rows)
     free = len(rows) - len(held) - unknown
     told = f", {unknown} not to be told" if unknown else ""
     yield Line(f"{plural(len(rows), 'lock')}: {len(held)} held, {free} free{told}", style="bold")
     for row in held[:_SHOWN]:
-        yield Line(harmless(row["path"]), 3, whole=True)
+        yield Line(harmless(row.path), 3, whole=True)
     yield from _more(held)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.directory import Directory, Total
-from cachescope.answers.facts import Row
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.report.entry_sections import section_lines
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
@@ -51,7 +51,7 @@ def _totals(totals: Sequence[Total]) -> Iterator[Line]:
         )
 
 
-def _table(newest: Sequence[Row], most: int) -> Iterator[Line]:
+def _table(newest: Sequence[EntryRow], most: int) -> Iterator[Line]:
     yield Line(
         f"{'key':<{_KEY + 1}} {'status':<10} {'size':>9}  {'written (UTC)':<16}  {'compile':>7}  guards",
         0,
@@ -59,13 +59,13 @@ def _table(newest: Sequence[Row], most: int) -> Iterator[Line]:
         verbatim=True,
     )
     for row in newest[:most]:
-        key = "(no key)" if row["cache_key"] is None else f"{row['cache_key'][:_KEY]}…"
-        time = "-" if row["modified_time"] is None else file_time(row["modified_time"])
-        guards = harmless(short(row["guards_expr"] or ""))
-        size = "-" if row["size_bytes"] is None else file_size(row["size_bytes"])
+        key = "(no key)" if row.cache_key is None else f"{row.cache_key[:_KEY]}…"
+        time = "-" if row.modified_time is None else file_time(row.modified_time)
+        guards = harmless(short(row.guards_expr or ""))
+        size = "-" if row.size_bytes is None else file_size(row.size_bytes)
         yield Line(
-            f"{harmless(key):<{_KEY + 1}} {row['status']:<10} {size:>9}  {time:<16}  "
-            f"{duration(row['time_taken_ns']):>7}  {guards}",
+            f"{harmless(key):<{_KEY + 1}} {row.status:<10} {size:>9}  {time:<16}  "
+            f"{duration(row.time_taken_ns):>7}  {guards}",
             verbatim=True,
         )
     if len(newest) > most:

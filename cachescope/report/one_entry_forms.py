@@ -6,8 +6,17 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cachescope.answers import one_entry as answer
-from cachescope.answers.facts import Row
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import (
+    Candidate,
+    DuplicateRow,
+    EntryRow,
+    KernelRow,
+    LinkRow,
+    OrphanRow,
+    PastMiss,
+    RemovableRow,
+)
 from cachescope.readers.directory.source_code import SourceCode
 from cachescope.report.as_json import frame_rows
 from cachescope.report.entry_sections import BESIDE_NAMES
@@ -45,8 +54,8 @@ class OneEntry(answer.OneEntry):
 def one_entry_lines(one: answer.OneEntry) -> list[Line]:
     """Everything but the source."""
     row = one.row
-    name = f" of {row['name']}" if row["name"] else ""
-    title = f"{row['cache']} {row['cache_key'] or '(no key)'}{name}"
+    name = f" of {row.name}" if row.name else ""
+    title = f"{row.cache} {row.cache_key or '(no key)'}{name}"
     lines = [Line(harmless(title), style="bold")]
     lines += [
         Line(f"{label:<{_LABEL}}{harmless(text)}", hang=_LABEL, whole=label == "file")
@@ -66,73 +75,71 @@ def one_entry_lines(one: answer.OneEntry) -> list[Line]:
 
 def _facts(one: answer.OneEntry) -> Iterator[tuple[str, str]]:
     row = one.row
-    yield "file", row["path"]
-    written = "" if row["modified_time"] is None else f", written {file_time(row['modified_time'])} UTC"
-    yield "size", f"{file_size(row['size_bytes'] or 0)}{written}"
-    yield "status", row["status"] + (f": {row['damage']}" if row["damage"] else "")
-    if row["time_taken_ns"] is not None:
-        yield "compile", duration(row["time_taken_ns"])
-    if row["device_types"]:
-        yield "devices", ", ".join(row["device_types"])
-    if row["code_key"] is not None:
-        yield "code key", row["code_key"]
-    if row["cudagraphs_skipped"]:
-        yield "CUDA graphs", f"not used: {row['cudagraphs_skipped']}"
-    if row["detail"]:
-        yield "says", row["detail"]
-    if row["cache"] == AUTOTUNE:
+    yield "file", row.path
+    written = "" if row.modified_time is None else f", written {file_time(row.modified_time)} UTC"
+    yield "size", f"{file_size(row.size_bytes or 0)}{written}"
+    yield "status", row.status + (f": {row.damage}" if row.damage else "")
+    if row.time_taken_ns is not None:
+        yield "compile", duration(row.time_taken_ns)
+    if row.device_types:
+        yield "devices", ", ".join(row.device_types)
+    if row.code_key is not None:
+        yield "code key", row.code_key
+    if row.cudagraphs_skipped:
+        yield "CUDA graphs", f"not used: {row.cudagraphs_skipped}"
+    if row.detail:
+        yield "says", row.detail
+    if row.cache == AUTOTUNE:
         yield "ended in", _ENDED_IN
     if one.made_for is not None:
         yield "made for", one.made_for
-    for orphan in records(one.orphans):
-        yield "left alone", orphan["reason"]
-    for gone in records(one.removable):
-        yield "can go", gone["reason"]
-    for group in records(one.duplicates):
-        yield "duplicates", f"{plural(group['copies'], 'file')} ({group['known_by']})"
+    for orphan in rows_of(one.orphans, OrphanRow):
+        yield "left alone", orphan.reason
+    for gone in rows_of(one.removable, RemovableRow):
+        yield "can go", gone.reason
+    for group in rows_of(one.duplicates, DuplicateRow):
+        yield "duplicates", f"{plural(group.copies, 'file')} ({group.known_by})"
 
 
 def _candidates_title(one: answer.OneEntry) -> str:
-    damaged = sum(file["status"] == "damaged" and file["cache"] == one.row["cache"] for file in _files(one))
+    damaged = sum(file.status == "damaged" and file.cache == one.row.cache for file in _files(one))
     beside = f", and {damaged} damaged" if damaged else ""
     return f"{plural(len(one.guards), 'candidate')} under the key{beside}"
 
 
 def _candidate_lines(one: answer.OneEntry) -> Iterator[Line]:
-    for row in records(one.guards):
-        time = "-" if row["modified_time"] is None else file_time(row["modified_time"])
-        mine = "this one" if row["entry"] == one.row["entry"] else f"entry {row['entry']}"
-        guards = row["guards_expr"] or "no guards: it fits always"
+    for row in rows_of(one.guards, Candidate):
+        time = "-" if row.modified_time is None else file_time(row.modified_time)
+        mine = "this one" if row.entry == one.row.entry else f"entry {row.entry}"
+        guards = row.guards_expr or "no guards: it fits always"
         yield Line(harmless(f"{mine}, {time}: {guards}"), 3, hang=2)
-        if row["beside"]:
-            yield Line("; ".join(BESIDE_NAMES[mark] for mark in row["beside"]), 5, "dim")
+        if row.beside:
+            yield Line("; ".join(BESIDE_NAMES[mark] for mark in row.beside), 5, "dim")
 
 
 def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
     files = _files(one)[1:]
     for file in files[:_SHOWN]:
-        status = "" if file["status"] == "ok" else f"   {file['status']}"
-        yield Line(
-            harmless(f"{file_size(file['size_bytes'] or 0):>9}  {file['path']}{status}"), 3, whole=True
-        )
+        status = "" if file.status == "ok" else f"   {file.status}"
+        yield Line(harmless(f"{file_size(file.size_bytes or 0):>9}  {file.path}{status}"), 3, whole=True)
     if len(files) > _SHOWN:
         yield Line(and_more(len(files) - _SHOWN), 3)
 
 
-def _files(one: answer.OneEntry) -> list[Row]:
-    return records(one.frame)
+def _files(one: answer.OneEntry) -> list[EntryRow]:
+    return rows_of(one.frame, EntryRow)
 
 
 def _link_lines(one: answer.OneEntry) -> Iterator[Line]:
     mine = set(one.frame["entry"])
     texts: dict[str, None] = {}
-    for link in records(one.links):
-        if link["parent"] not in mine:
-            texts[f"used by {one.names[link['parent']]}"] = None
-        elif link["child"] is None:
-            texts[f"uses {link['child_kind']} {link['child_key']}, which was not found"] = None
+    for link in rows_of(one.links, LinkRow):
+        if link.parent not in mine:
+            texts[f"used by {one.names[link.parent]}"] = None
+        elif link.child is None:
+            texts[f"uses {link.child_kind} {link.child_key}, which was not found"] = None
         else:
-            texts[f"uses {one.names[link['child']]}: {link['known_by']}"] = None
+            texts[f"uses {one.names[link.child]}: {link.known_by}"] = None
     for text in list(texts)[:_SHOWN]:
         yield Line(harmless(text), 3, hang=2)
     if len(texts) > _SHOWN:
@@ -140,25 +147,23 @@ def _link_lines(one: answer.OneEntry) -> Iterator[Line]:
 
 
 def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
-    for miss in records(one.past_misses):
-        if miss["entry"] == one.row["entry"]:
-            yield Line(
-                harmless(f"{_VERDICTS[miss['verdict']]}: {one.names[miss['baseline_entry']]}"), 3, hang=2
-            )
+    for miss in rows_of(one.past_misses, PastMiss):
+        if miss.entry == one.row.entry:
+            yield Line(harmless(f"{_VERDICTS[miss.verdict]}: {one.names[miss.baseline_entry]}"), 3, hang=2)
             yield from change_lines(one.changes, 5)
-            if miss["changed"] and miss["same_code"]:
+            if miss.changed and miss.same_code:
                 yield Line("The generated source is the same.", 5)
-    later = [m for m in records(one.past_misses) if m["entry"] != one.row["entry"]]
+    later = [m for m in rows_of(one.past_misses, PastMiss) if m.entry != one.row.entry]
     for miss in later[:_SHOWN]:
-        fields = f" ({', '.join(miss['changed'][:4])})" if miss["changed"] else ""
-        yield Line(harmless(f"a later miss made {one.names[miss['entry']]} beside it{fields}"), 3, hang=2)
+        fields = f" ({', '.join(miss.changed[:4])})" if miss.changed else ""
+        yield Line(harmless(f"a later miss made {one.names[miss.entry]} beside it{fields}"), 3, hang=2)
 
 
 def _kernel_lines(one: answer.OneEntry) -> Iterator[Line]:
-    rows = records(one.kernels)
+    rows = rows_of(one.kernels, KernelRow)
     for row in rows[:_SHOWN]:
-        ops = f": {', '.join(row['aten_ops'])}" if row["aten_ops"] else ""
-        yield Line(harmless(f"{row['kernel']} ({row['kind']}){ops}"), 3, hang=2)
+        ops = f": {', '.join(row.aten_ops)}" if row.aten_ops else ""
+        yield Line(harmless(f"{row.kernel} ({row.kind}){ops}"), 3, hang=2)
     if len(rows) > _SHOWN:
         yield Line(and_more(len(rows) - _SHOWN, where=_ALL), 3)
 
@@ -198,7 +203,7 @@ def one_entry_object(one: answer.OneEntry) -> dict[str, Any]:
     source = one.source
     return {
         "cachescope": __version__,
-        "entry": one.row["entry"],
+        "entry": one.row.entry,
         "entries": frame_rows(one.frame),
         "guards": frame_rows(one.guards),
         "links": frame_rows(one.links),

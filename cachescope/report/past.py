@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from cachescope.answers.facts import Row
 from cachescope.answers.past import PastMisses
+from cachescope.frames.directory_rows import PastMiss
 from cachescope.report.layout import Line
 from cachescope.wording import SHORT_KEY, and_more, duration, harmless, plural
 
@@ -35,7 +35,7 @@ def past_lines(past: Sequence[PastMisses]) -> list[Line]:
 def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
     rows, changes = group.rows, group.changes
     if not changes:
-        title = _NAMES[rows[0]["verdict"]]
+        title = _NAMES[rows[0].verdict]
     elif len(changes) == 1:
         title = f"{changes[0].field}   {changes[0].summary}"
     else:
@@ -46,22 +46,22 @@ def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
         for change in changes:
             yield Line(f"{harmless(change.field)}   {harmless(change.summary)}", 3)
     for row, (key, before) in list(zip(rows, group.keys, strict=True))[:_KEYS_SHOWN]:
-        direction = f" {row['direction']}" if row["direction"] == "backward" else ""
+        direction = f" {row.direction}" if row.direction == "backward" else ""
         yield Line(f"fxgraph{direction} {key[:SHORT_KEY]}… beside {before[:SHORT_KEY]}…", 3)
     if len(rows) > _KEYS_SHOWN:
         yield Line(and_more(len(rows) - _KEYS_SHOWN), 3)
-    if not all(row["is_order_known"] for row in rows):
+    if not all(row.is_order_known for row in rows):
         yield Line("which was made first is not known: their times of modification do not tell", 3, "dim")
     if changes:
         yield from _same_code(rows)
 
 
-def _same_code(rows: Sequence[Row]) -> Iterator[Line]:
-    same = [row for row in rows if row["same_code"] is True]
+def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
+    same = [row for row in rows if row.same_code is True]
     if not same:
         return
     of_all = "" if len(same) == len(rows) else f" for {len(same)} of {len(rows)}"
-    found = {row["same_binaries"] for row in same}
+    found = {row.same_binaries for row in same}
     if False in found:
         rest = "but kernels compiled from it differ: what changed does matter"
     elif found == {True}:

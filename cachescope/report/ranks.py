@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from cachescope.analysis.differences import short
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.answer_rows import RankDifference
 from cachescope.report.layout import Line
 from cachescope.wording import and_more, harmless, listed, plural
 
@@ -19,25 +20,25 @@ _VALUE: Final = 60
 
 def rank_lines(found: pd.DataFrame) -> Iterator[Line]:
     """The fields in which ranks of a job differ from the majority, from the frame of that name; nothing if there are none."""
-    rows = records(found)
+    rows = rows_of(found, RankDifference)
     if not rows:
         return
     yield Line("ranks that differ from the others", style="bold")
     for row in rows[:_SHOWN]:
-        where = f"{plural(row['graphs'], 'graph')}, {plural(row['misses'], 'miss', 'misses')}"
-        yield Line(harmless(f"{row['field']}   {_difference(row)}"), 3, right=where)
+        where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss', 'misses')}"
+        yield Line(harmless(f"{row.field}   {_difference(row)}"), 3, right=where)
     if len(rows) > _SHOWN:
         yield Line(and_more(len(rows) - _SHOWN, "field", "scope.rank_differences"), 3, "dim")
 
 
-def _difference(row: dict[str, Any]) -> str:
-    ranks, compared = row["ranks"], row["ranks_compared"]
-    if row["has_majority"]:
+def _difference(row: RankDifference) -> str:
+    ranks, compared = row.ranks, row.ranks_compared
+    if row.has_majority:
         of = f"{plural(len(ranks), 'rank')} of {compared} ({rank_names(ranks)})"
-        return f"{of}: {_value(row['other_value'])}, the others {_value(row['majority_value'])}"
-    if row["values"] == compared:
-        return f"each of {compared} ranks has its own: {_value(row['other_value'])} in rank {ranks[0]}"
-    return f"{row['values']} values among {compared} ranks, none in most: {_value(row['other_value'])} in one"
+        return f"{of}: {_value(row.other_value)}, the others {_value(row.majority_value)}"
+    if row.values == compared:
+        return f"each of {compared} ranks has its own: {_value(row.other_value)} in rank {ranks[0]}"
+    return f"{row.values} values among {compared} ranks, none in most: {_value(row.other_value)} in one"
 
 
 def _value(text: str | None) -> str:

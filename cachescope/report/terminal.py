@@ -8,10 +8,11 @@ from typing import Final
 from cachescope.analysis.differences import short
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.answers.causes import Place, Struck
-from cachescope.answers.facts import Row
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.summary import outcomes
 from cachescope.answers.why import RunsWent, Why
+from cachescope.frames.answer_rows import CauseRow, FalseHit
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
@@ -47,21 +48,21 @@ def answer_lines(why: Why) -> list[Line]:
 def run_lines(went: RunsWent) -> list[Line]:
     """How the lookups of some runs went, in one line."""
     rate = went.rate
-    if not rate["lookups"]:
+    if not rate.lookups:
         return [
             Line("this run looked nothing up: nothing was compiled, or its caches were off", style="bold")
         ]
     processes = f" in {plural(went.processes, 'process', 'processes')}" if went.processes > 1 else ""
-    lost = f"; {duration(rate['time_lost_ns'])} lost" if rate["time_lost_ns"] else ""
-    text = f"this run: {plural(rate['lookups'], 'lookup')}{processes}: {outcomes(rate)}{lost}"
+    lost = f"; {duration(rate.time_lost_ns)} lost" if rate.time_lost_ns else ""
+    text = f"this run: {plural(rate.lookups, 'lookup')}{processes}: {outcomes(rate)}{lost}"
     return [Line(text, style="bold")]
 
 
-def problem_lines(problems: Sequence[Row]) -> Iterator[Line]:
+def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
     """The first problems with reading."""
     for row in problems[:_PROBLEMS_SHOWN]:
-        where = f" ({row['where']})" if row["where"] else ""
-        yield Line(harmless(short(f"{row['source']}{where}: {row['kind']}: {row['message']}")), 2, "dim")
+        where = f" ({row.where})" if row.where else ""
+        yield Line(harmless(short(f"{row.source}{where}: {row.kind}: {row.message}")), 2, "dim")
     if len(problems) > _PROBLEMS_SHOWN:
         yield Line(and_more(len(problems) - _PROBLEMS_SHOWN, where="--json lists all"), 2, "dim")
 
@@ -73,7 +74,7 @@ def place_text(place: Place) -> str:
     return f"{place.name} and, because of it, {listed(place.followers, _FOLLOWERS_SHOWN)}"
 
 
-def _false_hit_lines(found: Sequence[Row]) -> Iterator[Line]:
+def _false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
     """The first warnings of keys that seem to stand for more than one thing."""
     if not found:
         return
@@ -81,19 +82,19 @@ def _false_hit_lines(found: Sequence[Row]) -> Iterator[Line]:
         f"possible false hits: {len(found)}, in --json and scope.false_hits; a warning, no certainty", 0
     )
     for row in found[:_FALSE_HITS_SHOWN]:
-        key = "" if row["cache_key"] is None else f"{row['cache']} {row['cache_key'][:SHORT_KEY]}…: "
-        yield Line(harmless(f"{key}{row['evidence']}"), 2, "dim", rows=_ADVICE_ROWS)
+        key = "" if row.cache_key is None else f"{row.cache} {row.cache_key[:SHORT_KEY]}…: "
+        yield Line(harmless(f"{key}{row.evidence}"), 2, "dim", rows=_ADVICE_ROWS)
 
 
 def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
     cause, changes, first = struck.row, struck.changes, struck.first
-    count = lookups_of_cause(cause["verdict"], struck.misses)
+    count = lookups_of_cause(cause.verdict, struck.misses)
     right = f"{count:>8}  {duration(struck.time_lost_ns):>6}"
-    is_upgrade = cause["kind"].startswith(UPGRADE)
+    is_upgrade = cause.kind.startswith(UPGRADE)
     title = (
-        harmless(cause["summary"])
-        if len(cause["fields"]) < 2 or is_upgrade
-        else plural(len(cause["fields"]), "field") + " changed"
+        harmless(cause.summary)
+        if len(cause.fields) < 2 or is_upgrade
+        else plural(len(cause.fields), "field") + " changed"
     )
     if len(changes) == 1:
         title += f"   {harmless(changes[0].summary)}"
@@ -104,25 +105,25 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
             yield Line(f"and in run {run}: {harmless(summary)}", 3)
     elif changes and not is_upgrade:
         yield from change_lines(changes, 3)
-    elif not is_upgrade or "besides" in first["reason"]:
-        yield Line(harmless(short(first["reason"], 400)), 3)
+    elif not is_upgrade or "besides" in first.reason:
+        yield Line(harmless(short(first.reason, 400)), 3)
     for place in struck.places[:_PLACES_SHOWN]:
         yield Line(place_text(place), 3)
     if struck.roots > _PLACES_SHOWN:
-        ranks = f", ranks {rank_names(cause['ranks'])}" if len(cause["ranks"]) > 1 else ""
+        ranks = f", ranks {rank_names(cause.ranks)}" if len(cause.ranks) > 1 else ""
         more = plural(struck.roots - _PLACES_SHOWN, "more lookup")
         yield Line(f"and {more} in {plural(struck.runs, 'run')}{ranks}", 3)
     if struck.baseline is not None:
         yield Line(f"compared with {struck.baseline}{_sameness(cause)}", 3)
-    if first["evidence"] != "recorded":
-        known = first["evidence"].replace("_", " ")
-        yield Line(harmless(short(f"{known}: {first['evidence_text']}")), 3, "dim")
+    if first.evidence != "recorded":
+        known = first.evidence.replace("_", " ")
+        yield Line(harmless(short(f"{known}: {first.evidence_text}")), 3, "dim")
     # The advice on missing details is part of the reason.
-    if cause["advice"] and cause["verdict"] != "details_not_recorded":
-        yield Line(harmless(cause["advice"]), 3, "dim", rows=_ADVICE_ROWS)
+    if cause.advice and cause.verdict != "details_not_recorded":
+        yield Line(harmless(cause.advice), 3, "dim", rows=_ADVICE_ROWS)
 
 
-def _sameness(cause: Row) -> str:
-    if cause["verdict"] != "key_changed":
+def _sameness(cause: CauseRow) -> str:
+    if cause.verdict != "key_changed":
         return ""
-    return "; nothing else differs" if "gm" in cause["fields"] else ", the same graph; nothing else differs"
+    return "; nothing else differs" if "gm" in cause.fields else ", the same graph; nothing else differs"

@@ -9,7 +9,8 @@ import pandas as pd
 
 from cachescope.analysis.fields import is_input
 from cachescope.answers import what_if as answer
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.replay_rows import SensitivityRow, WhatIfCause, WhatIfRate, WhatIfRun, WhatIfWarning
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
 from cachescope.report.layout import Line, unwrapped
@@ -73,85 +74,81 @@ def _safety_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def _headline(found: answer.WhatIf) -> str:
-    before, after = records(found.rates)
-    text = f"{before['hits']} -> {after['hits']} of {plural(before['lookups'], 'lookup')} hit"
-    shares = [f"{percent(before['hit_rate'])} -> {percent(after['hit_rate'])} by count"]
-    if before["time_hit_rate"] is not None:
-        shares.append(
-            f"{percent(before['time_hit_rate'])} -> {percent(after['time_hit_rate'])} by compile time"
-        )
+    before, after = rows_of(found.rates, WhatIfRate)
+    text = f"{before.hits} -> {after.hits} of {plural(before.lookups, 'lookup')} hit"
+    shares = [f"{percent(before.hit_rate)} -> {percent(after.hit_rate)} by count"]
+    if before.time_hit_rate is not None:
+        shares.append(f"{percent(before.time_hit_rate)} -> {percent(after.time_hit_rate)} by compile time")
     return f"{text} ({', '.join(shares)}; {time_won(before, after)})"
 
 
-def time_won(before: dict[str, Any], after: dict[str, Any]) -> str:
+def time_won(before: WhatIfRate, after: WhatIfRate) -> str:
     """The compile time that the new hits would save; a time that is not recorded is not zero."""
-    if after["hits"] == before["hits"]:
+    if after.hits == before.hits:
         return "nothing saved"
-    won = (after["time_saved_ns"] or 0) - (before["time_saved_ns"] or 0)
+    won = (after.time_saved_ns or 0) - (before.time_saved_ns or 0)
     return f"{duration(won)} saved" if won else "times not recorded"
 
 
 def _warning_lines(found: answer.WhatIf) -> Iterator[Line]:
-    pairs = records(found.warnings)
+    pairs = rows_of(found.warnings, WhatIfWarning)
     if not pairs:
         return
-    what = " or ".join(sorted({pair["what"] for pair in pairs}, reverse=True))
+    what = " or ".join(sorted({pair.what for pair in pairs}, reverse=True))
     text = f"{plural(len(pairs), 'pair')} of keys would become one and hold different {what}"
     yield Line(f"Not safe: {text}. A hit would run code that was made for something else.", style="bold red")
     for pair in pairs[:3]:
-        keys = f"{pair['cache_key'][:SHORT_KEY]}… and {pair['other_key'][:SHORT_KEY]}…"
-        codes = f"{pair['code_key'][:SHORT_KEY]}…, {pair['other_code_key'][:SHORT_KEY]}…"
+        keys = f"{pair.cache_key[:SHORT_KEY]}… and {pair.other_key[:SHORT_KEY]}…"
+        codes = f"{pair.code_key[:SHORT_KEY]}…, {pair.other_code_key[:SHORT_KEY]}…"
         yield Line(harmless(f"fxgraph {keys}: code {codes}"), 2)
     if len(pairs) > 3:
         yield Line(and_more(len(pairs) - 3, where=".warnings lists all"), 2, "dim")
 
 
 def _cause_lines(found: answer.WhatIf) -> Iterator[Line]:
-    causes = [row for row in records(found.by_cause) if row["hits_after"] or row["unknown"]]
+    causes = [row for row in rows_of(found.by_cause, WhatIfCause) if row.hits_after or row.unknown]
     for row in causes[:_SHOWN]:
-        text = f"{harmless(row['summary'])}  [{row['verdict']}]"
-        yield Line(f"{text}: {_turned(row, row['misses'])}", 2)
+        text = f"{harmless(row.summary)}  [{row.verdict}]"
+        yield Line(f"{text}: {_turned(row, row.misses)}", 2)
     if len(causes) > _SHOWN:
         yield Line(and_more(len(causes) - _SHOWN, "cause", ".by_cause lists all"), 2, "dim")
 
 
 def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
-    runs = [row for row in records(found.by_run) if row["hits_after"] > row["hits"]]
+    runs = [row for row in rows_of(found.by_run, WhatIfRun) if row.hits_after > row.hits]
     for row in runs[:_SHOWN]:
-        name = found.run_name(row["run"])
-        time = "" if row["time_won_ns"] is None else f", {duration(row['time_won_ns'])} saved"
-        yield Line(
-            f"{name}: {row['hits']} -> {row['hits_after']} of {plural(row['lookups'], 'lookup')}{time}", 2
-        )
+        name = found.run_name(row.run)
+        time = "" if row.time_won_ns is None else f", {duration(row.time_won_ns)} saved"
+        yield Line(f"{name}: {row.hits} -> {row.hits_after} of {plural(row.lookups, 'lookup')}{time}", 2)
     if len(runs) > _SHOWN:
         yield Line(and_more(len(runs) - _SHOWN, "run", ".by_run lists all"), 2, "dim")
 
 
-def _turned(row: dict[str, Any], misses: int) -> str:
-    parts = [f"{row['hits_after']} of {plural(misses, 'miss', 'misses')} would hit"]
-    if row["time_won_ns"] is not None:
-        parts.append(f"{duration(row['time_won_ns'])} saved")
-    if row["unknown"]:
-        parts.append(f"{row['unknown']} cannot be known")
+def _turned(row: WhatIfCause | WhatIfRun, misses: int) -> str:
+    parts = [f"{row.hits_after} of {plural(misses, 'miss', 'misses')} would hit"]
+    if row.time_won_ns is not None:
+        parts.append(f"{duration(row.time_won_ns)} saved")
+    if row.unknown:
+        parts.append(f"{row.unknown} cannot be known")
     return ", ".join(parts)
 
 
 def _caveats(found: answer.WhatIf) -> Iterator[Line]:
-    before, after = records(found.rates)
-    if before["unknown"]:
-        text = f"the outcome of {plural(before['unknown'], 'lookup')} was not seen, and stays unknown"
+    before, after = rows_of(found.rates, WhatIfRate)
+    if before.unknown:
+        text = f"the outcome of {plural(before.unknown, 'lookup')} was not seen, and stays unknown"
         yield Line(text, style="dim")
-    if after["undecided"]:
+    if after.undecided:
         yield Line(
-            f"{plural(after['undecided'], 'lookup')} cannot be known (no details of the key, or guards that no log tells); "
+            f"{plural(after.undecided, 'lookup')} cannot be known (no details of the key, or guards that no log tells); "
             "counted as missed",
             style="dim",
         )
     if found.removed.parts:
         yield Line("parts of a field were told apart by their printed texts, not by hashes", style="dim")
     for name, row in found.not_replayed[:_SHOWN]:
-        reason = harmless(row["reason"])
-        yield Line(f"not replayed but taken as it came: {name}, {row['outcome']}: {reason}", style="dim")
+        reason = harmless(row.reason)
+        yield Line(f"not replayed but taken as it came: {name}, {row.outcome}: {reason}", style="dim")
     if found.has_unknown_directories:
         yield Line(
             "not every run says which cache directory it had: those are taken to share one", style="dim"
@@ -162,15 +159,15 @@ def _caveats(found: answer.WhatIf) -> Iterator[Line]:
 
 def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
     """The fields that would help, the most compile time first; what is compiled comes after what is set."""
-    rows = records(ranking)
+    rows = rows_of(ranking, SensitivityRow)
     lines = [Line("What would have hit if these fields were not in the key", style="bold")]
     lines.append(Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim"))
     if not rows:
         lines.append(Line("no field, and no small set of fields, keeps anything from hitting"))
-    rows.sort(key=lambda row: any(is_input(name) or name == "gm" for name in row["fields"]))
+    rows.sort(key=lambda row: any(is_input(name) or name == "gm" for name in row.fields))
     for row in rows[:most]:
-        right = f"{plural(row['misses_alone'], 'miss', 'misses'):>8}  {duration(row['time_alone_ns']):>6}"
-        names = listed(row["fields"], _FIELDS_NAMED)
+        right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {duration(row.time_alone_ns):>6}"
+        names = listed(row.fields, _FIELDS_NAMED)
         lines.append(Line(harmless(names), 2, right=right, hang=2))
         if note := _note(row):
             lines.append(Line(note, 4, "dim"))
@@ -179,15 +176,15 @@ def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
     return lines
 
 
-def _note(row: dict[str, Any]) -> str:
+def _note(row: SensitivityRow) -> str:
     notes = []
-    if row["needs_all"]:
-        notes.append(f"only all {len(row['fields'])} together")
-    elif len(row["fields"]) > 1:
-        notes.append(f"{row['misses_together']} of them only with all {len(row['fields'])}")
-    notes.append(row["advice"])
-    if row["unknown"]:
-        notes.append(f"{row['unknown']} more cannot be known")
+    if row.needs_all:
+        notes.append(f"only all {len(row.fields)} together")
+    elif len(row.fields) > 1:
+        notes.append(f"{row.misses_together} of them only with all {len(row.fields)}")
+    notes.append(row.advice)
+    if row.unknown:
+        notes.append(f"{row.unknown} more cannot be known")
     return "; ".join(notes)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
-from cachescope.columns import records
+from cachescope.columns import plain_columns
 from cachescope.errors import NotFoundError
 from cachescope.keys.key_schema import KeySchema
 from cachescope.views.state import State
@@ -61,13 +61,15 @@ def _runs(scope: Read) -> list[tuple[int, Any]]:
 
 
 def _lookups(scope: Read, runs: Numbers | None) -> list[tuple[int, Any]]:
-    rows = records(scope.lookups, ["lookup", "run", "order"])
-    return [(row["lookup"], (_run(row["run"], runs), row["order"])) for row in rows]
+    columns = plain_columns(scope.lookups, ["lookup", "run", "order"])
+    return [(lookup, (_run(run, runs), order)) for lookup, run, order in zip(*columns.values(), strict=True)]
 
 
 def _contexts(scope: Read, runs: Numbers | None) -> list[tuple[int, Any]]:
-    rows = records(scope.contexts, ["context", "source", "run"])
-    return [(row["context"], (row["source"], _run(row["run"], runs))) for row in rows]
+    columns = plain_columns(scope.contexts, ["context", "source", "run"])
+    return [
+        (context, (source, _run(run, runs))) for context, source, run in zip(*columns.values(), strict=True)
+    ]
 
 
 def _run(run: int | None, runs: Numbers | None) -> int | None:
@@ -75,7 +77,8 @@ def _run(run: int | None, runs: Numbers | None) -> int | None:
 
 
 def _named(frame: pd.DataFrame, number: str, by: list[str]) -> list[tuple[int, Any]]:
-    return [(row[number], tuple(row[name] for name in by)) for row in records(frame, [number, *by])]
+    numbers, *names = plain_columns(frame, [number, *by]).values()
+    return list(zip(numbers, zip(*names, strict=True), strict=True))
 
 
 def _moved(old: Iterable[tuple[int, Any]], new: Iterable[tuple[int, Any]]) -> Numbers:

@@ -11,7 +11,8 @@ import pandas as pd
 from cachescope import figures
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.terms import UNREADABLE
 from cachescope.views import html
 from cachescope.views.controls import Pane, choice, columns, markup, row
@@ -41,7 +42,7 @@ class Entries(Pane):
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
-        self._rows = records(scope.entries)
+        self._rows = rows_of(scope.entries, EntryRow)
         if not self._rows:
             super().__init__([markup(html.paragraph(_NOTHING))])
             return
@@ -65,7 +66,7 @@ class Entries(Pane):
             on_choose=guarded(lambda entry: setattr(state, "entry", entry)),
             page_size=20,
         )
-        kinds = sorted({(entry["cache"], entry["cache"]) for entry in self._rows})
+        kinds = sorted({(entry.cache, entry.cache) for entry in self._rows})
         self.kind = choice(state, "kind", "What it is", kinds)
         self.one = markup()
         sizes = Pane([markup(html.title("Sizes", "A box opens its entry.")), self.sizes_plot])
@@ -86,8 +87,8 @@ class Entries(Pane):
         state.observe(guarded(self._show), "entry")
         if state.entry is None:
             # Damaged files are what people come for.
-            damaged = (entry["entry"] for entry in self._rows if entry["status"] == "damaged")
-            state.entry = next(damaged, self._rows[0]["entry"])
+            damaged = (entry.entry for entry in self._rows if entry.status == "damaged")
+            state.entry = next(damaged, self._rows[0].entry)
         else:
             self._show()
 
@@ -104,7 +105,7 @@ class Entries(Pane):
 
     def _listed(self) -> list[tuple[int, list[Any]]]:
         kind = self._state.kind
-        return [(e["entry"], _row(e)) for e in self._rows if kind is None or e["cache"] == kind]
+        return [(e.entry, _row(e)) for e in self._rows if kind is None or e.cache == kind]
 
     def _filter(self, change: object) -> None:
         self.table.show(ListedRows(_HEADS, self._listed()))
@@ -140,28 +141,28 @@ def _pictures(scope: Read, state: State) -> Iterator[Pane]:
         yield Pane([markup(html.title("What max-autotune measured")), plot])
 
 
-def _row(entry: dict[str, Any]) -> list[Any]:
-    size, time, written = entry["size_bytes"] or 0, entry["time_taken_ns"], entry["modified_time"]
+def _row(entry: EntryRow) -> list[Any]:
+    size, time, written = entry.size_bytes or 0, entry.time_taken_ns, entry.modified_time
     return [
-        entry["entry"],
-        entry["cache"],
-        entry["cache_key"] or entry["name"] or basename(entry["path"]),
+        entry.entry,
+        entry.cache,
+        entry.cache_key or entry.name or basename(entry.path),
         Shown(file_size(size), size),
         None if written is None else Shown(file_time(written), written),
-        entry["status"],
+        entry.status,
         None if time is None else Shown(duration(time), time),
     ]
 
 
 def _summary(scope: Read) -> str:
-    entries = records(scope.entries)
-    damaged = sum(entry["status"] == "damaged" for entry in entries)
-    unread = sum(entry["status"] == UNREADABLE for entry in entries)
+    entries = rows_of(scope.entries, EntryRow)
+    damaged = sum(entry.status == "damaged" for entry in entries)
+    unread = sum(entry.status == UNREADABLE for entry in entries)
     removable = scope.removable
     freed = int(removable["size_bytes"].sum()) if "size_bytes" in removable else 0
     return html.numbers(
         [
-            ("Entries", f"{len(entries):,}", file_size(sum(entry["size_bytes"] or 0 for entry in entries))),
+            ("Entries", f"{len(entries):,}", file_size(sum(entry.size_bytes or 0 for entry in entries))),
             ("Damaged", str(damaged), "their content is not what it should be"),
             *([("Unreadable", str(unread), "what they hold is not known")] if unread else []),
             ("Left alone", str(len(scope.orphans)), "their other side is gone"),

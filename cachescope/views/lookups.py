@@ -56,7 +56,7 @@ class Lookups(Pane):
     def _choices(self, scope: Read) -> list[ipywidgets.Widget]:
         facts, state, rows = scope.facts, self._state, self.rows
         runs = [(run_name(facts.runs[run]), run) for run in rows.values("run")]
-        causes = [(cause["summary"], cause["cause"]) for cause in facts.causes]
+        causes = [(cause.summary, cause.cause) for cause in facts.causes]
         made = [choice(state, "run", "Run", runs)]
         if ranks := rows.values("rank"):
             made.append(choice(state, "rank", "Rank", [(str(rank), rank) for rank in ranks]))

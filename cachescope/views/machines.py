@@ -10,8 +10,10 @@ import pandas as pd
 from cachescope import figures
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
+from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
+from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.device_card import card_html
 from cachescope.report.html import safe
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
@@ -33,12 +35,12 @@ class Machines(Pane):
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
-        self.contexts = records(scope.contexts)
+        self.contexts = rows_of(scope.contexts, ContextRow)
         devices = [markup(html.title("Devices") + _devices(scope)), self._devices_plot()]
         if not self.contexts:
             super().__init__([markup(html.paragraph(_NOTHING)), *devices])
             return
-        names = [(_name(scope, one), one["context"]) for one in self.contexts]
+        names = [(_name(scope, one), one.context) for one in self.contexts]
         first, last = self._first_pair()
         self.before, self.after = (_choice(label, names) for label in ("Before", "After"))
         if not state.contexts:
@@ -82,10 +84,10 @@ class Machines(Pane):
         return self._scope.context_difference(*self._state.contexts)
 
     def _first_pair(self) -> tuple[int, int]:
-        pairs = records(self._scope.context_pairs().head(1))
+        pairs = rows_of(self._scope.context_pairs().head(1), PairRow)
         if pairs:
-            return pairs[0]["before"], pairs[0]["after"]
-        return self.contexts[0]["context"], self.contexts[-1]["context"]
+            return pairs[0].before, pairs[0].after
+        return self.contexts[0].context, self.contexts[-1].context
 
     def _picked(self, change: dict[str, Any]) -> None:
         self._state.contexts = (self.before.value, self.after.value)
@@ -98,9 +100,9 @@ class Machines(Pane):
         before, after = self._state.contexts
         with self.before.hold_trait_notifications(), self.after.hold_trait_notifications():
             self.before.value, self.after.value = before, after
-        rows = records(self.frame())
-        known = [r for r in rows if r["status"] != "unknown"]
-        unknown = sorted({r["form"] for r in rows if r["status"] == "unknown"})
+        rows = rows_of(self.frame(), FormDifference)
+        known = [r for r in rows if r.status != "unknown"]
+        unknown = sorted({r.form for r in rows if r.status == "unknown"})
         lines = [_difference_row(r) for r in known[:_FIELDS]]
         # Without remarks there is room for the values.
         shown = len(_DIFFERENCE) - (not any(line[-1] for line in lines))
@@ -118,11 +120,11 @@ class Machines(Pane):
     def _side_by_side(self) -> str:
         shown = self.contexts[:_MOST]
         letters = {form: _letters(shown, form) for form in _FORMS}
-        heads = ["", *(str(one["context"]) for one in shown)]
+        heads = ["", *(str(one.context) for one in shown)]
         labels = run_labels(self._scope.runs)
-        names = [labels.get(one["run"]) or _name(self._scope, one) for one in shown]
+        names = [labels[one.run] if one.run in labels else _name(self._scope, one) for one in shown]
         rows = [["From", *map(safe, names)]]
-        rows.append(["torch", *(safe(one["torch_version"] or "–") for one in shown)])
+        rows.append(["torch", *(safe(one.torch_version or "–") for one in shown)])
         rows += [
             [f"<code class='cs-keep'>{form}</code>", *(safe(word) for word in letters[form])]
             for form in _FORMS
@@ -156,18 +158,18 @@ def _choice(label: str, names: list[tuple[str, int]]) -> ipywidgets.Dropdown:
     )
 
 
-def _name(scope: Read, context: dict[str, Any]) -> str:
-    if context["run"] is not None:
-        return run_name(scope.facts.runs[context["run"]])
-    host = f" of {context['host']}" if context["host"] else ""
-    return f"snapshot {context['context']}{host}"
+def _name(scope: Read, context: ContextRow) -> str:
+    if context.run is not None:
+        return run_name(scope.facts.runs[context.run])
+    host = f" of {context.host}" if context.host else ""
+    return f"snapshot {context.context}{host}"
 
 
-def _letters(contexts: list[dict[str, Any]], form: str) -> list[str]:
+def _letters(contexts: list[ContextRow], form: str) -> list[str]:
     """One letter for each distinct value of a form, in order of appearance; ``?`` if it is unknown."""
     # For torch's own key a run records only a hash, which is equal if the key is.
-    hashed = [one["torch_detail_hash"] if form == "torch_version_hash" else None for one in contexts]
-    values = [one[form] for one in contexts]
+    hashed = [one.torch_detail_hash if form == "torch_version_hash" else None for one in contexts]
+    values: list[str | None] = [getattr(one, form) for one in contexts]
     if None in values and None not in hashed:
         values = hashed
     names: dict[Any, str] = {}
@@ -177,15 +179,14 @@ def _letters(contexts: list[dict[str, Any]], form: str) -> list[str]:
     return ["?" if value is None else names[value] for value in values]
 
 
-def _difference_row(found: dict[str, Any]) -> list[str]:
+def _difference_row(found: FormDifference) -> list[str]:
     status = {"added": "not there", "removed": "not there"}
-    before = html.cut(found["before"]) if found["status"] != "added" else status["added"]
-    after = html.cut(found["after"]) if found["status"] != "removed" else status["removed"]
+    before = html.cut(found.before) if found.status != "added" else status["added"]
+    after = html.cut(found.after) if found.status != "removed" else status["removed"]
     names = [
-        f"<code class='cs-keep'>{safe(found[name])}</code>" if found[name] else ""
-        for name in ("form", "field")
+        f"<code class='cs-keep'>{safe(name)}</code>" if name else "" for name in (found.form, found.field)
     ]
-    return [*names, before, after, safe(found["note"] or "")]
+    return [*names, before, after, safe(found.note or "")]
 
 
 def _devices(scope: Read) -> str:
@@ -194,7 +195,7 @@ def _devices(scope: Read) -> str:
         return html.paragraph(
             "No device is named in what was read; entries of a cache directory and captures name them."
         )
-    cards = "".join(card_html(row) for row in records(devices.head(_MOST)))
+    cards = "".join(card_html(row) for row in rows_of(devices.head(_MOST), DeviceRow))
     more = len(devices) - _MOST
     rest = html.paragraph(and_more(more, where="scope.devices has all"), "faint") if more > 0 else ""
     return f"<div class='cs-cards'>{cards}</div>{rest}"

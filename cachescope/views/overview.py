@@ -9,8 +9,9 @@ import pandas as pd
 from cachescope import figures
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, headline, seen_text
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
+from cachescope.frames.answer_rows import CacheRate, CauseRow, FalseHit, RateRow, RunCacheRate
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, markup
 from cachescope.views.plot import Plot
@@ -63,7 +64,7 @@ class Overview(Pane):
             return
         guarded = state.guarded
         self._labels = run_labels(scope.runs)
-        self.rates = records(scope.hit_rates(by=["run", "cache"]))
+        self.rates = rows_of(scope.hit_rates(by=["run", "cache"]), RunCacheRate)
         self.causes_plot = Plot(
             lambda dark: figures.causes(scope.causes, dark=dark),
             "misses and compile time lost by cause",
@@ -89,7 +90,7 @@ class Overview(Pane):
             guarded,
         )
         self.causes = Table(
-            ListedRows(_CAUSES, [(c["cause"], _cause_row(c)) for c in scope.facts.causes]),
+            ListedRows(_CAUSES, [(c.cause, _cause_row(c)) for c in scope.facts.causes]),
             "causes, by compile time lost",
             empty="Nothing missed: every lookup hit.",
             on_choose=guarded(lambda cause: state.show_lookups(cause=cause)),
@@ -141,26 +142,26 @@ class Overview(Pane):
 
     def _chosen_rate(self, row: int) -> None:
         rate = self.rates[row]
-        self._state.show_lookups(run=rate["run"], cache=rate["cache"])
+        self._state.show_lookups(run=rate.run, cache=rate.cache)
 
-    def _rate_row(self, rate: dict[str, Any]) -> list[Any]:
-        shares = [rate["hit_rate"], rate["time_hit_rate"]]
-        counts = [rate[name] for name in ("lookups", "hits", "unknown")]
-        return [self._labels[rate["run"]], rate["cache"], *counts, *map(_share, shares)]
+    def _rate_row(self, rate: RunCacheRate) -> list[Any]:
+        shares = [rate.hit_rate, rate.time_hit_rate]
+        counts = [rate.lookups, rate.hits, rate.unknown]
+        return [self._labels[rate.run], rate.cache, *counts, *map(_share, shares)]
 
     def _wrong(self) -> list[Any]:
         """Problems and false hits, or that there are none."""
-        problems, false_hits = self._scope.facts.problems, records(self._scope.false_hits)
+        problems, false_hits = self._scope.facts.problems, rows_of(self._scope.false_hits, FalseHit)
         parts: list[Any] = []
         if false_hits:
             note = "Keys that seem to stand for more than one thing: warnings with their evidence."
-            rows = [[row["kind"], row["cache_key"], row["hits"], row["evidence"]] for row in false_hits]
+            rows = [[row.kind, row.cache_key, row.hits, row.evidence] for row in false_hits]
             parts += [
                 markup(html.title(f"Possible false hits: {len(rows)}", note)),
                 Table(ListedRows(_FALSE_HITS, list(enumerate(rows))), "possible false hits", page_size=10),
             ]
         if problems:
-            rows = [[row["kind"], row["source"], row["where"], row["message"]] for row in problems]
+            rows = [[row.kind, row.source, row.where, row.message] for row in problems]
             note = "What could not be read; the rest was."
             parts += [
                 markup(html.title(f"Problems: {len(rows)}", note)),
@@ -177,10 +178,10 @@ class Overview(Pane):
         return parts
 
 
-def cause_of(clicked: dict[str, Any], causes: list[dict[str, Any]]) -> int | None:
+def cause_of(clicked: dict[str, Any], causes: list[CauseRow]) -> int | None:
     """The cause of a bar: its customdata begins with the number of the cause."""
     number = first_number(clicked.get("data"))
-    return number if any(cause["cause"] == number for cause in causes) else None
+    return number if any(cause.cause == number for cause in causes) else None
 
 
 def first_number(data: Any) -> int | None:
@@ -194,20 +195,21 @@ def _share(share: float | None) -> Shown | None:
 
 
 def _rates(scope: Read) -> str:
-    (rate,) = records(scope.hit_rates())
-    runs = records(scope.hit_rates(by=["run"]))
-    all_hit = sum(row["hits"] == row["lookups"] for row in runs)
+    (rate,) = rows_of(scope.hit_rates(), RateRow)
+    runs = rows_of(scope.hit_rates(by=["run"]), RateRow)
+    all_hit = sum(row.hits == row.lookups for row in runs)
     caches = [
-        f"{row['cache']} {percent(row['hit_rate'], '–')}" for row in records(scope.hit_rates(by=["cache"]))
+        f"{row.cache} {percent(row.hit_rate, '–')}"
+        for row in rows_of(scope.hit_rates(by=["cache"]), CacheRate)
     ]
     return html.numbers(
         [
             (
                 "Hit rate by count",
-                percent(rate["hit_rate"], "–"),
-                f"{rate['hits']} of {seen_text(rate)}",
+                percent(rate.hit_rate, "–"),
+                f"{rate.hits} of {seen_text(rate)}",
             ),
-            ("By compile time", percent(rate["time_hit_rate"], "–"), compile_time(rate)),
+            ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
             ("By run", f"{all_hit} of {len(runs)}", "runs in which every lookup hit"),
             (
                 "By cache",
@@ -231,7 +233,7 @@ def _what_now(scope: Read) -> str:
     return "".join(html.paragraph(part) for part in parts)
 
 
-def _cause_row(cause: dict[str, Any]) -> list[Any]:
-    time = cause["time_lost_ns"]
+def _cause_row(cause: CauseRow) -> list[Any]:
+    time = cause.time_lost_ns
     shown = None if time is None else Shown(duration(time), time)
-    return [harmless(cause["summary"]), cause["verdict"], cause["misses"], len(cause["runs"]), shown]
+    return [harmless(cause.summary), cause.verdict, cause.misses, len(cause.runs), shown]

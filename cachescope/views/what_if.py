@@ -10,8 +10,9 @@ from cachescope import figures
 from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
+from cachescope.frames.replay_rows import SensitivityRow, WhatIfRate
 from cachescope.keys.key_schema import KeySchema
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, columns, markup, row
@@ -155,11 +156,11 @@ class WhatIfView(Pane):
         return FrameRows(changed, _HEADS, {"run": self._labels.__getitem__, "time_won_ns": duration})
 
     def __repr__(self) -> str:
-        rate = records(self.found.rates)
+        rate = rows_of(self.found.rates, WhatIfRate)
         if not rate:
             return "WhatIfView(no lookups)"
         before, after = rate
-        return f"WhatIfView({before['hits']} -> {after['hits']} of {plural(before['lookups'], 'lookup')} hit)"
+        return f"WhatIfView({before.hits} -> {after.hits} of {plural(before.lookups, 'lookup')} hit)"
 
 
 _WHAT = (
@@ -170,9 +171,9 @@ _WHAT = (
 
 def _ranking_rows(ranking: pd.DataFrame) -> list[tuple[int, list[Any]]]:
     rows = []
-    for place, one in enumerate(records(ranking)):
-        time = one["time_alone_ns"]
-        names = ", ".join(one["fields"][:6]) + (" …" if len(one["fields"]) > 6 else "")
+    for place, one in enumerate(rows_of(ranking, SensitivityRow)):
+        time = one.time_alone_ns
+        names = ", ".join(one.fields[:6]) + (" …" if len(one.fields) > 6 else "")
         shown = None if time is None else Shown(duration(time), time)
-        rows.append((place, [names, one["misses_alone"], shown, one["advice"]]))
+        rows.append((place, [names, one.misses_alone, shown, one.advice]))
     return rows

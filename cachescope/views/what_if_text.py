@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.replay_rows import WhatIfRate
 from cachescope.report.what_if_forms import time_won, what_if_lines
 from cachescope.views import html
 from cachescope.wording import percent, plural
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
 
 def answer(found: WhatIf) -> str:
     """Hit rates, keys and groups before and after, then remarks, warnings first."""
-    before, after = records(found.rates)
+    before, after = rows_of(found.rates, WhatIfRate)
     keys, then, groups = key_counts(found.frame)
     cells = [
         (
             "Hit rate by count",
-            _moved(before["hit_rate"], after["hit_rate"]),
-            f"{before['hits']} → {after['hits']} of {plural(before['lookups'], 'lookup')}",
+            _moved(before.hit_rate, after.hit_rate),
+            f"{before.hits} → {after.hits} of {plural(before.lookups, 'lookup')}",
         ),
         (
             "By compile time",
-            _moved(before["time_hit_rate"], after["time_hit_rate"]),
+            _moved(before.time_hit_rate, after.time_hit_rate),
             time_won(before, after),
         ),
         ("Keys", f"{keys} → {then}", f"{plural(groups, 'group')} of keys that become one"),

@@ -20,7 +20,9 @@ from cachescope.answers.read import Read
 from cachescope.answers.sides import side_named
 from cachescope.errors import NotFoundError
 from cachescope.figures.texts import run_labels
+from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded import HASH_DETAILS
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.explanation import sentences
 from cachescope.report.html import safe
 from cachescope.views import html
@@ -112,8 +114,8 @@ class Why(Pane):
     def _draw(self, dark: bool) -> go.Figure:
         assert self.explained is not None
         lookup = self._scope.facts.lookups[self.explained.lookup]
-        recorded = lookup["detail_set"] is not None
-        fields = self._scope.hash_details(lookup=lookup["lookup"]) if recorded else HASH_DETAILS.build([])
+        recorded = lookup.detail_set is not None
+        fields = self._scope.hash_details(lookup=lookup.lookup) if recorded else HASH_DETAILS.build([])
         return figures.key_difference(_changes_frame(self.explained, self._changes), fields, dark=dark)
 
     def _picked(self, change: dict[str, Any]) -> None:
@@ -178,7 +180,7 @@ class Why(Pane):
         if not found.groups:
             return (), "Nothing that was recorded of their keys differs, although the keys do."
         changes = found.groups[0][0]
-        caches = {self._scope.facts.lookups[one]["cache"] for one in (other, lookup)}
+        caches = {self._scope.facts.lookups[one].cache for one in (other, lookup)}
         beyond = (
             " They are of two caches, whose keys are made of different fields." if len(caches) > 1 else ""
         )
@@ -190,11 +192,11 @@ class Why(Pane):
         facts = self._scope.facts
         labels = run_labels(self._scope.runs)
         mine = facts.misses.get(self.explained.lookup)
-        others = [] if mine is None or self._state.other is not None else facts.misses_of(mine["cause"])
+        others = [] if mine is None or self._state.other is not None else facts.misses_of(mine.cause)
         rows = [
-            (miss["lookup"], _same_row(facts.lookups[miss["lookup"]], labels, miss))
+            (miss.lookup, _same_row(facts.lookups[miss.lookup], labels, miss))
             for miss in others[:_SAME_SHOWN]
-            if miss["lookup"] != self.explained.lookup
+            if miss.lookup != self.explained.lookup
         ]
         cut = f" (of {len(others):,} the first {_SAME_SHOWN:,})" if len(others) > _SAME_SHOWN else ""
         self.same_title.value = html.title(f"Other lookups with the same cause{cut}") if rows else ""
@@ -259,13 +261,13 @@ def _changes_frame(explained: Explanation, changes: tuple[FieldChange, ...]) -> 
     return replace(explained, changes=changes).frame
 
 
-def _same_row(lookup: dict[str, Any], labels: dict[int, str], miss: dict[str, Any]) -> list[Any]:
-    time = lookup["time_taken_ns"]
+def _same_row(lookup: LookupRow, labels: dict[int, str], miss: MissRow) -> list[Any]:
+    time = lookup.time_taken_ns
     return [
-        lookup["lookup"],
-        labels[lookup["run"]],
-        lookup["cache"],
-        lookup["compile_id"],
-        "root miss" if miss["root"] else "consequence",
+        lookup.lookup,
+        labels[lookup.run],
+        lookup.cache,
+        lookup.compile_id,
+        "root miss" if miss.root else "consequence",
         None if time is None else Shown(duration(time), time),
     ]

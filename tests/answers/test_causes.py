@@ -22,13 +22,13 @@ def test_causes_of_each_run_add_up_to_those_of_all(name: str) -> None:
     runs: Counter[int] = Counter()
     for run in scope.runs["run"]:
         for struck in Causes.of(scope, {run}, most=1000).struck:
-            cause = struck.row["cause"]
+            cause = struck.row.cause
             misses[cause] += struck.misses
             lost[cause] += struck.time_lost_ns or 0
             runs[cause] += struck.runs
     assert every.struck and every.more == 0
     for struck in every.struck:
-        cause = struck.row["cause"]
+        cause = struck.row.cause
         assert struck.misses == misses[cause]
         assert (struck.time_lost_ns or 0) == lost[cause]
         assert struck.runs == runs[cause]
@@ -46,7 +46,7 @@ def test_what_is_beyond_the_most_is_counted() -> None:
 def test_ways_of_a_cause_differ_in_their_values() -> None:
     scope = cachescope.read(cachescope.sample("tour"))
     for struck in Causes.of(scope, most=1000).struck:
-        found = ways(scope, struck.row["cause"], 3)
+        found = ways(scope, struck.row.cause, 3)
         texts = [tuple(change.summary for change in one.changes) or one.reason for one in found]
         assert 1 <= len(found) <= 3
         assert len(set(texts)) == len(texts)

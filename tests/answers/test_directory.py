@@ -26,15 +26,15 @@ def test_totals_are_of_every_entry_once() -> None:
 
 def test_graphs_are_the_newest_first() -> None:
     found = Directory.of(cachescope.read(cachescope.sample("rank_in_config")))
-    assert found.graphs and all(row["cache"] in CACHES for row in found.graphs)
-    times = [row["modified_time"] for row in found.graphs]
+    assert found.graphs and all(row.cache in CACHES for row in found.graphs)
+    times = [row.modified_time for row in found.graphs]
     assert times == sorted(times, reverse=True)
 
 
 def test_an_entry_that_is_damaged_beside_a_sound_one_shares_its_key() -> None:
     found = Directory.of(cachescope.read(cachescope.sample("entry_truncated")))
     (row,) = found.damaged
-    (shared,) = (key for key in found.shared if key.cache_key == row["cache_key"])
+    (shared,) = (key for key in found.shared if key.cache_key == row.cache_key)
     assert shared.statuses == {"ok": 1, "damaged": 1}
     assert "damaged" in shared.marks
     # Its one problem is that entry, which stands among the entries.
@@ -46,4 +46,4 @@ def test_where_no_directory_was_read_problems_remain(tmp_path: Path) -> None:
     scope = cachescope.read(cachescope.sample("config_flip"), tmp_path / "notes.txt")
     found = Directory.of(scope)
     assert found.entries == found.totals == found.shared == ()
-    assert [row["source"] for row in found.problems] == [str(tmp_path / "notes.txt")]
+    assert [row.source for row in found.problems] == [str(tmp_path / "notes.txt")]

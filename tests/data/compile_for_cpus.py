@@ -58,7 +58,7 @@ def sources(cache: str) -> list[str]:
 
     entries = cachescope.read(cache).entries
     graphs = entries[entries["cache"] == "fxgraph"].sort_values("modified_time")
-    return [source_of(row) or "" for row in graphs.to_dict("records")]
+    return [source_of(row) or "" for row in graphs.itertuples()]
 
 
 def record(python: str) -> None:

@@ -34,9 +34,9 @@ def test_the_source_is_the_file_that_torch_wrote_beside_it(version: str, recordi
     for row in graphs.itertuples():
         one = scope.entry(row.entry)
         code = scope.entry(row.code_key)
-        assert one.row["entry"] == row.entry
-        assert code.row["path"].endswith(f"{row.code_key}.py")
-        assert one.source_code == code.source_code == Path(code.row["path"]).read_text()
+        assert one.row.entry == row.entry
+        assert code.row.path.endswith(f"{row.code_key}.py")
+        assert one.source_code == code.source_code == Path(code.row.path).read_text()
         assert [kernel.name for kernel in kernels_of(one.source_code)] == one.kernels["kernel"].tolist()
         assert one.source.language == "python"
 
@@ -51,7 +51,7 @@ def test_it_is_joined_to_what_it_uses_and_what_uses_it(version: str, recording: 
     graph = scope.entry(aot["fx_keys"][0])
     text = repr(graph)
     assert f"used by aotautograd {aot['cache_key']}" in text
-    assert f"uses code {graph.row['code_key']}" in text
+    assert f"uses code {graph.row.code_key}" in text
     assert "the source is in the FX entries it points to" in (one.source.why_not or "")
     assert one.source_code is None
 
@@ -60,7 +60,7 @@ def test_every_candidate_under_the_key_is_shown_with_its_guards(recording: Recor
     scope = cachescope.read(recording("2.13.0", "dynamic_guards") / "cache")
     newest = scope.guards[scope.guards["cache"] == "fxgraph"].iloc[-1]
     one = scope.entry(newest["cache_key"][:10])
-    assert one.row["entry"] == newest["entry"]
+    assert one.row.entry == newest["entry"]
     assert len(one.guards) == len(one.frame) == 2
     text = repr(one)
     assert all(guards in text for guards in one.guards["guards_expr"])
@@ -90,11 +90,11 @@ def test_a_damaged_one_beside_a_sound_one(recording: Recording) -> None:
     one = scope.entry(damaged)
     assert "status      damaged: truncated" in repr(one)
     assert "can go" in repr(one)
-    assert (one.source_code, one.source.why_not) == (None, f"damaged: {one.row['damage']}")
+    assert (one.source_code, one.source.why_not) == (None, f"damaged: {one.row.damage}")
     assert len(one.problems) == 1
     # The key itself speaks of the sound one.
-    sound = scope.entry(one.row["cache_key"])
-    assert sound.row["status"] == "ok"
+    sound = scope.entry(one.row.cache_key)
+    assert sound.row.status == "ok"
     assert "1 candidate under the key, and 1 damaged" in repr(sound)
     assert "damaged beside sound" in repr(sound)
 
@@ -107,9 +107,9 @@ def test_a_triton_kernel_is_found_by_each_of_its_names(directory: Directory) -> 
     for path in spelled:
         one = scope.entry(path.name)
         assert {Path(file).parent.name for file in one.frame["path"]} >= {path.name}
-        assert one.row["device_types"] == ("cuda",)
-        assert one.row["name"] is not None
-        assert scope.entry(one.row["cache_key"][:20]).row["entry"] == one.row["entry"]
+        assert one.row.device_types == ("cuda",)
+        assert one.row.name is not None
+        assert scope.entry(one.row.cache_key[:20]).row.entry == one.row.entry
         assert one.source_code is not None
         assert "tt.func" in one.source_code
 
@@ -176,17 +176,17 @@ def test_a_key_of_another_kind_than_graphs_is_found(directory: Directory) -> Non
     scope = cachescope.read(directory("torch_2.13.0"))
     for kind in ("autotune", "memoizer", "on_disk_cache", "pgo", "precompile"):
         row = scope.entries[scope.entries["cache"] == kind].iloc[0]
-        assert scope.entry(row["cache_key"]).row["cache"] == kind
+        assert scope.entry(row["cache_key"]).row.cache == kind
     # A lock is called after what it is for, which is meant where it is there.
     (blob,) = scope.entries.loc[scope.entries["path"].str.endswith("mega_cache.bin"), "entry"]
-    assert scope.entry("mega_cache.bin").row["entry"] == blob
+    assert scope.entry("mega_cache.bin").row.entry == blob
 
 
 def test_what_lies_in_a_mega_cache_alone_is_found_in_it(directory: Directory) -> None:
     blob = directory("torch_2.13.0") / "mega_cache.bin"
     scope = cachescope.read(blob)
     one = scope.entry(scope.entries["fx_keys"].iloc[0][0])
-    assert one.row["cache"] == "mega_cache"
+    assert one.row.cache == "mega_cache"
     assert one.source.why_not == "a file of this kind holds no source"
 
 

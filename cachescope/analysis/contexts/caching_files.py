@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import plain_columns
 from cachescope.frames.contexts import CACHING_FILES
 from cachescope.keys.caching_key import CachingNames, caching_names, pickled_name, with_isolation_key
 from cachescope.keys.json_values import UnsupportedValueError
@@ -42,9 +42,9 @@ def caching_files(entries: pd.DataFrame, isolation_key: str, calls: Iterable[Cal
     CachescopeError
         If bytes are no pickled key of torch 2.10.
     """
+    files = plain_columns(entries[entries["cache"] == CACHING_PACKAGE], ("name", "path", "entry"))
     stored = {
-        (row["name"], os.path.basename(row["path"])): row["entry"]
-        for row in records(entries[entries["cache"] == CACHING_PACKAGE], ("name", "path", "entry"))
+        (name, os.path.basename(path)): entry for name, path, entry in zip(*files.values(), strict=True)
     }
     # A call made under several schemas was dumped once for each, but is one call under this key.
     dumped: dict[bytes, None] = {}
@@ -58,7 +58,9 @@ def caching_files(entries: pd.DataFrame, isolation_key: str, calls: Iterable[Cal
     return CACHING_FILES.build(_row(call, isolation_key, stored) for call in every)
 
 
-def _row(call: Call, isolation_key: str, stored: Mapping[tuple[str | None, str], int]) -> dict[str, Any]:
+def _row(
+    call: Call, isolation_key: str, stored: Mapping[tuple[str | None, str], int]
+) -> Mapping[str, object]:
     names: CachingNames | None
     if isinstance(call, bytes):
         callee, params = _parts(call)

@@ -7,7 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import plain_columns
 from cachescope.keys.cutlass import TORCH_FILE_HASHES, cutlass_requests
 
 # torch/_inductor/config.py: in the section `cuda`, or later `cutlass`.
@@ -28,9 +28,10 @@ def cutlass_machine(
         Every combination is tried, with each torch release whose part of the key is known.
     """
     names: dict[str, list[str]] = {}
-    for device in records(devices, ["name", "compute_capability"]):
-        if device["compute_capability"] is not None:
-            names.setdefault(device["compute_capability"].replace(".", ""), []).append(device["name"])
+    known = plain_columns(devices, ["name", "compute_capability"])
+    for name, capability in zip(*known.values(), strict=True):
+        if capability is not None:
+            names.setdefault(capability.replace(".", ""), []).append(name)
     versions = _cuda_versions(contexts, autotune)
     if not names or not versions:
         return "not known: no CUDA device with its compute capability and CUDA version was read beside it"
@@ -47,13 +48,12 @@ def cutlass_machine(
 
 def _cuda_versions(contexts: pd.DataFrame, autotune: pd.DataFrame) -> list[str]:
     found = set()
-    for row in (
-        *records(contexts, ["runtime", "runtime_version"]),
-        *records(autotune, ["runtime", "runtime_version"]),
-    ):
-        if str(row["runtime"]).lower() == "cuda" and row["runtime_version"] is not None:
-            # `maybe_fetch_ops` takes major and minor.
-            found.add(".".join(row["runtime_version"].split(".")[:2]))
+    for frame in (contexts, autotune):
+        known = plain_columns(frame, ["runtime", "runtime_version"])
+        for runtime, version in zip(*known.values(), strict=True):
+            if str(runtime).lower() == "cuda" and version is not None:
+                # `maybe_fetch_ops` takes major and minor.
+                found.add(".".join(version.split(".")[:2]))
     return sorted(found)
 
 

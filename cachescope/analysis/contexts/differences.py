@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import pandas as pd
 
 from cachescope.analysis.contexts.keys import KnownContext, compared, known_contexts, schema_without
 from cachescope.analysis.differences import short
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.errors import NotFoundError
+from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
 from cachescope.frames.contexts import CONTEXT_DIFFERENCE, CONTEXT_PAIRS, MANIFEST_DIFFERENCE
 from cachescope.keys.device_difference import OF_THE_BOARD, device_difference
 from cachescope.keys.device_text import device_parts
@@ -29,7 +31,6 @@ _ALL_PAIRS: Final = 64
 # Equal for all boards of a model.
 _OF_THE_MODEL: Final = frozenset({"name", "major", "minor", "gcnArchName"})
 
-Row = dict[str, Any]
 Parts = Mapping[str, str]
 
 
@@ -43,20 +44,20 @@ def context_pairs(contexts: pd.DataFrame) -> pd.DataFrame:
     ordered = sorted(distinct.values(), key=lambda known: known.number)
     with_first = itertools.product(ordered[:1], ordered[1:])
     others = itertools.combinations(ordered[1:_ALL_PAIRS], 2)
-    return CONTEXT_PAIRS.build(_pair(*pair) for pair in itertools.chain(with_first, others))
+    return CONTEXT_PAIRS.of_rows(_pair(*pair) for pair in itertools.chain(with_first, others))
 
 
-def _pair(before: KnownContext, after: KnownContext) -> Row:
+def _pair(before: KnownContext, after: KnownContext) -> PairRow:
     differing, undecided = compared(before, after)
     schema = schema_without([*differing, *undecided])
-    return {
-        "before": before.number,
-        "after": after.number,
-        "differing": differing,
-        "undecided": undecided,
-        "schema": schema.to_json(),
-        "isolation_key": before.key(schema) or after.key(schema),
-    }
+    return PairRow(
+        before=before.number,
+        after=after.number,
+        differing=differing,
+        undecided=undecided,
+        schema=schema.to_json(),
+        isolation_key=before.key(schema) or after.key(schema),
+    )
 
 
 def context_difference(contexts: pd.DataFrame, before: int, after: int) -> pd.DataFrame:
@@ -67,7 +68,7 @@ def context_difference(contexts: pd.DataFrame, before: int, after: int) -> pd.Da
     NotFoundError
         If there is no such context.
     """
-    rows = {row["context"]: row for row in records(contexts)}
+    rows = {row.context: row for row in rows_of(contexts, ContextRow)}
     for number in (before, after):
         if number not in rows:
             raise NotFoundError(f"no context {number}; there are {', '.join(map(str, rows)) or 'none'}")
@@ -77,19 +78,26 @@ def context_difference(contexts: pd.DataFrame, before: int, after: int) -> pd.Da
         *known_contexts(contexts[contexts["context"].isin([after])]),
     )
     found = [*itertools.chain.from_iterable(_of_form(form, old, new) for form in differing)]
-    return CONTEXT_DIFFERENCE.build([*found, *(_unknown(form, old, new) for form in undecided)])
+    return CONTEXT_DIFFERENCE.of_rows([*found, *(_unknown(form, old, new) for form in undecided)])
 
 
-def _of_form(form: str, old: Row, new: Row) -> Iterator[Row]:
+def _of_form(form: str, old: ContextRow, new: ContextRow) -> Iterator[FormDifference]:
+    before, after = _text(form, old), _text(form, new)
     if form in RUNTIME_FORMS:
-        yield from _by_field(form, _fields(old[form]), _fields(new[form]))
+        yield from _by_field(form, _fields(before), _fields(after))
     elif form == "torch_version_hash":
         yield from _torch(form, old, new)
-    elif form == "accelerator_properties" and device_parts(old[form] or "") and device_parts(new[form] or ""):
-        for row in _by_field(form, device_parts(old[form]), device_parts(new[form])):
-            yield row | {"note": _device_note(row["field"], old[form], new[form])}
+    elif form == "accelerator_properties" and device_parts(before or "") and device_parts(after or ""):
+        for row in _by_field(form, device_parts(before or ""), device_parts(after or "")):
+            yield replace(row, note=_device_note(row.field or "", before or "", after or ""))
     else:
-        yield _row(form, None, old[form], new[form]) | {"note": _OPAQUE.get(form)}
+        yield _row(form, None, before, after, note=_OPAQUE.get(form))
+
+
+def _text(form: str, context: ContextRow) -> str | None:
+    """What a context has for a form; None for a form of a newer torch too."""
+    text: str | None = getattr(context, form, None)
+    return text
 
 
 def _device_note(field: str, before: str, after: str) -> str | None:
@@ -98,50 +106,52 @@ def _device_note(field: str, before: str, after: str) -> str | None:
     return device_difference(before, after) if field in _OF_THE_MODEL else None
 
 
-def _fields(text: str) -> dict[str, str]:
-    value = json.loads(text)
+def _fields(text: str | None) -> dict[str, str]:
+    value = json.loads(text or "null")
     if not isinstance(value, dict):
-        return {"": text}
+        return {"": text or ""}
     return {name: json.dumps(item, sort_keys=True, ensure_ascii=False) for name, item in value.items()}
 
 
-def _torch(form: str, old: Row, new: Row) -> Iterator[Row]:
-    texts = (old["torch_manifest"], new["torch_manifest"])
+def _torch(form: str, old: ContextRow, new: ContextRow) -> Iterator[FormDifference]:
+    texts = (old.torch_manifest, new.torch_manifest)
     manifests = [json.loads(text) for text in texts if text is not None]
-    whole = _row(form, None, old[form], new[form])
     if len(manifests) < len(texts):
-        yield whole | {"note": _OPAQUE[form]}
+        yield _row(form, None, old.torch_version_hash, new.torch_version_hash, note=_OPAQUE[form])
     else:
-        yield whole
+        yield _row(form, None, old.torch_version_hash, new.torch_version_hash)
         yield from _by_field(form, *(manifest["files"] for manifest in manifests))
 
 
-def _by_field(form: str, old: Parts, new: Parts) -> Iterator[Row]:
+def _by_field(form: str, old: Parts, new: Parts) -> Iterator[FormDifference]:
     for field in dict.fromkeys((*old, *new)):
         if old.get(field) != new.get(field):
-            row = _row(form, field, old.get(field), new.get(field))
             status = "added" if field not in old else "removed" if field not in new else "changed"
-            yield row | {"status": status}
+            yield _row(form, field, old.get(field), new.get(field), status)
 
 
-def _row(form: str, field: str | None, before: str | None, after: str | None) -> Row:
-    return {
-        "form": form,
-        "field": well_formed(field) if field else None,
-        "status": "changed",
-        "before": None if before is None else short(well_formed(before), _SHOWN),
-        "after": None if after is None else short(well_formed(after), _SHOWN),
-        "note": None,
-    }
+def _row(
+    form: str,
+    field: str | None,
+    before: str | None,
+    after: str | None,
+    status: str = "changed",
+    note: str | None = None,
+) -> FormDifference:
+    return FormDifference(
+        form=form,
+        field=well_formed(field) if field else None,
+        status=status,
+        before=None if before is None else short(well_formed(before), _SHOWN),
+        after=None if after is None else short(well_formed(after), _SHOWN),
+        note=note,
+    )
 
 
-def _unknown(form: str, old: Row, new: Row) -> Row:
-    where = [str(row["context"]) for row in (old, new) if form in row["missing_forms"]]
-    known = {name: row.get(form) for name, row in (("before", old), ("after", new))}
-    return _row(form, None, known["before"], known["after"]) | {
-        "status": "unknown",
-        "note": f"not known of context {' and '.join(where)}",
-    }
+def _unknown(form: str, old: ContextRow, new: ContextRow) -> FormDifference:
+    where = [str(row.context) for row in (old, new) if form in row.missing_forms]
+    note = f"not known of context {' and '.join(where)}"
+    return _row(form, None, _text(form, old), _text(form, new), "unknown", note)
 
 
 def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> pd.DataFrame:
@@ -169,11 +179,6 @@ def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
             raise NotFoundError("this snapshot holds no manifest of torch: capture it with --torch-manifest")
     old, new = (manifest["files"] for manifest in found)
     return MANIFEST_DIFFERENCE.build(
-        {
-            "file": row["field"],
-            "status": row["status"],
-            "before": old.get(row["field"]),
-            "after": new.get(row["field"]),
-        }
+        {"file": row.field, "status": row.status, "before": old.get(row.field), "after": new.get(row.field)}
         for row in _by_field("torch_version_hash", old, new)
     )

@@ -10,13 +10,15 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from cachescope.analysis.contexts.outside_keys import OUTSIDE_KEYS
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.recorded_rows import RunRow
 from cachescope.terms import COMPILE_FORMS
 
-Row = dict[str, Any]
 Key = tuple[str, str]
+"""A cache, and a key in it."""
 
 # Parts of the repr of a device's properties that identify the model, not the board (uuid, bus, usable memory).
 _MODEL_PART: Final = re.compile(r"\b(major|minor|gcnArchName|multi_processor_count)=('[^']*'|[^,)]*)")
@@ -28,6 +30,29 @@ _AFTERWARDS_NS: Final = 60 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
+class LookedUp:
+    """One lookup of a key."""
+
+    lookup: int
+    run: int
+    cache: str
+    cache_key: str
+    outcome: str
+    detail_set: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Evidence that a key stands for more than one thing; `entries` are those that differ."""
+
+    kind: str
+    key: Key
+    evidence: str
+    fields: tuple[str, ...]
+    entries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Fact:
     kind: str
     name: str
@@ -36,19 +61,19 @@ class _Fact:
 
 
 def different_circumstances(
-    of_key: Mapping[Key, Sequence[Row]],
-    runs: Sequence[Row],
-    snapshots: Sequence[Row],
+    of_key: Mapping[Key, Sequence[LookedUp]],
+    runs: Sequence[RunRow],
+    snapshots: Sequence[ContextRow],
     cpu_keys: Collection[Key] = (),
-) -> Iterator[Row]:
-    """Rows of the frame false_hits, with the columns that hold a key and its evidence.
+) -> Iterator[Doubt]:
+    """The keys that were looked up under different circumstances.
 
     Parameters
     ----------
     of_key : mapping
         The lookups of each key.
-    runs, snapshots : sequence of dict
-        The rows of runs, and of captured contexts. What is reconstructed from hash details is in the
+    runs, snapshots : sequence of RunRow, of ContextRow
+        The recorded runs, and the captured contexts. What is reconstructed from hash details is in the
         key already.
     cpu_keys : collection
         Keys with an entry that holds code for the CPU.
@@ -59,48 +84,48 @@ def different_circumstances(
         for key, lookups in of_key.items():
             if fact.is_of_cpu_code and key not in cpu_keys:
                 continue
-            sides = _sides({row["run"] for row in lookups}, fact.of_run)
+            sides = _sides({row.run for row in lookups}, fact.of_run)
             if len(sides) > 1:
-                yield _row(fact.kind, key, fact.name, sides)
+                yield _doubt(fact.kind, key, fact.name, sides)
 
 
-def _facts(runs: Sequence[Row], captured: Mapping[int, Row]) -> Iterator[_Fact]:
+def _facts(runs: Sequence[RunRow], captured: Mapping[int, ContextRow]) -> Iterator[_Fact]:
     """Facts that are constant in a process and may decide the code it generates."""
-    of_runs = {row["run"]: row for row in runs}
-    yield _fact("different_versions", "torch_version", of_runs, str)
+    yield _fact("different_versions", "torch_version", {row.run: row.torch_version for row in runs}, str)
     # Torch's keys do not contain Python's version; patch releases do not change the language.
-    yield _fact("different_versions", "python_version", of_runs, _minor)
+    yield _fact("different_versions", "python_version", {row.run: row.python_version for row in runs}, _minor)
     for form in COMPILE_FORMS:
+        values = {run: getattr(row, form) for run, row in captured.items()}
         if form == _DEVICE:
-            yield _fact("different_devices", form, captured, device_model)
+            yield _fact("different_devices", form, values, device_model)
         else:
-            yield _fact("different_versions", form, captured, str)
-    settings = {run: json.loads(row["settings"]) for run, row in captured.items() if row.get("settings")}
-    known = {run: defaultdict(lambda: None, found) for run, found in settings.items()}
+            yield _fact("different_versions", form, values, str)
+    settings = {run: json.loads(row.settings) for run, row in captured.items() if row.settings}
     for fact in OUTSIDE_KEYS:
+        known = {run: found.get(fact.name) for run, found in settings.items()}
         setting = _fact("different_settings", fact.name, known, str)
         yield replace(setting, is_of_cpu_code=fact.is_of_cpu_code)
 
 
-def _fact(kind: str, name: str, of_run: Mapping[int, Row], shown: Callable[[str], str]) -> _Fact:
-    return _Fact(kind, name, {run: shown(row[name]) for run, row in of_run.items() if row[name] is not None})
+def _fact(kind: str, name: str, of_run: Mapping[int, str | None], shown: Callable[[str], str]) -> _Fact:
+    return _Fact(kind, name, {run: shown(value) for run, value in of_run.items() if value is not None})
 
 
-def _by_process(snapshots: Sequence[Row], runs: Sequence[Row]) -> dict[int, Row]:
+def _by_process(snapshots: Sequence[ContextRow], runs: Sequence[RunRow]) -> dict[int, ContextRow]:
     """The snapshots that a recorded process took of itself, by its run: equal pid, and taken while it ran."""
-    found: dict[int, Row] = {}
+    found: dict[int, ContextRow] = {}
     for row in snapshots:
-        mine = [run["run"] for run in runs if run["run"] == row["run"] or _took(run, row)]
+        mine = [run.run for run in runs if run.run == row.run or _took(run, row)]
         if len(mine) == 1:
             found[mine[0]] = row
     return found
 
 
-def _took(run: Row, snapshot: Row) -> bool:
-    pid, time = snapshot.get("pid"), snapshot.get("time")
-    if pid is None or time is None or run["pid"] != pid or run["start_time"] is None:
+def _took(run: RunRow, snapshot: ContextRow) -> bool:
+    pid, time = snapshot.pid, snapshot.time
+    if pid is None or time is None or run.pid != pid or run.start_time is None:
         return False
-    return bool(run["start_time"] <= time <= (run["end_time"] or run["start_time"]) + _AFTERWARDS_NS)
+    return run.start_time <= time <= (run.end_time or run.start_time) + _AFTERWARDS_NS
 
 
 def device_model(properties: str) -> str:
@@ -128,16 +153,10 @@ def _sides(runs: set[int], of_run: Mapping[int, str]) -> dict[str, list[int]]:
     return sides
 
 
-def _row(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -> Row:
+def _doubt(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -> Doubt:
     shown = " and ".join(f"{_value(name, value)} ({_runs(runs)})" for value, runs in sides.items())
-    return {
-        "kind": kind,
-        "cache": key[0],
-        "cache_key": key[1],
-        "evidence": f"one key was looked up by runs whose {name} differs: {shown}",
-        "fields": (name,),
-        "entries": (),
-    }
+    evidence = f"one key was looked up by runs whose {name} differs: {shown}"
+    return Doubt(kind, key, evidence, (name,))
 
 
 def _value(name: str, value: str) -> str:

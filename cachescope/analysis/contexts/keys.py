@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.context_rows import ContextRow, GroupRow, IsolationKeyRow
 from cachescope.frames.contexts import CONTEXT_GROUPS, ISOLATION_KEYS
 from cachescope.keys import CONTEXT_FORMS, IsolationSchema, isolation_key, select_context
 from cachescope.keys.json_values import json_ready
@@ -92,15 +93,15 @@ def as_schema(schema: IsolationSchema | Mapping[str, object]) -> IsolationSchema
     return schema if isinstance(schema, IsolationSchema) else IsolationSchema.from_dict(schema)
 
 
-def known_contexts(contexts: pd.DataFrame | Sequence[Mapping[str, Any]]) -> list[KnownContext]:
+def known_contexts(contexts: pd.DataFrame | Sequence[Mapping[str, object]]) -> list[KnownContext]:
     """The known parts of the rows of ``contexts``, or of snapshots and bare contexts numbered by their place in the list."""
     if isinstance(contexts, pd.DataFrame):
-        return [_of_row(row) for row in records(contexts)]
+        return [_of_row(row) for row in rows_of(contexts, ContextRow)]
     return [_of_snapshot(at, item) for at, item in enumerate(contexts)]
 
 
 def isolation_keys(
-    contexts: pd.DataFrame | Sequence[Mapping[str, Any]],
+    contexts: pd.DataFrame | Sequence[Mapping[str, object]],
     schema: IsolationSchema | Mapping[str, object] = IsolationSchema.all(),  # noqa: B008 - frozen
 ) -> pd.DataFrame:
     """Torch's exact isolation key of each context; see ``describe("isolation_keys")``.
@@ -134,19 +135,16 @@ def isolation_keys(
     ['ec901e1948d20d766e24066f7819a680']
     """
     schema = as_schema(schema)
-    return ISOLATION_KEYS.build(
-        {
-            "context": known.number,
-            "isolation_key": known.key(schema),
-            "lacking": known.lacking(schema),
-            "text_only": known.chosen_text_only(schema),
-        }
+    return ISOLATION_KEYS.of_rows(
+        IsolationKeyRow(
+            known.number, known.key(schema), known.lacking(schema), known.chosen_text_only(schema)
+        )
         for known in known_contexts(contexts)
     )
 
 
 def context_groups(
-    contexts: pd.DataFrame | Sequence[Mapping[str, Any]],
+    contexts: pd.DataFrame | Sequence[Mapping[str, object]],
     schema: IsolationSchema | Mapping[str, object] | None = None,
 ) -> pd.DataFrame:
     """Which contexts are equal under which schema; see ``describe("context_groups")``.
@@ -160,25 +158,18 @@ def context_groups(
     """
     known = known_contexts(contexts)
     schemas = joining_schemas(known) if schema is None else [as_schema(schema)]
-    return CONTEXT_GROUPS.build(row for one in schemas for row in _group_rows(known, one))
+    return CONTEXT_GROUPS.of_rows(row for one in schemas for row in _group_rows(known, one))
 
 
-def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> Iterator[dict[str, Any]]:
+def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> Iterator[GroupRow]:
     groups, undecided = _grouped(contexts, schema)
-    common: dict[str, Any] = {
-        "schema": schema.to_json(),
-        "without": tuple(form for form in FORMS if form not in chosen_forms(schema)),
-    }
+    text = schema.to_json()
+    without = tuple(form for form in FORMS if form not in chosen_forms(schema))
     for number, group in enumerate(sorted(groups, key=lambda g: (-len(g), g[0].number))):
         keys = (key for known in group if (key := known.key(schema)) is not None)
-        yield {
-            **common,
-            "group": number,
-            "contexts": tuple(known.number for known in group),
-            "isolation_key": next(keys, None),
-        }
+        yield GroupRow(text, without, number, tuple(known.number for known in group), next(keys, None))
     for known in undecided:
-        yield {**common, "group": None, "contexts": (known.number,), "isolation_key": None}
+        yield GroupRow(text, without, None, (known.number,), None)
 
 
 def joining_schemas(contexts: Sequence[KnownContext]) -> list[IsolationSchema]:
@@ -221,30 +212,34 @@ def _grouped(
     return list(groups.values()), undecided
 
 
-def _of_row(row: Mapping[str, Any]) -> KnownContext:
-    missing = set(row["missing_forms"])
-    values = {form: row[form] for form in FORMS if form not in missing}
+def _of_row(row: ContextRow) -> KnownContext:
+    texts: dict[str, str | None] = {
+        form: getattr(row, form) for form in FORMS if form not in row.missing_forms
+    }
     context: dict[str, dict[str, object]] = {
-        "runtime_context": {form: json.loads(values[form]) for form in RUNTIME_FORMS if form in values},
-        "compile_context": {form: values[form] for form in COMPILE_FORMS if form in values},
+        "runtime_context": {
+            form: json.loads(texts[form] or "null") for form in RUNTIME_FORMS if form in texts
+        },
+        "compile_context": {form: texts[form] for form in COMPILE_FORMS if form in texts},
     }
     tokens: dict[str, Token] = dict.fromkeys(FORMS)
-    for form, value in values.items():
-        tokens[form] = value if form in RUNTIME_FORMS else json.dumps(value)
-    for form in row["hashed_forms"]:
-        tokens[form] = f"hash {row['torch_detail_hash']}"
+    for form, text in texts.items():
+        tokens[form] = text if form in RUNTIME_FORMS else json.dumps(text)
+    for form in row.hashed_forms:
+        tokens[form] = f"hash {row.torch_detail_hash}"
     return KnownContext(
-        row["context"],
+        row.context,
         context,
         tokens,
-        tuple(form for form in row["missing_forms"] if form not in FORMS),
-        row["text_only"],
+        tuple(form for form in row.missing_forms if form not in FORMS),
+        row.text_only,
     )
 
 
-def _of_snapshot(number: int, item: Mapping[str, Any]) -> KnownContext:
+def _of_snapshot(number: int, item: Mapping[str, object]) -> KnownContext:
     # What JSON cannot hold becomes text, as in a snapshot, and torch makes no key of it.
-    kept, text_only = json_ready(dict(item.get("context", item)))
+    given: Any = item.get("context", item)
+    kept, text_only = json_ready(dict(given))
     context: Any = kept
     newer: list[str] = []
     for section, forms in CONTEXT_FORMS.items():
@@ -258,4 +253,5 @@ def _of_snapshot(number: int, item: Mapping[str, Any]) -> KnownContext:
     tokens: dict[str, Token] = dict.fromkeys(FORMS)
     for values in context.values():
         tokens |= {form: json.dumps(value, sort_keys=True) for form, value in values.items()}
-    return KnownContext(number, context, tokens, tuple(newer), (*text_only, *(item.get("not_json") or ())))
+    not_json: Any = item.get("not_json") or ()
+    return KnownContext(number, context, tokens, tuple(newer), (*text_only, *not_json))

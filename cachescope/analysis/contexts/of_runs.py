@@ -14,11 +14,13 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.component_sets import Codes
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
+from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.contexts import CONTEXTS
+from cachescope.frames.recorded_rows import RunRow
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
 from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json
 from cachescope.keys.literals import literal_value
@@ -47,7 +49,13 @@ _UNKNOWN: Final = object()
 # A longer printed value is no configuration.
 _LONGEST: Final = 100_000
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """The forms of a context that could be read, and torch's hash of its own key."""
+
+    torch_hash: str | None
+    values: Mapping[str, str | None]
 
 
 def all_contexts(
@@ -72,7 +80,7 @@ def all_contexts(
     and ``_isolation_context`` (torch/_inductor/runtime/caching/context.py). ``inductor_config`` of the hash
     details and the form are the same call of ``save_config_portable`` (2.10 to 2.15).
     """
-    captured = records(snapshots)
+    captured = rows_of(snapshots, ContextRow)
     if runs.empty:
         return snapshots
     torch_of_hash = _torch_of_hash(captured)
@@ -80,45 +88,64 @@ def all_contexts(
     sets_of_run = known.groupby("run")["detail_set"].unique().to_dict()
     reader = _Reader(details)
     rows = [
-        _row(len(captured) + at, run, reader.forms(sets_of_run.get(run["run"], ())), torch_of_hash)
-        for at, run in enumerate(records(runs))
+        _row(len(captured) + at, run, reader.forms(sets_of_run.get(run.run, ())), torch_of_hash)
+        for at, run in enumerate(rows_of(runs, RunRow))
     ]
-    return CONTEXTS.build([*captured, *rows])
+    return CONTEXTS.of_rows([*captured, *rows])
 
 
-def _torch_of_hash(captured: Iterable[Row]) -> dict[str, Row]:
-    found: dict[str, Row] = {}
+def _torch_of_hash(captured: Iterable[ContextRow]) -> dict[str, ContextRow]:
+    found: dict[str, ContextRow] = {}
     for row in captured:
         # The pickle protocol of the other process depends on its Python.
         found |= {
             hashed: row
             for protocol in PROTOCOLS
-            if (hashed := torch_detail_hash(row["torch_version_hash"], protocol))
+            if (hashed := torch_detail_hash(row.torch_version_hash, protocol))
         }
     return found
 
 
-def _row(number: int, run: Row, found: Row, torch_of_hash: Mapping[str, Row]) -> Row:
-    torch_hash = found.pop("torch_hash")
-    if (twin := torch_of_hash.get(torch_hash)) is not None:
-        found["torch_version_hash"] = twin["torch_version_hash"]
-        for form in ("runtime", "runtime_version"):
-            if form not in twin["missing_forms"]:
-                found[form] = twin[form]
+def _row(number: int, run: RunRow, read: _Forms, torch_of_hash: Mapping[str, ContextRow]) -> ContextRow:
+    found = dict(read.values)
+    twin = None if read.torch_hash is None else torch_of_hash.get(read.torch_hash)
+    if twin is not None:
+        found["torch_version_hash"] = twin.torch_version_hash
+        for form, value in (("runtime", twin.runtime), ("runtime_version", twin.runtime_version)):
+            if form not in twin.missing_forms:
+                found[form] = value
     forms = (*RUNTIME_FORMS, *COMPILE_FORMS)
-    row: Row = dict.fromkeys(column.name for column in CONTEXTS.columns)
-    return row | {
-        "context": number,
-        **{form: found.get(form) for form in forms},
-        "missing_forms": tuple(form for form in forms if form not in found),
-        "torch_detail_hash": torch_hash,
-        "hashed_forms": ("torch_version_hash",) if torch_hash and twin is None else (),
-        "text_only": (),
-        "known_from": "hash_details",
-        "device_properties": (),
-        "time": run["start_time"],
-        **{name: run[name] for name in ("source", "run", "pid", "torch_version", "python_version")},
-    }
+    return ContextRow(
+        context=number,
+        source=run.source,
+        run=run.run,
+        inductor_configs=found.get("inductor_configs"),
+        torch_determinism_configs=found.get("torch_determinism_configs"),
+        cuda_matmul_precision_configs=found.get("cuda_matmul_precision_configs"),
+        torch_version_hash=found.get("torch_version_hash"),
+        triton_version_hash=found.get("triton_version_hash"),
+        runtime=found.get("runtime"),
+        runtime_version=found.get("runtime_version"),
+        accelerator_properties=None,
+        missing_forms=tuple(form for form in forms if form not in found),
+        hashed_forms=("torch_version_hash",) if read.torch_hash and twin is None else (),
+        torch_detail_hash=read.torch_hash,
+        text_only=(),
+        known_from="hash_details",
+        torch_version=run.torch_version,
+        python_version=run.python_version,
+        platform=None,
+        host=None,
+        pid=run.pid,
+        time=run.start_time,
+        environment=None,
+        settings=None,
+        device_properties=(),
+        key_fields=None,
+        aot_key_fields=None,
+        key_fields_problem=None,
+        torch_manifest=None,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +165,7 @@ class _Reader:
         self._parts: dict[bytes, tuple[_Part, ...]] = {}
         self._parts_of_set: dict[int, tuple[_Part, ...]] = {}
         self._numbers: dict[tuple[bytes, bytes], int] = {}
-        self._read: dict[tuple[tuple[int, ...] | None, ...], Row] = {}
+        self._read: dict[tuple[tuple[int, ...] | None, ...], _Forms] = {}
 
     @cached_property
     def _attribute_of_component(self) -> np.ndarray[Any, np.dtype[np.int8]]:
@@ -150,21 +177,21 @@ class _Reader:
         codes = np.array(of_field, dtype=np.int8)
         return codes[self._details.field_codes] if len(self._details.components) else codes
 
-    def forms(self, sets: Iterable[int]) -> Row:
-        """The forms that all of the sets agree on and that could be read, and ``torch_hash``."""
+    def forms(self, sets: Iterable[int]) -> _Forms:
+        """The forms that all of the sets agree on and that could be read."""
         every = list(dict.fromkeys(self._parts_of(int(number)) for number in sets))
         agreed = tuple(_agreed([parts[at] for parts in every]) for at in range(len(ATTRIBUTE_OF_FORM)))
         if agreed not in self._read:
             self._read[agreed] = self._read_forms(agreed)
-        return dict(self._read[agreed])
+        return self._read[agreed]
 
-    def _read_forms(self, agreed: Iterable[tuple[int, ...] | None]) -> Row:
+    def _read_forms(self, agreed: Iterable[tuple[int, ...] | None]) -> _Forms:
         names, of_component = self._details.fields, self._details.field_codes
         parts = {
             form: None if codes is None else {names[of_component[code]]: code for code in codes}
             for form, codes in zip(ATTRIBUTE_OF_FORM, agreed, strict=True)
         }
-        found: Row = {"torch_hash": self._torch_hash(parts["torch_version_hash"])}
+        found = self._system(parts["system"] or {})
         for form, read in (
             ("inductor_configs", self._configs),
             ("torch_determinism_configs", self._determinism),
@@ -172,7 +199,7 @@ class _Reader:
         ):
             if (part := parts[form]) and (value := read(part)) is not _UNKNOWN:
                 found[form] = sorted_json(value)
-        return found | self._system(parts["system"] or {})
+        return _Forms(self._torch_hash(parts["torch_version_hash"]), found)
 
     def _parts_of(self, number: int) -> tuple[_Part, ...]:
         """The part of a set for each form; sets with equal parts share one answer."""
@@ -223,17 +250,17 @@ class _Reader:
         detail = parse_component(self._details.components[next(iter(part.values()))])
         return None if detail is None else detail.detail_hash
 
-    def _system(self, part: dict[str, int]) -> Row:
+    def _system(self, part: dict[str, int]) -> dict[str, str | None]:
         """Triton's key and the runtime, if ``get_system`` contains them: with a GPU, and Triton's key always from 2.15."""
         code = part.get("system_info[version]")
         version = _UNKNOWN if code is None else self._value(code)
         if not isinstance(version, dict):
             return {}
-        found: Row = {}
-        if "triton" in version:
+        found: dict[str, str | None] = {}
+        if "triton" in version and isinstance(version["triton"], str | None):
             found["triton_version_hash"] = version["triton"]
         for name, runtime in (("cuda", "CUDA"), ("hip", "HIP")):
-            if version.get(name):
+            if version.get(name) and isinstance(version[name], str):
                 found |= {"runtime": runtime, "runtime_version": version[name]}
         return found
 

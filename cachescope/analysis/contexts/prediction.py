@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -26,10 +26,12 @@ from cachescope.analysis.contexts.switches import keeps_graphs_inside, never_loo
 from cachescope.analysis.directory.generated_code import SourceOf
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.option_defaults import default_hashes
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
+from cachescope.frames.answer_rows import PredictionRow
 from cachescope.frames.answers import PREDICTIONS
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE, WOULD_BYPASS
 
@@ -145,33 +147,34 @@ def predictions_frame(
     details : HashDetails
     process : ProcessFields
     source_of : callable
-        Returns the generated source of a row of entries, or None if there is none.
+        Returns the generated source of an entry, or None if there is none.
     """
-    rows = [row for row in records(entries) if row["cache"] in CACHES and row["cache_key"] is not None]
+    rows = [row for row in rows_of(entries, EntryRow) if row.cache in CACHES and row.cache_key is not None]
     compare = _Comparison(details, process, rows, source_of)
     graphs: dict[tuple[str, str], list[_Prediction]] = defaultdict(list)
     found: dict[int, _Prediction] = {}
     for row in rows:
-        if row["cache"] == FXGRAPH:
-            found[row["entry"]] = compare.graph(row)
-            graphs[row["root"], row["cache_key"]].append(found[row["entry"]])
+        if row.cache == FXGRAPH:
+            found[row.entry] = compare.graph(row)
+            graphs[row.root, row.cache_key or ""].append(found[row.entry])
     for row in rows:
-        if row["cache"] == AOTAUTOGRAD:
-            of_entry = [graphs.get((row["root"], key), []) for key in row["fx_keys"]]
-            found[row["entry"]] = compare.autograd(row, of_entry)
-    return PREDICTIONS.build(
-        {
-            "entry": row["entry"],
-            "cache": row["cache"],
-            "cache_key": row["cache_key"],
-            "will_hit": found[row["entry"]].will_hit,
-            "is_unsafe": found[row["entry"]].safety.is_unsafe,
-            "fields": found[row["entry"]].fields,
-            "reason": found[row["entry"]].reason,
-            "unsafe_reason": found[row["entry"]].safety.reason,
-            "assuming": found[row["entry"]].assuming,
-        }
-        for row in rows
+        if row.cache == AOTAUTOGRAD:
+            of_entry = [graphs.get((row.root, key), []) for key in row.fx_keys]
+            found[row.entry] = compare.autograd(row, of_entry)
+    return PREDICTIONS.of_rows(_row(row, found[row.entry]) for row in rows)
+
+
+def _row(entry: EntryRow, found: _Prediction) -> PredictionRow:
+    return PredictionRow(
+        entry=entry.entry,
+        cache=entry.cache,
+        cache_key=entry.cache_key or "",
+        will_hit=found.will_hit,
+        is_unsafe=found.safety.is_unsafe,
+        fields=found.fields,
+        reason=found.reason,
+        unsafe_reason=found.safety.reason,
+        assuming=found.assuming,
     )
 
 
@@ -191,7 +194,7 @@ class _Comparison:
         self,
         details: HashDetails,
         process: ProcessFields,
-        rows: Iterable[Mapping[str, Any]],
+        rows: Iterable[EntryRow],
         source_of: SourceOf,
     ) -> None:
         self._details = details
@@ -202,38 +205,38 @@ class _Comparison:
         self._of_set: dict[int, tuple[str, ...]] = {}
         self._everywhere: dict[str, set[str]] = {}
         for row in rows:
-            if row["detail_set"] is not None:
-                differing = set(self._differing(row["detail_set"]))
-                self._everywhere.setdefault(row["root"], differing).intersection_update(differing)
+            if row.detail_set is not None:
+                differing = set(self._differing(row.detail_set))
+                self._everywhere.setdefault(row.root, differing).intersection_update(differing)
 
-    def graph(self, row: Mapping[str, Any]) -> _Prediction:
+    def graph(self, row: EntryRow) -> _Prediction:
         """Whether an FX entry would be found."""
         found = self._refused(row) or _unless_altered(row, self._by_fields(row))
         return found if found.will_hit == "no" else replace(found, safety=self._safety.of_graph(row))
 
-    def _refused(self, row: Mapping[str, Any]) -> _Prediction | None:
+    def _refused(self, row: EntryRow) -> _Prediction | None:
         """The prediction for an entry whose key fields need not be compared."""
-        if row["status"] not in ("ok", UNREADABLE) and row["damage"] != OTHER_NAME:
-            damage = f"it is {row['status']}: {row['damage'] or 'not an entry yet'}"
+        if row.status not in ("ok", UNREADABLE) and row.damage != OTHER_NAME:
+            damage = f"it is {row.status}: {row.damage or 'not an entry yet'}"
             return _Prediction("no", damage, is_lost=True)
-        if (reason := self._process.off.get(row["cache"])) is not None:
+        if (reason := self._process.off.get(row.cache)) is not None:
             return _Prediction("no", reason)
-        if row["status"] == UNREADABLE:
-            return _Prediction("unknown", f"it could not be read here: {row['damage']}")
+        if row.status == UNREADABLE:
+            return _Prediction("unknown", f"it could not be read here: {row.damage}")
         return None
 
-    def _by_fields(self, row: Mapping[str, Any]) -> _Prediction:
+    def _by_fields(self, row: EntryRow) -> _Prediction:
         assuming = self._assumptions(row)
-        if (FXGRAPH, row["cache_key"]) in self._process.keys:
+        if (FXGRAPH, row.cache_key) in self._process.keys:
             return _Prediction("yes", "the process looked this very key up", assuming=_guards(row))
         if not self._process.hashes:
             return _Prediction("unknown", "nothing is known of the fields of the process")
-        if row["detail_set"] is None:
+        if row.detail_set is None:
             return _Prediction("unknown", "the entry does not store its hash details (torch before 2.8)")
-        differing = self._differing(row["detail_set"])
+        differing = self._differing(row.detail_set)
         if not differing:
             return _Prediction("yes", "every field of the process is equal", assuming=assuming)
-        if _program(row["detail_set"], self._details) in self._process.programs:
+        if _program(row.detail_set, self._details) in self._process.programs:
             reason = f"the process looked this graph up, and {_listed(differing)}"
             return _Prediction("no", reason, differing)
         if self._may_be_options(row, differing):
@@ -243,13 +246,13 @@ class _Comparison:
             return _Prediction("unknown", reason, differing)
         return _Prediction("no", _listed(differing), differing)
 
-    def autograd(self, row: Mapping[str, Any], graphs: Sequence[Sequence[_Prediction]]) -> _Prediction:
+    def autograd(self, row: EntryRow, graphs: Sequence[Sequence[_Prediction]]) -> _Prediction:
         """Whether an AOTAutograd entry would be found, from the FX entries it points to."""
         # torch._functorch.config.bundled_autograd_cache: the graphs are in the entry itself.
-        is_bundled = not row["fx_keys"]
+        is_bundled = not row.fx_keys
         # Torch loads the first one it encounters: it may be any of them.
         candidates = [one for of_key in graphs for one in of_key if one.will_hit != "no"]
-        if row["detail_set"] is not None:
+        if row.detail_set is not None:
             graphs = [[self._by_fields(row)]]
         best = [_best(of_key) for of_key in graphs]
         lost = next((p for p in best if p.is_lost), None)
@@ -267,10 +270,10 @@ class _Comparison:
             "no", f"it {'holds' if is_bundled else 'points to'} its graphs, unlike the process's own"
         )
 
-    def _by_graphs(self, row: Mapping[str, Any], best: Sequence[_Prediction]) -> _Prediction:
-        if (AOTAUTOGRAD, row["cache_key"]) in self._process.keys:
+    def _by_graphs(self, row: EntryRow, best: Sequence[_Prediction]) -> _Prediction:
+        if (AOTAUTOGRAD, row.cache_key) in self._process.keys:
             return _Prediction("yes", "the process looked this very key up", assuming=_guards(row))
-        if row["fx_keys"] and all((FXGRAPH, key) in self._process.keys for key in row["fx_keys"]):
+        if row.fx_keys and all((FXGRAPH, key) in self._process.keys for key in row.fx_keys):
             return self._other_key()
         if not best:
             return _Prediction("unknown", "it points to no FX entry that could be compared")
@@ -295,7 +298,7 @@ class _Comparison:
             "unknown", "the process looked its graphs up; of AOTAutograd no lookup is recorded"
         )
 
-    def _may_be_options(self, row: Mapping[str, Any], differing: tuple[str, ...]) -> bool:
+    def _may_be_options(self, row: EntryRow, differing: tuple[str, ...]) -> bool:
         """Whether these may be options of the compile itself: ``torch.compile(options=…)`` and ``mode=…``.
 
         An option is a value that the entry has and torch's default does not. If the default is unknown: values set for the
@@ -305,23 +308,23 @@ class _Comparison:
             name.startswith("inductor_config[") and self._may_be_option(row, name) for name in differing
         )
 
-    def _may_be_option(self, row: Mapping[str, Any], name: str) -> bool:
-        detail = self._details.detail(row["detail_set"], name)
+    def _may_be_option(self, row: EntryRow, name: str) -> bool:
+        detail = None if row.detail_set is None else self._details.detail(row.detail_set, name)
         defaults = default_hashes(name, self._process.version)
         if detail is None or not defaults:
-            return name not in self._everywhere[row["root"]]
+            return name not in self._everywhere[row.root]
         return detail.detail_hash not in defaults
 
-    def _assumptions(self, row: Mapping[str, Any]) -> tuple[str, ...]:
-        compiled = (_SAME_CPU,) if "cpu" in row["device_types"] and row["root"] != row["path"] else ()
+    def _assumptions(self, row: EntryRow) -> tuple[str, ...]:
+        compiled = (_SAME_CPU,) if "cpu" in row.device_types and row.root != row.path else ()
         return (_SAME_PROGRAM, *_guards(row), *self._left_out(row), *compiled)
 
-    def _left_out(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+    def _left_out(self, row: EntryRow) -> tuple[str, ...]:
         """Facts that decide the code of an entry of an older torch and are not in its key."""
-        of_set = row["detail_set"]
+        of_set = row.detail_set
         if of_set is None or self._details.component_of(of_set, OF_EVERY_LATER_KEY) is not None:
             return ()
-        is_of_cpu = "cpu" in row["device_types"]
+        is_of_cpu = "cpu" in row.device_types
         return tuple(
             f"the same {fact.name}, which its key does not hold"
             for fact in OUTSIDE_KEYS
@@ -358,15 +361,15 @@ def _best(candidates: Sequence[_Prediction]) -> _Prediction:
     return min(candidates, key=lambda prediction: order.index(prediction.will_hit))
 
 
-def _unless_altered(row: Mapping[str, Any], found: _Prediction) -> _Prediction:
+def _unless_altered(row: EntryRow, found: _Prediction) -> _Prediction:
     """The prediction for an entry whose name does not match its content: torch does not compare, and loads what loads."""
-    if row["status"] == "ok" or found.will_hit != "yes":
+    if row.status == "ok" or found.will_hit != "yes":
         return found
-    return _Prediction("unknown", f"{row['damage']}: renamed or altered, torch loads it if it can")
+    return _Prediction("unknown", f"{row.damage}: renamed or altered, torch loads it if it can")
 
 
-def _guards(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (f"sizes for which {row['guards_expr']}",) if row["guards_expr"] else ()
+def _guards(row: EntryRow) -> tuple[str, ...]:
+    return (f"sizes for which {row.guards_expr}",) if row.guards_expr else ()
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from cachescope.analysis.contexts.cpu_code import VectorCode, fits_all, vector_code
 from cachescope.analysis.directory.generated_code import SourceOf
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.terms import UNREADABLE
 
 
@@ -36,7 +37,7 @@ class CpuSafety:
     Parameters
     ----------
     source_of : callable
-        Returns the generated source of a row of the frame entries. Called once for each code key.
+        Returns the generated source of an entry. Called once for each code key.
     width : int or None
         Vector width of the process's CPU in bits, 0 if it compiles without vectors; None if unknown.
     capability : str
@@ -49,13 +50,13 @@ class CpuSafety:
         self._capability = capability
         self._known: dict[str, Safety] = {}
 
-    def of_graph(self, row: Mapping[str, Any]) -> Safety:
+    def of_graph(self, row: EntryRow) -> Safety:
         """The safety of an entry that holds a graph."""
-        if row["status"] == UNREADABLE:
+        if row.status == UNREADABLE:
             return _NOT_READ
-        if "cpu" not in row["device_types"]:
+        if "cpu" not in row.device_types:
             return SAFE
-        key = row["code_key"] or f"entry {row['entry']}"
+        key = row.code_key or f"entry {row.entry}"
         if key not in self._known:
             source = self._source_of(row)
             self._known[key] = _NOT_READ if source is None else self._of_code(vector_code(source))

@@ -10,14 +10,14 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import EntryRow, LinkRow
 from cachescope.terms import CODE
 
-_Row = dict[str, Any]
 ContentHash = Callable[[str], str | None]
 """The hash of the bytes of the file at a path; None if it cannot be read."""
 
@@ -46,10 +46,10 @@ class KernelBinaries:
     """
 
     def __init__(self, entries: pd.DataFrame, links: pd.DataFrame, content_hash: ContentHash) -> None:
-        self._rows = {row["entry"]: row for row in records(entries)}
-        self._children: dict[int, list[_Row]] = defaultdict(list)
-        for link in records(links):
-            self._children[link["parent"]].append(link)
+        self._rows = {row.entry: row for row in rows_of(entries, EntryRow)}
+        self._children: dict[int, list[LinkRow]] = defaultdict(list)
+        for link in rows_of(links, LinkRow):
+            self._children[link.parent].append(link)
         self._content_hash = content_hash
         self._hashes: dict[str, str | None] = {}
 
@@ -69,40 +69,38 @@ class KernelBinaries:
         worst = next((one for wanted in (False, None) for one in found if one.same is wanted), found[0])
         return Compared(worst.same, f"{known_by}; {worst.known_by}")
 
-    def _kernels(self, entry: int) -> dict[str, list[_Row]]:
+    def _kernels(self, entry: int) -> dict[str, list[EntryRow]]:
         """The compiled forms of each C++ kernel of an entry; an empty list for a kernel without any."""
-        found: dict[str, list[_Row]] = defaultdict(list)
+        found: dict[str, list[EntryRow]] = defaultdict(list)
         for wrapper in self._code_below(entry):
             for link in self._children[wrapper]:
-                source = self._rows.get(link["child"])
-                if source is not None and source["path"].endswith(".cpp"):
-                    compiled = [self._rows[child] for child in self._code_below(source["entry"])]
-                    found[link["child_key"]] += [row for row in compiled if row["path"].endswith(_COMPILED)]
+                source = None if link.child is None else self._rows.get(link.child)
+                if source is not None and source.path.endswith(".cpp"):
+                    compiled = [self._rows[child] for child in self._code_below(source.entry)]
+                    found[link.child_key] += [row for row in compiled if row.path.endswith(_COMPILED)]
         return found
 
     def _code_below(self, entry: int) -> list[int]:
         links = self._children[entry]
-        return [link["child"] for link in links if link["child"] is not None and link["child_kind"] == CODE]
+        return [link.child for link in links if link.child is not None and link.child_kind == CODE]
 
-    def _forms(self, entry: int, forms: Sequence[_Row]) -> list[_Row]:
+    def _forms(self, entry: int, forms: Sequence[EntryRow]) -> list[EntryRow]:
         """The compiled forms that an entry can have used, judged by the times of the files.
 
         A compile writes its kernels before its entry, and loads those that exist already.
         """
         row = self._rows[entry]
-        made = row["modified_time"]
+        made = row.modified_time
         if made is None or len(forms) < 2:
             return list(forms)
-        before = [
-            form for form in forms if form["modified_time"] is not None and form["modified_time"] <= made
-        ]
-        own = [form for form in before if form["modified_time"] >= made - (row["time_taken_ns"] or 0)]
+        before = [form for form in forms if form.modified_time is not None and form.modified_time <= made]
+        own = [form for form in before if form.modified_time >= made - (row.time_taken_ns or 0)]
         return own or before or list(forms)
 
-    def _cpp(self, forms: list[_Row], others: list[_Row]) -> Compared:
+    def _cpp(self, forms: list[EntryRow], others: list[EntryRow]) -> Compared:
         if not forms or not others:
             return Compared(None, "a kernel is there that was not compiled, or no more")
-        paths, other_paths = {form["path"] for form in forms}, {form["path"] for form in others}
+        paths, other_paths = {form.path for form in forms}, {form.path for form in others}
         if len(paths) == 1 and paths == other_paths:
             return Compared(True, f"one compiled file for both: {os.path.basename(*paths)}")
         hashes, other_hashes = self._contents(paths), self._contents(other_paths)
@@ -122,7 +120,7 @@ class KernelBinaries:
         return {self._hashes[path] for path in paths}
 
     def _bundled(self, entry: int, other: int) -> Compared | None:
-        mine, others = (set(self._rows[number]["triton_hashes"]) for number in (entry, other))
+        mine, others = (set(self._rows[number].triton_hashes) for number in (entry, other))
         if not mine or not others:
             return None
         if mine == others:

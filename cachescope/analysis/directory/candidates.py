@@ -6,24 +6,31 @@ import pandas as pd
 
 from cachescope.analysis.directory.same_key import beside
 from cachescope.analysis.guards import GuardError, guard_symbols
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.frames.directory import GUARDS
+from cachescope.frames.directory_rows import Candidate, EntryRow
 from cachescope.terms import CACHES
-
-_TAKEN = ("entry", "cache", "cache_key", "modified_time", "guards_expr")
 
 
 def guards_frame(entries: pd.DataFrame) -> pd.DataFrame:
     """The frame guards, from the frame entries: sound entries only, by key and time."""
-    rows = []
-    everything = records(entries)
+    everything = rows_of(entries, EntryRow)
     marks = beside(everything)
-    for row in everything:
-        if row["cache"] in CACHES and row["status"] == "ok" and row["cache_key"] is not None:
-            told = {"symbols": _symbols(row["guards_expr"]), "beside": marks.get(row["entry"], ())}
-            rows.append({name: row[name] for name in _TAKEN} | told)
-    rows.sort(key=lambda row: (row["cache"], row["cache_key"], row["modified_time"] or 0))
-    return GUARDS.build(rows)
+    found = [
+        Candidate(
+            row.entry,
+            row.cache,
+            row.cache_key,
+            row.modified_time,
+            row.guards_expr,
+            _symbols(row.guards_expr),
+            marks.get(row.entry, ()),
+        )
+        for row in everything
+        if row.cache in CACHES and row.status == "ok" and row.cache_key is not None
+    ]
+    found.sort(key=lambda one: (one.cache, one.cache_key, one.modified_time or 0))
+    return GUARDS.of_rows(found)
 
 
 def _symbols(expression: str | None) -> tuple[str, ...]:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.frames.directory import DUPLICATES
+from cachescope.frames.directory_rows import DuplicateRow, EntryRow
 from cachescope.terms import CACHES, CODE, CODE_KEY
 
-_Row = dict[str, Any]
 # For what was compiled from it, only the name is known, not that the bytes are equal.
 _SOURCES: Final = (".py", ".cpp", ".cu", ".h")
 _UNHASHED_NAME: Final = "entry"
@@ -33,41 +33,42 @@ def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
     A file is in one group at most: if its content is equal to another's, equal guards add nothing.
     """
     # The target of a link may be one of the others, and takes no more room.
-    sound = [row for row in records(entries) if row["status"] == "ok" and row["link"] is None]
-    by_name: dict[tuple[str, str, int], list[_Row]] = defaultdict(list)
-    by_key: dict[tuple[str, str, str, str | None], list[_Row]] = defaultdict(list)
+    sound = [row for row in rows_of(entries, EntryRow) if row.status == "ok" and row.link is None]
+    by_name: dict[tuple[str, str, int | None], list[EntryRow]] = defaultdict(list)
+    by_key: dict[tuple[str, str, str, str | None], list[EntryRow]] = defaultdict(list)
     for row in sound:
-        name = os.path.basename(row["path"])
+        name = os.path.basename(row.path)
         if _is_hashed(row, name):
-            by_name[row["cache"], name, row["size_bytes"]].append(row)
-        if row["cache"] in CACHES and row["cache_key"] is not None:
-            by_key[row["root"], row["cache"], row["cache_key"], row["guards_expr"]].append(row)
+            by_name[row.cache, name, row.size_bytes].append(row)
+        if row.cache in CACHES and row.cache_key is not None:
+            by_key[row.root, row.cache, row.cache_key, row.guards_expr].append(row)
     found = list(_groups(by_name.values(), None))
-    told = {entry for group in found for entry in group["entries"]}
-    others = ([row for row in group if row["entry"] not in told] for group in by_key.values())
+    told = {entry for group in found for entry in group.entries}
+    others = ([row for row in group if row.entry not in told] for group in by_key.values())
     found += _groups(others, BY_KEY)
-    return DUPLICATES.build(sorted(found, key=lambda group: (-group["saved_bytes"], group["entries"])))
+    found.sort(key=lambda group: (-group.saved_bytes, group.entries))
+    return DUPLICATES.of_rows(found)
 
 
-def _is_hashed(row: _Row, name: str) -> bool:
-    if row["cache"] in CACHES:
+def _is_hashed(row: EntryRow, name: str) -> bool:
+    if row.cache in CACHES:
         return name != _UNHASHED_NAME
-    is_source = row["cache"] == CODE and name.endswith(_SOURCES)
+    is_source = row.cache == CODE and name.endswith(_SOURCES)
     return is_source and CODE_KEY.fullmatch(name.split(".")[0]) is not None
 
 
-def _groups(groups: Iterable[list[_Row]], known_by: str | None) -> Iterator[_Row]:
+def _groups(groups: Iterable[list[EntryRow]], known_by: str | None) -> Iterator[DuplicateRow]:
     for group in groups:
         if len(group) < 2:
             continue
-        rows = sorted(group, key=lambda row: (row["modified_time"] or 0, row["entry"]))
+        rows = sorted(group, key=lambda row: (row.modified_time or 0, row.entry))
         first, *others = rows
-        yield {
-            "entries": tuple(row["entry"] for row in rows),
-            "cache": first["cache"],
-            "cache_key": first["cache_key"],
-            "copies": len(rows),
-            "size_bytes": first["size_bytes"],
-            "saved_bytes": sum(row["size_bytes"] for row in others),
-            "known_by": known_by or (BY_CONTENT if first["cache"] in CACHES else BY_SOURCE),
-        }
+        yield DuplicateRow(
+            entries=tuple(row.entry for row in rows),
+            cache=first.cache,
+            cache_key=first.cache_key or "",
+            copies=len(rows),
+            size_bytes=first.size_bytes or 0,
+            saved_bytes=sum(row.size_bytes or 0 for row in others),
+            known_by=known_by or (BY_CONTENT if first.cache in CACHES else BY_SOURCE),
+        )

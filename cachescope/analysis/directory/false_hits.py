@@ -8,38 +8,41 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import pandas as pd
 
-from cachescope.analysis.contexts.key_circumstances import different_circumstances
+from cachescope.analysis.contexts.key_circumstances import Doubt, Key, LookedUp, different_circumstances
 from cachescope.analysis.contexts.outside_keys import OF_EVERY_LATER_KEY, OUTSIDE_KEYS
 from cachescope.analysis.directory.generated_code import SourceOf, same_code_form
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.details import HashDetails
+from cachescope.frames.answer_rows import FalseHit
 from cachescope.frames.checks import FALSE_HITS
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.recorded_rows import RunRow
 from cachescope.terms import CACHES
-
-Row = dict[str, Any]
-Key = tuple[str, str]
 
 # Fields that 2.13 added: older torch shares keys between processes that differ in them.
 _LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field is not None)
-_OF_LOOKUPS: Final = ("lookup", "run", "cache", "cache_key", "outcome", "detail_set")
-_OF_ENTRIES: Final = (
-    "entry",
-    "cache",
-    "cache_key",
-    "path",
-    "status",
-    "guards_expr",
-    "code_key",
-    "device_types",
-    "fx_keys",
-    "detail_set",
-)
 _FIELDS_NAMED: Final = 4
 _CUT: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A sound entry under a key."""
+
+    entry: int
+    cache: str
+    cache_key: str
+    path: str
+    guards_expr: str | None
+    code_key: str | None
+    device_types: tuple[str, ...]
+    fx_keys: tuple[str, ...]
+    detail_set: int | None
 
 
 def false_hits_frame(
@@ -61,65 +64,62 @@ def false_hits_frame(
     details : HashDetails
         The store that `detail_set` points into.
     source_of : callable
-        Returns the generated source of a row of entries, or None if there is none. It is called only
+        Returns the generated source of an entry, or None if there is none. It is called only
         for entries of one key and equal guards whose code keys differ.
     """
-    looked_up = [row for row in records(lookups, _OF_LOOKUPS) if row["cache_key"] is not None]
-    stored = [
-        row
-        for row in records(entries[entries["cache"].isin(CACHES)], _OF_ENTRIES)
-        if row["cache_key"] is not None and row["status"] == "ok"
-    ]
-    of_key: dict[Key, list[Row]] = defaultdict(list)
+    looked_up = rows_of(lookups[lookups["cache_key"].notna()], LookedUp)
+    is_sound = entries["cache"].isin(CACHES) & entries["cache_key"].notna() & (entries["status"] == "ok")
+    stored = rows_of(entries[is_sound], _Stored)
+    of_key: dict[Key, list[LookedUp]] = defaultdict(list)
     for row in looked_up:
-        of_key[row["cache"], row["cache_key"]].append(row)
-    cpu_keys = {(row["cache"], row["cache_key"]) for row in stored if "cpu" in row["device_types"]}
-    found = [
+        of_key[row.cache, row.cache_key].append(row)
+    cpu_keys = {(row.cache, row.cache_key) for row in stored if "cpu" in row.device_types}
+    captured = rows_of(contexts, ContextRow)
+    doubts = [
         *_different_entries(stored, source_of),
-        *_different_details([*looked_up, *stored], details),
-        *different_circumstances(of_key, records(runs), records(contexts), cpu_keys),
+        *_different_details(looked_up, stored, details),
+        *different_circumstances(of_key, rows_of(runs, RunRow), captured, cpu_keys),
     ]
-    rows = [{**row, **_seen(of_key.get((row["cache"], row["cache_key"]), []))} for row in found]
-    return FALSE_HITS.build([*rows, *_missing_fields(looked_up, details)])
+    found = [_false_hit(doubt, *doubt.key, of_key.get(doubt.key, [])) for doubt in doubts]
+    return FALSE_HITS.of_rows([*found, *_missing_fields(looked_up, details)])
 
 
-def _seen(lookups: Sequence[Row]) -> Row:
-    return {
-        "lookups": tuple(row["lookup"] for row in lookups),
-        "runs": tuple(sorted({row["run"] for row in lookups})),
-        "hits": sum(row["outcome"] == "hit" for row in lookups),
-    }
+def _false_hit(doubt: Doubt, cache: str, cache_key: str | None, lookups: Sequence[LookedUp]) -> FalseHit:
+    return FalseHit(
+        kind=doubt.kind,
+        cache=cache,
+        cache_key=cache_key,
+        evidence=doubt.evidence,
+        fields=doubt.fields,
+        entries=doubt.entries,
+        lookups=tuple(row.lookup for row in lookups),
+        runs=tuple(sorted({row.run for row in lookups})),
+        hits=sum(row.outcome == "hit" for row in lookups),
+    )
 
 
-def _row(kind: str, key: Key, evidence: str, fields: Iterable[str], entries: Iterable[Row] = ()) -> Row:
-    return {
-        "kind": kind,
-        "cache": key[0],
-        "cache_key": key[1],
-        "evidence": evidence,
-        "fields": tuple(fields),
-        "entries": tuple(row["entry"] for row in entries),
-    }
+def _numbers(entries: Iterable[_Stored]) -> tuple[int, ...]:
+    return tuple(row.entry for row in entries)
 
 
-def _different_entries(stored: Sequence[Row], source_of: SourceOf) -> Iterator[Row]:
+def _different_entries(stored: Sequence[_Stored], source_of: SourceOf) -> Iterator[Doubt]:
     """Entries that torch would confuse: one key and equal guards."""
-    groups: dict[tuple[Key, str | None], list[Row]] = defaultdict(list)
+    groups: dict[tuple[Key, str | None], list[_Stored]] = defaultdict(list)
     for row in stored:
-        groups[(row["cache"], row["cache_key"]), row["guards_expr"]].append(row)
+        groups[(row.cache, row.cache_key), row.guards_expr].append(row)
     for (key, _), rows in groups.items():
         if len(rows) < 2:
             continue
         if (evidence := _different_code(rows, source_of)) is not None:
-            yield _row("different_code", key, evidence, ("code_key",), rows)
-        graphs = {row["fx_keys"] for row in rows}
+            yield Doubt("different_code", key, evidence, ("code_key",), _numbers(rows))
+        graphs = {row.fx_keys for row in rows}
         if len(graphs) > 1:
             evidence = f"entries of one key and equal guards point to different FX graphs: {_sides(graphs)}"
-            yield _row("different_graphs", key, evidence, ("fx_keys",), rows)
-        devices = {row["device_types"] for row in rows}
+            yield Doubt("different_graphs", key, evidence, ("fx_keys",), _numbers(rows))
+        devices = {row.device_types for row in rows}
         if len(devices) > 1:
             evidence = f"entries of one key and equal guards run on different devices: {_sides(devices)}"
-            yield _row("different_devices", key, evidence, ("device_types",), rows)
+            yield Doubt("different_devices", key, evidence, ("device_types",), _numbers(rows))
 
 
 def _sides(sides: Iterable[tuple[str, ...]]) -> str:
@@ -127,8 +127,8 @@ def _sides(sides: Iterable[tuple[str, ...]]) -> str:
     return " and ".join(texts[:_FIELDS_NAMED]) + (" and more" if len(texts) > _FIELDS_NAMED else "")
 
 
-def _different_code(rows: Sequence[Row], source_of: SourceOf) -> str | None:
-    of_code = {row["code_key"]: row for row in rows if row["code_key"] is not None}
+def _different_code(rows: Sequence[_Stored], source_of: SourceOf) -> str | None:
+    of_code = {row.code_key: row for row in rows if row.code_key is not None}
     if len(of_code) < 2:
         return None
     sources = {code: source_of(row) for code, row in of_code.items()}
@@ -153,19 +153,24 @@ def _first_difference(before: str, after: str) -> str:
     return f"{len(old)} and {len(new)} lines"
 
 
-def _different_details(rows: Sequence[Row], details: HashDetails) -> Iterator[Row]:
+def _different_details(
+    lookups: Sequence[LookedUp], stored: Sequence[_Stored], details: HashDetails
+) -> Iterator[Doubt]:
     """Keys whose recorded fields differ, although torch hashes all of them into the key."""
-    sets: dict[Key, dict[int, list[Row]]] = defaultdict(dict)
-    for row in rows:
-        if row["detail_set"] is not None:
-            sets[row["cache"], row["cache_key"]].setdefault(row["detail_set"], []).append(row)
+    sets: dict[Key, dict[int, list[_Stored]]] = defaultdict(dict)
+    for row in lookups:
+        if row.detail_set is not None:
+            sets[row.cache, row.cache_key].setdefault(row.detail_set, [])
+    for entry in stored:
+        if entry.detail_set is not None:
+            sets[entry.cache, entry.cache_key].setdefault(entry.detail_set, []).append(entry)
     for key, of_set in sets.items():
         first, *others = of_set
         fields = list(dict.fromkeys(f for other in others for f in _differing_in_both(details, first, other)))
         if fields:
-            entries = [row for group in of_set.values() for row in group if "entry" in row]
             evidence = f"one key was recorded with different hashes of {_names(fields)}"
-            yield _row("different_details", key, evidence, fields, entries)
+            entries = _numbers(row for group in of_set.values() for row in group)
+            yield Doubt("different_details", key, evidence, tuple(fields), entries)
 
 
 def _differing_in_both(details: HashDetails, before: int, after: int) -> list[str]:
@@ -177,40 +182,42 @@ def _differing_in_both(details: HashDetails, before: int, after: int) -> list[st
     ]
 
 
-def _missing_fields(lookups: Sequence[Row], details: HashDetails) -> Iterator[Row]:
+def _missing_fields(lookups: Sequence[LookedUp], details: HashDetails) -> Iterator[FalseHit]:
     """Fields that an older torch leaves out of its keys, if newer keys in the same scope differ in them."""
     for cache in CACHES:
-        of_set: dict[int, list[Row]] = defaultdict(list)
+        of_set: dict[int, list[LookedUp]] = defaultdict(list)
         for row in lookups:
-            if row["cache"] == cache and row["detail_set"] is not None:
-                of_set[row["detail_set"]].append(row)
+            if row.cache == cache and row.detail_set is not None:
+                of_set[row.detail_set].append(row)
         older = [s for s in of_set if details.component_of(s, OF_EVERY_LATER_KEY) is None]
         shared = _shared_by_runs([row for detail_set in older for row in of_set[detail_set]])
         for field in _LATER_FIELDS if shared else ():
             values: dict[int, set[int]] = defaultdict(set)
             for detail_set, rows in of_set.items():
                 if (code := details.hash_code(detail_set, field)) is not None:
-                    values[code].update(row["run"] for row in rows)
+                    values[code].update(row.run for row in rows)
             if len(values) > 1:
-                yield {**_missing_field(cache, field, values, shared), **_seen(shared)}
+                yield _false_hit(_missing_field(cache, field, values, shared), cache, None, shared)
 
 
-def _missing_field(cache: str, field: str, values: Mapping[int, set[int]], shared: Sequence[Row]) -> Row:
+def _missing_field(
+    cache: str, field: str, values: Mapping[int, set[int]], shared: Sequence[LookedUp]
+) -> Doubt:
     runs = sorted({run for some in values.values() for run in some})
-    keys = len({row["cache_key"] for row in shared})
+    keys = len({row.cache_key for row in shared})
     evidence = (
         f"{keys} {'key' if keys == 1 else 'keys'} of torch before 2.13, each looked up by several runs, lack "
         f"{field}, and runs {', '.join(map(str, runs[:8]))} of a newer torch differ there: processes that do "
         "would share them"
     )
-    return {**_row("missing_field", (cache, ""), evidence, (field,)), "cache_key": None}
+    return Doubt("missing_field", (cache, ""), evidence, (field,))
 
 
-def _shared_by_runs(lookups: Sequence[Row]) -> list[Row]:
+def _shared_by_runs(lookups: Sequence[LookedUp]) -> list[LookedUp]:
     runs: dict[str, set[int]] = defaultdict(set)
     for row in lookups:
-        runs[row["cache_key"]].add(row["run"])
-    return [row for row in lookups if len(runs[row["cache_key"]]) > 1]
+        runs[row.cache_key].add(row.run)
+    return [row for row in lookups if len(runs[row.cache_key]) > 1]
 
 
 def _names(fields: Sequence[str]) -> str:

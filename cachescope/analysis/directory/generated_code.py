@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.readers.directory.source_code import NamedFile
 from cachescope.terms import CACHES
 
-Row = Mapping[str, Any]
-SourceOf = Callable[[Row], str | None]
-"""The generated source of a row of the frame entries; None if there is none."""
+SourceOf = Callable[[NamedFile], str | None]
+"""The generated source in a file of the frame entries; None if there is none."""
 
 # Parts of generated code that depend on the process and change nothing: comments with the number of the graph in it
 # (torch/_inductor/codegen/wrapper.py, `write_header`), the names of its nodes (one key may stand for
@@ -35,6 +36,17 @@ def same_code_form(source: str) -> str:
     return _OF_THE_PROCESS.sub("", source)
 
 
+@dataclass(frozen=True, slots=True)
+class _WithCode:
+    """An entry that names its generated code."""
+
+    entry: int
+    cache: str
+    cache_key: str | None
+    path: str
+    code_key: str
+
+
 class GeneratedCode:
     """Compares the generated code of entries.
 
@@ -50,9 +62,7 @@ class GeneratedCode:
 
     def __init__(self, entries: pd.DataFrame, source_of: SourceOf) -> None:
         named = entries[entries["cache"].isin(CACHES) & entries["code_key"].notna()]
-        self._rows = {
-            row["entry"]: row for row in records(named, ("entry", "cache", "cache_key", "path", "code_key"))
-        }
+        self._rows = {row.entry: row for row in rows_of(named, _WithCode)}
         self._source_of = source_of
         self._forms: dict[str, str | None] = {}
 
@@ -68,19 +78,19 @@ class GeneratedCode:
     def identity(self, entry: int) -> str | None:
         """A value that is equal for entries of the same code: from the source if it can be read, else the code key."""
         row = self._rows.get(entry)
-        return None if row is None else self._form(entry) or row["code_key"]
+        return None if row is None else self._form(entry) or row.code_key
 
     def has_equal_keys(self, entry: int, other: int) -> bool:
         """Whether the code keys of two entries are equal."""
-        return bool(self._rows[entry]["code_key"] == self._rows[other]["code_key"])
+        return self._rows[entry].code_key == self._rows[other].code_key
 
     def _form(self, entry: int) -> str | None:
         row = self._rows[entry]
-        if row["code_key"] not in self._forms:
+        if row.code_key not in self._forms:
             source = self._source_of(row)
-            self._forms[row["code_key"]] = (
+            self._forms[row.code_key] = (
                 None
                 if source is None
                 else hashlib.sha256(same_code_form(source).encode("utf-8", "backslashreplace")).hexdigest()
             )
-        return self._forms[row["code_key"]]
+        return self._forms[row.code_key]

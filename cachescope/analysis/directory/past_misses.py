@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ from cachescope.analysis.history.rows import EntryRow
 from cachescope.analysis.verdicts.field_differences import FieldDifferences
 from cachescope.details import HashDetails
 from cachescope.frames.directory import PAST_MISSES
+from cachescope.frames.directory_rows import PastMiss
 from cachescope.terms import FXGRAPH
 
 
@@ -55,20 +56,21 @@ def past_misses_frame(
     for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry)):
         assert entry.gm is not None
         graphs[entry.gm, entry.direction].append(entry)
-    rows: list[dict[str, Any]] = []
-    for number, of_graph in enumerate(graphs.values()):
-        made = _of_graph(of_graph, details, code, binaries, resolutions)
-        rows += ({"graph": number, **row} for row in made)
-    return PAST_MISSES.build(rows)
+    return PAST_MISSES.of_rows(
+        miss
+        for number, of_graph in enumerate(graphs.values())
+        for miss in _of_graph(number, of_graph, details, code, binaries, resolutions)
+    )
 
 
 def _of_graph(
+    graph: int,
     of_graph: list[EntryRow],
     details: HashDetails,
     code: GeneratedCode,
     binaries: KernelBinaries,
     resolutions: Mapping[str, int | None],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[PastMiss]:
     nearest = _Nearest(of_graph, details)
     of_key: dict[str, list[EntryRow]] = defaultdict(list)
     of_key[of_graph[0].cache_key].append(of_graph[0])
@@ -82,18 +84,22 @@ def _of_graph(
             baseline, changed = nearest.before(at)
             verdict = "key_changed" if changed else "no_detail_differs"
         same_key.append(entry)
-        yield {
-            "entry": entry.entry,
-            "cache_key": entry.cache_key,
-            "direction": entry.direction,
-            "made_time": entry.modified_time,
-            "verdict": verdict,
-            "baseline_entry": baseline.entry,
-            "is_order_known": _is_later(entry, baseline, resolutions),
-            "changed": changed,
-            **_same_code(entry.entry, baseline.entry, code, binaries),
-            "time_taken_ns": entry.time_taken_ns,
-        }
+        same_code, compared = _same_code(entry.entry, baseline.entry, code, binaries)
+        yield PastMiss(
+            entry=entry.entry,
+            cache_key=entry.cache_key,
+            graph=graph,
+            direction=entry.direction,
+            made_time=entry.modified_time,
+            verdict=verdict,
+            baseline_entry=baseline.entry,
+            is_order_known=_is_later(entry, baseline, resolutions),
+            changed=changed,
+            same_code=same_code,
+            same_binaries=compared.same,
+            same_code_known_by=compared.known_by,
+            time_taken_ns=entry.time_taken_ns,
+        )
 
 
 def _is_later(entry: EntryRow, baseline: EntryRow, resolutions: Mapping[str, int | None]) -> bool:
@@ -125,13 +131,14 @@ class _Nearest:
         return self._rows[found], self._details.changed_fields(self._sets[found], self._sets[at])
 
 
-def _same_code(entry: int, baseline: int, code: GeneratedCode, binaries: KernelBinaries) -> dict[str, Any]:
+def _same_code(
+    entry: int, baseline: int, code: GeneratedCode, binaries: KernelBinaries
+) -> tuple[bool | None, Compared]:
+    """Whether two entries hold the same generated source, and the comparison of their kernels."""
     same = code.are_same(entry, baseline)
     if same is None:
-        compared = Compared(None, "the generated source of one is not stored, or could not be read")
-    elif same:
-        known_by = SOURCE if code.has_equal_keys(entry, baseline) else SOURCE_BUT_FOR_THE_PROCESS
-        compared = binaries.compare(entry, baseline, known_by)
-    else:
-        compared = Compared(None, OTHER_SOURCE)
-    return {"same_code": same, "same_binaries": compared.same, "same_code_known_by": compared.known_by}
+        return None, Compared(None, "the generated source of one is not stored, or could not be read")
+    if not same:
+        return False, Compared(None, OTHER_SOURCE)
+    known_by = SOURCE if code.has_equal_keys(entry, baseline) else SOURCE_BUT_FOR_THE_PROCESS
+    return True, binaries.compare(entry, baseline, known_by)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cachescope.analysis.differences import field_change
-from cachescope.analysis.history.past_of_keys import PastOfKeys, Racing
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.past_of_keys import PastOfKeys, Racing
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice

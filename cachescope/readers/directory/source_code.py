@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Protocol
 
 from cachescope.readers.directory.aotautograd import read_aotautograd_entry
 from cachescope.readers.directory.fxgraph import read_fxgraph_entry
@@ -50,6 +49,26 @@ class SourceCode:
     why_not: str | None = None
 
 
+class NamedFile(Protocol):
+    """What identifies a file of the frame ``entries``."""
+
+    @property
+    def entry(self) -> int:
+        """Its number."""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+
+    @property
+    def cache(self) -> str:
+        """Its kind."""
+
+    @property
+    def cache_key(self) -> str | None:
+        """Its key."""
+
+
 def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode:
     """Read the source in one file.
 
@@ -73,9 +92,9 @@ def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode
     return SourceCode(data.decode("utf-8", "backslashreplace"), language)
 
 
-def source_of(row: Mapping[str, Any]) -> str | None:
-    """The generated source of a row of the frame ``entries``; None if it has none, or if the file no longer exists."""
-    return read_source_code(row["path"], row["cache"], row["cache_key"]).text
+def source_of(file: NamedFile) -> str | None:
+    """The generated source in a file of the frame ``entries``; None if it has none, or if it no longer exists."""
+    return read_source_code(file.path, file.cache, file.cache_key).text
 
 
 def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:

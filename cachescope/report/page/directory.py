@@ -8,8 +8,8 @@ from typing import Final
 
 from cachescope import figures
 from cachescope.answers.directory import Directory, Total, newest_first, size_of
-from cachescope.answers.facts import Row
 from cachescope.answers.read import Read
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import (
     Cell,
@@ -152,11 +152,11 @@ def _standing_out(found: Directory) -> Iterator[Part]:
             'scope.entries[scope.entries["status"] == "unreadable"]',
             "",
         )
-    paths = {row["entry"]: row["path"] for row in found.entries}
+    paths = {row.entry: row.path for row in found.entries}
     yield _group(
         "alone",
         ("Left alone", "Files whose other side is gone, or that nothing refers to"),
-        [(row["entry"], row["cache"], row["reason"], paths[row["entry"]]) for row in found.orphans],
+        [(row.entry, row.cache, row.reason, paths[row.entry]) for row in found.orphans],
         _ALONE,
         "scope.orphans",
         "Nothing refers to a file that is gone.",
@@ -165,7 +165,7 @@ def _standing_out(found: Directory) -> Iterator[Part]:
         "duplicates",
         ("There twice", "Files of which one would do"),
         [
-            (row["cache"], row["cache_key"], row["copies"], _sized(row["saved_bytes"]), row["known_by"])
+            (row.cache, row.cache_key, row.copies, _sized(row.saved_bytes), row.known_by)
             for row in found.duplicates
         ],
         _DUPLICATES,
@@ -175,18 +175,15 @@ def _standing_out(found: Directory) -> Iterator[Part]:
     yield _group(
         "removable",
         ("What can go", "Files that can go, and why"),
-        [
-            (row["entry"], row["cache"], _sized(row["size_bytes"]), row["reason"], row["path"])
-            for row in found.removable
-        ],
+        [(row.entry, row.cache, _sized(row.size_bytes), row.reason, row.path) for row in found.removable],
         _REMOVABLE,
         "scope.removable",
         "Every file may still be of use to a later process.",
     )
 
 
-def _unsound(row: Row) -> tuple[Cell, ...]:
-    return row["entry"], row["cache"], _sized(row["size_bytes"]), row["damage"], row["path"]
+def _unsound(row: EntryRow) -> tuple[Cell, ...]:
+    return row.entry, row.cache, _sized(row.size_bytes), row.damage, row.path
 
 
 def _group(
@@ -222,14 +219,14 @@ def _measured(scope: Read) -> Iterator[Part]:
 def _listed(found: Directory) -> Group:
     rows: list[tuple[Cell, ...]] = [
         (
-            row["entry"],
-            row["cache"],
-            row["status"],
-            _sized(row["size_bytes"]),
-            _written(row["modified_time"]),
-            timed(row["time_taken_ns"]),
-            row["guards_expr"],
-            row["path"],
+            row.entry,
+            row.cache,
+            row.status,
+            _sized(row.size_bytes),
+            _written(row.modified_time),
+            timed(row.time_taken_ns),
+            row.guards_expr,
+            row.path,
         )
         for row in newest_first(found.entries)
     ]

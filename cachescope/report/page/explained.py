@@ -33,16 +33,18 @@ _EMPTY: Final = "(empty)"
 def cause_group(scope: Read, number: int, struck: Struck) -> Group:
     """The explanation of one cause."""
     cause = struck.row
-    lost = "" if cause["time_lost_ns"] is None else f", {duration(cause['time_lost_ns'])} lost"
-    told = f"{cause['verdict']}: {VERDICTS[cause['verdict']]}. {lookups_of_cause(cause['verdict'], cause['misses'])}{lost}."
+    lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
+    told = (
+        f"{cause.verdict}: {VERDICTS[cause.verdict]}. {lookups_of_cause(cause.verdict, cause.misses)}{lost}."
+    )
     parts: list[Part] = [Text(told, "faint")]
-    found = ways(scope, cause["cause"], _WAYS)
+    found = ways(scope, cause.cause, _WAYS)
     for place, explained in enumerate(found):
         parts += _explained(scope, explained, first=place == 0)
-    if cause["advice"]:
-        parts.append(Text(f"What to do: {cause['advice']}"))
+    if cause.advice:
+        parts.append(Text(f"What to do: {cause.advice}"))
     parts += _places(struck)
-    return Group(f"cause-{number}", f"{number}. {cause['summary']}{_one_change(found)}", tuple(parts))
+    return Group(f"cause-{number}", f"{number}. {cause.summary}{_one_change(found)}", tuple(parts))
 
 
 def _one_change(found: Sequence[Explanation]) -> str:

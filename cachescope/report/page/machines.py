@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from cachescope import figures
 from cachescope.answers.foretold import Foretold
@@ -11,7 +11,10 @@ from cachescope.answers.names import run_name
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.answer_rows import PredictionRow
+from cachescope.frames.context_rows import ContextRow, FormDifference
+from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.context_forms import KNOWN_FROM, missing_forms
 from cachescope.report.device_forms import device_lines
 from cachescope.report.page.cuts import cut_note, first_of
@@ -90,7 +93,7 @@ def devices_section(scope: Read) -> Section:
             ),
         )
     else:
-        kept, note = first_of(records(devices), "devices", "scope.devices", most=_DEVICES)
+        kept, note = first_of(rows_of(devices, DeviceRow), "devices", "scope.devices", most=_DEVICES)
         lines = Lines(tuple(device_lines(devices.head(len(kept)))))
         parts = (lines, *([Text(note, "faint")] if note else []))
         if devices["datasheet"].notna().any():
@@ -101,19 +104,19 @@ def devices_section(scope: Read) -> Section:
 
 
 def _contexts(scope: Read, found: Sharing) -> Table:
-    rows = [_context_row(scope, row, found.keys[row["context"]]["isolation_key"]) for row in found.contexts]
+    rows = [_context_row(scope, row, found.keys[row.context].isolation_key) for row in found.contexts]
     return table("Contexts", _CONTEXTS, rows, "contexts", "scope.contexts")
 
 
-def _context_row(scope: Read, row: dict[str, Any], key: str | None) -> tuple[Cell, ...]:
-    source = run_name(scope.facts.runs[row["run"]]) if row["run"] is not None else row["source"]
+def _context_row(scope: Read, row: ContextRow, key: str | None) -> tuple[Cell, ...]:
+    source = run_name(scope.facts.runs[row.run]) if row.run is not None else row.source
     return (
-        row["context"],
+        row.context,
         source,
-        KNOWN_FROM.get(row["known_from"]) or str(row["known_from"]),
-        row["torch_version"],
-        row["python_version"],
-        row["host"],
+        KNOWN_FROM.get(row.known_from) or str(row.known_from),
+        row.torch_version,
+        row.python_version,
+        row.host,
         key,
         missing_forms(row) or None,
     )
@@ -131,9 +134,9 @@ def _pairs(found: Sharing) -> Iterator[Part]:
         )
         return
     for pair in found.pairs:
-        before, after, unknown = pair.row["before"], pair.row["after"], pair.row["undecided"]
+        before, after, unknown = pair.row.before, pair.row.after, pair.row.undecided
         undecided = f" Not known whether these differ: {', '.join(unknown)}." if unknown else ""
-        differing = ", ".join(pair.row["differing"])
+        differing = ", ".join(pair.row.differing)
         told = f"They differ in {differing}." if differing else "Nothing that is known of them differs."
         rows = [_difference_row(row) for row in pair.fields]
         source = f"scope.context_difference({before}, {after})"
@@ -148,20 +151,20 @@ def _pairs(found: Sharing) -> Iterator[Part]:
         )
 
 
-def _difference_row(row: dict[str, Any]) -> tuple[Cell, ...]:
-    before = "(not there)" if row["status"] == "added" else row["before"]
-    after = "(not there)" if row["status"] == "removed" else row["after"]
-    return row["form"], row["field"], before, after, row["note"]
+def _difference_row(row: FormDifference) -> tuple[Cell, ...]:
+    before = "(not there)" if row.status == "added" else row.before
+    after = "(not there)" if row.status == "removed" else row.after
+    return row.form, row.field, before, after, row.note
 
 
-def _safety(row: dict[str, Any]) -> str:
-    return row["unsafe_reason"] if row["is_unsafe"] else f"not known: {row['unsafe_reason']}"
+def _safety(row: PredictionRow) -> str:
+    return row.unsafe_reason or "" if row.is_unsafe else f"not known: {row.unsafe_reason}"
 
 
 def _predictions(scope: Read) -> Group:
     """Whether a process like the last run would find each entry."""
     title = "Would the last run find each entry?"
-    looked_up = {lookup["run"] for lookup in scope.facts.lookups.values()}
+    looked_up = {lookup.run for lookup in scope.facts.lookups.values()}
     if not looked_up or not scope.facts.entries:
         lacks = "cache directory" if looked_up else "trace or log of a run"
         told = (
@@ -181,13 +184,13 @@ def _predictions(scope: Read) -> Group:
         told = f"{unsafe} unsafe: torch would load code built for another CPU. {told}"
     shown = [
         (
-            row["entry"],
-            row["cache"],
-            f"{row['cache_key'][:SHORT_KEY]}…",
-            row["will_hit"],
-            None if row["unsafe_reason"] is None else _safety(row),
-            listed(row["fields"], 8) or None,
-            row["reason"],
+            row.entry,
+            row.cache,
+            f"{row.cache_key[:SHORT_KEY]}…",
+            row.will_hit,
+            None if row.unsafe_reason is None else _safety(row),
+            listed(row.fields, 8) or None,
+            row.reason,
         )
         for row in found.rows
     ]

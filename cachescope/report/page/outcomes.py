@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from cachescope import figures
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, seen_text
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
+from cachescope.frames.answer_rows import CacheRate, RateRow, RunCacheRate
 from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
 from cachescope.report.page.tables import table
 from cachescope.terms import HOW_TO_RECORD
@@ -87,23 +88,23 @@ def timed(ns: int | None) -> Sorted | None:
 
 
 def _numbers(scope: Read) -> list[tuple[str, str, str]]:
-    (rate,) = records(scope.hit_rates())
-    runs = records(scope.hit_rates(by=["run"]))
-    all_hit = sum(row["hits"] == row["lookups"] for row in runs)
-    caches = records(scope.hit_rates(by=["cache"]))
+    (rate,) = rows_of(scope.hit_rates(), RateRow)
+    runs = rows_of(scope.hit_rates(by=["run"]), RateRow)
+    all_hit = sum(row.hits == row.lookups for row in runs)
+    caches = rows_of(scope.hit_rates(by=["cache"]), CacheRate)
     return [
         (
             "Hit rate by count",
-            percent(rate["hit_rate"], "–"),
-            f"{rate['hits']:,} of {seen_text(rate)}",
+            percent(rate.hit_rate, "–"),
+            f"{rate.hits:,} of {seen_text(rate)}",
         ),
-        ("By compile time", percent(rate["time_hit_rate"], "–"), compile_time(rate)),
+        ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
         ("Runs that hit throughout", f"{all_hit} of {len(runs)}", "every lookup of the run hit"),
         *(
             (
-                f"Hit rate of {row['cache']}",
-                percent(row["hit_rate"], "–"),
-                f"{row['hits']:,} of {row['lookups'] - row['unknown']:,}",
+                f"Hit rate of {row.cache}",
+                percent(row.hit_rate, "–"),
+                f"{row.hits:,} of {row.lookups - row.unknown:,}",
             )
             for row in caches[:2]
         ),
@@ -116,19 +117,19 @@ def _outcomes(scope: Read) -> Drawing:
 
 def _rates(scope: Read) -> Table:
     labels = run_labels(scope.runs)
-    rows = [_rate_row(row, labels) for row in records(scope.hit_rates(by=["run", "cache"]))]
+    rows = [_rate_row(row, labels) for row in rows_of(scope.hit_rates(by=["run", "cache"]), RunCacheRate)]
     source = 'scope.hit_rates(by=["run", "cache"])'
     return table("Hit rates by run and cache", _RATES, rows, "runs and caches", source)
 
 
-def _rate_row(row: dict[str, Any], labels: dict[int, str]) -> tuple[Any, ...]:
+def _rate_row(row: RunCacheRate, labels: dict[int, str]) -> tuple[Any, ...]:
     return (
-        labels[row["run"]],
-        row["cache"],
-        row["lookups"],
-        row["hits"],
-        row["unknown"],
-        shared(row["hit_rate"]),
-        shared(row["time_hit_rate"]),
-        timed(row["time_lost_ns"]),
+        labels[row.run],
+        row.cache,
+        row.lookups,
+        row.hits,
+        row.unknown,
+        shared(row.hit_rate),
+        shared(row.time_hit_rate),
+        timed(row.time_lost_ns),
     )

@@ -38,8 +38,8 @@ def page_of(scope: Read) -> Page:
 def _about(scope: Read) -> str:
     """When the sources were recorded, and by what; the same for the same data."""
     facts = scope.facts
-    times = [row["start_time"] for row in facts.runs.values() if row["start_time"] is not None]
-    versions = sorted({row["torch_version"] for row in facts.runs.values() if row["torch_version"]})
+    times = [row.start_time for row in facts.runs.values() if row.start_time is not None]
+    versions = sorted({row.torch_version for row in facts.runs.values() if row.torch_version})
     parts = []
     if times:
         first, last = file_time(min(times)), file_time(max(times))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.recorded_rows import RunRow
 from cachescope.report.page.parts import Cell, Head, Part, Section, Sorted, Table, Text
 from cachescope.report.page.tables import table
 from cachescope.terms import VERDICTS
@@ -64,9 +65,9 @@ def words_section() -> Section:
 
 
 def _runs(scope: Read) -> Part:
-    runs = records(scope.runs)
+    runs = rows_of(scope.runs, RunRow)
     if not runs:
-        roots = sorted({str(row["root"]) for row in scope.facts.entries.values()})
+        roots = sorted({str(row.root) for row in scope.facts.entries.values()})
         found = f"No run was read, only {', '.join(roots[:8])}." if roots else "No run was read."
         return Text(found)
     looked_up = scope.lookups.groupby("run").size().to_dict()
@@ -74,25 +75,23 @@ def _runs(scope: Read) -> Part:
     return table("Runs", _RUNS, rows, "runs", "scope.runs")
 
 
-def _run_row(row: dict[str, Any], looked_up: dict[Any, int]) -> tuple[Cell, ...]:
-    started = row["start_time"]
+def _run_row(row: RunRow, looked_up: dict[Any, int]) -> tuple[Cell, ...]:
+    started = row.start_time
     return (
-        row["run"],
-        row["rank"],
-        row["pid"],
+        row.run,
+        row.rank,
+        row.pid,
         None if started is None else Sorted(file_time(started), started),
-        row["torch_version"],
-        row["python_version"],
-        int(looked_up.get(row["run"], 0)),
-        row["source"],
-        row["cache_dir"],
+        row.torch_version,
+        row.python_version,
+        int(looked_up.get(row.run, 0)),
+        row.source,
+        row.cache_dir,
     )
 
 
 def _problems(scope: Read) -> Part:
-    rows = [
-        (row["kind"], row["message"], row["where"] or None, row["source"]) for row in scope.facts.problems
-    ]
+    rows = [(row.kind, row.message, row.where or None, row.source) for row in scope.facts.problems]
     if not rows:
         return Text("No problem: every record and file that was looked at could be read.")
     return table("Problems", _PROBLEMS, rows, "problems", "scope.problems")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from cachescope import figures
 from cachescope.answers.causes import Causes
 from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
+from cachescope.frames.answer_rows import CauseRow, FalseHit, MissRow
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.page.explained import cause_group
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
@@ -110,7 +113,7 @@ def what_if_section(scope: Read) -> Section:
     elif ranking.empty:
         parts = (Text("No field, and no small set of fields, keeps a recorded lookup from hitting."),)
     else:
-        rows = [_field_row(row) for row in records(ranking)]
+        rows = [_field_row(row) for row in rows_of(ranking, SensitivityRow)]
         what, source = "sets of fields by time saved", "scope.sensitivity()"
         parts = (
             Drawing("Compile time saved if a field did not count", figures.sensitivity, (ranking,)),
@@ -119,15 +122,15 @@ def what_if_section(scope: Read) -> Section:
     return Section("what-if", "What if a field did not count?", sentence, parts)
 
 
-def _cause_row(cause: dict[str, Any]) -> tuple[Cell, ...]:
+def _cause_row(cause: CauseRow) -> tuple[Cell, ...]:
     return (
-        cause["summary"],
-        cause["verdict"],
-        cause["misses"],
-        len(cause["runs"]),
-        listed(cause["ranks"], 4) or None,
-        timed(cause["time_lost_ns"]),
-        cause["advice"],
+        cause.summary,
+        cause.verdict,
+        cause.misses,
+        len(cause.runs),
+        listed(cause.ranks, 4) or None,
+        timed(cause.time_lost_ns),
+        cause.advice,
     )
 
 
@@ -146,8 +149,8 @@ def _misses(scope: Read) -> list[Part]:
     labels = run_labels(scope.runs)
     rows = []
     for miss in facts.misses.values():
-        lookup = facts.lookups[miss["lookup"]]
-        rows.append((lookup["time_taken_ns"] or 0, _miss_row(lookup, miss, labels)))
+        lookup = facts.lookups[miss.lookup]
+        rows.append((lookup.time_taken_ns or 0, _miss_row(lookup, miss, labels)))
     rows.sort(key=lambda row: -row[0])
     listed_rows = [row for _, row in rows]
     shown = table(
@@ -156,31 +159,31 @@ def _misses(scope: Read) -> list[Part]:
     return [Group("misses", "Every lookup that missed", (shown,))]
 
 
-def _miss_row(lookup: dict[str, Any], miss: dict[str, Any], labels: dict[int, str]) -> tuple[Cell, ...]:
-    key = lookup["cache_key"]
+def _miss_row(lookup: LookupRow, miss: MissRow, labels: dict[int, str]) -> tuple[Cell, ...]:
+    key = lookup.cache_key
     return (
-        lookup["lookup"],
-        labels[lookup["run"]],
-        lookup["cache"] + (" backward" if lookup["direction"] == "backward" else ""),
-        lookup["compile_id"],
+        lookup.lookup,
+        labels[lookup.run],
+        lookup.cache + (" backward" if lookup.direction == "backward" else ""),
+        lookup.compile_id,
         None if key is None else f"{key[:SHORT_KEY]}…",
-        miss["verdict"],
-        "root" if miss["root"] else "follows",
-        timed(lookup["time_taken_ns"]),
-        miss["reason"],
+        miss.verdict,
+        "root" if miss.root else "follows",
+        timed(lookup.time_taken_ns),
+        miss.reason,
     )
 
 
 def _false_hits(scope: Read) -> list[Part]:
     rows = [
         (
-            row["kind"],
-            row["cache"],
-            None if row["cache_key"] is None else f"{row['cache_key'][:SHORT_KEY]}…",
-            row["hits"],
-            row["evidence"],
+            row.kind,
+            row.cache,
+            None if row.cache_key is None else f"{row.cache_key[:SHORT_KEY]}…",
+            row.hits,
+            row.evidence,
         )
-        for row in records(scope.false_hits)
+        for row in rows_of(scope.false_hits, FalseHit)
     ]
     if not rows:
         return []
@@ -191,14 +194,14 @@ def _false_hits(scope: Read) -> list[Part]:
     return [Group("false-hits", "Possible false hits", (told, shown))]
 
 
-def _field_row(row: dict[str, Any]) -> tuple[Cell, ...]:
-    together = f"all {len(row['fields'])}" if row["needs_all"] else None
-    unknown = f"; {row['unknown']} more misses cannot be known" if row["unknown"] else ""
+def _field_row(row: SensitivityRow) -> tuple[Cell, ...]:
+    together = f"all {len(row.fields)}" if row.needs_all else None
+    unknown = f"; {row.unknown} more misses cannot be known" if row.unknown else ""
     return (
-        listed(row["fields"], 8),
-        row["misses_alone"],
-        timed(row["time_alone_ns"]),
+        listed(row.fields, 8),
+        row.misses_alone,
+        timed(row.time_alone_ns),
         together,
-        row["affects"],
-        f"{row['advice']}{unknown}",
+        row.affects,
+        f"{row.advice}{unknown}",
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import pandas as pd
 
@@ -19,12 +19,12 @@ from cachescope.analysis.directory.links.files import Files
 from cachescope.analysis.directory.links.link import Link
 from cachescope.analysis.directory.links.lock_owners import LockOwners
 from cachescope.analysis.directory.links.triton import NameParts, triton_links
-from cachescope.columns import records
+from cachescope.columns import plain_columns, rows_of
 from cachescope.details import HashDetails
 from cachescope.frames.directory import LINKS
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.terms import CODE, FXGRAPH, LOCK
 
-_Row = dict[str, Any]
 _TORCH_KEY_BYTES: Final = 32
 
 
@@ -49,13 +49,15 @@ def links_frame(
     """
     torch_keys = [] if contexts is None else _torch_keys(contexts)
     parts = NameParts(_cache_key_tags(entries, details), torch_keys)
-    timings = [] if autotune is None else records(autotune, ["entry", "choice"])
-    made = all_links(records(entries), timings, parts)
-    return LINKS.build(row for link in made for row in link.rows())
+    timings: list[tuple[int, str]] = []
+    if autotune is not None:
+        timings = list(zip(*plain_columns(autotune, ["entry", "choice"]).values(), strict=True))
+    made = all_links(rows_of(entries, EntryRow), timings, parts)
+    return LINKS.of_rows(row for link in made for row in link.rows())
 
 
-def all_links(rows: list[_Row], timings: list[_Row], parts: NameParts) -> Iterator[Link]:
-    """The links between the files of the rows of the frame entries."""
+def all_links(rows: list[EntryRow], timings: Iterable[tuple[int, str]], parts: NameParts) -> Iterator[Link]:
+    """The links between files; `timings` are the entry and the choice of each."""
     files = Files(rows)
     yield from _entry_links(rows, files)
     yield from code_links(files)
@@ -63,22 +65,22 @@ def all_links(rows: list[_Row], timings: list[_Row], parts: NameParts) -> Iterat
     yield from choice_links(files, timings)
     owners = LockOwners(files.rows)
     for row in rows:
-        if row["cache"] == LOCK and row["status"] == "ok" and row["cache_key"] is not None:
-            key = row["cache_key"]
+        if row.cache == LOCK and row.status == "ok" and row.cache_key is not None:
+            key = row.cache_key
             yield Link(row, LOCK, key, "the name of the lock", owners.of(row, key))
 
 
-def _entry_links(rows: list[_Row], files: Files) -> Iterator[Link]:
+def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[Link]:
     for row in rows:
         # Files called damaged or temporary may be loaded all the same; a file of which nothing was read names nothing.
-        root, code_key = row["root"], row["code_key"]
-        match row["cache"]:
+        root, code_key = row.root, row.code_key
+        match row.cache:
             case "aotautograd" if code_key is not None:
                 # Its graphs are in the entry itself: torch._functorch.config.bundled_autograd_cache.
                 known_by = "cache_key of the graph bundled in the entry"
                 yield Link(row, CODE, code_key, known_by, files.of_key(root, CODE, code_key))
             case "aotautograd":
-                for key in row["fx_keys"]:
+                for key in row.fx_keys:
                     found = files.of_key(root, FXGRAPH, key)
                     yield Link(row, FXGRAPH, key, "fx_graph_cache_info in the entry", found)
             case "fxgraph" if code_key is not None:

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from cachescope.frames.directory_rows import EntryRow, LinkRow
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """A key that a file names, its kind, where the name comes from, and the files of that key."""
 
-    parent: dict[str, Any]
+    parent: EntryRow
     kind: str
     key: str
     known_by: str
-    children: Sequence[dict[str, Any]]
+    children: Sequence[EntryRow]
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[LinkRow]:
         """Rows of the frame links: one for each child, or one without a child if there is none."""
-        children: list[dict[str, Any] | None] = [*self.children]
-        for child in children or [None]:
-            yield {
-                "parent": self.parent["entry"],
-                "parent_kind": self.parent["cache"],
-                "child": None if child is None else child["entry"],
-                "child_kind": self.kind if child is None else child["cache"],
-                "child_key": self.key,
-                "known_by": self.known_by,
-            }
+        entry, cache = self.parent.entry, self.parent.cache
+        for child in self.children:
+            yield LinkRow(entry, cache, child.entry, child.cache, self.key, self.known_by)
+        if not self.children:
+            yield LinkRow(entry, cache, None, self.kind, self.key, self.known_by)

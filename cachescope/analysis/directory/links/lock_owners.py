@@ -6,9 +6,8 @@ import os
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
 
-_Row = dict[str, Any]
+from cachescope.frames.directory_rows import EntryRow
 
 
 class LockOwners:
@@ -18,27 +17,27 @@ class LockOwners:
     characters of a name; the caching package locks a folder with ``dir.lock``.
     """
 
-    def __init__(self, rows: Iterable[_Row]) -> None:
+    def __init__(self, rows: Iterable[EntryRow]) -> None:
         self._names: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        self._folders: dict[str, list[_Row]] = defaultdict(list)
-        self._rows: dict[int, _Row] = {}
+        self._folders: dict[str, list[EntryRow]] = defaultdict(list)
+        self._rows: dict[int, EntryRow] = {}
         for row in rows:
-            self._rows[row["entry"]] = row
-            folder, name = os.path.split(row["path"])
+            self._rows[row.entry] = row
+            folder, name = os.path.split(row.path)
             self._folders[folder].append(row)
-            self._names[row["root"]].append((name, row["entry"]))
-            if row["cache_key"] is not None:
-                self._names[row["root"]].append((row["cache_key"], row["entry"]))
+            self._names[row.root].append((name, row.entry))
+            if row.cache_key is not None:
+                self._names[row.root].append((row.cache_key, row.entry))
         for names in self._names.values():
             names.sort()
 
-    def of(self, lock: _Row, key: str) -> list[_Row]:
+    def of(self, lock: EntryRow, key: str) -> list[EntryRow]:
         """The files in the lock's cache directory that match the key of its name."""
         if key == "dir":
-            return self._folders.get(os.path.dirname(lock["path"]), [])
-        names = self._names.get(lock["root"], [])
+            return self._folders.get(os.path.dirname(lock.path), [])
+        names = self._names.get(lock.root, [])
         at = bisect_left(names, (key, -1))
-        found: dict[int, _Row] = {}
+        found: dict[int, EntryRow] = {}
         while at < len(names) and names[at][0].startswith(key):
             found[names[at][1]] = self._rows[names[at][1]]
             at += 1

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, Final
+from operator import attrgetter
+from typing import Final
 
 import pandas as pd
 
 from cachescope.analysis.directory.links.files import is_cpp
 from cachescope.analysis.directory.links.unread import Unread
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.frames.directory import ORPHANS
+from cachescope.frames.directory_rows import EntryRow, LinkRow, OrphanRow
 from cachescope.readers.directory.triton_dir import MOVED
 from cachescope.terms import BEST_CONFIG, CACHES, CODE, FXGRAPH, LOCK, MEGA_CACHE, TRITON, UNREADABLE
-
-_Row = dict[str, Any]
 
 UNUSED_CODE: Final = "no FX entry uses this code"
 UNUSED_KERNEL: Final = "only code that no FX entry uses defines this kernel"
@@ -35,8 +35,8 @@ def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
     if wrappers define them and all of those are alone, Triton directories only if best configurations or bundles
     name others.
     """
-    rows = records(entries)
-    linked = records(links)
+    rows = rows_of(entries, EntryRow)
+    linked = rows_of(links, LinkRow)
     unread = Unread(rows)
     found = [
         *_lost(rows, linked, unread),
@@ -44,68 +44,64 @@ def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
         *_alone_triton(rows, linked),
         *_moved(rows),
     ]
-    return ORPHANS.build(sorted(found, key=lambda row: row["entry"]))
+    return ORPHANS.of_rows(sorted(found, key=attrgetter("entry")))
 
 
-def _orphan(row: _Row, reason: str) -> _Row:
-    return {"entry": row["entry"], "cache": row["cache"], "reason": reason}
+def _orphan(row: EntryRow, reason: str) -> OrphanRow:
+    return OrphanRow(row.entry, row.cache, reason)
 
 
-def _lost(rows: list[_Row], links: list[_Row], unread: Unread) -> Iterator[_Row]:
+def _lost(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterator[OrphanRow]:
     """Files that name another file that is missing."""
-    by_number = {row["entry"]: row for row in rows}
-    in_mega_caches = {key for row in rows if row["cache"] == MEGA_CACHE for key in row["fx_keys"]}
+    by_number = {row.entry: row for row in rows}
+    in_mega_caches = {key for row in rows if row.cache == MEGA_CACHE for key in row.fx_keys}
     for link in links:
-        parent = by_number[link["parent"]]
+        parent = by_number[link.parent]
         # torch writes the file of a kernel again from the wrapper, or loads the kernel from a bundle without one.
-        if link["child"] is not None or link["parent_kind"] == CODE or parent["status"] != "ok":
+        if link.child is not None or link.parent_kind == CODE or parent.status != "ok":
             continue
-        if link["parent_kind"] in CACHES and link["child_kind"] in (FXGRAPH, CODE):
-            is_unseen = unread.may_hold(parent["root"], link["child_kind"])
+        if link.parent_kind in CACHES and link.child_kind in (FXGRAPH, CODE):
+            is_unseen = unread.may_hold(parent.root, link.child_kind)
         else:
-            is_unseen = unread.has_unread(parent["root"])
-        if not is_unseen and link["child_key"] not in in_mega_caches:
-            yield {"entry": link["parent"], "cache": link["parent_kind"], "reason": _gone(link)}
-    with_code = {os.path.dirname(row["path"]) for row in rows if row["cache"] == CODE}
+            is_unseen = unread.has_unread(parent.root)
+        if not is_unseen and link.child_key not in in_mega_caches:
+            yield OrphanRow(link.parent, link.parent_kind, _gone(link))
+    with_code = {os.path.dirname(row.path) for row in rows if row.cache == CODE}
     for row in rows:
-        is_best = row["cache"] == BEST_CONFIG and row["status"] == "ok"
-        if is_best and os.path.dirname(row["path"]) not in with_code:
+        is_best = row.cache == BEST_CONFIG and row.status == "ok"
+        if is_best and os.path.dirname(row.path) not in with_code:
             yield _orphan(row, NO_KERNEL)
 
 
-def _gone(link: _Row) -> str:
-    if link["parent_kind"] == LOCK:
+def _gone(link: LinkRow) -> str:
+    if link.parent_kind == LOCK:
         return "what it locks is not there"
-    what = {CODE: "its generated code", TRITON: "its Triton directory"}.get(
-        link["child_kind"], "its FX entry"
-    )
-    return f"{what} {link['child_key']} is gone"
+    what = {CODE: "its generated code", TRITON: "its Triton directory"}.get(link.child_kind, "its FX entry")
+    return f"{what} {link.child_key} is gone"
 
 
-def _alone_code(rows: list[_Row], links: list[_Row], unread: Unread) -> Iterator[_Row]:
-    judged = {row["root"] for row in rows if row["cache"] == FXGRAPH and row["code_key"] is not None}
+def _alone_code(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterator[OrphanRow]:
+    judged = {row.root for row in rows if row.cache == FXGRAPH and row.code_key is not None}
     judged = {root for root in judged if unread.tells_what_code_is_used(root)}
     children: dict[int, list[int]] = defaultdict(list)
     for link in links:
-        if link["child"] is not None:
-            children[link["parent"]].append(link["child"])
-    code = {row["entry"] for row in rows if row["cache"] == CODE}
+        if link.child is not None:
+            children[link.parent].append(link.child)
+    code = {row.entry for row in rows if row.cache == CODE}
     # Timings name the code that was measured; an entry names its wrapper, and the wrapper its kernels.
-    starts = [row["entry"] for row in rows if row["cache"] not in (CODE, LOCK)]
+    starts = [row.entry for row in rows if row.cache not in (CODE, LOCK)]
     used = _reached([child for start in starts for child in children[start]], children)
     defined = _reached([child for entry in code for child in children[entry]], children)
     # A missing wrapper is written again from its entry, and takes the kernels that exist.
-    roots = {row["entry"]: row["root"] for row in rows}
-    lacking = {
-        roots[link["parent"]] for link in links if link["child"] is None and link["parent_kind"] in CACHES
-    }
+    roots = {row.entry: row.root for row in rows}
+    lacking = {roots[link.parent] for link in links if link.child is None and link.parent_kind in CACHES}
     for row in rows:
-        is_alone = row["cache"] == CODE and row["root"] in judged and row["entry"] not in used
-        if not is_alone or row["status"] == "temporary":
+        is_alone = row.cache == CODE and row.root in judged and row.entry not in used
+        if not is_alone or row.status == "temporary":
             continue
-        if row["path"].endswith(".py"):
+        if row.path.endswith(".py"):
             yield _orphan(row, UNUSED_CODE)
-        elif is_cpp(row) and row["entry"] in defined and row["root"] not in lacking:
+        elif is_cpp(row) and row.entry in defined and row.root not in lacking:
             yield _orphan(row, UNUSED_KERNEL)
 
 
@@ -120,26 +116,26 @@ def _reached(starts: list[int], children: dict[int, list[int]]) -> set[int]:
     return found
 
 
-def _alone_triton(rows: list[_Row], links: list[_Row]) -> Iterator[_Row]:
+def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[OrphanRow]:
     """Triton directories that nothing refers to, by the metadata of their kernel."""
     referring = [
         link
         for link in links
-        if link["child_kind"] == TRITON and link["child"] is not None and link["parent_kind"] != CODE
+        if link.child_kind == TRITON and link.child is not None and link.parent_kind != CODE
     ]
-    roots = {row["entry"]: row["root"] for row in rows}
-    speaking = {roots[link["parent"]] for link in referring}
-    speaking -= {row["root"] for row in rows if row["status"] in ("damaged", UNREADABLE)}
-    referred = {link["child"] for link in referring}
+    roots = {row.entry: row.root for row in rows}
+    speaking = {roots[link.parent] for link in referring}
+    speaking -= {row.root for row in rows if row.status in ("damaged", UNREADABLE)}
+    referred = {link.child for link in referring}
     for row in rows:
-        name = os.path.basename(row["path"])
-        if row["cache"] != TRITON or row["status"] != "ok" or row["root"] not in speaking:
+        name = os.path.basename(row.path)
+        if row.cache != TRITON or row.status != "ok" or row.root not in speaking:
             continue
-        if name.endswith(".json") and not name.startswith("__grp__") and row["entry"] not in referred:
+        if name.endswith(".json") and not name.startswith("__grp__") and row.entry not in referred:
             yield _orphan(row, UNUSED_TRITON)
 
 
-def _moved(rows: list[_Row]) -> Iterator[_Row]:
+def _moved(rows: list[EntryRow]) -> Iterator[OrphanRow]:
     for row in rows:
-        if row["cache"] == TRITON and row["status"] == "ok" and str(row["detail"]).endswith(MOVED):
+        if row.cache == TRITON and row.status == "ok" and str(row.detail).endswith(MOVED):
             yield _orphan(row, OTHER_PATHS)

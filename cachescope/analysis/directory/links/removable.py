@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from cachescope.analysis.directory.links.unread import is_refused
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.frames.directory import REMOVABLE
+from cachescope.frames.directory_rows import EntryRow, OrphanRow, RemovableRow
 from cachescope.terms import CACHES, CODE
 
 _HOUR_NS: Final = 3_600_000_000_000
@@ -49,36 +50,36 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
         The time to count ages from, nanoseconds since the epoch. By default the time when each file was seen: a file
         that was not needed then may be needed by now.
     """
-    rows = records(entries)
-    alone = {row["entry"]: row for row in records(orphans)}
+    rows = rows_of(entries, EntryRow)
+    alone = {row.entry: row for row in rows_of(orphans, OrphanRow)}
     found = []
     for row in rows:
-        now = row["seen_time"] if now_ns is None else now_ns
-        reason = None if now is None else _reason(row, alone.get(row["entry"]), now)
+        now = row.seen_time if now_ns is None else now_ns
+        reason = None if now is None else _reason(row, alone.get(row.entry), now)
         if reason is not None:
             found.append(_removable(row, reason))
-    return REMOVABLE.build([*found, *_compiled_from(rows, found, now_ns)])
+    return REMOVABLE.of_rows([*found, *_compiled_from(rows, found, now_ns)])
 
 
-def _reason(row: dict[str, Any], orphan: dict[str, Any] | None, now: int) -> str | None:
-    if row["status"] == "damaged" and row["cache"] in CACHES:
+def _reason(row: EntryRow, orphan: OrphanRow | None, now: int) -> str | None:
+    if row.status == "damaged" and row.cache in CACHES:
         # A file that is being copied here is written under its own name.
-        is_old = _is_past(row["modified_time"], now - _COPIED_NS)
-        return f"damaged: {row['damage']}" if is_refused(row) and is_old else None
-    if row["link"] is not None:
+        is_old = _is_past(row.modified_time, now - _COPIED_NS)
+        return f"damaged: {row.damage}" if is_refused(row) and is_old else None
+    if row.link is not None:
         return None
-    if row["status"] == "temporary":
-        is_loaded = row["cache"] in CACHES and not is_refused(row)
+    if row.status == "temporary":
+        is_loaded = row.cache in CACHES and not is_refused(row)
         is_old = _is_older(row, now - _WRITTEN_NS)
         return "left behind by a process that died" if is_old and not is_loaded else None
     # Code is written before its entry: nothing names it until the compile ends.
-    if orphan is None or row["cache"] != CODE or not _is_older(row, now - _COMPILED_NS):
+    if orphan is None or row.cache != CODE or not _is_older(row, now - _COMPILED_NS):
         return None
-    return str(orphan["reason"]) + AGAIN
+    return orphan.reason + AGAIN
 
 
-def _is_older(row: dict[str, Any], limit: int) -> bool:
-    return _is_past(row["modified_time"], limit) and _is_past(row["changed_time"], limit)
+def _is_older(row: EntryRow, limit: int) -> bool:
+    return _is_past(row.modified_time, limit) and _is_past(row.changed_time, limit)
 
 
 def _is_past(moment: int | None, limit: int) -> bool:
@@ -86,20 +87,19 @@ def _is_past(moment: int | None, limit: int) -> bool:
 
 
 def _compiled_from(
-    rows: list[dict[str, Any]], found: list[dict[str, Any]], now_ns: int | None
-) -> Iterator[dict[str, Any]]:
+    rows: list[EntryRow], found: list[RemovableRow], now_ns: int | None
+) -> Iterator[RemovableRow]:
     """Other removable files under the key of the code."""
-    chosen = {row["entry"] for row in found}
-    keys = {
-        (row["root"], row["cache_key"]) for row in rows if row["entry"] in chosen and row["cache"] == CODE
-    } - {(row["root"], None) for row in rows}
+    chosen = {row.entry for row in found}
+    keys = {(row.root, row.cache_key) for row in rows if row.entry in chosen and row.cache == CODE} - {
+        (row.root, None) for row in rows
+    }
     for row in rows:
-        now = (row["seen_time"] or 0) if now_ns is None else now_ns
-        is_other = row["cache"] == CODE and row["entry"] not in chosen and row["link"] is None
-        if is_other and (row["root"], row["cache_key"]) in keys and _is_older(row, now - _COMPILED_NS):
+        now = (row.seen_time or 0) if now_ns is None else now_ns
+        is_other = row.cache == CODE and row.entry not in chosen and row.link is None
+        if is_other and (row.root, row.cache_key) in keys and _is_older(row, now - _COMPILED_NS):
             yield _removable(row, "belongs to code that no FX entry uses" + AGAIN)
 
 
-def _removable(row: dict[str, Any], reason: str) -> dict[str, Any]:
-    kept = ("entry", "cache", "path", "size_bytes")
-    return {name: row[name] for name in kept} | {"reason": reason}
+def _removable(row: EntryRow, reason: str) -> RemovableRow:
+    return RemovableRow(row.entry, row.cache, row.path, row.size_bytes or 0, reason)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUTOTUNE,
@@ -21,19 +22,17 @@ from cachescope.terms import (
     UNREADABLE,
 )
 
-_Row = dict[str, Any]
-
 # Kinds that name code: all of them must be read before code is called unused.
 _NAMING: Final = (*CACHES, CODE, AUTOTUNE, PRECOMPILE)
 
 
-def is_refused(row: _Row) -> bool:
+def is_refused(row: EntryRow) -> bool:
     """Whether torch itself cannot load an entry: its bytes are no whole pickle.
 
     Any other damaged entry may be loaded all the same: torch compares neither names nor keys,
     and has no limits.
     """
-    return row["damage"] is not None and row["damage"].startswith(REFUSED)
+    return row.damage is not None and row.damage.startswith(REFUSED)
 
 
 class Unread:
@@ -41,19 +40,19 @@ class Unread:
 
     Parameters
     ----------
-    rows : iterable of dict
+    rows : iterable of EntryRow
         The rows of the frame entries.
     """
 
-    def __init__(self, rows: Iterable[_Row]) -> None:
+    def __init__(self, rows: Iterable[EntryRow]) -> None:
         self._kinds: dict[str, set[str]] = defaultdict(set)
         self._whole: set[str] = set()
         self._doubtful: set[str] = set()
         for row in rows:
-            root = row["root"]
-            if row["status"] == UNREADABLE:
-                self._kinds[root].add(row["cache"])
-            if row["cache"] in CACHES and row["path"].startswith(os.path.join(root, row["cache"], "")):
+            root = row.root
+            if row.status == UNREADABLE:
+                self._kinds[root].add(row.cache)
+            if row.cache in CACHES and row.path.startswith(os.path.join(root, row.cache, "")):
                 self._whole.add(root)
             if _is_doubtful(row):
                 self._doubtful.add(root)
@@ -77,12 +76,12 @@ class Unread:
         return is_read and root in self._whole and root not in self._doubtful
 
 
-def _is_doubtful(row: _Row) -> bool:
+def _is_doubtful(row: EntryRow) -> bool:
     """Whether a file may name code that its row does not contain."""
-    if row["cache"] == PRECOMPILE:
+    if row.cache == PRECOMPILE:
         return True  # its graphs are inside it, and are not read
-    if row["cache"] == AOTAUTOGRAD and row["code_key"] is not None:
+    if row.cache == AOTAUTOGRAD and row.code_key is not None:
         return True  # its graphs are inside it, and only the code of the forward one is recorded
-    if row["status"] == "ok" or row["cache"] not in _NAMING or is_refused(row) or row["damage"] == OTHER_TEXT:
+    if row.status == "ok" or row.cache not in _NAMING or is_refused(row) or row.damage == OTHER_TEXT:
         return False
-    return not (row["cache"] == FXGRAPH and row["code_key"] is not None)
+    return not (row.cache == FXGRAPH and row.code_key is not None)
