@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import Any, Final
+from typing import Final
 
 from cachescope.answers.read import Read
 from cachescope.capture.new_entries import NewEntries
 from cachescope.capture.recording import LOG_NAME, Recorded
+from cachescope.json_types import JsonObject
 from cachescope.wording import plural
 
 _NO_TORCH: Final = (
@@ -56,7 +57,7 @@ def what_is_missing(read: Read, runs: Collection[int], recorded: Recorded) -> li
     return notes + came
 
 
-def recorded_object(read: Read, runs: Collection[int], recorded: Recorded) -> dict[str, Any]:
+def recorded_object(read: Read, runs: Collection[int], recorded: Recorded) -> JsonObject:
     """What ``--json`` says of the recording itself."""
     return {
         "folder": str(recorded.folder),

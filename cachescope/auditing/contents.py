@@ -6,7 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from cachescope.auditing.audited_file import File
 from cachescope.auditing.finding import Finding, shown
@@ -22,6 +22,7 @@ from cachescope.auditing.pickles import (
     looks_like_pickle,
 )
 from cachescope.auditing.python_code import foreign_parts, rule_of
+from cachescope.json_types import JsonObject
 from cachescope.keys.hashing import entry_name, stored_code_hash
 from cachescope.readers.checked_file import DamagedContent
 from cachescope.readers.directory.aotautograd import AOT_CLASSES
@@ -152,7 +153,7 @@ def _other(file: File) -> Iterator[Finding]:
         yield Finding("unknown-file", file.path, "a program", 0, file.kind)
 
 
-def _object(file: File, look: Callable[[File, dict[str, Any]], Iterator[Finding]]) -> Iterator[Finding]:
+def _object(file: File, look: Callable[[File, JsonObject], Iterator[Finding]]) -> Iterator[Finding]:
     """Yield the findings in a JSON object, or that it is damaged."""
     try:
         said = load_object(file.data)
@@ -162,7 +163,7 @@ def _object(file: File, look: Callable[[File, dict[str, Any]], Iterator[Finding]
     yield from look(file, said)
 
 
-def _kernel(file: File, told: dict[str, Any]) -> Iterator[Finding]:
+def _kernel(file: File, told: JsonObject) -> Iterator[Finding]:
     """Check the metadata of a kernel: Triton uses them to load the files next to it."""
     said = told.get("hash")
     folder = os.path.basename(os.path.dirname(file.path))
@@ -172,7 +173,7 @@ def _kernel(file: File, told: dict[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _dump(file: File, told: dict[str, Any]) -> Iterator[Finding]:
+def _dump(file: File, told: JsonObject) -> Iterator[Finding]:
     """Audit keys and values of torch 2.10 that are bytes literals: torch unpickles them on a lookup."""
     for text in (*told.keys(), *told.values()):
         if not isinstance(text, str) or not text.startswith(("b'", 'b"')):
@@ -185,7 +186,7 @@ def _dump(file: File, told: dict[str, Any]) -> Iterator[Finding]:
             yield from audit_bytes(value, Place(file.path, VERSIONED, None))
 
 
-def _group(file: File, told: dict[str, Any]) -> Iterator[Finding]:
+def _group(file: File, told: JsonObject) -> Iterator[Finding]:
     """Check the paths of a group: Triton loads its files from there (`FileCacheManager.get_group`, triton/runtime/cache.py)."""
     paths = told.get("child_paths")
     folder = os.path.dirname(os.path.abspath(file.path))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cachescope.errors import CachescopeError
+from cachescope.json_types import JsonObject
 from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS
 
 TRACE_LOGGER: Final = "torch.__trace"
@@ -117,7 +118,7 @@ class _TraceHandler(logging.FileHandler):
         self.failure = self.failure or str(sys.exception())
 
 
-def _is_wanted(metadata: dict[str, Any]) -> bool:
+def _is_wanted(metadata: JsonObject) -> bool:
     artifact = metadata.get("artifact")
     if isinstance(artifact, dict):
         return artifact.get("name") in LOOKUP_ARTIFACTS or artifact.get("name") == "torch_version"

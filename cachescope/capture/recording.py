@@ -23,6 +23,7 @@ from typing import Any, Final
 from cachescope.capture.new_entries import CacheWatch, NewEntries
 from cachescope.capture.stderr_pump import StderrPump
 from cachescope.errors import CachescopeError
+from cachescope.json_types import JsonObject
 from cachescope.terms import LOGGERS, RUN_NOTE
 
 LOG_NAME: Final = "torch.log"
@@ -112,7 +113,7 @@ def record(command: Sequence[str], folder: str | os.PathLike[str]) -> Recorded:
     if shutil.which(program) is None:
         raise CommandNotFoundError(program, 126 if os.path.isfile(program) else 127)
     run_folder = _new_folder(Path(folder))
-    about: dict[str, Any] = {
+    about: JsonObject = {
         "cachescope_run": 1,
         "command": _without_secrets(command),
         "start_time": datetime.now(UTC).isoformat(),

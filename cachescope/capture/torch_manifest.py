@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from cachescope.json_types import JsonObject
+
 # The files besides the modules, which differ by version: 2.10 to 2.14, 2.15, 2.6. Through 2.15 the first
 # selection whose key is torch's own is the right one.
 _EXTRA_FILES: Final = (
@@ -29,7 +31,7 @@ _EXTRA_FILES: Final = (
 )
 
 
-def torch_manifest() -> dict[str, Any]:
+def torch_manifest() -> JsonObject:
     """Return the parts of this process's torch key.
 
     Returns

@@ -8,13 +8,16 @@ import getpass
 import os
 import re
 import socket
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Final
 
 from cachescope.auditing.audit import Audit, readable, run_audit
 from cachescope.cli.messages import say
 from cachescope.cli.output import write_json, write_lines
+from cachescope.columns import rows_of
 from cachescope.errors import CachescopeError
-from cachescope.report.as_json import frame_rows
+from cachescope.frames.answer_rows import AuditRow
 from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
 from cachescope.report.redact import Identities, Redaction
 from cachescope.terms import AUDIT_LEVELS
@@ -45,9 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(args: argparse.Namespace, whole: Audit) -> None:
-    report = AuditReport(
-        frame_rows(whole.frame), [readable(path.rstrip("/") or path) for path in args.paths], whole.files
-    )
+    named = [readable(path.rstrip("/") or path) for path in args.paths]
+    report = AuditReport(rows_of(whole.frame, AuditRow), named, whole.files)
     redaction = _redaction(report.rows, args.paths) if args.redact else None
     if args.format == "text":
         write_lines(audit_lines(report), redaction)
@@ -56,14 +58,14 @@ def _write(args: argparse.Namespace, whole: Audit) -> None:
     else:
         if redaction is not None:
             # Before paths are percent-encoded, and a source with what is in it, so that it stays its beginning.
-            rows, sources = redaction([list(report.rows), list(report.sources)])
-            report = AuditReport(rows, sources, report.files)
+            rows, sources = redaction([[asdict(row) for row in report.rows], list(report.sources)])
+            report = AuditReport([AuditRow(**row) for row in rows], sources, report.files)
         write_json(sarif_object(report, with_places=redaction is None))
 
 
-def _redaction(rows: Any, paths: list[str]) -> Redaction:
+def _redaction(rows: Sequence[AuditRow], paths: list[str]) -> Redaction:
     """Hides the sources, this machine and its user, and the owners of files."""
-    owners = {name for row in rows for name in _OWNERS.findall(row["message"])}
+    owners = {name for row in rows for name in _OWNERS.findall(row.message)}
     with contextlib.suppress(KeyError, OSError, ImportError):  # a container's user id without an account
         owners.add(getpass.getuser())
     known = {*paths, os.getcwd(), *map(os.path.abspath, paths), *map(os.path.realpath, paths)}

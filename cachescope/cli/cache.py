@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from cachescope.cli.messages import redaction_if_asked
 from cachescope.cli.output import write_json, write_lines
 from cachescope.errors import SourceError
-from cachescope.readers.index.kept_logs import Index
+from cachescope.json_types import JsonObject
+from cachescope.readers.index.kept_logs import Index, KeptLog
 from cachescope.report.layout import Line
 from cachescope.report.redact import Identities
 from cachescope.version import __version__
@@ -18,28 +18,27 @@ from cachescope.wording import file_size, file_time, harmless, plural
 def run(args: argparse.Namespace) -> int:
     """List what is kept, and remove it where that is asked."""
     index = Index.of_user()
-    kept = _kept(index)
+    kept, folder = index.logs(), str(index.folder)
     if args.clear:
         try:
             index.clear()
         except OSError as error:
-            raise SourceError(str(index.folder), f"cannot be cleared: {error.strerror or error}") from error
+            raise SourceError(folder, f"cannot be cleared: {error.strerror or error}") from error
     redaction = redaction_if_asked(args)
     if redaction is not None:
-        redaction.learn(Identities(paths=[kept["folder"], *(log["path"] for log in kept["logs"])]))
+        redaction.learn(Identities(paths=[folder, *(log.path for log in kept)]))
     if args.json:
-        write_json({**kept, "cleared": args.clear}, redaction)
+        write_json(_object(kept, folder, cleared=args.clear), redaction)
     else:
-        write_lines(list(_lines(kept, cleared=args.clear)), redaction)
+        write_lines(list(_lines(kept, folder, cleared=args.clear)), redaction)
     return 0
 
 
-def _kept(index: Index) -> dict[str, Any]:
-    logs = index.logs()
+def _object(kept: list[KeptLog], folder: str, *, cleared: bool) -> JsonObject:
     return {
         "cachescope": __version__,
-        "folder": str(index.folder),
-        "kept_bytes": sum(log.kept_bytes for log in logs),
+        "folder": folder,
+        "kept_bytes": sum(log.kept_bytes for log in kept),
         "logs": [
             {
                 "path": log.path,
@@ -47,24 +46,26 @@ def _kept(index: Index) -> dict[str, Any]:
                 "kept_bytes": log.kept_bytes,
                 "used_ns": round(log.used_s * 1e9),
             }
-            for log in logs
+            for log in kept
         ],
+        "cleared": cleared,
     }
 
 
-def _lines(kept: dict[str, Any], *, cleared: bool) -> list[Line]:
-    logs, folder = kept["logs"], harmless(kept["folder"])
-    if not logs:
+def _lines(kept: list[KeptLog], folder: str, *, cleared: bool) -> list[Line]:
+    folder = harmless(folder)
+    if not kept:
         return [
             Line(f"no logs kept in {folder}: large ones are, once they were read", style="bold", whole=True)
         ]
-    what = f"{plural(len(logs), 'log')} kept in {file_size(kept['kept_bytes'])}"
+    what = f"{plural(len(kept), 'log')} kept in {file_size(sum(log.kept_bytes for log in kept))}"
     title = f"removed: {what}" if cleared else what
     lines = [Line(f"{title}, in {folder}", style="bold", whole=True)]
     if cleared:
         return lines
     lines += [Line(), Line(f"{'log':>8} {'kept':>8}  {'last used':<16}  path", style="dim")]
-    for log in logs:
-        sizes = f"{file_size(log['log_bytes']):>8} {file_size(log['kept_bytes']):>8}"
-        lines.append(Line(f"{sizes}  {file_time(log['used_ns'])}  {harmless(log['path'])}", whole=True))
+    for log in kept:
+        sizes = f"{file_size(log.log_bytes):>8} {file_size(log.kept_bytes):>8}"
+        used = file_time(round(log.used_s * 1e9))
+        lines.append(Line(f"{sizes}  {used}  {harmless(log.path)}", whole=True))
     return lines

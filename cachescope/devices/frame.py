@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 import pandas as pd
 
 from cachescope.details import HashDetails
-from cachescope.devices.datasheets import Match, match_datasheet
-from cachescope.devices.mention import FACTS, Mention
+from cachescope.devices.datasheets import match_datasheet
+from cachescope.devices.mention import Mention
 from cachescope.devices.merging import Device, merged
 from cachescope.devices.named import in_contexts, in_entries, in_hash_details, in_timings
-from cachescope.frames.devices import DEVICES, RATE_COLUMNS
+from cachescope.frames.device_rows import DeviceRow
+from cachescope.frames.devices import DEVICES
 
 
 def devices_frame(
@@ -46,43 +46,51 @@ def devices_frame(
 
 def frame_of(mentions: Iterable[Mention]) -> pd.DataFrame:
     """The frame devices, from mentions of any origin."""
-    return DEVICES.build(_row(number, device) for number, device in enumerate(merged(mentions)))
+    return DEVICES.of_rows(_row(number, device) for number, device in enumerate(merged(mentions)))
 
 
-def _row(number: int, device: Device) -> dict[str, Any]:
-    match = None if device.name is None else match_datasheet(device.name, device.facts.get("memory_bytes"))
-    return {
-        "device": number,
-        "name": device.name or _stand_in(device),
-        "type": device.type,
-        "seen_in": tuple(device.places),
-        "runs": tuple(sorted(device.runs)),
-        "indices": tuple(sorted(device.indices)),
-        **{fact: device.facts.get(fact) for fact in FACTS},
-        "properties": json.dumps(device.properties, sort_keys=True, ensure_ascii=False),
-        **_figures(match),
-    }
+def _row(number: int, device: Device) -> DeviceRow:
+    match = None if device.name is None else match_datasheet(device.name, device.memory_bytes)
+    sheet = match.datasheet if match else None
+    dense = sheet.dense if sheet else {}
+    return DeviceRow(
+        device=number,
+        name=device.name or _stand_in(device),
+        type=device.type,
+        seen_in=tuple(device.places),
+        runs=tuple(sorted(device.runs)),
+        indices=tuple(sorted(device.indices)),
+        compute_capability=device.compute_capability,
+        arch=device.arch,
+        memory_bytes=device.memory_bytes,
+        sm_count=device.sm_count,
+        l2_bytes=device.l2_bytes,
+        warp_size=device.warp_size,
+        uuid=device.uuid,
+        pci=device.pci,
+        properties=json.dumps(device.properties, sort_keys=True, ensure_ascii=False),
+        peak_fp64_tflops=dense.get("fp64"),
+        peak_fp32_tflops=dense.get("fp32"),
+        peak_tf32_tflops=dense.get("tf32"),
+        peak_bf16_tflops=dense.get("bf16"),
+        peak_fp16_tflops=dense.get("fp16"),
+        peak_fp8_tflops=dense.get("fp8"),
+        peak_int8_tops=dense.get("int8"),
+        peak_fp4_tflops=dense.get("fp4"),
+        sparsity_factor=sheet.sparsity_factor if sheet else None,
+        datasheet_bandwidth_gbs=sheet.bandwidth_gbs if sheet else None,
+        # One sheet may cover boards of several sizes.
+        datasheet_memory_gb=sheet.memory_gb[0] if sheet and len(sheet.memory_gb) == 1 else None,
+        datasheet=sheet.model if sheet else None,
+        matched_by=match.matched_by if match else None,
+        source=sheet.source if sheet else None,
+        datasheet_note=sheet.note if sheet else None,
+    )
 
 
 def _stand_in(device: Device) -> str:
     if device.type == "cpu":
         return "cpu"
-    if arch := device.facts.get("arch"):
-        return f"{device.type} {arch}"
+    if device.arch:
+        return f"{device.type} {device.arch}"
     return ", ".join(f"{device.type}:{index}" for index in sorted(device.indices)) or device.type
-
-
-def _figures(match: Match | None) -> dict[str, Any]:
-    sheet = match.datasheet if match else None
-    dense = sheet.dense if sheet else {}
-    return {
-        **{column: dense.get(dtype) for dtype, column in RATE_COLUMNS.items()},
-        "sparsity_factor": sheet.sparsity_factor if sheet else None,
-        "datasheet_bandwidth_gbs": sheet.bandwidth_gbs if sheet else None,
-        # One sheet may cover boards of several sizes.
-        "datasheet_memory_gb": sheet.memory_gb[0] if sheet and len(sheet.memory_gb) == 1 else None,
-        "datasheet": sheet.model if sheet else None,
-        "matched_by": match.matched_by if match else None,
-        "source": sheet.source if sheet else None,
-        "datasheet_note": sheet.note if sheet else None,
-    }

@@ -16,6 +16,7 @@ from cachescope.devices.datasheets import match_datasheet
 from cachescope.devices.frame import frame_of
 from cachescope.devices.mention import Mention, of_properties, pci_text, plain_uuid
 from cachescope.errors import CachescopeError
+from cachescope.frames.device_rows import MeasurementRow
 from cachescope.frames.devices import DEVICE_MEASUREMENTS
 
 _TORCH: Final = "torch on this machine"
@@ -150,12 +151,12 @@ def measurements_frame(torch: Any = None, benchmark: Any = None) -> pd.DataFrame
     devices = torch_devices(torch)
     if not devices:
         raise CachescopeError("--measure needs a GPU that torch can use, and there is none here")
-    return DEVICE_MEASUREMENTS.build(
+    return DEVICE_MEASUREMENTS.of_rows(
         row for device in devices for row in _rows(device, measure(device, torch, benchmark))
     )
 
 
-def _rows(device: TorchDevice, measured: list[Measured]) -> Iterator[dict[str, Any]]:
+def _rows(device: TorchDevice, measured: list[Measured]) -> Iterator[MeasurementRow]:
     mention = of_properties(device.text, _TORCH)
     name = mention.name if mention and mention.name else f"{device.type}:{device.index}"
     sheet = match_datasheet(name, mention.memory_bytes if mention else None).datasheet
@@ -163,11 +164,11 @@ def _rows(device: TorchDevice, measured: list[Measured]) -> Iterator[dict[str, A
         peak = None
         if sheet is not None:
             peak = sheet.bandwidth_gbs if one.dtype is None else sheet.dense.get(one.dtype)
-        yield {
-            "index": device.index,
-            "name": name,
-            "what": one.what if one.dtype is None else f"{one.what} {one.dtype}",
-            "measured": one.rate,
-            "datasheet": peak,
-            "share": one.rate / peak if peak else None,
-        }
+        yield MeasurementRow(
+            index=device.index,
+            name=name,
+            what=one.what if one.dtype is None else f"{one.what} {one.dtype}",
+            measured=one.rate,
+            datasheet=peak,
+            share=one.rate / peak if peak else None,
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from cachescope.devices.datasheets import match_datasheet
 from cachescope.devices.mention import FACTS, Mention
@@ -23,7 +23,14 @@ class Device:
 
     type: str
     name: str | None
-    facts: dict[str, Any] = field(default_factory=dict)
+    compute_capability: str | None = None
+    arch: str | None = None
+    memory_bytes: int | None = None
+    sm_count: int | None = None
+    l2_bytes: int | None = None
+    warp_size: int | None = None
+    uuid: str | None = None
+    pci: str | None = None
     properties: dict[str, str] = field(default_factory=dict)
     places: dict[str, None] = field(default_factory=dict)
     runs: set[int] = field(default_factory=set)
@@ -33,8 +40,8 @@ class Device:
     def add(self, mention: Mention) -> None:
         """Add the facts of a mention; facts that are already known stay."""
         for fact in FACTS:
-            if (value := getattr(mention, fact)) is not None:
-                self.facts.setdefault(fact, value)
+            if getattr(self, fact) is None:
+                setattr(self, fact, getattr(mention, fact))
         self.name = self.name or mention.name
         self.host = self.host or mention.host
         self.properties = {**dict(mention.properties), **self.properties}
@@ -50,19 +57,19 @@ class Device:
             return False
         if mention.host is not None and self.host is not None and mention.host != self.host:
             return False
-        if not _same_arch(mention.arch, self.arch):
+        if not _same_arch(mention.arch, self.likely_arch):
             return False
         others = [fact for fact in FACTS if fact not in ("arch", "compute_capability")]
         return all(
-            getattr(mention, fact) in (None, self.facts.get(fact, getattr(mention, fact))) for fact in others
+            None in (known := (getattr(mention, fact), getattr(self, fact))) or known[0] == known[1]
+            for fact in others
         )
 
     @property
-    def arch(self) -> str | None:
+    def likely_arch(self) -> str | None:
         """Its architecture as recorded, else that of the model with its name."""
-        if "arch" in self.facts or self.name is None:
-            found: str | None = self.facts.get("arch")
-            return found
+        if self.arch is not None or self.name is None:
+            return self.arch
         sheet = match_datasheet(self.name).datasheet
         return sheet.arch if sheet else None
 
@@ -89,7 +96,7 @@ def _stage(mention: Mention) -> int:
 
 def _by_uuid(mention: Mention, devices: list[Device]) -> None:
     """Join by uuid, whatever else differs: drivers and torch count the memory of a board differently."""
-    _join(mention, devices, lambda device: device.facts.get("uuid") == mention.uuid)
+    _join(mention, devices, lambda device: device.uuid == mention.uuid)
 
 
 def _by_name(mention: Mention, devices: list[Device]) -> None:
@@ -97,7 +104,7 @@ def _by_name(mention: Mention, devices: list[Device]) -> None:
     here = [
         device
         for device in devices
-        if "uuid" in device.facts
+        if device.uuid is not None
         and device.name == mention.name
         and device.agrees(mention)
         and _is_near(mention, device)
@@ -108,7 +115,7 @@ def _by_name(mention: Mention, devices: list[Device]) -> None:
     _join(
         mention,
         devices,
-        lambda device: device.name == mention.name and "uuid" not in device.facts and device.agrees(mention),
+        lambda device: device.name == mention.name and device.uuid is None and device.agrees(mention),
     )
 
 
@@ -137,8 +144,8 @@ def _is_bare(device: Device, mention: Mention) -> bool:
     if device.name is not None or device.type != mention.type or not device.agrees(mention):
         return False
     if mention.arch is not None:
-        return _same_arch(mention.arch, device.facts.get("arch")) and "arch" in device.facts
-    return "arch" not in device.facts and (mention.index is None or device.indices == {mention.index})
+        return _same_arch(mention.arch, device.arch) and device.arch is not None
+    return device.arch is None and (mention.index is None or device.indices == {mention.index})
 
 
 def _join(mention: Mention, devices: list[Device], fits: Callable[[Device], bool]) -> None:

@@ -6,15 +6,19 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.devices.mention import Mention, of_kernel, of_name, of_properties, of_target
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.recorded_rows import RunRow
+from cachescope.json_types import JsonObject
 from cachescope.keys.device_text import kernel_device_parts
 from cachescope.readers.checked_file import DamagedContent
 from cachescope.readers.json_file import load_object
@@ -27,46 +31,56 @@ _DEVICE_FIELD: Final = re.compile(r"system_info\[device\]|example_inputs\[.*|def
 _ARCH: Final = re.compile(r"arch ([^,]+)")
 _MOST_BYTES: Final = 16 << 20
 
-Row = dict[str, Any]
 _NO_RUN: Final = frozenset[int]()
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of a cache directory: where it names a device."""
+
+    cache: str
+    path: str
+    status: str
+    device_types: tuple[str, ...]
+    detail: str | None
 
 
 def in_contexts(contexts: pd.DataFrame, runs: pd.DataFrame) -> Iterator[Mention]:
     """Mentions in snapshots, of the devices of their process and its CPU."""
-    processes = records(runs, ["run", "pid", "start_time"])
-    for row in records(contexts):
+    processes = rows_of(runs, RunRow)
+    for row in rows_of(contexts, ContextRow):
         yield from _in_snapshot(row, _runs_of(row, processes))
 
 
-def _runs_of(context: Row, runs: Iterable[Row]) -> frozenset[int]:
+def _runs_of(context: ContextRow, runs: Iterable[RunRow]) -> frozenset[int]:
     """The run of a context: as reconstructed, or the one process with its pid at that time."""
-    if context["run"] is not None:
-        return frozenset({context["run"]})
-    pid, time = context["pid"], context["time"]
+    if context.run is not None:
+        return frozenset({context.run})
+    pid, time = context.pid, context.time
     if pid is None or time is None:
         return _NO_RUN
-    mine = [run["run"] for run in runs if run["pid"] == pid and (run["start_time"] or 0) <= time]
+    mine = [run.run for run in runs if run.pid == pid and (run.start_time or 0) <= time]
     return frozenset(mine) if len(mine) == 1 else _NO_RUN
 
 
-def _in_snapshot(row: Row, runs: frozenset[int]) -> Iterator[Mention]:
+def _in_snapshot(row: ContextRow, runs: frozenset[int]) -> Iterator[Mention]:
     counted: dict[str, int] = {}
-    for text in row["device_properties"]:
+    for text in row.device_properties:
         # In the order of their indices, one type after the other (`cachescope.capture`).
         kind = text.split("(", 1)[0]
         index = counted[kind] = counted.get(kind, -1) + 1
         if mention := of_properties(text, "snapshot", index=index, runs=runs):
             yield mention
-    if row["accelerator_properties"] is not None and (
-        mention := of_properties(row["accelerator_properties"], "isolation context", runs=runs)
+    if row.accelerator_properties is not None and (
+        mention := of_properties(row.accelerator_properties, "isolation context", runs=runs)
     ):
         yield mention
-    if row["platform"] is not None:
-        settings = json.loads(row["settings"] or "{}")
+    if row.platform is not None:
+        settings = json.loads(row.settings or "{}")
         capability = settings.get("torch.backends.cpu.get_cpu_capability()")
         kept = (("cpu_capability", str(capability)),) if capability else ()
-        arch = _machine(row["platform"])
-        yield Mention("snapshot", "cpu", runs=runs, host=row["host"], arch=arch, properties=kept)
+        arch = _machine(row.platform)
+        yield Mention("snapshot", "cpu", runs=runs, host=row.host, arch=arch, properties=kept)
 
 
 def _machine(platform: str) -> str | None:
@@ -78,10 +92,10 @@ def _machine(platform: str) -> str | None:
 def in_hash_details(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashDetails) -> Iterator[Mention]:
     """Mentions in keys: the name in ``system_info``, and the devices of their inputs."""
     of_set: dict[int, set[int]] = {}
-    for row in records(lookups, ["run", "detail_set"]):
-        if row["detail_set"] is not None:
-            of_set.setdefault(row["detail_set"], set()).add(row["run"])
-    stored = {row["detail_set"] for row in records(entries, ["detail_set"])} - {None} - of_set.keys()
+    known = lookups[lookups["detail_set"].notna()]
+    for run, detail_set in zip(known["run"].tolist(), known["detail_set"].tolist(), strict=True):
+        of_set.setdefault(detail_set, set()).add(run)
+    stored = set(entries["detail_set"].dropna().tolist()) - of_set.keys()
     codes = _codes_of_devices(details)
     for code, runs in [*of_set.items(), *((code, set[int]()) for code in sorted(stored))]:
         chosen = details.sets[code]
@@ -124,18 +138,18 @@ def in_entries(entries: pd.DataFrame) -> Iterator[Mention]:
     """Mentions in files of a cache directory; a file is opened again only if it may add to the frame."""
     targets: dict[tuple[str, str], str] = {}
     types: dict[str, None] = {}
-    for row in records(entries, ["cache", "path", "status", "device_types", "detail"]):
-        arch = _ARCH.match(row["detail"] or "") if row["cache"] == TRITON else None
-        for device_type in row["device_types"]:
+    for file in rows_of(entries, _File):
+        arch = _ARCH.match(file.detail or "") if file.cache == TRITON else None
+        for device_type in file.device_types:
             if arch is not None:
                 # There are many kernels for one target; one of them is enough.
-                targets.setdefault((device_type, arch[1]), row["path"])
+                targets.setdefault((device_type, arch[1]), file.path)
             else:
                 types.setdefault(device_type)
-        if row["path"].endswith("metadata.json"):
-            yield from _in_aoti(row["path"])
-        elif row["cache"] == CODE and row["status"] == "ok" and row["path"].endswith(".py"):
-            yield from _in_code(row["path"])
+        if file.path.endswith("metadata.json"):
+            yield from _in_aoti(file.path)
+        elif file.cache == CODE and file.status == "ok" and file.path.endswith(".py"):
+            yield from _in_code(file.path)
     for (backend, name), path in targets.items():
         yield of_target(backend, name, _warp_size(path), "Triton targets")
     for device_type in types:
@@ -172,7 +186,7 @@ def _warp_size(path: str) -> int | None:
     return size if isinstance(size, int) and not isinstance(size, bool) else None
 
 
-def _object(path: str) -> dict[str, Any]:
+def _object(path: str) -> JsonObject:
     try:
         return load_object(_content(path))
     except DamagedContent:

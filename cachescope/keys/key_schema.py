@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cachescope.errors import SchemaError
+from cachescope.json_types import JsonObject
 from cachescope.keys.isolation_schema import CONTEXT_FORMS, IsolationSchema, kind_name, listed, loaded
 from cachescope.keys.key_fields import Removed, form_fields, pattern_fields
 
@@ -81,7 +82,7 @@ class KeySchema:
         isolation = IsolationSchema.from_dict(rest) if rest else IsolationSchema.all()
         return cls(isolation, tuple(without))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return torch's own two keys and ``without``."""
         return {**self.isolation.to_dict(), "without": list(self.without)}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from cachescope.answers.read import Read
+from cachescope.json_types import JsonObject
 from cachescope.version import __version__
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
-_NO_MISS: Final[Mapping[str, Any]] = {
+_NO_MISS: Final[Mapping[str, object]] = {
     "verdict": None,
     "baseline": None,
     "changed": [],
@@ -29,7 +30,7 @@ _NO_MISS: Final[Mapping[str, Any]] = {
 }
 
 
-def explain_object(scope: Read) -> dict[str, Any]:
+def explain_object(scope: Read) -> JsonObject:
     """The object printed by ``cachescope explain --json``: runs, lookups with their verdicts, causes and problems."""
     return {
         "cachescope": __version__,
@@ -43,7 +44,7 @@ def explain_object(scope: Read) -> dict[str, Any]:
     }
 
 
-def entries_object(scope: Read, locks: pd.DataFrame | None = None) -> dict[str, Any]:
+def entries_object(scope: Read, locks: pd.DataFrame | None = None) -> JsonObject:
     """The object printed by ``cachescope entries --json``; if locks were checked, each records whether it is held."""
     entries = frame_rows(scope.entries)
     if locks is not None:
@@ -61,7 +62,7 @@ def entries_object(scope: Read, locks: pd.DataFrame | None = None) -> dict[str, 
     }
 
 
-def explanation_object(explained: Explanation) -> dict[str, Any]:
+def explanation_object(explained: Explanation) -> JsonObject:
     """One explanation, with the full texts of its changed fields."""
     return {
         "lookup": explained.lookup,
@@ -82,7 +83,7 @@ def explanation_object(explained: Explanation) -> dict[str, Any]:
     }
 
 
-def change_object(change: FieldChange) -> dict[str, Any]:
+def change_object(change: FieldChange) -> JsonObject:
     """One changed field, without its source texts."""
     return {
         "field": change.field,
@@ -93,7 +94,7 @@ def change_object(change: FieldChange) -> dict[str, Any]:
     }
 
 
-def frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def frame_rows(frame: pd.DataFrame) -> list[JsonObject]:
     """The rows of a frame as plain values: missing is None, a time is ISO 8601, a tuple is a list."""
     names = [name for name in frame.columns if name not in _INTERNAL]
     columns = [[_plain(value) for value in frame[name].tolist()] for name in names]
@@ -114,7 +115,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _lookups(scope: Read) -> list[dict[str, Any]]:
+def _lookups(scope: Read) -> list[JsonObject]:
     misses = {row["lookup"]: _verdict(row) for row in frame_rows(scope.misses)}
     first = ("lookup", "run", "order", "cache", "cache_key", "compile_id", "is_backward", "outcome")
     return [
@@ -123,7 +124,7 @@ def _lookups(scope: Read) -> list[dict[str, Any]]:
     ]
 
 
-def _verdict(miss: dict[str, Any]) -> dict[str, Any]:
+def _verdict(miss: JsonObject) -> JsonObject:
     baseline = None
     for kind in ("lookup", "entry"):
         if miss[f"baseline_{kind}"] is not None:
@@ -132,13 +133,17 @@ def _verdict(miss: dict[str, Any]) -> dict[str, Any]:
     return {name: baseline if name == "baseline" else miss[name] for name in _NO_MISS}
 
 
-def _causes(scope: Read) -> list[dict[str, Any]]:
-    roots = {row.cause: scope.facts.roots_of(row.cause)[0].lookup for row in scope.facts.causes}
+def _causes(scope: Read) -> list[JsonObject]:
     return [
-        {**row, "changes": [change_object(change) for change in scope.changes(roots[row["cause"]])]}
-        for row in frame_rows(scope.causes)
+        {
+            **row,
+            "changes": [
+                change_object(change) for change in scope.changes(scope.facts.roots_of(cause.cause)[0].lookup)
+            ],
+        }
+        for cause, row in zip(scope.facts.causes, frame_rows(scope.causes), strict=True)
     ]
 
 
-def _first(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _first(row: Mapping[str, object], names: Iterable[str]) -> JsonObject:
     return {name: row[name] for name in names}

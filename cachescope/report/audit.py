@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from typing import Final
 from urllib.parse import quote
 
+from cachescope.frames.answer_rows import AuditRow
 from cachescope.frames.audit_rules import AUDIT_RULES
+from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line
 from cachescope.terms import AUDIT_LEVELS
 from cachescope.version import __version__
@@ -30,22 +32,22 @@ class AuditReport:
 
     Attributes
     ----------
-    rows : list of dict
-        The rows of the frame ``audit``, the worst first.
+    rows : list of AuditRow
+        The findings, the worst first.
     sources : list of str
         What was audited.
     files : int
         The number of files checked.
     """
 
-    rows: Sequence[dict[str, Any]]
+    rows: Sequence[AuditRow]
     sources: Sequence[str]
     files: int
 
     @property
     def counts(self) -> dict[str, int]:
         """The number of findings, by level."""
-        counted = Counter(row["level"] for row in self.rows)
+        counted = Counter(row.level for row in self.rows)
         return {level: counted[level] for level in AUDIT_LEVELS}
 
 
@@ -56,8 +58,8 @@ def audit_lines(report: AuditReport) -> list[Line]:
         said = AUDIT_RULES[rule]
         lines += [Line(), Line(f"{said.level}: {said.meaning}", style=_STYLES[said.level], right=rule)]
         for row in rows[:_SHOWN]:
-            where = row["path"] if row["offset"] is None else f"{row['path']}, byte {row['offset']}"
-            lines += [Line(harmless(where), 2, whole=True), Line(harmless(row["message"]), 6)]
+            where = row.path if row.offset is None else f"{row.path}, byte {row.offset}"
+            lines += [Line(harmless(where), 2, whole=True), Line(harmless(row.message), 6)]
         if len(rows) > _SHOWN:
             lines.append(Line(and_more(len(rows) - _SHOWN), 2))
         lines.append(Line(said.advice, 2, style="dim"))
@@ -74,24 +76,24 @@ def _headline(report: AuditReport) -> str:
     return f"{plural(report.files, 'file')} looked at: {', '.join(found)}"
 
 
-def _by_rule(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _by_rule(rows: Sequence[AuditRow]) -> Iterator[tuple[str, list[AuditRow]]]:
     """The rows of each rule, the worst rules first."""
-    for rule in dict.fromkeys(row["rule"] for row in rows):
-        yield rule, [row for row in rows if row["rule"] == rule]
+    for rule in dict.fromkeys(row.rule for row in rows):
+        yield rule, [row for row in rows if row.rule == rule]
 
 
-def audit_object(report: AuditReport) -> dict[str, Any]:
+def audit_object(report: AuditReport) -> JsonObject:
     """The audit for ``--format json``."""
     return {
         "cachescope": __version__,
         "sources": list(report.sources),
         "files": report.files,
         "counts": report.counts,
-        "findings": list(report.rows),
+        "findings": [asdict(row) for row in report.rows],
     }
 
 
-def sarif_object(report: AuditReport, *, with_places: bool = True) -> dict[str, Any]:
+def sarif_object(report: AuditReport, *, with_places: bool = True) -> JsonObject:
     """The audit as SARIF 2.1.0 (OASIS), with places relative to the source they are in.
 
     Parameters
@@ -102,7 +104,7 @@ def sarif_object(report: AuditReport, *, with_places: bool = True) -> dict[str, 
     """
     rules = list(AUDIT_RULES.values())
     places = {rule.name: number for number, rule in enumerate(rules)}
-    run: dict[str, Any] = {
+    run: JsonObject = {
         "tool": {
             "driver": {
                 "name": "cachescope",
@@ -120,10 +122,10 @@ def sarif_object(report: AuditReport, *, with_places: bool = True) -> dict[str, 
         },
         "results": [
             {
-                "ruleId": row["rule"],
-                "ruleIndex": places[row["rule"]],
-                "level": _SARIF_LEVELS[row["level"]],
-                "message": {"text": row["message"]},
+                "ruleId": row.rule,
+                "ruleIndex": places[row.rule],
+                "level": _SARIF_LEVELS[row.level],
+                "message": {"text": row.message},
                 "locations": [{"physicalLocation": _location(row, report.sources)}],
             }
             for row in report.rows
@@ -136,11 +138,11 @@ def sarif_object(report: AuditReport, *, with_places: bool = True) -> dict[str, 
     return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _location(row: dict[str, Any], sources: Sequence[str]) -> dict[str, Any]:
-    number, inside = _relative(row["path"], sources)
-    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(inside), "uriBaseId": _base(number)}}
-    if row["offset"] is not None:
-        place["region"] = {"byteOffset": row["offset"]}
+def _location(row: AuditRow, sources: Sequence[str]) -> JsonObject:
+    number, inside = _relative(row.path, sources)
+    place: JsonObject = {"artifactLocation": {"uri": _uri(inside), "uriBaseId": _base(number)}}
+    if row.offset is not None:
+        place["region"] = {"byteOffset": row.offset}
     return place
 
 

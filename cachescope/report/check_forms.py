@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 from xml.etree import ElementTree
 
 from cachescope.analysis.verdicts.bars import Bar
 from cachescope.answers import check as answer
 from cachescope.answers.read import Read
+from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped
@@ -201,16 +202,18 @@ def _in_xml(text: str) -> str:
     return harmless_cut(text)
 
 
-def check_object(check: answer.Check, read: Read) -> dict[str, Any]:
+def check_object(check: answer.Check, read: Read) -> JsonObject:
     """The check for ``--json``."""
-    causes = [row for row in frame_rows(read.causes) if row["cause"] in check.causes]
+    causes = zip(read.facts.causes, frame_rows(read.causes), strict=True)
     return {
         "cachescope": __version__,
         "passed": check.passed,
         "unread": list(check.unread),
         "hit_rates": frame_rows(read.hit_rates())[0] if len(read.lookups) else None,
         "bars": frame_rows(check.frame),
-        "causes": [{**row, "text": check.causes[row["cause"]]} for row in causes],
+        "causes": [
+            {**row, "text": check.causes[cause.cause]} for cause, row in causes if cause.cause in check.causes
+        ],
         "problems": frame_rows(read.problems),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from cachescope.answers import comparison as answer
 from cachescope.answers.foretold import Foretold, Reason
 from cachescope.columns import rows_of
 from cachescope.frames.context_rows import FormDifference
+from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.context_forms import difference_line
 from cachescope.report.difference_forms import difference_lines, difference_object
@@ -48,7 +49,7 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
     return lines or [Line("nothing on either side that could be compared", style="bold")]
 
 
-def comparison_object(found: answer.Comparison) -> dict[str, Any]:
+def comparison_object(found: answer.Comparison) -> JsonObject:
     """The comparison for ``--json``."""
     empty = {"before": found.before, "after": found.after}
     return {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from cachescope.analysis.contexts.keys import isolation_keys
 from cachescope.analysis.differences import short
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Pair, Sharing
 from cachescope.frames.context_rows import ContextRow, FormDifference, GroupRow, IsolationKeyRow
+from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
@@ -26,7 +27,7 @@ KNOWN_FROM: Final = {
 }
 
 
-def contexts_object(scope: Read, schema: IsolationSchema) -> dict[str, Any]:
+def contexts_object(scope: Read, schema: IsolationSchema) -> JsonObject:
     """The object printed by ``cachescope contexts --json``."""
     return {
         "cachescope": __version__,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from cachescope.columns import rows_of
 from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 from cachescope.frames.devices import RATE_COLUMNS
+from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
 from cachescope.version import __version__
@@ -27,9 +28,9 @@ def devices_object(
     measurements: pd.DataFrame | None = None,
     problems: pd.DataFrame | None = None,
     notes: Iterable[str] = (),
-) -> dict[str, Any]:
+) -> JsonObject:
     """The object printed by ``cachescope devices --json``."""
-    found: dict[str, Any] = {"cachescope": __version__, "devices": frame_rows(devices)}
+    found: JsonObject = {"cachescope": __version__, "devices": frame_rows(devices)}
     if measurements is not None:
         found["device_measurements"] = frame_rows(measurements)
     if problems is not None:

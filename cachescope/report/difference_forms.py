@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.answers.difference import Difference, Pair
+from cachescope.json_types import JsonObject
 from cachescope.report.as_json import change_object
 from cachescope.report.explanation import change_lines
 from cachescope.report.layout import Line
@@ -42,7 +43,7 @@ def difference_lines(found: Difference) -> list[Line]:
     return lines
 
 
-def difference_object(found: Difference) -> dict[str, Any]:
+def difference_object(found: Difference) -> JsonObject:
     """The difference for ``--json``."""
     return {
         "before": found.before,
@@ -76,7 +77,7 @@ def _pair_text(pair: Pair) -> str:
     return f"{_name(a)} -> {harmless((b.cache_key or '(no key)')[:SHORT_KEY])}…{place}"
 
 
-def _row_object(row: LookupRow) -> dict[str, Any]:
+def _row_object(row: LookupRow) -> JsonObject:
     return {
         "cache": row.cache,
         "direction": row.direction,
@@ -87,5 +88,5 @@ def _row_object(row: LookupRow) -> dict[str, Any]:
     }
 
 
-def _pair_object(pair: Pair) -> dict[str, Any]:
+def _pair_object(pair: Pair) -> JsonObject:
     return {"before": _row_object(pair[0]), "after": _row_object(pair[1])}

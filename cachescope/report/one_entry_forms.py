@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from cachescope.answers import one_entry as answer
 from cachescope.columns import rows_of
@@ -17,6 +17,7 @@ from cachescope.frames.directory_rows import (
     PastMiss,
     RemovableRow,
 )
+from cachescope.json_types import JsonObject
 from cachescope.readers.directory.source_code import SourceCode
 from cachescope.report.as_json import frame_rows
 from cachescope.report.entry_sections import BESIDE_NAMES
@@ -198,7 +199,7 @@ def one_entry_html(one: answer.OneEntry) -> str:
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"
 
 
-def one_entry_object(one: answer.OneEntry) -> dict[str, Any]:
+def one_entry_object(one: answer.OneEntry) -> JsonObject:
     """The object printed by ``cachescope entries KEY --json``."""
     source = one.source
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -11,6 +11,7 @@ from cachescope.analysis.fields import is_input
 from cachescope.answers import what_if as answer
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow, WhatIfCause, WhatIfRate, WhatIfRun, WhatIfWarning
+from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
 from cachescope.report.layout import Line, unwrapped
@@ -188,7 +189,7 @@ def _note(row: SensitivityRow) -> str:
     return "; ".join(notes)
 
 
-def what_if_object(found: answer.WhatIf) -> dict[str, Any]:
+def what_if_object(found: answer.WhatIf) -> JsonObject:
     """The object printed by ``cachescope what-if --json``."""
     return {
         "cachescope": __version__,
@@ -202,6 +203,6 @@ def what_if_object(found: answer.WhatIf) -> dict[str, Any]:
     }
 
 
-def sensitivity_object(ranking: pd.DataFrame) -> dict[str, Any]:
+def sensitivity_object(ranking: pd.DataFrame) -> JsonObject:
     """The object that ``--sensitivity`` adds to it."""
     return {"sensitivity": frame_rows(ranking)}

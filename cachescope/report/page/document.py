@@ -10,10 +10,11 @@ import hashlib
 import json
 from collections.abc import Iterable
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 from cachescope.figures.dark import in_the_dark
 from cachescope.figures.javascript import plotly_js
+from cachescope.json_types import JsonObject
 from cachescope.report.html import safe
 from cachescope.report.page.cuts import shortened
 from cachescope.report.page.markup import contents_html, drawings_of, section_html
@@ -61,7 +62,7 @@ def document(page: Page) -> str:
     )
 
 
-def figures_object(drawings: Iterable[Drawing]) -> list[dict[str, Any]]:
+def figures_object(drawings: Iterable[Drawing]) -> list[JsonObject]:
     """The figures in light colours, each with its differences in the dark: places and values."""
     drawn = []
     for one in drawings:
