@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from cachescope.figures.palette import theme
 from cachescope.figures.texts import wrapped
+from cachescope.json_types import JsonObject
 
 FONT: Final = 12
 SMALL: Final = 11
@@ -28,7 +29,7 @@ def legend_room(kinds: int) -> int:
 def canvas(dark: bool, height: int, **layout: Any) -> go.Figure:
     """An empty figure in the theme, as wide as its place; `layout` is merged over it."""
     look = theme(dark)
-    base: dict[str, Any] = {
+    base: JsonObject = {
         # An empty template: the figure looks the same whatever plotly.io.templates.default is.
         "template": go.layout.Template(),
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -91,19 +92,19 @@ def empty(reason: str, dark: bool) -> go.Figure:
     return figure
 
 
-def value_axis(dark: bool, **settings: Any) -> dict[str, Any]:
+def value_axis(dark: bool, **settings: Any) -> JsonObject:
     """An axis of amounts: thin grid lines, no zero line."""
     base = {"gridcolor": theme(dark).grid, "zeroline": False, "ticks": "", "tickfont": {"size": SMALL}}
     return {**base, **settings}
 
 
-def count_axis(dark: bool, largest: int, **settings: Any) -> dict[str, Any]:
+def count_axis(dark: bool, largest: int, **settings: Any) -> JsonObject:
     """An axis of whole numbers, from 0."""
     steps = {"dtick": 1} if largest < 6 else {"nticks": 6}
     return value_axis(dark, rangemode="tozero", tickformat=",d", **steps, **settings)
 
 
-def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> dict[str, Any]:
+def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> JsonObject:
     """An axis with one row per label, the first on top; labels are thinned if rows are narrow."""
     step = max(1, -(-14 // max(1, int(pixels))))
     at = list(range(0, len(labels), step))

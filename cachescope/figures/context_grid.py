@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import PurePath
 from string import ascii_uppercase
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.canvas import canvas, empty, key_marks, legend_room, note, row_axis, stepped
 from cachescope.figures.palette import CYCLE, text_on, theme
 from cachescope.figures.texts import hover, shown
+from cachescope.json_types import JsonObject
 from cachescope.wording import listed, plural
 
 _MOST_SCHEMAS: Final = 30
@@ -21,6 +23,28 @@ _AXIS: Final = 46
 # Next to long names of schemas the legend takes two lines.
 _TOP: Final = legend_room(5)
 _ALONE, _UNDECIDED = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Contexts that share a key under a schema."""
+
+    schema: str
+    without: tuple[str, ...]
+    group: int | None
+    contexts: tuple[int, ...]
+    isolation_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """A context, as far as the columns are there."""
+
+    context: int
+    run: int | None
+    source: str | None
+    torch_version: str | None
+    host: str | None
 
 
 def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dark: bool = False) -> go.Figure:
@@ -39,14 +63,14 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     """
     if context_groups.empty:
         return empty("There are no contexts: none was captured, and no run with hash details was read.", dark)
-    schemas: dict[str, list[dict[str, Any]]] = {}
-    for row in records(context_groups):
-        schemas.setdefault(str(row["schema"]), []).append(row)
-    numbers = sorted({int(c) for groups in schemas.values() for row in groups for c in row["contexts"]})
+    schemas: dict[str, list[_Group]] = {}
+    for row in rows_of(context_groups, _Group):
+        schemas.setdefault(row.schema, []).append(row)
+    numbers = sorted({c for groups in schemas.values() for row in groups for c in row.contexts})
     columns = {number: i for i, number in enumerate(numbers[:_MOST_CONTEXTS])}
     shown_schemas = list(schemas.values())[:_MOST_SCHEMAS]
     named = _context_hovers(contexts)
-    labels = [_schema_label(groups[0]["without"]) for groups in shown_schemas]
+    labels = [_schema_label(groups[0].without) for groups in shown_schemas]
     look = theme(dark)
     palette = [look.faint, look.unknown, *CYCLE]
     pixels = 30
@@ -66,7 +90,7 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     for y, groups in enumerate(shown_schemas):
         for row in groups:
             code, letter = _mark(row)
-            for context in (int(c) for c in row["contexts"]):
+            for context in row.contexts:
                 if context not in columns:
                     continue
                 x = columns[context]
@@ -94,25 +118,23 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     return figure
 
 
-def _mark(row: dict[str, Any]) -> tuple[int, str]:
-    if row["group"] is None:
+def _mark(row: _Group) -> tuple[int, str]:
+    if row.group is None:
         return _UNDECIDED, "?"
-    if len(row["contexts"]) < 2:
+    if len(row.contexts) < 2:
         return _ALONE, ""
-    group = int(row["group"])
+    group = row.group
     letter = ascii_uppercase[group] if group < len(ascii_uppercase) else str(group)
     return 2 + group % len(CYCLE), letter
 
 
-def _group_lines(row: dict[str, Any]) -> list[str | None]:
-    without = f"without {', '.join(row['without'])}" if row["without"] else "all forms count"
-    if row["group"] is None:
+def _group_lines(row: _Group) -> list[str | None]:
+    without = f"without {', '.join(row.without)}" if row.without else "all forms count"
+    if row.group is None:
         return [without, "not decided: a form that counts is not known"]
-    count = len(row["contexts"])
-    share = (
-        f"shared by contexts {listed(row['contexts'], 12)}" if count > 1 else "shared with no other context"
-    )
-    key = row["isolation_key"]
+    count = len(row.contexts)
+    share = f"shared by contexts {listed(row.contexts, 12)}" if count > 1 else "shared with no other context"
+    key = row.isolation_key
     return [without, share, f"isolation key {key}" if key else "equal by hashes; the key itself is not known"]
 
 
@@ -123,7 +145,7 @@ def _schema_label(without: tuple[str, ...]) -> str:
     return shown(f"without {without[0]}", 36) + rest
 
 
-def _context_axis(numbers: list[int]) -> dict[str, Any]:
+def _context_axis(numbers: list[int]) -> JsonObject:
     step = -(-len(numbers) // 20)
     at = list(range(0, len(numbers), step)) if numbers else []
     return {
@@ -138,16 +160,15 @@ def _context_axis(numbers: list[int]) -> dict[str, Any]:
 
 
 def _context_hovers(contexts: pd.DataFrame) -> dict[int, str]:
-    names = ["context", "run", "source", "known_from", "torch_version", "host"]
     made = {}
-    for row in records(contexts, [name for name in names if name in contexts.columns]):
-        parts = [f"context {row['context']}"]
-        if row.get("run") is not None:
-            parts.append(f"run {row['run']}")
-        if row.get("torch_version") is not None:
-            parts.append(f"torch {row['torch_version']}")
-        if row.get("host") is not None:
-            parts.append(f"host {row['host']}")
-        parts.append(PurePath(row.get("source") or "").name)
-        made[int(row["context"])] = ", ".join(part for part in parts if part)
+    for row in rows_of(contexts.reindex(columns=list(_Context.__dataclass_fields__)), _Context):
+        parts = [f"context {row.context}"]
+        if row.run is not None:
+            parts.append(f"run {row.run}")
+        if row.torch_version is not None:
+            parts.append(f"torch {row.torch_version}")
+        if row.host is not None:
+            parts.append(f"host {row.host}")
+        parts.append(PurePath(row.source or "").name)
+        made[row.context] = ", ".join(part for part in parts if part)
     return made

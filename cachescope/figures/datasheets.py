@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, empty, note, value_axis
 from cachescope.figures.palette import SKY, theme
 from cachescope.figures.texts import hover, plain, shown
@@ -18,6 +19,32 @@ _MOST: Final = 10
 _BAR: Final = 18
 _HEAD: Final = 46
 _LEFT: Final = 52
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    """A device, as far as the columns are there."""
+
+    name: str
+    type: str | None
+    seen_in: tuple[str, ...] | None
+    arch: str | None
+    memory_bytes: int | None
+    sm_count: int | None
+    peak_fp64_tflops: float | None
+    peak_fp32_tflops: float | None
+    peak_tf32_tflops: float | None
+    peak_bf16_tflops: float | None
+    peak_fp16_tflops: float | None
+    peak_fp8_tflops: float | None
+    peak_int8_tops: float | None
+    peak_fp4_tflops: float | None
+    datasheet_bandwidth_gbs: float | None
+    datasheet_memory_gb: float | None
+    datasheet: str | None
+    matched_by: str | None
+    source: str | None
+    datasheet_note: str | None
 
 
 def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
@@ -34,7 +61,7 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """
     if devices.empty:
         return empty("No device was named in what was read.", dark)
-    rows = records(devices)
+    rows = rows_of(devices.reindex(columns=list(_Device.__dataclass_fields__)), _Device)
     rows.sort(key=lambda row: not _rates(row))
     top = rows[:_MOST]
     pixels = [_HEAD + _BAR * len(_rates(row)) for row in top]
@@ -66,7 +93,7 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         _head(figure, row, y, dark)
         for i, (dtype, rate) in enumerate(_rates(row).items()):
             unit = "TOPS" if dtype.startswith("int") else "TFLOPS"
-            said = hover(f"{row['name']}, {dtype}: {rate:,g} {unit}", *_about(row))
+            said = hover(f"{row.name}, {dtype}: {rate:,g} {unit}", *_about(row))
             bars.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", said))
         y += tall
     most = max((bar[0] for bar in bars), default=1.0)
@@ -91,12 +118,14 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     return figure
 
 
-def _rates(row: dict[str, Any]) -> dict[str, float]:
-    return {dtype: row[column] for dtype, column in RATE_COLUMNS.items() if row.get(column) is not None}
+def _rates(row: _Device) -> dict[str, float]:
+    return {
+        dtype: rate for dtype, column in RATE_COLUMNS.items() if (rate := getattr(row, column)) is not None
+    }
 
 
-def _head(figure: go.Figure, row: dict[str, Any], y: int, dark: bool) -> None:
-    texts = (f"<b>{shown(row['name'], 60)}</b>", shown(", ".join(_facts(row)), 108))
+def _head(figure: go.Figure, row: _Device, y: int, dark: bool) -> None:
+    texts = (f"<b>{shown(row.name, 60)}</b>", shown(", ".join(_facts(row)), 108))
     for text, shift, colour in zip(texts, (4, 22), (theme(dark).text, theme(dark).muted), strict=True):
         figure.add_annotation(
             text=text, xref="paper", x=0, xanchor="left", xshift=8 - _LEFT, y=y, yanchor="top", yshift=-shift,
@@ -104,29 +133,27 @@ def _head(figure: go.Figure, row: dict[str, Any], y: int, dark: bool) -> None:
         )  # fmt: skip
 
 
-def _facts(row: dict[str, Any]) -> list[str]:
+def _facts(row: _Device) -> list[str]:
     """What is known of a device, in the words of its frame."""
     facts = []
-    if row.get("datasheet") is not None:
-        facts.append(f"datasheet: {plain(str(row['datasheet']), 40)}")
-        if row.get("datasheet_bandwidth_gbs") is not None:
-            facts.append(f"{row['datasheet_bandwidth_gbs']:,g} GB/s")
-        if row.get("datasheet_memory_gb") is not None:
-            facts.append(f"{row['datasheet_memory_gb']:,g} GB")
+    if row.datasheet is not None:
+        facts.append(f"datasheet: {plain(row.datasheet, 40)}")
+        if row.datasheet_bandwidth_gbs is not None:
+            facts.append(f"{row.datasheet_bandwidth_gbs:,g} GB/s")
+        if row.datasheet_memory_gb is not None:
+            facts.append(f"{row.datasheet_memory_gb:,g} GB")
     else:
         facts.append("no datasheet")
     seen = []
-    if row.get("memory_bytes") is not None:
-        seen.append(file_size(row["memory_bytes"]))
-    if row.get("sm_count") is not None:
-        seen.append(plural(row["sm_count"], "core" if row.get("type") == "cpu" else "SM"))
-    if row.get("arch") is not None:
-        seen.append(str(row["arch"])[:40])
+    if row.memory_bytes is not None:
+        seen.append(file_size(row.memory_bytes))
+    if row.sm_count is not None:
+        seen.append(plural(row.sm_count, "core" if row.type == "cpu" else "SM"))
+    if row.arch is not None:
+        seen.append(row.arch[:40])
     return facts + ([f"seen: {seen[0]}", *seen[1:]] if seen else [])
 
 
-def _about(row: dict[str, Any]) -> list[str]:
-    lines = [
-        str(row[name]) for name in ("matched_by", "datasheet_note", "source") if row.get(name) is not None
-    ]
-    return [*lines, f"seen in {listed(row['seen_in'], 3)}"] if len(row.get("seen_in") or ()) else lines
+def _about(row: _Device) -> list[str]:
+    lines = [said for said in (row.matched_by, row.datasheet_note, row.source) if said is not None]
+    return [*lines, f"seen in {listed(row.seen_in, 3)}"] if row.seen_in else lines

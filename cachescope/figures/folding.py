@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 
 MOST_ROWS: Final = 64
 
@@ -65,12 +65,27 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """A file that has a box of its own."""
+
+    entry: int
+    cache: str
+    cache_key: str | None
+    path: str
+    root: str | None
+    size_bytes: int | None
+    status: str
+    damage: str | None
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder: all of its files, the rows of the largest, and the others."""
+    """A folder: all of its files, the largest, and the others."""
 
     path: str
     files: Files
-    largest: list[dict[str, Any]]
+    largest: list[File]
     others: Files
 
 
@@ -84,17 +99,13 @@ class Kind:
     others: Files
 
 
-def folded_entries(
-    entries: pd.DataFrame, columns: Sequence[str], most_folders: int, most_files: int
-) -> list[Kind]:
-    """Entries by kind and folder, the largest first; only files that have a box of their own become rows.
+def folded_entries(entries: pd.DataFrame, most_folders: int, most_files: int) -> list[Kind]:
+    """Entries by kind and folder, the largest first; only files that have a box of their own become objects.
 
     Parameters
     ----------
     entries : DataFrame
-        The frame entries: entry, cache, path, size_bytes, status, and `columns`.
-    columns : sequence of str
-        The columns of the rows.
+        The frame entries.
     most_folders, most_files : int
         Folders of a kind and files of a folder that get a box of their own.
     """
@@ -111,7 +122,7 @@ def folded_entries(
     def files(at: npt.NDArray[np.intp]) -> Files:
         return Files(len(at), int(sizes[at].sum()), int(damaged[at].sum()))
 
-    def rows_of(chosen: Sequence[int]) -> npt.NDArray[np.intp]:
+    def places_of(chosen: Sequence[int]) -> npt.NDArray[np.intp]:
         parts = [place[starts[group] : starts[group + 1]] for group in chosen]
         return np.concatenate(parts) if parts else place[:0]
 
@@ -121,22 +132,22 @@ def folded_entries(
     of_kind = [np.flatnonzero(groups // len(paths) == kind).tolist() for kind in range(len(kinds))]
     for listed in of_kind:
         listed.sort(key=lambda group: (-totals[group], path(group)))
-    boxes = [rows_of([group])[:most_files] for listed in of_kind for group in listed[:most_folders]]
+    boxes = [places_of([group])[:most_files] for listed in of_kind for group in listed[:most_folders]]
     # All rows at once: taking a few from a frame is slow.
     chosen = np.concatenate(boxes) if boxes else place[:0]
-    rows = iter(records(entries.iloc[chosen], columns))
+    rows = iter(rows_of(entries.iloc[chosen], File))
 
     def folder(group: int) -> Folder:
-        at = rows_of([group])
+        at = places_of([group])
         largest = list(itertools.islice(rows, min(len(at), most_files)))
         return Folder(path(group), files(at), largest, files(at[most_files:]))
 
     found = [
         Kind(
             str(name),
-            files(rows_of(listed)),
+            files(places_of(listed)),
             [folder(group) for group in listed[:most_folders]],
-            files(rows_of(listed[most_folders:])),
+            files(places_of(listed[most_folders:])),
         )
         for name, listed in zip(kinds, of_kind, strict=True)
     ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
     PANEL_TITLE,
@@ -169,11 +169,11 @@ def _add_block(
     z: list[list[int | None]] = [[None] * len(block.ids) for _ in rows.labels]
     said = [[""] * len(block.ids) for _ in rows.labels]
     lookups: list[list[int | None]] = [[None] * len(block.ids) for _ in rows.labels]
-    for cell in records(block.cells):
-        at = column[cell["graph"]]
-        z[cell["row"]][at] = int(cell["code"])
-        lookups[cell["row"]][at] = cell["lookup"]
-        said[cell["row"]][at] = _hover(cell, block, rows) if texts else _short_hover(cell, rows)
+    for cell in rows_of(block.cells, _Cell):
+        at = column[cell.graph]
+        z[cell.row][at] = cell.code
+        lookups[cell.row][at] = cell.lookup
+        said[cell.row][at] = _hover(cell, block, rows) if texts else _short_hover(cell, rows)
     gap = 2 if len(block.ids) <= 40 else (1 if len(block.ids) <= 120 else 0)
     figure.add_heatmap(
         z=z,
@@ -218,17 +218,31 @@ def _title(text: str, few: bool) -> str:
     return f"<b>{shown(cache)}</b>" + (f"{' ' if few else '<br>'}{shown(direction)}" if direction else "")
 
 
-def _hover(cell: dict[str, Any], block: _Block, rows: Folded) -> str:
-    count, taken, key = cell["count"], cell["taken"], cell["key"]
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One cell: the worst outcome of its lookups, how many they are, and the lookup that it shows."""
+
+    row: int
+    graph: str
+    code: int
+    outcome: str
+    count: int
+    taken: float | None
+    key: str | None
+    lookup: int
+
+
+def _hover(cell: _Cell, block: _Block, rows: Folded) -> str:
+    count, taken, key = cell.count, cell.taken, cell.key
     several = f" ({count} lookups, the worst shown)" if count > 1 else ""
     time = f", {duration(int(taken))} compiled" if taken else ""
     return hover(
-        rows.labels[cell["row"]],
-        f"{block.title}, compile {cell['graph']}"[:80],
-        f"{cell['outcome']}{several}{time}",
+        rows.labels[cell.row],
+        f"{block.title}, compile {cell.graph}"[:80],
+        f"{cell.outcome}{several}{time}",
         None if key is None else f"key {key[:14]}…",
     )
 
 
-def _short_hover(cell: dict[str, Any], rows: Folded) -> str:
-    return f"{rows.labels[cell['row']].partition(' · ')[0]}, {shown(cell['graph'], 12)}: {cell['outcome']}"
+def _short_hover(cell: _Cell, rows: Folded) -> str:
+    return f"{rows.labels[cell.row].partition(' · ')[0]}, {shown(cell.graph, 12)}: {cell.outcome}"

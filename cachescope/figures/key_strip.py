@@ -10,7 +10,7 @@ from typing import Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.columns import records
+from cachescope.columns import plain_columns, rows_of
 from cachescope.figures.canvas import NOTE, canvas, empty, key_marks, legend_room, stepped
 from cachescope.figures.palette import ORANGE, SKY, VERMILLION, theme
 from cachescope.figures.texts import hover, plain, shown
@@ -62,7 +62,7 @@ def key_difference(
     texts = _texts(fields)
     if not texts and changes.empty:
         return empty("No source recorded the hash details of this key, so its fields cannot be shown.", dark)
-    changed = {str(row["field"]): row for row in records(changes, ["field", "kind", "summary"])}
+    changed = {row.field: row for row in rows_of(changes, _Change)}
     groups = _groups(changed, texts)
     lines = [(name, cells[at : at + _PER_LINE], at == 0, total)
              for name, cells, total in groups for at in range(0, len(cells), _PER_LINE)]  # fmt: skip
@@ -112,12 +112,10 @@ def key_difference(
     return figure
 
 
-def _names(
-    figure: go.Figure, changed: dict[str, dict[str, str]], numbers: dict[str, int], dark: bool
-) -> None:
+def _names(figure: go.Figure, changed: dict[str, _Change], numbers: dict[str, int], dark: bool) -> None:
     lines = [
         f"<b>{n}</b>  {shown(field, 50)}  <span style='color:{theme(dark).muted}'>"
-        f"{shown(_short_summary(field, changed[field]['summary']), max(24, 92 - min(len(field), 50)))}</span>"
+        f"{shown(_short_summary(field, changed[field].summary), max(24, 92 - min(len(field), 50)))}</span>"
         for field, n in numbers.items()
     ] or ["no recorded field differs"]
     if len(changed) > len(numbers):
@@ -135,27 +133,35 @@ def _short_summary(field: str, summary: str | None) -> str:
     return text.removeprefix(f"{field}: ")
 
 
-def _groups(changed: dict[str, dict[str, str]], texts: dict[str, str]) -> list[tuple[str, list[_Cell], int]]:
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A changed field."""
+
+    field: str
+    kind: str
+    summary: str | None
+
+
+def _groups(changed: dict[str, _Change], texts: dict[str, str]) -> list[tuple[str, list[_Cell], int]]:
     """The groups that have fields, each with its cells and its number of fields."""
     found: dict[str, list[_Cell]] = {name: [] for name in (*(name for name, _ in _GROUPS), _OTHER)}
     for field, value in texts.items():
         change = changed.get(field)
-        code = _EQUAL if change is None else (_NEW if change["kind"] == "new" else _CHANGED)
-        said = hover(field, change["summary"] if change else value[:120])
+        code = _EQUAL if change is None else (_NEW if change.kind == "new" else _CHANGED)
+        said = hover(field, change.summary if change else value[:120])
         found[_group(field)].append(_Cell(field, code, said))
     for field, change in changed.items():
         if field not in texts:
-            code = _GONE if change["kind"] == "gone" else _CHANGED
-            found[_group(field)].append(_Cell(field, code, hover(field, change["summary"])))
+            code = _GONE if change.kind == "gone" else _CHANGED
+            found[_group(field)].append(_Cell(field, code, hover(field, change.summary)))
     return [(name, _within_bounds(cells), len(cells)) for name, cells in found.items() if cells]
 
 
 def _texts(fields: pd.DataFrame | Sequence[str]) -> dict[str, str]:
     if not isinstance(fields, pd.DataFrame):
         return dict.fromkeys(map(str, fields), "")
-    return {
-        str(row["field"]): str(row["value_text"] or "") for row in records(fields, ["field", "value_text"])
-    }
+    columns = plain_columns(fields, ["field", "value_text"])
+    return {field: text or "" for field, text in zip(*columns.values(), strict=True)}
 
 
 def _within_bounds(cells: list[_Cell]) -> list[_Cell]:

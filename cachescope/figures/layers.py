@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.canvas import canvas, empty, note
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, theme
 from cachescope.figures.texts import hover, shown
@@ -37,6 +38,17 @@ _ORDER: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A reference from a file to another."""
+
+    parent: int
+    parent_kind: str
+    child: int | None
+    child_kind: str
+    known_by: str
+
+
 def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """References between the layers: AOTAutograd, FX, wrapper, kernel, best configuration, Triton; missing ones in red.
 
@@ -52,8 +64,8 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
     dark : bool
         For a dark background.
     """
-    rows = records(links, ["parent", "parent_kind", "child", "child_kind", "known_by"])
-    drawn = [row for row in rows if row["parent_kind"] != LOCK]
+    rows = rows_of(links, _Link)
+    drawn = [row for row in rows if row.parent_kind != LOCK]
     if not drawn:
         reason = "No file refers to another one" if not entries.empty else "No cache directory was read"
         return empty(f"{reason}: there are no links between the layers to show.", dark)
@@ -94,45 +106,37 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
     return figure
 
 
-def _roles(rows: list[dict[str, Any]]) -> dict[int, str]:
+def _roles(rows: list[_Link]) -> dict[int, str]:
     """The layer of each file of generated code: the first one that leads to it, from the top down."""
     roles: dict[int, str] = {}
     for row in rows:
-        if (
-            row["child_kind"] == CODE
-            and row["child"] is not None
-            and row["parent_kind"] in (FXGRAPH, AOTAUTOGRAD)
-        ):
-            roles[row["child"]] = _WRAPPER
-    compiled = [
-        r
-        for r in rows
-        if r["child_kind"] == CODE and r["known_by"] == _COMPILED_BY and r["child"] is not None
-    ]
-    for row in compiled:
-        roles.setdefault(row["child"], _COMPILED)
+        if row.child_kind == CODE and row.child is not None and row.parent_kind in (FXGRAPH, AOTAUTOGRAD):
+            roles[row.child] = _WRAPPER
     for row in rows:
-        if row["child_kind"] == CODE and row["child"] is not None:
-            roles.setdefault(row["child"], _KERNEL)
+        if row.child_kind == CODE and row.known_by == _COMPILED_BY and row.child is not None:
+            roles.setdefault(row.child, _COMPILED)
+    for row in rows:
+        if row.child_kind == CODE and row.child is not None:
+            roles.setdefault(row.child, _KERNEL)
     return roles
 
 
 def _ribbons(
-    rows: list[dict[str, Any]], roles: dict[int, str]
+    rows: list[_Link], roles: dict[int, str]
 ) -> tuple[dict[tuple[str, str], Counter[str]], dict[str, set[object]]]:
     """References by pair of layers and by how they are known, and the files of each layer."""
     ribbons: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     members: dict[str, set[object]] = defaultdict(set)
     for number, row in enumerate(rows):
-        parent = _layer(row["parent_kind"], row["parent"], roles)
-        child = _GONE if row["child"] is None else _layer(row["child_kind"], row["child"], roles)
+        parent = _layer(row.parent_kind, row.parent, roles)
+        child = _GONE if row.child is None else _layer(row.child_kind, row.child, roles)
         if child == parent or (child, parent) in ribbons:
             # A Sankey flows one way: a target that would close a circle is a layer of its own.
             child = f"other {child}"
-        ribbons[parent, child][str(row["known_by"])] += 1
-        members[parent].add(row["parent"])
+        ribbons[parent, child][row.known_by] += 1
+        members[parent].add(row.parent)
         # A missing file has no number; each reference to one counts.
-        members[child].add(("gone", number) if row["child"] is None else row["child"])
+        members[child].add(("gone", number) if row.child is None else row.child)
     return ribbons, members
 
 

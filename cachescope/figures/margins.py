@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import floor, log10
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, value_axis
 from cachescope.figures.palette import GREEN, GREY, VERMILLION, theme
 from cachescope.figures.texts import escaped, hover, plain, shown
+from cachescope.json_types import JsonObject
 from cachescope.wording import plural
 
 _MOST_OPERATORS: Final = 20
 _MOST_CHOICES: Final = 60
 _PITCH: Final = 48
 _LABEL: Final = 72
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A measured choice of an operator."""
+
+    entry: int
+    op: str
+    inputs: str
+    precision: str
+    choice: str
+    time_ms: float | None
+    is_chosen: bool
+    margin: float | None
+    device_name: str | None
 
 
 def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure:
@@ -34,9 +51,9 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure
     """
     if autotune.empty:
         return empty("Nothing was autotuned: no directory with timings of max-autotune was read.", dark)
-    groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-    for row in records(autotune):
-        place = (row["entry"], row["op"], row["inputs"], row["precision"], row["device_name"])
+    groups: dict[tuple[object, ...], list[_Choice]] = {}
+    for row in rows_of(autotune, _Choice):
+        place = (row.entry, row.op, row.inputs, row.precision, row.device_name)
         groups.setdefault(place, []).append(row)
     ordered = sorted(groups.values(), key=lambda rows: -_fastest(rows))
     top = ordered[:_MOST_OPERATORS]
@@ -50,10 +67,10 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure
         ),
         yaxis={"range": [len(top) - 0.5, -0.5], "visible": False},
     )  # fmt: skip
-    slowest = max((row["time_ms"] or 0 for rows in top for row in rows), default=0) or 1.0
+    slowest = max((row.time_ms or 0 for rows in top for row in rows), default=0) or 1.0
     _add_choices(figure, top, slowest)
     for y, rows in enumerate(top):
-        margin = next((row["margin"] for row in rows if row["margin"] is not None), None)
+        margin = next((row.margin for row in rows if row.margin is not None), None)
         won = f"<b>{_times(margin)}</b> faster than the next" if margin is not None else "the only choice"
         figure.add_annotation(
             text=_operator(rows[0]), xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0,
@@ -70,31 +87,31 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure
     return figure
 
 
-def _ticks(groups: list[list[dict[str, Any]]]) -> dict[str, Any]:
+def _ticks(groups: list[list[_Choice]]) -> JsonObject:
     """Powers of ten, with 2 and 5 between them if there is room: plotly's own ticks between them lack a unit."""
-    times = [max(row["time_ms"], 1e-6) for rows in groups for row in rows if row["time_ms"] is not None]
+    times = [max(row.time_ms, 1e-6) for rows in groups for row in rows if row.time_ms is not None]
     first, last = (floor(log10(edge)) for edge in (min(times, default=1.0), max(times, default=1.0)))
     steps = (1, 2, 5) if last - first < 2 else (1,)
     at = [step * 10.0**power for power in range(first - 1, last + 2) for step in steps]
     return {"tickvals": at, "ticktext": [f"{value:g} ms" for value in at]}
 
 
-def _add_choices(figure: go.Figure, groups: list[list[dict[str, Any]]], slowest: float) -> None:
+def _add_choices(figure: go.Figure, groups: list[list[_Choice]], slowest: float) -> None:
     marks: dict[str, list[tuple[float, float, str]]] = {"fastest": [], "other choice": [], "failed": []}
     for y, rows in enumerate(groups):
-        by_time = sorted(rows, key=lambda row: (row["time_ms"] is None, row["time_ms"] or 0.0))
+        by_time = sorted(rows, key=lambda row: (row.time_ms is None, row.time_ms or 0.0))
         for row in by_time[:_MOST_CHOICES]:
-            kind = "failed" if row["time_ms"] is None else ("fastest" if row["is_chosen"] else "other choice")
+            kind = "failed" if row.time_ms is None else ("fastest" if row.is_chosen else "other choice")
             # A failed choice has no time: it is placed to the right of all others.
-            x = slowest * 2 if row["time_ms"] is None else max(row["time_ms"], 1e-6)
-            time = "failed" if row["time_ms"] is None else f"{row['time_ms']:.4g} ms"
+            x = slowest * 2 if row.time_ms is None else max(row.time_ms, 1e-6)
+            time = "failed" if row.time_ms is None else f"{row.time_ms:.4g} ms"
             said = hover(
-                row["choice"],
+                row.choice,
                 time,
-                row["op"],
-                row["inputs"],
-                f"precision {row['precision']}",
-                row["device_name"],
+                row.op,
+                row.inputs,
+                f"precision {row.precision}",
+                row.device_name,
             )
             marks[kind].append((x, y + 0.2, said))
     looks = {
@@ -110,13 +127,13 @@ def _add_choices(figure: go.Figure, groups: list[list[dict[str, Any]]], slowest:
             )  # fmt: skip
 
 
-def _fastest(rows: list[dict[str, Any]]) -> float:
-    return min((row["time_ms"] for row in rows if row["time_ms"] is not None), default=0.0)
+def _fastest(rows: list[_Choice]) -> float:
+    return min((row.time_ms for row in rows if row.time_ms is not None), default=0.0)
 
 
-def _operator(row: dict[str, Any]) -> str:
-    op = plain(str(row["op"]), 30)
-    return f"<b>{escaped(op)}</b>  {shown(row['inputs'], _LABEL - len(op))}"
+def _operator(row: _Choice) -> str:
+    op = plain(row.op, 30)
+    return f"<b>{escaped(op)}</b>  {shown(row.inputs, _LABEL - len(op))}"
 
 
 def _times(margin: float) -> str:

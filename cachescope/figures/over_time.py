@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, row_axis, value_axis
 from cachescope.figures.compile_ids import compile_order
 from cachescope.figures.folding import MOST_ROWS, folded_runs
@@ -174,18 +175,33 @@ def _draw(figure: go.Figure, marks: pd.DataFrame, size: int) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A mark on the lane of a run: one lookup, or several at one place."""
+
+    lookup: int
+    run: int
+    cache: str
+    outcome: str
+    compile_id: str
+    key: str
+    count: int
+    x: float
+    span: float | None
+
+
 def _hovers(marks: pd.DataFrame) -> list[str]:
     made = []
-    for row in records(marks):
-        span = f", then {duration(int(row['span'] * 1e9))}" if row["span"] else ""
-        what = f"lookup {row['lookup']}: {row['cache']}, {row['outcome']}"
-        if row["count"] > 1:
-            what = f"{row['count']} lookups, {row['cache']}, {row['outcome']}; the first is {row['lookup']}"
+    for row in rows_of(marks, _Mark):
+        span = f", then {duration(int(row.span * 1e9))}" if row.span else ""
+        what = f"lookup {row.lookup}: {row.cache}, {row.outcome}"
+        if row.count > 1:
+            what = f"{row.count} lookups, {row.cache}, {row.outcome}; the first is {row.lookup}"
         made.append(
             hover(
                 what,
-                f"run {row['run']}, compile {row['compile_id'][:40]}, key {row['key'][:14]}",
-                f"at {row['x']:.3f} s{span}",
+                f"run {row.run}, compile {row.compile_id[:40]}, key {row.key[:14]}",
+                f"at {row.x:.3f} s{span}",
             )
         )
     return made

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, count_axis, empty, legend_room, note, value_axis
 from cachescope.figures.palette import AFFECTS_COLOURS, GREY, VERDICT_COLOURS
 from cachescope.figures.texts import hover, shown
@@ -39,6 +39,32 @@ class _Bar:
         return f"{plural(self.misses, 'miss', 'misses')} · {time}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """A cause of misses."""
+
+    cause: int
+    verdict: str
+    misses: int
+    runs: tuple[int, ...]
+    time_lost_ns: int | None
+    summary: str
+    advice: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """A set of fields that would help."""
+
+    fields: tuple[str, ...]
+    misses_alone: int
+    time_alone_ns: int | None
+    needs_all: bool | None
+    unknown: int | None
+    affects: str | None
+    advice: str | None
+
+
 def causes(causes: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """Misses and compile time lost by cause, the costliest on top: what to fix first.
 
@@ -55,21 +81,21 @@ def causes(causes: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         return empty("Nothing missed, or nothing was looked up: there is no cause to show.", dark)
     bars = [
         _Bar(
-            name=str(row["summary"]),
-            kind=str(row["verdict"]),
-            colour=VERDICT_COLOURS.get(row["verdict"], GREY),
-            time_ns=row["time_lost_ns"],
-            misses=row["misses"],
+            name=row.summary,
+            kind=row.verdict,
+            colour=VERDICT_COLOURS.get(row.verdict, GREY),
+            time_ns=row.time_lost_ns,
+            misses=row.misses,
             hover=hover(
-                row["summary"],
-                f"{row['verdict']}: {VERDICTS.get(row['verdict'], '')}",
-                f"{plural(row['misses'], 'miss', 'misses')}, {duration(row['time_lost_ns'])} lost",
-                "in runs " + listed(row["runs"], 8) if len(row["runs"]) else None,
-                row["advice"],
+                row.summary,
+                f"{row.verdict}: {VERDICTS.get(row.verdict, '')}",
+                f"{plural(row.misses, 'miss', 'misses')}, {duration(row.time_lost_ns)} lost",
+                "in runs " + listed(row.runs, 8) if len(row.runs) else None,
+                row.advice,
             ),
-            custom=row["cause"],
+            custom=row.cause,
         )
-        for row in records(causes)
+        for row in rows_of(causes, _Cause)
     ]
     return _ranking(bars, "compile time lost", ("cause", "causes"), dark)
 
@@ -91,25 +117,25 @@ def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> go.Figure:
             "No field would help: leaving any of them out of the keys turns no miss into a hit.", dark
         )
     bars = []
-    for row in records(sensitivity):
-        affects = row["affects"] or "unknown"
+    for row in rows_of(sensitivity, _Fields):
+        affects = row.affects or "unknown"
         bars.append(
             _Bar(
-                name=" + ".join(map(str, row["fields"])),
+                name=" + ".join(row.fields),
                 kind=str(affects),
                 colour=AFFECTS_COLOURS.get(affects, GREY),
-                time_ns=row["time_alone_ns"],
-                misses=row["misses_alone"],
+                time_ns=row.time_alone_ns,
+                misses=row.misses_alone,
                 hover=hover(
-                    " + ".join(map(str, row["fields"])),
-                    f"{plural(row['misses_alone'], 'miss', 'misses')} would hit, {duration(row['time_alone_ns'])} saved",
-                    "only when none of them counts" if row["needs_all"] else None,
-                    f"not known of {plural(row['unknown'], 'miss', 'misses')}" if row["unknown"] else None,
+                    " + ".join(row.fields),
+                    f"{plural(row.misses_alone, 'miss', 'misses')} would hit, {duration(row.time_alone_ns)} saved",
+                    "only when none of them counts" if row.needs_all else None,
+                    f"not known of {plural(row.unknown, 'miss', 'misses')}" if row.unknown else None,
                     f"affects: {affects}",
-                    row["advice"],
+                    row.advice,
                 ),
                 # Unchanged, for click handlers; plotly shows none of it.
-                custom=[str(field)[:1000] for field in row["fields"]],
+                custom=[str(field)[:1000] for field in row.fields],
             )
         )
     return _ranking(bars, "compile time saved if it did not count", ("set of fields", "sets of fields"), dark)

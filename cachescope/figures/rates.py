@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
     PANEL_TITLE,
@@ -138,6 +139,23 @@ def _of_outcome(counts: pd.Series[Any], outcome: str) -> dict[int, int]:
     return {int(row): int(n) for row, n in zip(mine.index.tolist(), mine.tolist(), strict=True)}
 
 
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """All lookups, before or after."""
+
+    when: str
+    lookups: int
+    hits: int
+    misses: int
+    bypasses: int
+    unknown: int | None
+    hit_rate: float | None
+    time_saved_ns: int | None
+    time_lost_ns: int | None
+    time_hit_rate: float | None
+    undecided: int | None
+
+
 def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """Before and after a what-if: lookups by outcome, and compile time saved and lost.
 
@@ -148,11 +166,11 @@ def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     dark : bool
         For a dark background.
     """
-    rows = records(rates)
-    if not rows or not any(row["lookups"] for row in rows):
+    rows = rows_of(rates, _Rate)
+    if not rows or not any(row.lookups for row in rows):
         return empty("There are no lookups to replay.", dark)
     top = legend_room(len(rows)) + PANEL_TITLE
-    labels = [shown(row["when"]) for row in rows]
+    labels = [shown(row.when) for row in rows]
     figure = canvas(
         dark,
         top + 36 * len(rows) + AXIS,
@@ -160,34 +178,33 @@ def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         bargap=0.25,
         margin={"t": top},
         yaxis=row_axis(labels, 36),
-        xaxis=count_axis(dark, max(row["lookups"] for row in rows), domain=[0, 0.47]),
+        xaxis=count_axis(dark, max(row.lookups for row in rows), domain=[0, 0.47]),
         xaxis2=value_axis(dark, domain=[0.53, 1], rangemode="tozero", ticksuffix=" s", nticks=6),
     )
     for name, colour, counts in _count_parts(rows):
         _part(figure, "x", name, colour, counts, [f"{n:,} {name}" for n in counts], labels)
-    for column, name, colour in (
-        ("time_saved_ns", "saved", GREEN),
-        ("time_lost_ns", "lost", VERMILLION),
+    for times, name, colour in (
+        ([row.time_saved_ns for row in rows], "saved", GREEN),
+        ([row.time_lost_ns for row in rows], "lost", VERMILLION),
     ):
-        times = [row[column] for row in rows]
         if any(times):
             texts = [f"{duration(ns)} {name}" for ns in times]
             _part(figure, "x2", name, colour, [(ns or 0) / 1e9 for ns in times], texts, labels)
-    panel_title(figure, f"<b>lookups that hit</b>  {_percents(rows, 'hit_rate')}")
-    timed = any(row["time_hit_rate"] is not None for row in rows)
-    rate = _percents(rows, "time_hit_rate") if timed else "no times recorded"
+    panel_title(figure, f"<b>lookups that hit</b>  {_percents([row.hit_rate for row in rows])}")
+    timed = any(row.time_hit_rate is not None for row in rows)
+    rate = _percents([row.time_hit_rate for row in rows]) if timed else "no times recorded"
     panel_title(figure, f"<b>compile time saved</b>  {rate}", "x2")
     return figure
 
 
-def _count_parts(rows: list[dict[str, Any]]) -> list[tuple[str, str, list[int]]]:
-    undecided = [row["undecided"] or 0 for row in rows]
+def _count_parts(rows: list[_Rate]) -> list[tuple[str, str, list[int]]]:
+    undecided = [row.undecided or 0 for row in rows]
     parts = [
-        ("hit", GREEN, [row["hits"] for row in rows]),
-        ("missed", VERMILLION, [row["misses"] - u for row, u in zip(rows, undecided, strict=True)]),
+        ("hit", GREEN, [row.hits for row in rows]),
+        ("missed", VERMILLION, [row.misses - u for row, u in zip(rows, undecided, strict=True)]),
         ("missed, for all that is known", YELLOW, undecided),
-        ("bypassed or disabled", GREY, [row["bypasses"] for row in rows]),
-        ("outcome not seen", SKY, [row["unknown"] or 0 for row in rows]),
+        ("bypassed or disabled", GREY, [row.bypasses for row in rows]),
+        ("outcome not seen", SKY, [row.unknown or 0 for row in rows]),
     ]
     return [part for part in parts if any(part[2])]
 
@@ -219,5 +236,5 @@ def _part(
     )
 
 
-def _percents(rows: list[dict[str, Any]], column: str) -> str:
-    return " → ".join("-" if row[column] is None else f"{100 * row[column]:.0f} %" for row in rows)
+def _percents(rates: list[float | None]) -> str:
+    return " → ".join("-" if rate is None else f"{100 * rate:.0f} %" for rate in rates)

@@ -6,19 +6,18 @@ import os.path
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from cachescope.figures.canvas import canvas, empty
-from cachescope.figures.folding import Files, Folder, Kind, folded_entries
+from cachescope.figures.folding import File, Files, Folder, Kind, folded_entries
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, text_on, theme
 from cachescope.figures.texts import hover, shown
 from cachescope.terms import CACHES, ENTRY_KINDS
 from cachescope.wording import file_size, plural
 
-_COLUMNS: Final = ("entry", "cache", "path", "root", "cache_key", "size_bytes", "status", "damage", "name")
 _MOST_FOLDERS: Final = 30
 _MOST_FILES: Final = 12
 _LONGEST: Final = 200
@@ -38,7 +37,7 @@ def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     dark : bool
         For a dark background.
     """
-    kinds = folded_entries(entries, _COLUMNS, _MOST_FOLDERS, _MOST_FILES)
+    kinds = folded_entries(entries, _MOST_FOLDERS, _MOST_FILES)
     total = sum(kind.files.size_bytes for kind in kinds)
     if not total:
         return empty("All files are empty: there is no size to show." if kinds else NO_FILES, dark)
@@ -118,25 +117,25 @@ def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: st
         _add_files(boxes, parent, folder.largest, colour)
         return
     size = folder.files.size_bytes
-    below = _below(folder.path, str(folder.largest[0]["root"] or ""))
+    below = _below(folder.path, folder.largest[0].root or "")
     said = hover(below, f"{plural(folder.files.count, 'file')}, {file_size(size)}")
     boxes.add(box, parent, shown(PurePath(below).name, 18), size, said, colour)
     _add_files(boxes, box, folder.largest, colour)
     _add_others(boxes, f"{box} rest", box, folder.others, colour)
 
 
-def _add_files(boxes: _Boxes, box: str, rows: Sequence[dict[str, Any]], colour: str) -> None:
+def _add_files(boxes: _Boxes, box: str, rows: Sequence[File], colour: str) -> None:
     for row in rows:
-        damaged = row["status"] == "damaged"
+        damaged = row.status == "damaged"
         said = hover(
-            _below(str(row["path"]), str(row["root"] or "")),
-            f"entry {row['entry']}, {row['status']}, {file_size(row['size_bytes'] or 0)}",
-            row["damage"],
-            row["name"],
+            _below(row.path, row.root or ""),
+            f"entry {row.entry}, {row.status}, {file_size(row.size_bytes or 0)}",
+            row.damage,
+            row.name,
         )
         label = ("damaged: " if damaged else "") + _file_label(row)
         shade = DAMAGED if damaged else colour
-        boxes.add(f"entry {row['entry']}", box, label, row["size_bytes"] or 0, said, shade, row["entry"])
+        boxes.add(f"entry {row.entry}", box, label, row.size_bytes or 0, said, shade, row.entry)
 
 
 def _add_others(boxes: _Boxes, box: str, parent: str, others: Files, colour: str) -> None:
@@ -148,11 +147,11 @@ def _add_others(boxes: _Boxes, box: str, parent: str, others: Files, colour: str
         boxes.add(box, parent, f"{others.count:,} smaller", others.size_bytes, said, colour)
 
 
-def _file_label(row: dict[str, Any]) -> str:
+def _file_label(row: File) -> str:
     """The label of a file: the beginning of its key or name, and its kind."""
     # An entry of a graph is a file of its own under its key, and is named by the key.
-    by_key = row["cache"] in CACHES and row["cache_key"]
-    name = str(row["cache_key"] if by_key else os.path.basename(row["path"]))
+    by_key = row.cache in CACHES and row.cache_key
+    name = row.cache_key if by_key and row.cache_key else os.path.basename(row.path)
     suffix = os.path.splitext(name)[1]
     return shown(name, 11) + (shown(suffix, 9) if len(name) > 20 and suffix else "")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import re
 import textwrap
+from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.wording import clock, harmless
 
 NAME: Final = 44
@@ -51,14 +52,23 @@ def wrapped(text: str, width: int) -> str:
     return "<br>".join(escaped(line) for line in textwrap.wrap(plain(text, 6 * width), width))
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A process."""
+
+    run: int
+    rank: int | None
+    start_time: int | None
+
+
 def run_labels(runs: pd.DataFrame) -> dict[int, str]:
     """``run 3 · rank 0 · 13:49:03`` for each run; the clock is UTC."""
     labels = {}
-    for row in records(runs, ["run", "rank", "start_time"]):
-        parts = [f"run {row['run']}"]
-        if row["rank"] is not None:
-            parts.append(f"rank {row['rank']}")
-        if row["start_time"] is not None:
-            parts.append(clock(row["start_time"]))
-        labels[int(row["run"])] = " · ".join(parts)
+    for row in rows_of(runs, _Run):
+        parts = [f"run {row.run}"]
+        if row.rank is not None:
+            parts.append(f"rank {row.rank}")
+        if row.start_time is not None:
+            parts.append(clock(row.start_time))
+        labels[row.run] = " · ".join(parts)
     return labels
