@@ -21,8 +21,10 @@ from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.log_prefix import PREFIX
 from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS, VERSION_ARTIFACT
 
-BLOCK_BYTES: int = 1 << 19
-"""Fits the caches of a CPU core: larger blocks are slower to read."""
+BLOCK_BYTES: int = 1 << 21
+"""Each block costs some forty calls of numpy; blocks that do not fit the caches of a CPU are slower to read."""
+_FIRST_BLOCK_BYTES: Final = 1 << 18
+"""Most logs are short, and filling a buffer with zeros takes its time."""
 _MOST_BYTES_OF_A_RECORD: Final = 16 << 20
 """Torch's longest records are hash details with the code of a large graph: some megabytes."""
 RECORD_START: Final = re.compile(rb"\n[^\t]")
@@ -94,12 +96,12 @@ def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records
 
     All blocks use one buffer in turn: copy what you need out of a block before you take the next.
     """
-    buffer = bytearray(2 * BLOCK_BYTES)
+    buffer = bytearray(2 * min(BLOCK_BYTES, _FIRST_BLOCK_BYTES))
     marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
     have, at_end, has_mark = 0, False, False
     while not at_end:
-        if have > len(buffer) // 2:
-            # A long record: double the buffer, or the record would be searched over and over.
+        if have > len(buffer) // 2 or (offset and len(buffer) < 2 * BLOCK_BYTES):
+            # A long record would be searched over and over; and a long log is read in larger blocks.
             buffer = buffer + bytes(len(buffer))
             marks = np.empty((2, len(buffer) + _WORD_BYTES), np.bool_)
         # Read only as far as it takes to see that a record is too long, wherever in the block it begins.

@@ -116,8 +116,11 @@ def test_records_are_found_where_their_lines_are(data: bytes) -> None:
 
 
 @settings(max_examples=60)
-@given(data=_LOGS, block_bytes=st.sampled_from([1, 7, 64, 1000]))
-def test_the_size_of_blocks_does_not_matter(data: bytes, block_bytes: int) -> None:
+@given(
+    data=_LOGS, block_bytes=st.sampled_from([1, 7, 64, 1000]), first_bytes=st.sampled_from([1, 7, 64, 1000])
+)
+def test_the_size_of_blocks_does_not_matter(data: bytes, block_bytes: int, first_bytes: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trace_records, "BLOCK_BYTES", block_bytes)
+        patch.setattr(trace_records, "_FIRST_BLOCK_BYTES", first_bytes)
         assert told(data) == told_by_lines(data)
