@@ -21,7 +21,7 @@ from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.log_prefix import PREFIX
 from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS, VERSION_ARTIFACT
 
-BLOCK_BYTES: int = 1 << 21
+BLOCK_BYTES: int = 1 << 20
 """Each block costs some forty calls of numpy; blocks that do not fit the caches of a CPU are slower to read."""
 _FIRST_BLOCK_BYTES: Final = 1 << 18
 """Most logs are short, and filling a buffer with zeros takes its time."""
