@@ -72,8 +72,8 @@ def fields(version: str | None = None) -> pd.DataFrame:
 
     Examples
     --------
-    >>> import cachescope.catalogue.facts as catalogue
-    >>> frame = catalogue.fields("2.13.0").set_index("field")
+    >>> import cachescope
+    >>> frame = cachescope.fields("2.13.0").set_index("field")
     >>> frame.loc["inductor_config[epilogue_fusion]", "default"]
     'True'
     """

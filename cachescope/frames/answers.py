@@ -13,15 +13,15 @@ MISSES: Final = Frame(
     (
         Column("lookup", WHOLE, "an id into lookups"),
         Column("verdict", TEXT, "why it missed: " + ", ".join(VERDICTS)),
-        Column("kind", TEXT, "what tells causes of one verdict apart: of entry_unavailable why, of bypassed torch's "
-               "reason, of guard_failed the key, of key_changed how the graph or torch changed; empty where the fields do"),
+        Column("kind", TEXT, "what tells causes of one verdict apart: of entry_unavailable why, such as deleted or load error, of "
+               "bypassed torch's reason, of guard_failed the key, of key_changed how the graph or torch changed; empty where the fields do"),
         Column(
             "baseline", TEXT, "what it is compared with, as ``lookup 3`` or ``entry 5``", missing="nothing"
         ),
         Column("baseline_lookup", WHOLE, "the earlier lookup it is compared with", missing="an entry, or none"),
         Column("baseline_entry", WHOLE, "the entry it is compared with", missing="a lookup, or none"),
         Column("changed", TUPLE, "fields whose hash differs, is new or is gone; empty unless key_changed"),
-        Column("root", FLAG, "False where it only follows from another miss"),
+        Column("root", FLAG, "False where it only follows from another miss, as an FX miss from the AOTAutograd miss of its graph"),
         Column("cause", WHOLE, "an id into causes"),
         Column("reason", TEXT, "one sentence"),
         Column("evidence", TEXT, "what the verdict rests on: recorded, inferred or not_known"),
@@ -31,7 +31,7 @@ MISSES: Final = Frame(
 
 CAUSES: Final = Frame(
     "causes",
-    "one distinct reason",
+    "one distinct reason; cold starts are one too, with the verdict first_lookup",
     (
         Column("cause", WHOLE, "number of the cause, by time lost, then by misses"),
         Column("verdict", TEXT, "verdict of its root misses"),
@@ -42,7 +42,8 @@ CAUSES: Final = Frame(
         Column("roots", WHOLE, "misses that do not follow from another one"),
         Column("runs", TUPLE, "ids of the runs"),
         Column("ranks", TUPLE, "ranks, where known"),
-        Column("time_lost_ns", WHOLE, "compile time of its misses", "ns", "not recorded"),
+        Column("time_lost_ns", WHOLE, "Inductor's compile time after its FX misses; its AOTAutograd misses add none, so nothing "
+               "is counted twice", "ns", "not recorded"),
         Column("summary", TEXT, "what it is, in a few words"),
         Column("advice", TEXT, "what sets the field and how to keep it equal", missing="nothing certain to say"),
     ),
@@ -73,13 +74,18 @@ HIT_RATES: Final = Frame(
             WHOLE,
             "lookups whose outcome was not seen: the log ends before it, or has lost its line",
         ),
-        Column("hit_rate", REAL, "hits / lookups whose outcome is known", missing="there are none"),
-        Column("time_saved_ns", WHOLE, "compile time saved by the hits", "ns", "not recorded"),
-        Column("time_lost_ns", WHOLE, "compile time taken after the misses", "ns", "not recorded"),
+        Column(
+            "hit_rate",
+            REAL,
+            "hits / lookups whose outcome is known; bypassed and disabled ones are among these and lower it",
+            missing="there are none",
+        ),
+        Column("time_saved_ns", WHOLE, "compile time saved by FX hits", "ns", "not recorded"),
+        Column("time_lost_ns", WHOLE, "compile time after FX lookups that did not hit", "ns", "not recorded"),
         Column(
             "time_hit_rate",
             REAL,
-            "saved / (saved + lost)",
+            "time saved / (time saved + time lost)",
             missing="the times of the hits, or those of the others, are not recorded",
         ),
     ),

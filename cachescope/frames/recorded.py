@@ -49,8 +49,8 @@ LOOKUPS: Final = Frame(
                torch_name="cache_status_detailed"),
         Column("compile_id", TEXT, "frame / compile of that frame", missing="not recorded",
                torch_name="CompileId"),
-        Column("segment", WHOLE, "counts the compiles that began under one compile id: they begin again after "
-               "torch._dynamo.reset()"),
+        Column("segment", WHOLE, "tells compiles of one run with one compile id apart, from 1: torch counts compile ids from 0 "
+               "again after torch._dynamo.reset(); 0 where the log does not show where one began"),
         Column("direction", TEXT, "forward, backward or inference (FX)",
                missing="not recorded; AOTAutograd keys cover both directions"),
         Column("is_backward", FLAG, "whether the graph is a backward graph", missing="not recorded",
@@ -73,9 +73,11 @@ LOOKUPS: Final = Frame(
                torch_name="dynamo_start"),
         Column("file", TEXT, "the file of the function", missing="only traces tell", torch_name="dynamo_start"),
         Column("line", WHOLE, "the line of the function", missing="only traces tell", torch_name="dynamo_start"),
-        Column("time_taken_ns", WHOLE, "compile time after the miss", "ns", "a hit, or not recorded", "time_taken_ns"),
-        Column("time_saved_ns", WHOLE, "compile time that the hit saved, as measured when the entry was made",
-               "ns", "no hit, or not recorded", "time_saved_ns"),
+        Column("time_taken_ns", WHOLE, "Inductor's compile time after the miss", "ns",
+               "a hit, an AOTAutograd lookup, or not recorded (text logs)", "time_taken_ns"),
+        Column("time_saved_ns", WHOLE, "compile time that the hit saved, as measured when the entry was made; of an "
+               "AOTAutograd hit that of its FX graphs is in it, so add up one cache",
+               "ns", "no hit, or not recorded (text logs)", "time_saved_ns"),
         Column("details", TEXT, "where the hash details are from: recorded, from_entry (the entry of the same key), "
                "from_log (another record of the same key), incomplete (lines of it are missing, so none are used) "
                "or not_recorded"),

@@ -39,8 +39,8 @@ class Scope(Shown):
         Parameters
         ----------
         which : int or str, optional
-            A lookup, or a key (or enough of its beginning: its last miss is taken). Without it, the root
-            miss that cost the most.
+            A lookup, or a key (or enough of its beginning: its last miss is taken). Without it, the costliest root
+            miss of the costliest cause; a cold start only if nothing else missed.
         baseline : str or int, optional
             Compare with something else than the scope does; see `with_baseline`.
 

@@ -142,11 +142,22 @@ def test_the_lines_of_a_figure_of_ones_own_run(tmp_path: Path, monkeypatch: pyte
 
 def test_every_verdict_and_outcome_is_explained() -> None:
     page = WRITTEN["explanation/knows-and-infers.md"]
-    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page, re.MULTILINE)
-    named = [word for row in rows for word in re.findall(r"\w+", row)]
-    # When, and what it rests on.
-    assert sorted(named) == sorted([*VERDICTS, *VERDICTS])
+    when_and_evidence, kinds = page.split("## Kinds of an entry that was not available")
+    # When, and what it rests on; and below what kinds it has.
+    assert _in_first_column(when_and_evidence) == sorted([*VERDICTS, *VERDICTS])
+    of_other_verdicts = kinds.split("## Kinds of the other verdicts")[1]
+    assert _in_first_column(of_other_verdicts) == sorted(set(VERDICTS) - {"entry_unavailable"})
+    # What to do about it.
+    assert set(_in_first_column(WRITTEN["how-to/explain.md"])) == set(VERDICTS)
     assert all(f"`{outcome}`" in WRITTEN["reference/glossary.md"] for outcome in OUTCOMES)
+
+
+def test_every_kind_of_an_entry_that_was_not_available_is_explained() -> None:
+    kinds = WRITTEN["explanation/knows-and-infers.md"].split("## Kinds of an entry")[1].split("\n## ")[0]
+    explained = set(re.findall(r"^\| `([a-z ]+)` \|", kinds, re.MULTILINE)) - {"kind"}
+    # What to do about each is asked by its kind.
+    advice = (ROOT / "cachescope/analysis/verdicts/advice.py").read_text(encoding="utf-8")
+    assert explained == set(re.findall(r'^\s+case "([a-z ]+)"', advice, re.MULTILINE)) - set(VERDICTS)
 
 
 def test_every_notebook_is_listed_by_its_question() -> None:
@@ -210,6 +221,12 @@ def test_lowest_versions_are_the_bounds_that_are_declared() -> None:
     for name, version in lowest.items():
         # 8.1 and 8.1.0 are one version.
         assert re.fullmatch(re.escape(bounds[name]) + r"(\.0)*", version), name
+
+
+def _in_first_column(text: str) -> list[str]:
+    """The words that are rows of tables, in order."""
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", text, re.MULTILINE)
+    return sorted(word for row in rows for word in re.findall(r"\w+", row))
 
 
 def _anchors(text: str) -> set[str]:
