@@ -19,7 +19,14 @@ author = "The cachescope authors"
 copyright = "2026, the cachescope authors"  # noqa: A001 - the name that Sphinx reads
 version = release = cachescope.__version__
 
-extensions = ["myst_nb", "printed", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_nb",
+    "printed",
+    "described",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["_build"]
 
 # Notebooks are committed with their outputs; `make notebooks` executes them, and strict nbval holds them.

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from field_page import fields_page
 from make_gallery import write_gallery
+from markup import Markup, cell, page, table
 
 import cachescope
 from cachescope import figures
@@ -21,15 +23,71 @@ from cachescope.cli import COMMANDS, main
 ROOT = Path(__file__).parent.parent
 WORDS = ("outcomes", "verdicts", "evidence_kinds", "entry_kinds", "audit_rules")
 _TITLES = {
-    "outcomes": "How a lookup ended: the column `outcome` of [lookups](frames/lookups.md).",
-    "verdicts": "Why a lookup did not hit: the column `verdict` of [misses](frames/misses.md). "
+    "outcomes": "How a lookup ended: the column {column-link}`outcome <lookups.outcome>` of [lookups](frames/lookups.md).",
+    "verdicts": "Why a lookup did not hit: the column {column-link}`verdict <misses.verdict>` of [misses](frames/misses.md). "
     "What each rests on: [What it knows and what it infers](../../explanation/knows-and-infers.md).",
-    "evidence_kinds": "What a verdict rests on: the column `evidence` of [misses](frames/misses.md).",
-    "entry_kinds": "What a file of a cache directory is: the column `cache` of [entries](frames/entries.md).",
-    "audit_rules": "What `cachescope audit` looks for: the column `rule` of [audit](frames/audit.md).",
+    "evidence_kinds": "What a verdict rests on: the column {column-link}`evidence <misses.evidence>` of "
+    "[misses](frames/misses.md).",
+    "entry_kinds": "What a file of a cache directory is: the column {column-link}`cache <entries.cache>` of "
+    "[entries](frames/entries.md).",
+    "audit_rules": "What `cachescope audit` looks for: the column {column-link}`rule <audit.rule>` of [audit](frames/audit.md).",
 }
-# An underscore within a word is none.
-_MARKUP = re.compile(r"\*|(?<!\w)_|_(?!\w)")
+# The columns whose values are defined on a page: all of that name, or those of one frame.
+_DEFINED = {
+    "outcome": "[Each outcome](../words.md#outcomes)",
+    "outcome_after": "[Each outcome](../words.md#outcomes)",
+    "verdict": "[Each verdict](../words.md#verdicts)",
+    "misses.evidence": "[Each kind of evidence](../words.md#evidence-kinds)",
+    "misses.kind": "[All kinds](../../../explanation/knows-and-infers.md#kinds-of-an-entry-that-was-not-available)",
+    "causes.kind": "[All kinds](../../../explanation/knows-and-infers.md#kinds-of-an-entry-that-was-not-available)",
+    "entries.cache": "[Each kind of file](../words.md#entry-kinds)",
+    "audit.cache": "[Each kind of file](../words.md#entry-kinds)",
+    "audit.rule": "[Each rule](../words.md#audit-rules)",
+}
+_IDS_INTO = re.compile(r"(?<=\bid into )\w+|(?<=\bids into )\w+")
+# The frames by what they are of, as the list of them shows them.
+FRAME_GROUPS = {
+    "What was recorded": ("runs", "lookups", "hash_details", "problems"),
+    "Why lookups missed": ("misses", "causes", "changes", "hit_rates", "false_hits", "checks"),
+    "Cache directories": (
+        "entries",
+        "guards",
+        "past_misses",
+        "kernels",
+        "autotune",
+        "links",
+        "orphans",
+        "duplicates",
+        "removable",
+        "locks",
+        "predictions",
+        "audit",
+    ),
+    "What if": (
+        "what_if",
+        "what_if_rates",
+        "what_if_causes",
+        "what_if_runs",
+        "what_if_differences",
+        "what_if_warnings",
+        "sensitivity",
+        "evidence",
+    ),
+    "Processes, ranks and machines": (
+        "contexts",
+        "isolation_keys",
+        "context_groups",
+        "context_pairs",
+        "context_difference",
+        "manifest_difference",
+        "caching_files",
+        "differences",
+        "rank_differences",
+        "devices",
+        "device_measurements",
+    ),
+    "Fields of keys": ("fields",),
+}
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _FIGURE = "application/vnd.plotly.v1+json"
 
@@ -66,19 +124,21 @@ def frame_names() -> list[str]:
 
 def frames_page() -> str:
     """All frames, and what one row of each is."""
-    frames = cachescope.describe()
-    rows = [
-        (f"[{name}]({name}.md)", grain, str(columns))
-        for name, grain, columns in zip(frames["frame"], frames["grain"], frames["columns"], strict=True)
-    ]
-    return _page(
+    frames = cachescope.describe().set_index("frame")
+    parts = []
+    for title, names in FRAME_GROUPS.items():
+        rows = [
+            (f"[{name}]({name}.md)", frames["grain"][name], str(frames["columns"][name])) for name in names
+        ]
+        parts += [f"## {title}", table(("frame", "one row is", "columns"), rows)]
+    return page(
         "Frames",
         "Everything that is read or answered is a pandas frame. `cachescope.describe()` lists them, and "
         '`cachescope.describe("lookups")` has the columns of one. Times are UTC, durations nanoseconds, sizes bytes. '
         "pandas 2.2 calls the type `str` by another name, `string`.\n\n"
         "A column by its name: [all columns](../columns.md).",
-        _table(("frame", "one row is", "columns"), rows),
-        _toctree(frame_names()),
+        *parts,
+        _toctree(sorted(frame_names())),
     )
 
 
@@ -86,31 +146,41 @@ def frame_page(name: str) -> str:
     """One frame, column by column."""
     frames = cachescope.describe().set_index("frame")["grain"]
     rows = [
-        (f"`{column}`", dtype, f"{meaning} ({unit})" if unit else meaning,
+        (f"{{column}}`{name}.{column}`", dtype, unit, _linked(name, column, meaning),
          "" if missing == "never" else missing, torch_name)
         for column, dtype, unit, meaning, missing, torch_name in cachescope.describe(name).itertuples(index=False)
     ]  # fmt: skip
-    return _page(
+    return page(
         name,
-        f"One row is {_cell(frames[name])}.",
-        _table(("column", "type", "meaning", "missing where", "in torch"), rows),
+        f"One row is {cell(frames[name])}.",
+        table(("column", "type", "unit", "meaning", "missing where", "in torch"), rows, drop_empty=True),
     )
+
+
+def _linked(frame: str, column: str, meaning: str) -> Markup:
+    """What a column means, as markup: links to the frames it has numbers of, and to the definitions of its values."""
+    text = _IDS_INTO.sub(lambda found: f"[{found[0]}]({found[0]}.md)", cell(meaning))
+    defined = _DEFINED.get(f"{frame}.{column}") or _DEFINED.get(column)
+    return Markup(f"{text}. {defined}" if defined else text)
 
 
 def columns_page() -> str:
     """Every column of every frame, by its name."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    found: dict[str, list[tuple[str, str, str, str]]] = {}
     for frame in frame_names():
-        for column, meaning in cachescope.describe(frame)[["column", "meaning"]].itertuples(index=False):
-            found.setdefault(column, []).append((frame, meaning))
-    rows = [
-        (f"`{column}`", f"[{frame}](frames/{frame}.md)", meaning)
-        for column in sorted(found)
-        for frame, meaning in found[column]
-    ]
-    return _page(
-        "All columns", "By name, in every frame that has them.", _table(("column", "frame", "meaning"), rows)
-    )
+        described = cachescope.describe(frame)[["column", "dtype", "unit", "meaning"]]
+        for column, dtype, unit, meaning in described.itertuples(index=False):
+            found.setdefault(column, []).append((frame, dtype, unit, meaning))
+    parts = []
+    for letter in sorted({column[0] for column in found}):
+        rows = [
+            (f"{{column-link}}`{column} <{frame}.{column}>`", f"[{frame}](frames/{frame}.md)", *rest)
+            for column in sorted(found)
+            for frame, *rest in found[column]
+            if column[0] == letter
+        ]
+        parts += [f"## {letter}", table(("column", "frame", "type", "unit", "meaning"), rows)]
+    return page("All columns", "By name, in every frame that has them.", *parts)
 
 
 def words_page() -> str:
@@ -118,34 +188,11 @@ def words_page() -> str:
     parts = []
     for name in WORDS:
         described = cachescope.describe(name)
-        rows = [(f"`{first}`", *rest) for first, *rest in described.itertuples(index=False)]
+        rows = [(f"{{word}}`{name}.{first}`", *rest) for first, *rest in described.itertuples(index=False)]
         title = name.replace("_", " ").capitalize()
         parts += [f"## {title}", f'{_TITLES[name]} In Python: `cachescope.describe("{name}")`.']
-        parts.append(_table([str(column) for column in described.columns], rows))
-    return _page("Outcomes, verdicts and other words", *parts)
-
-
-def fields_page() -> str:
-    """Every field of a key."""
-    fields = cachescope.fields()
-    shown = fields[["field", "default", "meaning", "affects", "first_version", "last_version"]]
-    rows = [
-        (f"`{field}`", f"`{default}`" if _is_there(default) else "", *map(_text, rest))
-        for field, default, *rest in shown.itertuples(index=False)
-    ]
-    return _page(
-        "Fields of a key",
-        f"The {len(fields)} fields of an FX graph or AOTAutograd key, as of the newest torch that was read. "
-        "`cachescope.fields()` has them with what sets each, its environment variables, and where torch's code "
-        "generation reads it: [the frame fields](frames/fields.md).",
-        "\n".join(
-            [
-                ":::{container} long-names",
-                _table(("field", "default", "meaning", "affects", "since", "until"), rows),
-                ":::",
-            ]
-        ),
-    )
+        parts.append(table([str(column) for column in described.columns], rows))
+    return page("Outcomes, verdicts and other words", *parts)
 
 
 def commands_page() -> str:
@@ -153,7 +200,7 @@ def commands_page() -> str:
     parts = []
     for command in COMMANDS:
         parts += [f"## {command}", f"```text\n{help_of(command)}\n```"]
-    return _page(
+    return page(
         "Commands",
         "Every command has `--help` and `--json`, and those that print something of a recording "
         "[`--redact`](../../explanation/redact.md). Those that read what you name take `--strict`, `--jobs N` and "
@@ -180,7 +227,7 @@ def help_of(*command: str) -> str:
 
 def scope_page() -> str:
     """The Scope: its frames and its questions."""
-    return _page(
+    return page(
         "The Scope",
         "What `cachescope.read` returns. Frames are attributes, and what each column means is in "
         "[Frames](frames/index.md); questions are methods.",
@@ -193,7 +240,7 @@ def names_page() -> str:
     names = [name for name in cachescope.__all__ if name not in ("Scope", "__version__")]
     classes = [name for name in names if isinstance(getattr(cachescope, name), type)]
     functions = [name for name in names if name not in classes]
-    return _page(
+    return page(
         "Python names",
         "`cachescope.Scope` has [a page of its own](scope.md).",
         *(_auto("autofunction", f"cachescope.{name}") for name in functions),
@@ -230,10 +277,6 @@ def _without_code(output: dict[str, Any]) -> dict[str, Any] | None:
     return {**output, "data": kept}
 
 
-def _page(title: str, *parts: str) -> str:
-    return "\n\n".join([f"# {title}", *parts]) + "\n"
-
-
 def _toctree(names: Iterable[str]) -> str:
     return "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
 
@@ -248,26 +291,3 @@ def _auto(directive: str, name: str, *, members: bool = False, inherited: bool =
             "```",
         ]
     )
-
-
-def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    heads = list(heads)
-    lines = [heads, ["---"] * len(heads), *([_cell(_text(value)) for value in row] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _is_there(value: Any) -> bool:
-    return value is not None and value == value
-
-
-def _text(value: Any) -> str:
-    return str(value) if _is_there(value) else ""
-
-
-def _cell(text: str) -> str:
-    """A text for a cell of a table: markup within code stays as it is, and elsewhere it is no markup."""
-    parts = text.replace("``", "`").replace("|", "\\|").replace("\n", " ").split("`")
-    if len(parts) % 2 == 0:
-        parts = [text.replace("`", "'")]
-    parts[::2] = [_MARKUP.sub(r"\\\g<0>", part.replace("<", "&lt;")) for part in parts[::2]]
-    return "`".join(parts)

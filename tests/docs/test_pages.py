@@ -12,6 +12,8 @@ from typing import Any
 import make_gallery
 import make_pages
 import pytest
+from described import KINDS, anchor_of
+from field_page import keys_of
 
 import cachescope
 from cachescope import figures
@@ -49,21 +51,24 @@ def test_every_column_of_every_frame_is_there(made: dict[str, str]) -> None:
     for frame in FRAMES.values():
         page = made[f"made/reference/frames/{frame.name}.md"]
         for column in frame.columns:
-            assert f"| `{column.name}` | {column.dtype} |" in page, (frame.name, column.name)
-            row = f"| `{column.name}` | [{frame.name}](frames/{frame.name}.md) |"
+            row = f"| {{column}}`{frame.name}.{column.name}` | {column.dtype} |"
+            assert row + (f" {column.unit} |" if column.unit else "") in page, (frame.name, column.name)
+            link = f"{{column-link}}`{column.name} <{frame.name}.{column.name}>`"
+            row = f"| {link} | [{frame.name}](frames/{frame.name}.md) | {column.dtype} | {column.unit} |"
             assert row in columns, (frame.name, column.name)
 
 
 def test_every_frame_is_in_the_list_and_in_the_sidebar(made: dict[str, str]) -> None:
     page = made["made/reference/frames/index.md"]
-    assert page.split("```{toctree}")[1].split() == [":hidden:", *FRAMES, "```"]
+    assert page.split("```{toctree}")[1].split() == [":hidden:", *sorted(FRAMES), "```"]
+    assert sorted(re.findall(r"^\| \[(\w+)\]\(\1\.md\) \|", page, re.MULTILINE)) == sorted(FRAMES)
 
 
 def test_every_word_that_describe_defines_is_there(made: dict[str, str]) -> None:
     page = made["made/reference/words.md"]
     for name in make_pages.WORDS:
         for word in cachescope.describe(name).iloc[:, 0]:
-            assert f"| `{word}` |" in page, word
+            assert f"| {{word}}`{name}.{word}` |" in page, word
     # What describe takes beside the frames, it says itself where it is asked for something else.
     with pytest.raises(cachescope.NotFoundError, match=", ".join(make_pages.WORDS[:-1])):
         cachescope.describe("no such frame")
@@ -72,7 +77,43 @@ def test_every_word_that_describe_defines_is_there(made: dict[str, str]) -> None
 def test_every_field_is_there(made: dict[str, str]) -> None:
     page = made["made/reference/fields.md"]
     for field in fields()["field"]:
-        assert f"| `{field}` |" in page, field
+        assert f"| {{field}}`{field}` |" in page, field
+
+
+def test_what_is_linked_by_its_name_is_described_once(made: dict[str, str]) -> None:
+    every = "\n".join(made.values()) + "".join(WRITTEN.values())
+    for kind in KINDS:
+        places = re.findall(rf"\{{{kind}\}}`([^`]*)`", every)
+        assert len(set(places)) == len(places) > 0
+        linked = {
+            link.split("<")[-1].rstrip(">") for link in re.findall(rf"\{{{kind}-link\}}`([^`]*)`", every)
+        }
+        assert linked <= set(places)
+    for name, page in made.items():
+        anchors = [
+            anchor_of(kind, text) for kind in KINDS for text in re.findall(rf"\{{{kind}\}}`([^`]*)`", page)
+        ]
+        # A heading of the page has its anchor as well.
+        assert len(set(anchors) | _anchors(page)) == len(anchors) + len(_anchors(page)), name
+
+
+@pytest.mark.parametrize("sample", ["tour", "training", "other_torch"])
+def test_fields_are_in_the_keys_that_their_page_says(sample: str) -> None:
+    scope = cachescope.read(cachescope.sample(sample))
+    seen: dict[str, set[str]] = {"aotautograd": set(), "fxgraph": set()}
+    for cache, found in seen.items():
+        lookup = int(scope.lookups["lookup"][scope.lookups["cache"] == cache].iloc[0])
+        found |= set(scope.hash_details(lookup=lookup)["field"])
+    held = {
+        "both": seen["aotautograd"] & seen["fxgraph"],
+        "AOTAutograd": seen["aotautograd"] - seen["fxgraph"],
+        "FX graph": seen["fxgraph"] - seen["aotautograd"],
+    }
+    # Inputs of the two differ in number.
+    told = {name: {f for f in found if not f.startswith("example_inputs[")} for name, found in held.items()}
+    for name, found in told.items():
+        assert {field for field in found if keys_of(field) != name} == set()
+        assert found
 
 
 def test_every_command_is_there_with_its_help(made: dict[str, str]) -> None:
