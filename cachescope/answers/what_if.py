@@ -8,7 +8,6 @@ from typing import Self
 
 import pandas as pd
 
-from cachescope.analysis.what_if.cells import Outcomes
 from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.analysis.what_if.frames import (
     ReplayInput,
@@ -19,11 +18,12 @@ from cachescope.analysis.what_if.frames import (
     runs_frame,
     warnings_frame,
 )
-from cachescope.analysis.what_if.keys import Lanes
+from cachescope.analysis.what_if.key_values import Lanes
+from cachescope.analysis.what_if.recorded import Outcomes
 from cachescope.answers.names import lookup_in_run, run_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
-from cachescope.columns import DEEP, records, rows_of
+from cachescope.columns import DEEP, rows_of
 from cachescope.frames.replay_rows import WhatIfDifference
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
@@ -46,7 +46,6 @@ class WhatIf:
     read: Read = field(repr=False)
     removed: Removed = field(repr=False)
     _input: ReplayInput = field(repr=False, compare=False)
-    _lanes: Lanes = field(repr=False, compare=False)
     _after: Outcomes = field(repr=False, compare=False)
 
     @property
@@ -62,9 +61,7 @@ class WhatIf:
     @cached_property
     def by_cause(self) -> pd.DataFrame:
         """Per cause, how many of its misses would have hit."""
-        causes = records(self.read.causes)
-        cause_of = {lookup: miss.cause for lookup, miss in self.read.facts.misses.items()}
-        return causes_frame(self._input, self._after, causes, cause_of)
+        return causes_frame(self._input, self._after, self.read.causes, self.read.misses)
 
     @cached_property
     def by_run(self) -> pd.DataFrame:
@@ -75,7 +72,7 @@ class WhatIf:
     def differences(self) -> pd.DataFrame:
         """Recorded outcomes that do not follow from what was stored: something happened from outside."""
         replay = self._input.replay
-        if not replay.recorded.differences:
+        if not replay.cells.differences:
             return differences_frame(replay, {})
         reasons = {lookup: miss.reason for lookup, miss in self.read.facts.misses.items()}
         return differences_frame(replay, reasons)
@@ -106,7 +103,7 @@ class WhatIf:
     @property
     def has_unknown_directories(self) -> bool:
         """Whether some run does not say which cache directory it had."""
-        return not self._input.replay.recorded.directories.are_all_known
+        return not self._input.replay.directories.are_all_known
 
     @property
     def fields(self) -> list[str]:
@@ -121,7 +118,7 @@ class WhatIf:
     @property
     def has_generated_code(self) -> bool:
         """Whether entries were read, so that generated code could be compared."""
-        return any(entry.code_key is not None for entry in self._input.entries)
+        return any(entry.code_key is not None for entry in self._input.history.entries)
 
     @cached_property
     def warnings(self) -> pd.DataFrame:
@@ -141,6 +138,10 @@ class WhatIf:
         return lookups_frame(self._input, self.read.lookups, self._after, self._lanes)
 
     @cached_property
+    def _lanes(self) -> Lanes:
+        return self._input.replay.table.lanes(self.removed)
+
+    @cached_property
     def _rates(self) -> pd.DataFrame:
         return rates_frame(self._input, self._after)
 
@@ -150,5 +151,4 @@ class WhatIf:
         replayed = read.replayed
         table = replayed.replay.table
         removed = schema.removed(table.fields, table.is_tensor)
-        lanes = table.lanes(removed)
-        return cls(schema, read, removed, replayed, lanes, replayed.replay.outcomes(removed, lanes))
+        return cls(schema, read, removed, replayed, replayed.replay.outcomes(removed))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass, fields
+from typing import Final
 
 import pandas as pd
 
@@ -13,36 +13,60 @@ from cachescope.catalogue.facts import field_facts
 from cachescope.columns import records
 from cachescope.frames.replay import EVIDENCE
 
-Row = dict[str, Any]
-
 _ORDER: Final = ("graph", "inputs", "generated code", "unknown", "host")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two entries of one graph: a row of the frame past_misses."""
+
+    entry: int
+    baseline_entry: int
+    changed: tuple[str, ...]
+    same_code: bool | None
+    same_binaries: bool | None
+
+    @property
+    def is_different(self) -> bool:
+        """Whether their code, or what was compiled from it, is known to differ."""
+        return self.same_code is False or self.same_binaries is False
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The pairs that differ in the same fields: a row of the frame evidence."""
+
+    fields: tuple[str, ...]
+    pairs: int
+    same_code: int
+    same_binaries: int
+    different_code: int
+    entry: int
+    other_entry: int
 
 
 def evidence_frame(past_misses: pd.DataFrame) -> pd.DataFrame:
     """The frame evidence, from the frame past_misses; fields with different code first."""
-    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-    for row in records(past_misses):
-        if row["changed"]:
-            groups[tuple(sorted(row["changed"]))].append(row)
-    rows = [_row(fields, pairs) for fields, pairs in groups.items()]
-    return EVIDENCE.build(
-        sorted(rows, key=lambda row: (-row["different_code"], -row["pairs"], row["fields"]))
-    )
+    groups: dict[tuple[str, ...], list[_Pair]] = defaultdict(list)
+    for pair in _pairs(past_misses):
+        if pair.changed:
+            groups[tuple(sorted(pair.changed))].append(pair)
+    found = [_evidence(names, pairs) for names, pairs in groups.items()]
+    found.sort(key=lambda one: (-one.different_code, -one.pairs, one.fields))
+    return EVIDENCE.build(asdict(one) for one in found)
 
 
-def _row(fields: tuple[str, ...], pairs: Sequence[Row]) -> Row:
-    different = [row for row in pairs if row["same_code"] is False or row["same_binaries"] is False]
-    same = [row for row in pairs if row["same_code"] and row["same_binaries"] is not False]
+def _pairs(past_misses: pd.DataFrame) -> list[_Pair]:
+    return [_Pair(**row) for row in records(past_misses, [field.name for field in fields(_Pair)])]
+
+
+def _evidence(names: tuple[str, ...], pairs: Sequence[_Pair]) -> _Evidence:
+    different = [pair for pair in pairs if pair.is_different]
+    same = [pair for pair in pairs if pair.same_code and not pair.is_different]
     example = (different or same or pairs)[0]
-    return {
-        "fields": fields,
-        "pairs": len(pairs),
-        "same_code": len(same),
-        "same_binaries": sum(row["same_binaries"] is True for row in same),
-        "different_code": len(different),
-        "entry": example["entry"],
-        "other_entry": example["baseline_entry"],
-    }
+    same_binaries = sum(pair.same_binaries is True for pair in same)
+    counts = len(pairs), len(same), same_binaries, len(different)
+    return _Evidence(names, *counts, example.entry, example.baseline_entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +87,16 @@ class SafetyOfFields:
     """What the frame evidence and torch's sources show about some fields; evidence against leaving them out decides."""
 
     def __init__(self, evidence: pd.DataFrame) -> None:
-        self._rows = [(frozenset(row["fields"]), row) for row in records(evidence)]
+        self._found = [
+            (frozenset(one.fields), one) for one in (_Evidence(**row) for row in records(evidence))
+        ]
 
     def on(self, fields: Iterable[str]) -> Safety:
         """Whether some fields may be left out. Pairs that differ in a subset of them count too."""
         wanted = frozenset(fields)
-        speaking = [row for there, row in self._rows if there <= wanted]
-        same = sum(row["same_code"] for row in speaking)
-        different = sum(row["different_code"] for row in speaking)
+        speaking = [one for names, one in self._found if names <= wanted]
+        same = sum(one.same_code for one in speaking)
+        different = sum(one.different_code for one in speaking)
         known = {_affects(name) for name in wanted}
         affects = next((word for word in _ORDER if word in known), "unknown")
         return Safety(affects, same, different, _advice(affects, same, different))

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from operator import add
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from cachescope.analysis.directory.generated_code import GeneratedCode
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.lookups import MISSING
 from cachescope.analysis.history.rows import EntryRow
 from cachescope.analysis.verdicts.rates import hit_rates
-from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN, Outcomes
-from cachescope.analysis.what_if.keys import Lanes, what_if_key
+from cachescope.analysis.what_if.key_values import Lanes
+from cachescope.analysis.what_if.keys import what_if_key
+from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Flags, Outcomes, Positions
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.columns import pandas_type, records
+from cachescope.columns import pandas_type, plain_columns, records
 from cachescope.details import HashDetails
 from cachescope.frames.replay import (
     WHAT_IF,
@@ -30,34 +32,66 @@ from cachescope.frames.replay import (
 )
 from cachescope.terms import FXGRAPH
 
-Row = Mapping[str, Any]
-_HOW_GONE: Final = "it had been stored and was not found: removed, damaged, or in a directory no log names"
-_HOW_CAME: Final = "nothing that was stored explains it: the entry came from elsewhere"
+_REASONS: Final = {
+    "gone": "it had been stored and was not found: removed, damaged, or in a directory no log names",
+    "came": "nothing that was stored explains it: the entry came from elsewhere",
+}
 
 
 class Times:
     """Compile times of the lookups in time order. Only FX lookups have one: an AOTAutograd hit contains theirs."""
 
     def __init__(self, replay: Replay) -> None:
-        rows = replay.recorded.rows
-        outcome = replay.recorded.outcome
-        taken = [r.time_taken_ns if r.cache == FXGRAPH and not r.is_hit else None for r in rows]
-        self.taken = np.array([-1 if t is None else t for t in taken], dtype=np.int64)
-        self.miss = outcome == MISS
+        lookups = replay.recorded.lookups
+        is_timed = lookups.is_fx & ~lookups.is_hit & (lookups.time_taken_ns != MISSING)
+        self.taken: Positions = np.where(is_timed, lookups.time_taken_ns, -1)
+        self.miss: Flags = replay.recorded.outcome == MISS
 
-    def won(self, after: Outcomes) -> npt.NDArray[np.bool_]:
+    def won(self, after: Outcomes) -> Flags:
         """Which misses became hits and have a known compile time."""
         return self.turned(after) & (self.taken >= 0)
 
-    def turned(self, after: Outcomes) -> npt.NDArray[np.bool_]:
+    def turned(self, after: Outcomes) -> Flags:
         """Which misses became hits."""
-        turned: npt.NDArray[np.bool_] = self.miss & (after == HIT)
+        turned: Flags = self.miss & (after == HIT)
         return turned
 
-    def total(self, chosen: npt.NDArray[np.bool_]) -> int | None:
+    def total(self, chosen: Positions) -> int | None:
         """Compile time of some lookups; None if none is recorded."""
-        times = self.taken[chosen & (self.taken >= 0)]
+        times = self.taken[chosen]
+        times = times[times >= 0]
         return int(times.sum()) if len(times) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Hit rates of all lookups: the columns of the frame hit_rates."""
+
+    lookups: int
+    hits: int
+    misses: int
+    bypasses: int
+    unknown: int
+    hit_rate: float | None
+    time_saved_ns: int | None
+    time_lost_ns: int | None
+    time_hit_rate: float | None
+
+    def with_more_hits(self, more: int, won: int) -> Rates:
+        """The rates if so many misses had hit, which would have spared so much compile time."""
+        saved = None if self.time_saved_ns is None and not won else (self.time_saved_ns or 0) + won
+        lost = None if self.time_lost_ns is None else self.time_lost_ns - won
+        known = (saved or 0) + (lost or 0)
+        return replace(
+            self,
+            hits=self.hits + more,
+            misses=self.misses - more,
+            hit_rate=_share(self.hits + more, self.lookups - self.unknown),
+            time_saved_ns=saved,
+            time_lost_ns=lost,
+            # What was not recorded before is not known after.
+            time_hit_rate=None if self.time_hit_rate is None else (saved or 0) / known,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +100,27 @@ class ReplayInput:
 
     replay: Replay
     times: Times
-    entries: Sequence[EntryRow]
-    before: Row
+    history: History
+    before: Rates
 
     @classmethod
     def of(cls, history: History, lookups: pd.DataFrame, details: HashDetails) -> ReplayInput:
-        """Create from the history and the frame lookups (settled)."""
+        """Create from what happened, and from the frame lookups (settled)."""
         replay = Replay(history, details)
         (before,) = records(hit_rates(lookups))
-        return cls(replay, Times(replay), history.entries, before)
+        return cls(replay, Times(replay), history, Rates(**before))
 
 
 def rates_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
     """The frame ``what_if_rates``: hit rates as recorded, and as they would have been."""
-    before, times = replayed.before, replayed.times
-    turned = int(times.turned(after).sum())
-    won = times.total(times.turned(after)) or 0
-    saved, lost = before["time_saved_ns"], before["time_lost_ns"]
-    then: dict[str, Any] = dict(before) | {
-        "hits": before["hits"] + turned,
-        "misses": before["misses"] - turned,
-        "hit_rate": _share(before["hits"] + turned, before["lookups"] - before["unknown"]),
-        "time_saved_ns": None if saved is None and not won else (saved or 0) + won,
-        "time_lost_ns": None if lost is None else lost - won,
-    }
-    if before["time_hit_rate"] is not None:
-        saved_then = then["time_saved_ns"] or 0
-        then["time_hit_rate"] = saved_then / (saved_then + (then["time_lost_ns"] or 0))
-    undecided = int((times.miss & (after == UNKNOWN)).sum())
+    turned = np.flatnonzero(replayed.times.turned(after))
+    then = replayed.before.with_more_hits(len(turned), replayed.times.total(turned) or 0)
+    undecided = int(np.count_nonzero(after == UNKNOWN))
     return WHAT_IF_RATES.build(
-        [{"when": "before", "undecided": 0, **before}, {"when": "after", "undecided": undecided, **then}]
+        [
+            {"when": "before", "undecided": 0, **asdict(replayed.before)},
+            {"when": "after", "undecided": undecided, **asdict(then)},
+        ]
     )
 
 
@@ -103,89 +128,110 @@ def lookups_frame(
     replayed: ReplayInput, lookups: pd.DataFrame, after: Outcomes, lanes: Lanes
 ) -> pd.DataFrame:
     """The frame ``what_if``."""
-    recorded, times = replayed.replay.recorded, replayed.times
-    order = np.argsort([row.lookup for row in recorded.rows], kind="stable")
-    names = [what_if_key(lanes, key) for key in range(lanes.shape[1])]
-    keys = [names[key] if key >= 0 else None for key in recorded.key[order].tolist()]
-    turned, won, then = times.turned(after)[order], times.won(after)[order], after[order]
-    outcome = lookups["outcome"].tolist()
-    states = zip(outcome, turned.tolist(), (then == UNKNOWN).tolist(), strict=True)
-    out = ["hit" if t else None if unknown else o for o, t, unknown in states]
-    notes = {d.position: _HOW_GONE if d.kind == "gone" else _HOW_CAME for d in recorded.differences}
-    data: dict[str, Any] = {name: lookups[name] for name in ("lookup", "run", "cache", "cache_key")}
-    data["what_if_key"] = keys
+    replay, times = replayed.replay, replayed.times
+    order = np.argsort(replay.recorded.lookups.lookup, kind="stable")
+    names = np.array([*(what_if_key(lanes, key) for key in range(lanes.shape[1])), None], dtype=object)
+    turned, is_unknown = times.turned(after)[order], after[order] == UNKNOWN
+    notes = np.full(len(after), None, dtype=object)
+    for position, kind in replay.cells.differences:
+        notes[position] = _REASONS[kind]
+    is_open = is_unknown | (lookups["outcome"] == "unknown").to_numpy(dtype=bool)
+    data: dict[str, object] = {name: lookups[name] for name in ("lookup", "run", "cache", "cache_key")}
+    data["what_if_key"] = names[replay.recorded.key[order]]
     data["outcome"] = lookups["outcome"]
-    data["outcome_after"] = out
-    data["changed_side"] = pd.array(turned, dtype="boolean")
-    data["changed_side"][(then == UNKNOWN) | (lookups["outcome"] == "unknown").to_numpy(dtype=bool)] = pd.NA
-    data["time_won_ns"] = pd.arrays.IntegerArray(times.taken[order].copy(), ~won)
-    data["note"] = [notes.get(at) for at in order.tolist()]
+    data["outcome_after"] = lookups["outcome"].mask(turned, "hit").mask(is_unknown, None)
+    data["changed_side"] = pd.arrays.BooleanArray(turned, is_open)
+    data["time_won_ns"] = pd.arrays.IntegerArray(times.taken[order], ~times.won(after)[order])
+    data["note"] = notes[order]
     frame = pd.DataFrame({column.name: data[column.name] for column in WHAT_IF.columns})
     return frame.astype({column.name: pandas_type(column.dtype) for column in WHAT_IF.columns})
 
 
 def causes_frame(
-    replayed: ReplayInput, after: Outcomes, causes: Sequence[Row], cause_of: Mapping[int, int]
+    replayed: ReplayInput, after: Outcomes, causes: pd.DataFrame, misses: pd.DataFrame
 ) -> pd.DataFrame:
-    """The frame ``what_if_causes``: the causes in their own order."""
-    places: dict[int, list[int]] = defaultdict(list)
-    for at, row in enumerate(replayed.replay.recorded.rows):
-        if row.lookup in cause_of:
-            places[cause_of[row.lookup]].append(at)
-    return WHAT_IF_CAUSES.build(
+    """The frame ``what_if_causes``: the causes in their own order, from the frames causes and misses."""
+    number = {cause: at for at, cause in enumerate(causes["cause"].tolist())}
+    places = replayed.replay.recorded.lookups.places_of(misses["lookup"].to_numpy(dtype=np.int64))
+    group = np.full(len(after), -1, dtype=np.int64)
+    group[places] = [number[cause] for cause in misses["cause"].tolist()]
+    counts = _Counts.of(replayed.times, after, group, len(causes))
+    told = plain_columns(causes, ["cause", "verdict", "summary"])
+    return WHAT_IF_CAUSES.of_columns(
         {
-            **{name: cause[name] for name in ("cause", "verdict", "summary")},
-            "misses": len(places[cause["cause"]]),
-            **_counts(replayed.times, after, places[cause["cause"]]),
+            **told,
+            "misses": counts.lookups,
+            "hits_after": counts.turned,
+            "unknown": counts.unknown,
+            "time_won_ns": counts.time_won_ns,
         }
-        for cause in causes
     )
 
 
 def runs_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
     """The frame ``what_if_runs``."""
-    places: dict[int, list[int]] = defaultdict(list)
-    for at, row in enumerate(replayed.replay.recorded.rows):
-        places[row.run].append(at)
-    rows = []
-    for run, mine in sorted(places.items()):
-        counts = _counts(replayed.times, after, mine)
-        outcomes = [replayed.replay.recorded.rows[one].outcome for one in mine]
-        hits, seen = outcomes.count("hit"), len(mine) - outcomes.count("unknown")
-        then = hits + int(counts["hits_after"] or 0)
-        rates = {"hit_rate": _share(hits, seen), "hit_rate_after": _share(then, seen)}
-        rows.append({"run": run, "lookups": len(mine), "hits": hits, **counts, **rates, "hits_after": then})
-    return WHAT_IF_RUNS.build(rows)
+    lookups = replayed.replay.recorded.lookups
+    runs, group = np.unique(lookups.run, return_inverse=True)
+    counts = _Counts.of(replayed.times, after, group, len(runs))
+    hits = np.bincount(group[lookups.is_hit], minlength=len(runs)).tolist()
+    seen = np.bincount(group[~lookups.outcome.are("unknown")], minlength=len(runs)).tolist()
+    then = list(map(add, hits, counts.turned))
+    return WHAT_IF_RUNS.of_columns(
+        {
+            "run": runs.tolist(),
+            "lookups": counts.lookups,
+            "hits": hits,
+            "hits_after": then,
+            "unknown": counts.unknown,
+            "hit_rate": list(map(_share, hits, seen)),
+            "hit_rate_after": list(map(_share, then, seen)),
+            "time_won_ns": counts.time_won_ns,
+        }
+    )
 
 
 def _share(hits: int, seen: int) -> float | None:
     return hits / seen if seen else None
 
 
-def _counts(times: Times, after: Outcomes, at: list[int]) -> dict[str, int | None]:
-    chosen = np.zeros(len(after), dtype=bool)
-    chosen[at] = True
-    turned = times.turned(after) & chosen
-    return {
-        "hits_after": int(turned.sum()),
-        "unknown": int((times.miss & chosen & (after == UNKNOWN)).sum()),
-        "time_won_ns": times.total(turned),
-    }
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What became of the lookups of some groups, one number for each group."""
+
+    lookups: list[int]
+    turned: list[int]
+    unknown: list[int]
+    time_won_ns: list[int | None]
+
+    @classmethod
+    def of(cls, times: Times, after: Outcomes, group: Positions, count: int) -> _Counts:
+        """Count by group; a lookup in group -1 is in none."""
+        is_there = group >= 0
+        turned, won = times.turned(after) & is_there, times.won(after) & is_there
+        total = np.zeros(count, dtype=np.int64)
+        np.add.at(total, group[won], times.taken[won])
+        has_any = np.bincount(group[won], minlength=count) > 0
+        return cls(
+            np.bincount(group[is_there], minlength=count).tolist(),
+            np.bincount(group[turned], minlength=count).tolist(),
+            np.bincount(group[(after == UNKNOWN) & is_there], minlength=count).tolist(),
+            [time if is_any else None for time, is_any in zip(total.tolist(), has_any.tolist(), strict=True)],
+        )
 
 
 def differences_frame(replay: Replay, reasons: Mapping[int, str]) -> pd.DataFrame:
     """The frame ``what_if_differences``; the reasons are those in the explanations of the misses."""
-    rows = replay.recorded.rows
-    found = sorted(replay.recorded.differences, key=lambda difference: rows[difference.position].lookup)
+    lookups = replay.recorded.lookups
+    found = sorted(replay.cells.differences, key=lambda difference: lookups.lookup[difference.position])
     return WHAT_IF_DIFFERENCES.build(
         {
-            "lookup": rows[d.position].lookup,
-            "run": rows[d.position].run,
-            "outcome": rows[d.position].outcome,
-            "expected": "hit" if d.kind == "gone" else "full_miss",
-            "reason": reasons.get(rows[d.position].lookup, _HOW_GONE if d.kind == "gone" else _HOW_CAME),
+            "lookup": int(lookups.lookup[at]),
+            "run": int(lookups.run[at]),
+            "outcome": lookups.outcome[at],
+            "expected": "hit" if kind == "gone" else "full_miss",
+            "reason": reasons.get(int(lookups.lookup[at]), _REASONS[kind]),
         }
-        for d in found
+        for at, kind in found
     )
 
 
@@ -198,15 +244,11 @@ def warnings_frame(
     they share no code. Equal source may have been compiled into other kernels, by flags
     that are in the key alone: the frame past_misses contains such pairs.
     """
-    number = {(key.cache, key.cache_key): at for at, key in enumerate(replayed.replay.table.keys)}
-    stored = {
-        entry.entry: entry
-        for entry in replayed.entries
-        if entry.cache == FXGRAPH and entry.code_key is not None and entry.status == "ok"
-    }
-    name_of = {
-        entry.entry: what_if_key(lanes, number[entry.cache, entry.cache_key]) for entry in stored.values()
-    }
+    stored: dict[int, EntryRow] = {}
+    name_of: dict[int, str] = {}
+    for entry, key in zip(replayed.history.entries, replayed.replay.recorded.key_of_entry, strict=True):
+        if entry.cache == FXGRAPH and entry.code_key is not None and entry.status == "ok":
+            stored[entry.entry], name_of[entry.entry] = entry, what_if_key(lanes, key)
     groups: dict[str, dict[str, list[EntryRow]]] = defaultdict(lambda: defaultdict(list))
     for entry in stored.values():
         groups[name_of[entry.entry]][entry.cache_key].append(entry)
@@ -214,8 +256,8 @@ def warnings_frame(
     for name, keys in groups.items():
         for one, other in _without_common_code(keys, code):
             rows.append(_warning(name, "generated code", one, other))
-    for row in records(past_misses[past_misses["same_binaries"].eq(False).fillna(False)]):
-        pair = (row["baseline_entry"], row["entry"])
+    other_kernels = past_misses[past_misses["same_binaries"].eq(False).fillna(False)]
+    for pair in other_kernels[["baseline_entry", "entry"]].to_numpy(dtype=np.int64).tolist():
         if all(entry in stored for entry in pair) and name_of[pair[0]] == name_of[pair[1]]:
             rows.append(_warning(name_of[pair[0]], "compiled kernels", *(stored[entry] for entry in pair)))
     return WHAT_IF_WARNINGS.build(rows)

@@ -1,70 +1,95 @@
-"""Walks the lookups of one what-if key in one directory in order, when guards or removals matter.
+"""Walks the misses of one group of cells in time order, where entries were removed.
 
-Whether the guards of an entry hold for a lookup is known if the lookup compiled the same guards itself, and
-if the entry has none. Otherwise it is unknown, because a log does not contain the sizes.
+It decides as `guard_groups` does, step by step.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from heapq import heappop, heappush
 
-from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN, Cell, Outcomes, Recorded, Stored
+from cachescope.analysis.what_if.entries import NO_GUARDS, NOT_KNOWN, Entries
+from cachescope.analysis.what_if.guard_groups import Misses
+from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, UNKNOWN
 
-_Candidate = tuple[Stored, Cell]
 
-
-def walk_group(recorded: Recorded, cells: Sequence[Cell], after: Outcomes, nested: set[int]) -> None:
-    """Decide the misses of some cells, in time order; the outcomes are written into `after`.
+def walk(misses: Misses, entries: Entries) -> list[int]:
+    """The outcome of each miss.
 
     Parameters
     ----------
-    recorded : Recorded
-    cells : sequence of Cell
-        The cells that share a what-if key and a directory.
-    after : array
-        Outcomes by position; what AOTAutograd hits imply is already in it.
-    nested : set of int
-        Positions that hit through an AOTAutograd entry, and so stored nothing.
+    misses : Misses
+        Those of one group, in time order.
+    entries : Entries
+        Those of its cells, without what nested misses stored.
     """
-    candidates = sorted(((e, cell) for cell in cells for e in cell.entries), key=lambda one: one[0].since)
-    own = {entry.source: entry for entry, _ in candidates if entry.source >= 0}
-    # By the guards that must hold: None if there are none.
-    told: dict[str | None, list[_Candidate]] = defaultdict(list)
-    for entry, cell in candidates:
-        if entry.has_known_guards or not cell.has_guards:
-            told[entry.guards].append((entry, cell))
-    misses = sorted(
-        ((at, cell) for cell in cells for at in cell.lookups if recorded.outcome[at] == MISS),
-        key=lambda pair: pair[0],
-    )
-    for at, cell in misses:
-        if at in nested:
-            continue
-        fitting = [told[None]]
-        if at in own and own[at].has_known_guards and own[at].guards is not None:
-            fitting.append(told[own[at].guards])
-        after[at] = _outcome(candidates, fitting, at, cell, after)
+    coming = sorted(zip(*(column.tolist() for column in entries), strict=True), key=_since, reverse=True)
+    there = _There()
+    after: dict[int, int] = {-1: MISS}
+    columns = misses.at, misses.cell, misses.guards, misses.is_nested
+    for at, cell, own, is_nested in zip(*(column.tolist() for column in columns), strict=True):
+        while coming and _since(coming[-1]) <= at:
+            of_cell, _, gone, source, guards = coming.pop()
+            if after[source] != HIT:
+                there.add(of_cell, gone, guards if after[source] == MISS else NOT_KNOWN)
+        there.drop_gone(at)
+        # The entries of its own key did not fit: that was recorded.
+        if is_nested or there.fits(cell, NO_GUARDS) or there.fits(cell, own):
+            after[at] = HIT
+        else:
+            after[at] = UNKNOWN if there.may_fit(cell) else MISS
+    return [after[at] for at in misses.at.tolist()]
 
 
-def _outcome(
-    candidates: Sequence[_Candidate],
-    fitting: Sequence[Sequence[_Candidate]],
-    at: int,
-    cell: Cell,
-    after: Outcomes,
-) -> int:
-    """What a lookup finds among entries in time order, some with guards that are known to hold."""
-    # The entries of its own key did not fit: that was recorded.
-    for some in fitting:
-        for entry, theirs in some:
-            if entry.since > at:
-                break
-            if theirs is not cell and at < entry.gone and (entry.source < 0 or after[entry.source] == MISS):
-                return HIT
-    for entry, theirs in candidates:
-        if entry.since > at:
-            break
-        if theirs is not cell and at < entry.gone and (entry.source < 0 or after[entry.source] != HIT):
-            return UNKNOWN
-    return MISS
+def _since(entry: tuple[int, ...]) -> int:
+    return entry[1]
+
+
+class _There:
+    """The entries that exist at one time: how many there are of each cell, by the guards that are known to hold."""
+
+    def __init__(self) -> None:
+        self._any = _Count()
+        self._fitting: dict[int, _Count] = defaultdict(_Count)
+        self._going: list[tuple[int, int, int]] = []
+
+    def add(self, cell: int, gone: int, guards: int) -> None:
+        """Add an entry; with guards `NOT_KNOWN`, it may not exist or may not fit."""
+        self._change(cell, guards, 1)
+        if gone < NEVER:
+            heappush(self._going, (gone, cell, guards))
+
+    def drop_gone(self, at: int) -> None:
+        """Drop the entries that are gone at a position."""
+        while self._going and self._going[0][0] <= at:
+            _, cell, guards = heappop(self._going)
+            self._change(cell, guards, -1)
+
+    def fits(self, cell: int, guards: int) -> bool:
+        """Whether another cell certainly has an entry with some guards."""
+        return guards != NOT_KNOWN and self._fitting[guards].has_other(cell)
+
+    def may_fit(self, cell: int) -> bool:
+        """Whether another cell may have an entry."""
+        return self._any.has_other(cell)
+
+    def _change(self, cell: int, guards: int, more: int) -> None:
+        self._any.add(cell, more)
+        if guards != NOT_KNOWN:
+            self._fitting[guards].add(cell, more)
+
+
+class _Count:
+    """How many entries there are, of each cell and in all."""
+
+    def __init__(self) -> None:
+        self._all = 0
+        self._of_cell: dict[int, int] = defaultdict(int)
+
+    def add(self, cell: int, more: int) -> None:
+        self._all += more
+        self._of_cell[cell] += more
+
+    def has_other(self, cell: int) -> bool:
+        """Whether there is one of another cell."""
+        return self._all > self._of_cell[cell]

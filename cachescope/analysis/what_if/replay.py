@@ -1,140 +1,137 @@
 """Replays the recorded lookups, in time order, under other keys: which would have found an entry.
 
 An entry exists from the moment its compile ended, in the directory it was written to. A miss that becomes a hit
-stores nothing. Bypassed and disabled lookups stay so, and recorded hits stay hits. If guards matter, or
-entries were removed from outside, an exact walk decides (`guard_walk`). Everything else has a closed form: a miss
-hits if it comes after the earliest store of its group.
+stores nothing. Bypassed and disabled lookups stay so, and recorded hits stay hits. A miss hits if it comes after the
+earliest store of its group, unless guards matter (`guard_groups`), or entries were removed from outside (`guard_walk`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.cells import HIT, MISS, NEVER, UNKNOWN, Cell, Outcomes, Positions, Recorded
-from cachescope.analysis.what_if.guard_walk import walk_group
-from cachescope.analysis.what_if.keys import KeyTable, Lanes
+from cachescope.analysis.what_if.cells import Cells
+from cachescope.analysis.what_if.directories import Directories
+from cachescope.analysis.what_if.entries import EntriesOfCells
+from cachescope.analysis.what_if.exact import decide
+from cachescope.analysis.what_if.guard_groups import Misses
+from cachescope.analysis.what_if.key_sets import Joined
+from cachescope.analysis.what_if.keys import KeyTable
+from cachescope.analysis.what_if.members import Members
+from cachescope.analysis.what_if.recorded import (
+    HIT,
+    MISS,
+    NEVER,
+    UNKNOWN,
+    Flags,
+    Outcomes,
+    Positions,
+    Recorded,
+)
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
-
-
-class _Stage(NamedTuple):
-    """Misses that are decided together, and whether each cell has some of them."""
-
-    at: Positions
-    is_of_cell: npt.NDArray[np.bool_]
+from cachescope.terms import AOTAUTOGRAD
 
 
 class Replay:
     """Everything that does not depend on a schema, which keeps `outcomes` quick."""
 
-    def __init__(
-        self,
-        history: History,
-        details: HashDetails,
-    ) -> None:
+    def __init__(self, history: History, details: HashDetails) -> None:
         self.recorded = recorded = Recorded(history)
+        self.directories = Directories(history, recorded)
         self.table = KeyTable(details, recorded.keys)
-        cells = recorded.cells
-        self.key_of_cell: Positions = np.array([cell.key for cell in cells], dtype=np.int64)
-        self._directory = np.array([cell.directory for cell in cells], dtype=np.uint64)
-        self._early: Positions = np.array(
-            [min((e.since for e in cell.entries if e.source < 0), default=NEVER) for cell in cells],
-            dtype=np.int64,
-        )
-        self._is_early = np.flatnonzero(self._early < NEVER)
-        symbolic = self.table.is_symbolic
-        for cell in cells:
-            # Guards that no log shows: unless every entry is known to have none.
-            if symbolic[cell.key] and any(not e.has_known_guards for e in cell.entries):
-                cell.has_guards = True
-        self._is_plain = np.array([cell.is_plain for cell in cells], dtype=bool)
-        is_aot = history.lookups.is_aot
-        known = recorded.cell >= 0
-        missed = recorded.outcome == MISS
+        self.cells = cells = Cells(history, recorded, self.directories, self.table.is_symbolic)
+        misses = np.flatnonzero(recorded.outcome == MISS)
+        self._misses = Members(misses, cells.of_lookup[misses], len(cells))
+        self._entries = EntriesOfCells(recorded, cells)
+        # The cells of each set of details.
+        sets = self.table.set_of_key[cells.key]
+        known = np.flatnonzero(sets >= 0)
+        count = int(sets.max(initial=-1)) + 1
+        self._cells_of_set = Members(known, sets[known], count)
+        self._of_several = np.flatnonzero(np.bincount(sets[known], minlength=count) > 1)
+        caches = [cache for cache, _ in recorded.keys.homes]
+        self._cache = pd.factorize(np.array(caches))[0][recorded.keys.home[cells.key]]
+        is_aot = np.array([cache == AOTAUTOGRAD for cache in caches], dtype=bool)
+        self._is_aot: Flags = is_aot[recorded.keys.home[cells.key]]
+        self._graphs = self._graphs_of_misses(misses)
+        self._unknown = self._that_may_have_hit(misses)
+
+    def _graphs_of_misses(self, misses: Positions) -> Positions:
+        """The misses of graphs whose AOTAutograd lookup missed too."""
+        aot = self.recorded.lookups.aot
+        graphs = misses[(aot[misses] >= 0) & ~self._is_aot[self.cells.of_lookup[misses]]]
+        found: Positions = graphs[self.recorded.outcome[aot[graphs]] == MISS]
+        return found
+
+    def _that_may_have_hit(self, misses: Positions) -> Positions:
+        """The misses whose key has no details: under other keys, they may have found any entry that existed."""
+        recorded, cells = self.recorded, self.cells
+        home = self._cache * self.directories.count + cells.directory
+        first = np.full(int(home.max(initial=-1)) + 1, NEVER, dtype=np.int64)
+        np.minimum.at(first, home, cells.early)
+        stores = misses[recorded.storing[misses]]
+        np.minimum.at(first, home[cells.of_lookup[stores]], recorded.since[stores])
+        mine = misses[~self.table.has_details[recorded.key[misses]]]
+        found: Positions = mine[first[home[cells.of_lookup[mine]]] <= mine]
+        return found
+
+    def outcomes(self, removed: Removed, joined: Joined | None = None) -> Outcomes:
+        """The outcome of every lookup, in time order, without what is removed from the keys.
+
+        Parameters
+        ----------
+        removed : Removed
+        joined : Joined, optional
+            What becomes equal by that, if it is known already.
+        """
+        after = self.recorded.outcome.copy()
+        cells, group = self._groups(self.table.joined(removed) if joined is None else joined)
+        is_aot = self._is_aot[cells]
         # Recorded hits stay hits: only misses are decided, those of AOTAutograd first.
-        self._stages = [
-            _Stage(at, np.isin(np.arange(len(cells)), recorded.cell[at]))
-            for at in (np.flatnonzero(chosen & known & missed) for chosen in (is_aot, ~is_aot))
-        ]
-        self._first_of_home = self._first_stores(cells)
-
-    def _first_stores(self, cells: Sequence[Cell]) -> Positions:
-        """For each cell, when the first entry of its cache came into its directory."""
-        first = self._early.copy()
-        stored = np.flatnonzero(self.recorded.storing)
-        np.minimum.at(first, self.recorded.cell[stored], self.recorded.since[stored])
-        caches = [self.table.keys[key].cache for key in self.key_of_cell]
-        homes = _numbered(pd.MultiIndex.from_arrays([caches, self._directory]))
-        earliest = np.full(len(cells) + 1, NEVER, dtype=np.int64)
-        np.minimum.at(earliest, homes, first)
-        return earliest[homes]
-
-    def outcomes(self, removed: Removed, lanes: Lanes | None = None) -> Outcomes:
-        """The outcome of every lookup, in time order, without what is removed from the keys."""
-        recorded = self.recorded
-        group = self._groups(self.table.lanes(removed) if lanes is None else lanes)
-        walked = self._groups_to_walk(group)
-        after = recorded.outcome.copy()
-        for at, is_of_cell in self._stages:
-            # If an AOTAutograd entry is found, its graphs are found through it.
-            above = recorded.aot[at]
-            nested = (above >= 0) & (after[above] == HIT) & (recorded.outcome[above] == MISS)
-            cell = recorded.cell[at]
-            groups = group[cell]
-            since = np.full(len(group), NEVER, dtype=np.int64)
-            np.minimum.at(since, group[self._is_early], self._early[self._is_early])
-            stores = recorded.storing[at] & ~nested
-            np.minimum.at(since, groups[stores], recorded.since[at[stores]])
-            after[at[nested | ((since[groups] <= at) & self._is_plain[cell])]] = HIT
-            beside = set(at[nested].tolist())
-            for cells in walked:
-                if is_of_cell[cells].any():
-                    members = [recorded.cells[one] for one in cells.tolist()]
-                    walk_group(recorded, members, after, beside)
+        self._decide(cells[is_aot], group[is_aot], after)
+        # If an AOTAutograd entry is found, its graphs are found through it.
+        after[self._graphs[after[self.recorded.lookups.aot[self._graphs]] == HIT]] = HIT
+        self._decide(cells[~is_aot], group[~is_aot], after)
         if removed:
-            self._say_unknown(after)
+            after[self._unknown[after[self._unknown] == MISS]] = UNKNOWN
         return after
 
-    def _groups(self, lanes: Lanes) -> Positions:
-        """Number the cells: those that share a what-if key and a directory get the same number."""
-        first = lanes[0, self.key_of_cell] + self._directory * np.uint64(0x9E3779B97F4A7C15)
-        second = lanes[1, self.key_of_cell]
-        codes = _numbered(first)
-        firsts = np.full(len(codes), NEVER, dtype=np.int64)
-        np.minimum.at(firsts, codes, np.arange(len(codes)))
-        leader = firsts[codes]
-        if (second[leader] == second).all() and (self._directory[leader] == self._directory).all():
-            return codes
-        return _numbered(pd.MultiIndex.from_arrays([lanes[0, self.key_of_cell], second, self._directory]))
+    def _groups(self, joined: Joined) -> tuple[Positions, Positions]:
+        """The cells that share a what-if key and a directory with others, and for each the number of its group."""
+        others = self._of_several[~np.isin(self._of_several, joined.sets)]
+        new = int(joined.classes.max(initial=-1)) + 1
+        classes = np.append(joined.classes, new + np.arange(len(others)))
+        cells, which = self._cells_of_set.of(np.append(joined.sets, others))
+        group = pd.factorize(classes[which] * self.directories.count + self.cells.directory[cells])[0]
+        has_several = (np.bincount(group) > 1)[group]
+        return cells[has_several], group[has_several]
 
-    def _groups_to_walk(self, group: Positions) -> list[Positions]:
-        """The cells of each group that has several and no closed form."""
-        if self._is_plain.all():
-            return []
-        is_walked = np.zeros(len(group), dtype=bool)
-        is_walked[group[~self._is_plain]] = True
-        is_walked &= np.bincount(group, minlength=len(group)) > 1
-        cells = np.flatnonzero(is_walked[group])
-        cells = cells[np.argsort(group[cells], kind="stable")]
-        return np.split(cells, np.flatnonzero(np.diff(group[cells])) + 1) if len(cells) else []
+    def _decide(self, cells: Positions, group: Positions, after: Outcomes) -> None:
+        """Decide the misses of some cells; what AOTAutograd hits imply is already in `after`."""
+        is_walked = np.zeros(int(group.max(initial=-1)) + 1, dtype=bool)
+        is_walked[group[~self.cells.is_plain[cells]]] = True
+        is_plain = ~is_walked[group]
+        self._close(cells[is_plain], group[is_plain], after)
+        if not is_plain.all():
+            self._decide_exactly(cells[~is_plain], group[~is_plain], after)
 
-    def _say_unknown(self, after: Outcomes) -> None:
-        """Mark misses whose key has no details: they may have found any entry that existed."""
-        if self.table.has_details.all():
-            return
-        at = np.flatnonzero((after == MISS) & (self.recorded.cell >= 0))
-        cell = self.recorded.cell[at]
-        blind = ~self.table.has_details[self.key_of_cell[cell]] & (self._first_of_home[cell] <= at)
-        after[at[blind]] = UNKNOWN
+    def _close(self, cells: Positions, group: Positions, after: Outcomes) -> None:
+        """A miss hits if it comes after the earliest store of its group."""
+        at, which = self._misses.of(cells)
+        since = np.full(int(group.max(initial=-1)) + 1, NEVER, dtype=np.int64)
+        np.minimum.at(since, group, self.cells.early[cells])
+        group_of_miss = group[which]
+        stores = self.recorded.storing[at] & (after[at] == MISS)
+        np.minimum.at(since, group_of_miss[stores], self.recorded.since[at[stores]])
+        after[at[since[group_of_miss] <= at]] = HIT
 
-
-def _numbered(values: npt.NDArray[np.uint64] | pd.MultiIndex) -> Positions:
-    """Number the values from 0: equal values get equal numbers."""
-    numbers: Positions = pd.factorize(values)[0].astype(np.int64)
-    return numbers
+    def _decide_exactly(self, cells: Positions, group: Positions, after: Outcomes) -> None:
+        """Decide the misses of groups where guards matter, or entries were removed."""
+        at, which = self._misses.of(cells)
+        is_nested = after[at] == HIT
+        misses = Misses(at, cells[which], group[which], self._entries.guards_of_miss[at], is_nested)
+        entries, which = self._entries.of(cells)
+        exist = (entries.source < 0) | (after[entries.source] == MISS)
+        after[at] = decide(misses, entries.take(exist), group[which[exist]])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.rows import LookupRow, RunRow
-from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN
 from cachescope.analysis.what_if.keys import what_if_key
+from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed

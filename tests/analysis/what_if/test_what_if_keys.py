@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 from hashlib import blake2b, sha256
 
-from cachescope.analysis.what_if.keys import Key, KeyTable, what_if_key
+import numpy as np
+
+from cachescope.analysis.what_if.keys import Keys, KeyTable, what_if_key
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
@@ -17,13 +19,24 @@ def hash_of(text: object) -> str:
     return base64.b32encode(sha256(str(text).encode()).digest()).decode().lower()[:51]
 
 
+Key = tuple[str, str, str | None, int | None]
+"""The cache, the key, the direction and the set of details."""
+
+
+def keyed(store: HashDetails, *keys: Key) -> KeyTable:
+    homes = list(dict.fromkeys((cache, direction) for cache, _, direction, _ in keys))
+    home = np.array([homes.index((cache, direction)) for cache, _, direction, _ in keys])
+    sets = np.array([-1 if code is None else code for *_, code in keys])
+    return KeyTable(store, Keys(homes, home, sets, lambda at: keys[at][1]))
+
+
 def table_of(
     *keys: dict[str, tuple[object, str]], cache: str = "fxgraph", direction: str | None = "inference"
 ) -> KeyTable:
     """A table of keys; a field is (what its hash is made of, its text)."""
     store = HashDetails()
     sets = [store.add([f"[{hash_of(h)}] {f}: {text}" for f, (h, text) in key.items()])[0] for key in keys]
-    return KeyTable(store, [Key(cache, f"f{n}", direction, code) for n, code in enumerate(sets)])
+    return keyed(store, *((cache, f"f{n}", direction, code) for n, code in enumerate(sets)))
 
 
 def names(table: KeyTable, *without: str) -> list[str]:
@@ -60,26 +73,26 @@ def test_a_missing_field_is_not_one_of_any_value() -> None:
 def test_caches_and_directions_never_meet() -> None:
     store = HashDetails()
     code, _ = store.add([f"[{hash_of(1)}] gm: g"])
-    keys = [
-        Key("fxgraph", "f1", "forward", code),
-        Key("fxgraph", "f2", "backward", code),
-        Key("aotautograd", "a1", None, code),
-    ]
-    table = KeyTable(store, keys)
+    table = keyed(
+        store,
+        ("fxgraph", "f1", "forward", code),
+        ("fxgraph", "f2", "backward", code),
+        ("aotautograd", "a1", None, code),
+    )
     assert len(set(names(table, "gm"))) == 3
 
 
 def test_keys_that_differ_where_no_field_does_stay_apart() -> None:
     store = HashDetails()
     code, _ = store.add([f"[{hash_of(1)}] gm: g"])
-    table = KeyTable(store, [Key("fxgraph", name, "inference", code) for name in ("f1", "f2")])
+    table = keyed(store, *(("fxgraph", name, "inference", code) for name in ("f1", "f2")))
     assert len(set(names(table, "gm"))) == 2
 
 
 def test_a_key_without_details_is_what_it_is() -> None:
     store = HashDetails()
     code, _ = store.add([f"[{hash_of(1)}] gm: g"])
-    table = KeyTable(store, [Key("fxgraph", "f1", None, code), Key("fxgraph", "f2", None, None)])
+    table = keyed(store, ("fxgraph", "f1", None, code), ("fxgraph", "f2", None, None))
     assert table.has_details.tolist() == [True, False]
     assert names(table)[1] == names(table, "gm")[1]
     assert len(set(names(table, "gm"))) == 2
