@@ -68,7 +68,7 @@ class Frame:
         listed = list(rows)
         return self.of_columns({c.name: list(map(attrgetter(c.name), listed)) for c in self.columns})
 
-    def of_columns(self, columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+    def of_columns(self, columns: Mapping[str, Sequence[Any] | pa.Array]) -> pd.DataFrame:
         """Like `build`, from the values of each column."""
         return pd.DataFrame({c.name: _series(columns[c.name], c.dtype) for c in self.columns})
 
@@ -80,11 +80,15 @@ def pandas_type(dtype: str) -> Any:
     return pd.api.types.pandas_dtype(dtype)
 
 
-def _series(values: Sequence[Any], dtype: str) -> pd.Series[Any]:
+def _series(values: Sequence[Any] | pa.Array, dtype: str) -> pd.Series[Any]:
     if dtype == TUPLE:
         return pd.Series(values, dtype=object)
     # pandas itself inspects each value several times: ten times slower if most are missing.
-    stored = pa.array(values, type=STORED[dtype], from_pandas=True)
+    stored = (
+        values.cast(STORED[dtype])
+        if isinstance(values, pa.Array)
+        else pa.array(values, type=STORED[dtype], from_pandas=True)
+    )
     series: pd.Series[Any] = stored.to_pandas(types_mapper=lambda _: pandas_type(dtype))
     return series
 

@@ -211,7 +211,7 @@ class HashDetails:
             return None
         base, codes = differences
         # If a field occurs twice, only the last one counts.
-        if not self._has_each_field_once(base):
+        if not self.has_each_field_once(base):
             return None
         fields, hashes = self._component_field, self._component_hash
         found: list[tuple[int, int | None, int | None]] = []
@@ -223,7 +223,7 @@ class HashDetails:
                 found.append((field, old, new))
         return found
 
-    def _has_each_field_once(self, base: int) -> bool:
+    def has_each_field_once(self, base: int) -> bool:
         if base not in self._single_fields:
             fields = self.field_codes[self.sets.base(base)]
             self._single_fields[base] = bool(np.bincount(fields).max(initial=0) <= 1)
@@ -266,7 +266,7 @@ class HashDetails:
         """The rows of sets that somewhere have another field than their base, or that have a field twice."""
         is_odd = np.zeros(len(bases), dtype=bool)
         for base in np.unique(bases).tolist():
-            if not self._has_each_field_once(base):
+            if not self.has_each_field_once(base):
                 is_odd[bases == base] = True
             mine = bases[rows] == base
             layout = self.field_codes[self.sets.base(base)]

@@ -19,14 +19,20 @@ from cachescope.analysis.directory.past_misses import past_misses_frame
 from cachescope.analysis.history.history import History
 from cachescope.analysis.named import baseline_choice
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.judged_frames import has_open_misses, judged, misses_frame, settled_lookups
-from cachescope.analysis.verdicts.misses import Miss
+from cachescope.analysis.verdicts.causes import Cause
+from cachescope.analysis.verdicts.judged_frames import (
+    causes_frame,
+    has_open_misses,
+    judged,
+    misses_frame,
+    settled_lookups,
+)
+from cachescope.analysis.verdicts.misses import Misses
 from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.what_if.evidence import evidence_frame
 from cachescope.analysis.what_if.frames import ReplayInput
 from cachescope.columns import DEEP
 from cachescope.devices.frame import devices_frame
-from cachescope.frames.answers import CAUSES
 from cachescope.readers.assemble import Tables
 from cachescope.readers.directory.content_hash import content_hash
 from cachescope.readers.directory.source_code import source_of
@@ -169,7 +175,7 @@ class Frames:
         return all_contexts(tables.contexts, tables.runs, self._lookups, tables.hash_details)
 
     @cached_property
-    def _judged(self) -> tuple[list[Miss], list[dict[str, object]]]:
+    def _judged(self) -> tuple[Misses, list[Cause]]:
         return judged(self.history, self.tables.hash_details, self._choice())
 
     @cached_property
@@ -178,7 +184,7 @@ class Frames:
 
     @cached_property
     def _causes_frame(self) -> pd.DataFrame:
-        return CAUSES.build(self._judged[1])
+        return causes_frame(self._judged[1])
 
     @cached_property
     def _links_frame(self) -> pd.DataFrame:

@@ -13,7 +13,6 @@ from cachescope.analysis.contexts.caching_files import Call, caching_files
 from cachescope.analysis.contexts.keys import context_groups
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.named import detail_set_of
-from cachescope.analysis.verdicts.misses import Miss
 from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.analysis.what_if.sensitivity import sensitivity_frame
@@ -178,8 +177,8 @@ class Read(Frames):
 
     def changes(self, lookup: int) -> tuple[FieldChange, ...]:
         """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
-        miss = self._miss_of_lookup.get(lookup)
-        if miss is None or not miss.changed or miss.baseline is None:
+        miss = self._judged[0].of_lookup(lookup)
+        if miss is None or not miss.why.changed or miss.baseline is None:
             return ()
         before, after = miss.baseline.detail_set, miss.row.detail_set
         assert before is not None and after is not None
@@ -194,7 +193,3 @@ class Read(Frames):
     def facts(self) -> Facts:
         """The frames as plain rows, which answers are made of."""
         return Facts(self)
-
-    @cached_property
-    def _miss_of_lookup(self) -> dict[int, Miss]:
-        return {miss.row.lookup: miss for miss in self._judged[0]}

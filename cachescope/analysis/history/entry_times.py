@@ -9,12 +9,10 @@ show how far to trust the times of a directory: as they are, shifted by a consta
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_low
 from typing import Final
-
-import numpy as np
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import known
@@ -29,9 +27,6 @@ _LATE_NS: Final = 5 * _SECOND_NS
 _SPREAD_NS: Final = 3 * _SECOND_NS
 # Archives that keep two seconds are the coarsest.
 _RESOLUTIONS_NS: Final = (2 * _SECOND_NS, _SECOND_NS)
-
-
-_Key = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +47,10 @@ class EntryTimes:
     """
 
     def __init__(self, history: History) -> None:
-        lookups = history.lookups
-        codes = lookups.cache_key.codes_of({entry.cache_key for entry in history.entries})
-        is_wanted = lookups.is_miss & np.isin(lookups.cache_key.codes, list(codes.values()))
-        misses: dict[_Key, list[int]] = defaultdict(list)
-        for at in np.flatnonzero(is_wanted).tolist():
-            misses[lookups.cache[at], lookups.cache_key[at]].append(at)
         of_root: dict[str, list[EntryRow]] = defaultdict(list)
         for entry in history.entries:
             of_root[entry.root].append(entry)
-        self._clocks = {root: _clock(found, misses, history) for root, found in of_root.items()}
+        self._clocks = {root: _clock(found, history) for root, found in of_root.items()}
 
     def interval(self, entry: EntryRow) -> tuple[int, int]:
         """The earliest and latest time an entry can have been stored, nanoseconds since the epoch; any time if unknown."""
@@ -80,14 +69,14 @@ def resolution_ns(entries: Sequence[EntryRow]) -> int | None:
     return next((one for one in _RESOLUTIONS_NS if not any(time % one for time in times)), 1)
 
 
-def _clock(entries: Sequence[EntryRow], misses: Mapping[_Key, Sequence[int]], history: History) -> _Clock:
+def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     resolution = resolution_ns(entries)
     if resolution is None:
         return _Clock(1, None)
     # How long before its miss, and before the end of the compile, an entry seems to have been written.
     before_miss, before_end = [], []
     for entry in entries:
-        wrote = misses.get((entry.cache, entry.cache_key), ())
+        wrote = [at for at in history.lookups_of(entry) if history.lookups.is_miss[at]]
         # Of several misses of one key, as by racing ranks, none is known to have written it.
         time = known(history.lookups.time[wrote[0]]) if len(wrote) == 1 else None
         if time is None or entry.modified_time is None:

@@ -77,6 +77,14 @@ class History:
         """The history of rows; the lookups are in time order."""
         return cls(Lookups.of_rows(lookups), entries, runs)
 
+    @cached_property
+    def rank(self) -> Numbers:
+        """The rank of the run of each lookup; -1 if it is not known."""
+        rank_of = {run.run: NONE if run.rank is None else run.rank for run in self.runs}
+        runs, which = np.unique(self.lookups.run, return_inverse=True)
+        ranks = np.array([rank_of.get(run, NONE) for run in runs.tolist()], dtype=np.int64)[which]
+        return ranks
+
     def graphs_of(self, aot: int) -> Numbers:
         """The FX lookups made under an AOTAutograd lookup."""
         return self.timeline.graphs_of(aot)
@@ -106,6 +114,30 @@ class History:
         found: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for at in places[np.sort(np.unique(pairs, return_index=True)[1])].tolist():
             found[int(lookups.key[at])].append((at, lookups.guards_expr[at] or ""))
+        return found
+
+    @cached_property
+    def latest_of_key(self) -> Numbers:
+        """The place of the latest earlier lookup of the key of each; -1 for the first of a key, and without a key."""
+        key = self.lookups.key
+        order = np.argsort(key, kind="stable")
+        is_same = key[order][1:] == key[order][:-1]
+        found = np.full(len(key), NONE, dtype=np.int64)
+        found[order[1:][is_same]] = order[:-1][is_same]
+        found[key == NONE] = NONE
+        return found
+
+    def lookups_of(self, entry: EntryRow) -> Sequence[int]:
+        """The lookups of the key of an entry."""
+        return self._lookups_of_entries.get((entry.cache, entry.cache_key), ())
+
+    @cached_property
+    def _lookups_of_entries(self) -> Mapping[tuple[str | None, str | None], list[int]]:
+        lookups = self.lookups
+        codes = lookups.cache_key.codes_of({entry.cache_key for entry in self.entries})
+        found: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
+        for at in np.flatnonzero(np.isin(lookups.cache_key.codes, list(codes.values()))).tolist():
+            found[lookups.cache[at], lookups.cache_key[at]].append(at)
         return found
 
     def why_not_stored(self, at: int) -> NotStored | None:

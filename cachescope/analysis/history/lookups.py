@@ -233,12 +233,22 @@ class Lookups(Sequence[LookupRow]):
         """The place of the AOTAutograd lookup that each was made under; -1 if there is none."""
         return self.places_of(self.aot_lookup)
 
+    def place_of(self, lookup: int) -> int | None:
+        """The place of the lookup that has an id; None if there is none."""
+        (place,) = self.places_of(np.array([lookup])).tolist()
+        return None if place == NONE else place
+
+    @cached_property
+    def _by_id(self) -> tuple[Numbers, Numbers]:
+        order = np.argsort(self.lookup, kind="stable")
+        return self.lookup[order], order
+
     def places_of(self, lookups: Numbers) -> Numbers:
         """The places of lookups, given by their ids; -1 for an id that none has."""
         if not len(self):
             return np.full(len(lookups), NONE, dtype=np.int64)
-        order = np.argsort(self.lookup, kind="stable")
-        found = order[np.minimum(self.lookup[order].searchsorted(lookups), len(order) - 1)]
+        ids, order = self._by_id
+        found = order[np.minimum(ids.searchsorted(lookups), len(order) - 1)]
         places: Numbers = np.where(self.lookup[found] == lookups, found, NONE)
         return places
 

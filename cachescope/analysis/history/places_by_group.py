@@ -12,10 +12,13 @@ Numbers = npt.NDArray[np.int64]
 NONE = -1
 
 
-def numbered(values: Sequence[Hashable]) -> Numbers:
+def numbered(values: Sequence[Hashable] | Numbers) -> Numbers:
     """A number for each value, from 0: equal values get equal numbers, None gets -1."""
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
+    if isinstance(values, np.ndarray):
+        column = values
+    else:
+        column = np.empty(len(values), dtype=object)
+        column[:] = values
     numbers: Numbers = pd.factorize(column)[0].astype(np.int64)
     return numbers
 
@@ -26,6 +29,13 @@ def paired(first: Numbers, second: Numbers) -> Numbers:
     numbers = np.full(len(first), NONE, dtype=np.int64)
     numbers[first != NONE] = pd.factorize(both[first != NONE])[0]
     return numbers
+
+
+def firsts(numbers: Numbers) -> Numbers:
+    """The first place of each number that counts from 0."""
+    found = np.zeros(int(numbers.max(initial=NONE)) + 1, dtype=np.int64)
+    found[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    return found
 
 
 class Grouped:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
@@ -29,18 +27,19 @@ class Adviser:
         """Advice for a cause, from its root miss; None if nothing is certain."""
         row = root.row
         lookups = self._history.lookups
-        (at,) = lookups.places_of(np.array([row.lookup])).tolist()
+        at = lookups.place_of(row.lookup)
+        assert at is not None
         graphs = self._history.graphs_of(at)
         graphs = graphs[lookups.is_fx[graphs]]
         before = None if root.baseline is None else root.baseline.detail_set
         changes: tuple[FieldChange, ...] = ()
-        if root.changed and before is not None and row.detail_set is not None:
+        if root.why.changed and before is not None and row.detail_set is not None:
             changes = tuple(field_changes(self._details, before, row.detail_set))
         return cause_advice(
             AdviceFacts(
-                root.verdict,
-                root.kind,
-                root.reason,
+                root.why.verdict,
+                root.why.kind,
+                root.why.reason,
                 changes,
                 were_graphs_found=bool(len(graphs) and lookups.is_hit[graphs].all()),
                 are_lines_missing=row.details == "incomplete",

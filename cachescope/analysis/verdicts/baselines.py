@@ -10,7 +10,7 @@ Lookups are named by their place in time order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,10 +19,11 @@ import numpy as np
 from cachescope.analysis.fields import is_input
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import MISSING
-from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, numbered, paired
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
+from cachescope.analysis.history.lookups import MISSING, Flags
+from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, firsts, numbered, paired
+from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.verdicts.candidate_sets import CandidateSets
+from cachescope.analysis.verdicts.changed_fields import AT_ONCE, ChangedFields, changed_fields
 from cachescope.analysis.verdicts.nearness import Nearness
 from cachescope.analysis.verdicts.rank_fields import RankFields
 from cachescope.analysis.verdicts.recompiles import Recompiles
@@ -33,17 +34,9 @@ from cachescope.details import HashDetails
 _NEARER_TRIED: Final = 32
 # Lookups of one graph that are processed together.
 _AT_ONCE: Final = 4096
-_NOT_ASKED: Final = -2
+_NOT_KNOWN: Final = -(2**62)
 
 Candidate = LookupRow | EntryRow
-
-
-@dataclass(frozen=True, slots=True)
-class Nearer:
-    """A lookup that is nearer than a baseline, and in how many fields the baseline differs."""
-
-    row: LookupRow
-    apart: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,50 +48,66 @@ class Choice:
     cache_key: str | None = None
 
 
-class Baselines:
-    """Finds the baseline of a lookup among all earlier lookups and the entries that existed."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What some lookups are compared with: the place of a lookup, or the number of an entry; -1 where it is none."""
 
-    def __init__(
-        self,
-        history: History,
-        details: HashDetails,
-        choice: Choice,
-    ) -> None:
-        runs = history.runs
-        self._rows = lookups = list(history.lookups)
+    lookup: Numbers
+    entry: Numbers
+
+
+class Baselines:
+    """Finds the baselines of lookups among all earlier lookups and the entries that existed.
+
+    Parameters
+    ----------
+    history : History
+    details : HashDetails
+    choice : Choice
+    """
+
+    def __init__(self, history: History, details: HashDetails, choice: Choice) -> None:
+        self._rows = lookups = history.lookups
         self._details = details
         self._choice = choice
-        self._run: Numbers = np.array([row.run for row in lookups], dtype=np.int64)
-        self._frame = numbered([_frame_of(row) for row in lookups])
-        has_details = numbered([None if row.detail_set is None else row.cache for row in lookups])
-        gm = [NONE if row.gm is None else row.gm for row in lookups]
-        kind = paired(has_details, numbered([row.direction for row in lookups]))
-        self._graph = paired(kind, np.array(gm, dtype=np.int64))
+        self._run = lookups.run
+        self._rank = history.rank
+        frames = numbered([_frame_of(compile_id) for compile_id in [*lookups.compile_id.distinct, None]])
+        self._frame: Numbers = frames[lookups.compile_id.codes]
+        cache = np.where(lookups.detail_set == NONE, NONE, lookups.cache.codes)
+        kind = paired(cache, lookups.direction.codes.astype(np.int64))
+        self._graph = paired(kind, lookups.gm)
         self._of_kind = Grouped(kind)
         self._of_graph = Grouped(self._graph)
-        compiles = numbered([row.compile_id for row in lookups])
-        self._place, self._place_before = self._places(runs, compiles)
-        self._in_place = Grouped(self._place)
-        in_place = self._in_place.how_many_before(self._place_before)
-        self._how_many_in_place = in_place.tolist()
-        self._only_in_place = np.full(len(lookups), NONE, dtype=np.int64)
-        is_one = in_place == 1
-        self._only_in_place[is_one] = self._in_place.first(self._place_before[is_one])
-        self._nearer: Numbers = np.full(len(lookups), _NOT_ASKED, dtype=np.int64)
-        self._apart: Numbers = np.zeros(len(lookups), dtype=np.int64)
-        time = history.lookups.time
-        self._time: Numbers = np.where(time == MISSING, NEVER, time)
-        self._end: Numbers = np.where(history.lookups.is_miss, history.end, LONG_AGO)
-        self._place_of = {row.lookup: at for at, row in enumerate(lookups)}
-        self._ranks = {run.run: run.rank for run in runs}
+        place, self._place_before = self._places()
+        self._in_place = Grouped(place)
+        self._how_many_in_place = self._in_place.how_many_before(self._place_before)
+        self._time: Numbers = np.where(lookups.time == MISSING, NEVER, lookups.time)
+        self._end: Numbers = np.where(lookups.is_miss, history.end, LONG_AGO)
         self._rank_fields = RankFields(details)
         self._nearness = Nearness(details)
-        self._stored = StoredCandidates(history.entries, lookups, EntryTimes(history))
-        self._replaced = ReplacedGraphs(
-            lookups, runs, details, self._stored, choice.run, self._are_concurrent
-        )
+        self.stored = StoredCandidates(history, EntryTimes(history))
+        self._replaced = ReplacedGraphs(history, details, self.stored, choice.run, self._are_concurrent)
         self._recompiles = Recompiles(lookups, self._nearness)
-        self._sets: dict[tuple[object, ...], CandidateSets] = {}
+        self._sets: dict[tuple[str, int], CandidateSets] = {}
+
+    def find_each(self, at: Numbers) -> Compared:
+        """The baselines of missed lookups with known details."""
+        lookup = np.full(len(at), NONE, dtype=np.int64)
+        entry = lookup.copy()
+        if self._choice.mode in ("auto", "run"):
+            is_one = self._how_many_in_place[at] == 1
+            lookup[is_one] = self._in_place.first(self._place_before[at[is_one]])
+            racing = np.flatnonzero(is_one & self.concurrent(lookup, at))
+            lookup[racing[~self._hold_a_rank(lookup[racing], at[racing])]] = NONE
+        for number in np.flatnonzero(lookup == NONE).tolist():
+            found = self.find(int(at[number]))
+            if isinstance(found, EntryRow):
+                entry[number] = self.stored.number_of(found)
+            elif found is not None:
+                place = self._rows.place_of(found.lookup)
+                lookup[number] = NONE if place is None else place
+        return Compared(lookup, entry)
 
     def find(self, at: int) -> Candidate | None:
         """The baseline of a missed lookup with known details; None if the graph is new."""
@@ -107,8 +116,8 @@ class Baselines:
             case "key":
                 return self._with_key(at)
             case "nearest":
-                every = self._of_kind.before(self._of_kind.group[at], at)
-                return self._nearest(at, self._sets_of_kind(at), every, self._stored.of_kind(row, at))
+                every = self._of_kind.before(int(self._of_kind.group[at]), at)
+                return self._nearest(at, self._sets_of_kind(at), every, self.stored.of_kind(row, at))
         in_place = self._in_the_run_before(at)
         if len(in_place) == 1:
             found: Candidate | None = self._rows[int(in_place[0])]
@@ -126,27 +135,48 @@ class Baselines:
             found = self._recompiles.before(at)
         return found
 
-    def nearer(self, at: int, found: Candidate) -> Nearer | None:
-        """A key of the same graph that differs in fewer fields than the baseline; None if there is none.
+    def nearer(self, at: Numbers, found: Compared) -> tuple[Numbers, Numbers]:
+        """For each lookup, a key of the same graph that differs in fewer fields than the baseline.
 
         People think of the run before; the cache could have used the nearest key. A key whose
         changes are a subset of those against the run before is preferred.
+
+        Returns
+        -------
+        nearer, apart : array of int
+            The place of the nearer key, -1 if there is none; and in how many fields the baseline differs.
         """
-        if not self._may_have_nearer(at, found):
-            return None
-        if isinstance(found, LookupRow) and self._place_of[found.lookup] == self._only_in_place[at]:
-            if self._nearer[at] == _NOT_ASKED:
-                self._find_nearer_in_graph(int(self._graph[at]))
-            nearer, apart = int(self._nearer[at]), int(self._apart[at])
-        else:
-            assert found.detail_set is not None
-            places, fields = self._nearer_than([at], [found.detail_set])
-            nearer, apart = int(places[0]), int(fields[0])
-        return None if nearer == NONE else Nearer(self._rows[nearer], apart)
+        nearer, apart = np.full(len(at), NONE, dtype=np.int64), np.zeros(len(at), dtype=np.int64)
+        may_have = np.flatnonzero(self._may_have_nearer(at, found))
+        of_graph = Grouped(numbered(self._graph[at[may_have]]))
+        sets = self.sets_of(found)
+        for group in range(int(of_graph.group.max(initial=NONE)) + 1):
+            mine = may_have[of_graph.of(group)]
+            for start in range(0, len(mine), _AT_ONCE):
+                some = mine[start : start + _AT_ONCE]
+                nearer[some], apart[some] = self._nearer_than(at[some], sets[some])
+        return nearer, apart
+
+    def sets_of(self, found: Compared) -> Numbers:
+        """The set of hash details of each baseline."""
+        of_entry = np.array([*(entry.detail_set for entry in self.stored.rows), NONE], dtype=np.int64)
+        sets: Numbers = np.where(
+            found.entry == NONE, self._rows.detail_set[found.lookup], of_entry[found.entry]
+        )
+        return sets
+
+    def are_of_one_graph(self, at: Numbers, found: Compared) -> Flags:
+        """Whether each lookup and its baseline have an equal graph."""
+        of_entry = np.array(
+            [*(NONE if entry.gm is None else entry.gm for entry in self.stored.rows), NONE], dtype=np.int64
+        )
+        gm = np.where(found.entry == NONE, self._rows.gm[found.lookup], of_entry[found.entry])
+        same: Flags = gm == self._rows.gm[at]
+        return same
 
     def nearer_in_parts(self, at: int, found: Candidate, changed: Sequence[str]) -> LookupRow | None:
         """A key whose inputs differ in a proper subset of the parts: in the dtype, but not also in the shape."""
-        if not self._may_have_nearer(at, found) or not all(map(is_input, changed)):
+        if not all(map(is_input, changed)) or not self._may_have_nearer_in_parts(at, found):
             return None
         tried = self._of_graph.before(int(self._graph[at]), at)[-_NEARER_TRIED:]
         tried = self._ended(at, self._without_other_calls(at, tried))
@@ -154,7 +184,7 @@ class Baselines:
 
     def may_be_stored(self, at: int) -> bool:
         """Whether an entry of the same graph may have existed, and nothing shows whether it did."""
-        return self._stored.may_be_of_graph(self._rows[at], at)
+        return self.stored.may_be_of_graph(self._rows[at], at)
 
     def may_replace(self, at: int) -> Candidate | None:
         """A graph that a new one may be another form of, if nothing shows whether it is."""
@@ -180,10 +210,17 @@ class Baselines:
         """Whether the baseline was still being compiled by another process when the lookup was made."""
         return isinstance(found, LookupRow) and self._are_concurrent(found, row)
 
+    def concurrent(self, lookup: Numbers, at: Numbers) -> Flags:
+        """Which baselines were still being compiled by another process when the lookup was made."""
+        is_other = (lookup != NONE) & (self._run[lookup] != self._run[at])
+        found: Flags = is_other & (self._end[lookup] > self._time[at])
+        return found
+
     def _are_concurrent(self, found: LookupRow, row: LookupRow) -> bool:
         if found.run == row.run or row.time is None:
             return False
-        return bool(self._end[self._place_of[found.lookup]] > row.time)
+        place = self._rows.place_of(found.lookup)
+        return place is not None and bool(self._end[place] > row.time)
 
     def _ended(self, at: int, places: Numbers) -> Numbers:
         """The places without those still being compiled by another process."""
@@ -192,32 +229,67 @@ class Baselines:
         return kept
 
     def _holds_a_rank(self, found: LookupRow, row: LookupRow) -> bool:
-        assert found.detail_set is not None and row.detail_set is not None
-        ranks = self._ranks.get(found.run), self._ranks.get(row.run)
-        return self._rank_fields.all_hold_a_rank(found.detail_set, row.detail_set, ranks)
+        places = np.array([self._rows.place_of(one.lookup) for one in (found, row)])
+        return bool(self._hold_a_rank(places[:1], places[1:])[0])
 
-    def _may_have_nearer(self, at: int, found: Candidate) -> bool:
-        """Whether a lookup is compared with a key of the same graph, and not with one that the user chose."""
-        row = self._rows[at]
-        return (
-            self._choice.mode == "auto"
-            and row.gm is not None
-            and found.gm == row.gm
-            and found.direction == row.direction
+    def _hold_a_rank(self, before: Numbers, after: Numbers) -> Flags:
+        """Whether the sets of two lookups differ, and only in fields that contain the rank."""
+        sets = self._rows.detail_set
+        found = [
+            self._hold_a_rank_in(
+                changed_fields(self._details, sets[one], sets[other]), self._rank[one], self._rank[other]
+            )
+            for one, other in in_chunks(before, after)
+        ]
+        return np.concatenate([np.zeros(0, dtype=bool), *found])
+
+    def _hold_a_rank_in(self, changes: ChangedFields, before: Numbers, after: Numbers) -> Flags:
+        """As `_hold_a_rank`, from what changed in some pairs and the ranks of both sides."""
+        is_known = (before != NONE) & (after != NONE)
+        apart = np.where(is_known, after - before, _NOT_KNOWN)[changes.pair]
+        components = paired(changes.old.astype(np.int64) + 1, changes.new.astype(np.int64))
+        asked = paired(components, numbered(apart))
+        holds = np.array(
+            [
+                self._rank_fields.holds_a_rank(
+                    *(None if code == NONE else code for code in (old, new)),
+                    None if steps == _NOT_KNOWN else steps,
+                )
+                for old, new, steps in zip(
+                    *(column[firsts(asked)].tolist() for column in (changes.old, changes.new, apart)),
+                    strict=True,
+                )
+            ],
+            dtype=bool,
         )
+        return changes.where_all(holds[asked])
 
-    def _find_nearer_in_graph(self, graph: int) -> None:
-        """Find the nearer keys for all lookups of a graph that match one lookup of the run before."""
-        lookups = self._of_graph.of(graph)
-        lookups = lookups[self._only_in_place[lookups] != NONE]
-        for start in range(0, len(lookups), _AT_ONCE):
-            some = lookups[start : start + _AT_ONCE]
-            sets = [self._rows[place].detail_set or 0 for place in self._only_in_place[some].tolist()]
-            self._nearer[some], self._apart[some] = self._nearer_than(some, sets)
+    def _may_have_nearer(self, at: Numbers, found: Compared) -> Flags:
+        """Which lookups are compared with a key of the same graph, and not with one that the user chose."""
+        if self._choice.mode != "auto":
+            return np.zeros(len(at), dtype=bool)
+        direction = self._rows.direction
+        codes = direction.codes_of({entry.direction or "" for entry in self.stored.rows})
+        of_entry = [
+            NONE if entry.direction is None else codes.get(entry.direction, _NOT_KNOWN)
+            for entry in self.stored.rows
+        ]
+        of_found = np.where(
+            found.entry == NONE,
+            direction.codes[found.lookup],
+            np.array([*of_entry, NONE], dtype=np.int64)[found.entry],
+        )
+        has_graph = self._rows.gm[at] != NONE
+        may: Flags = has_graph & self.are_of_one_graph(at, found) & (of_found == direction.codes[at])
+        return may
 
-    def _nearer_than(self, at: Sequence[int] | Numbers, baselines: Sequence[int]) -> tuple[Numbers, Numbers]:
+    def _may_have_nearer_in_parts(self, at: int, found: Candidate) -> bool:
+        row = self._rows[at]
+        is_one = row.gm is not None and found.gm == row.gm and found.direction == row.direction
+        return is_one and self._choice.mode == "auto"
+
+    def _nearer_than(self, lookups: Numbers, baselines: Numbers) -> tuple[Numbers, Numbers]:
         """For some lookups of one graph, the place of a nearer one (-1 if none), and the distance to their baselines."""
-        lookups = np.asarray(at)
         sets = self._sets_of_graph(int(lookups[0]))
         before = sets.before(lookups, _NEARER_TRIED)
         is_of_run = self._run[before] == self._run[lookups, None]
@@ -244,9 +316,9 @@ class Baselines:
 
     def _with_key(self, at: int) -> Candidate | None:
         row, key = self._rows[at], self._choice.cache_key
-        stored = [e for e in self._stored.with_kind(row) if self._stored.rows[e].cache_key == key]
+        stored = [e for e in self.stored.with_kind(row) if self.stored.rows[e].cache_key == key]
         if stored:
-            return self._stored.rows[stored[-1]]
+            return self.stored.rows[stored[-1]]
         earlier = self._of_kind.before(self._of_kind.group[at], at)[::-1]
         return next((self._rows[p] for p in earlier.tolist() if self._rows[p].cache_key == key), None)
 
@@ -258,7 +330,7 @@ class Baselines:
         """Lookups of the same graph, except for other calls of it, and entries."""
         row = self._rows[at]
         is_of_run = self._choice.mode == "run"
-        entries = [] if is_of_run else self._stored.of_graph(row, at)
+        entries = [] if is_of_run else self.stored.of_graph(row, at)
         if row.gm is None:
             return np.zeros(0, dtype=np.int64), entries
         earlier = self._of_graph.before(self._graph[at], at)
@@ -284,29 +356,29 @@ class Baselines:
         """The candidate with the fewest changed fields; among equals the latest, a lookup before an entry."""
         lookup, entry = sets.nearest(at, lookups, entries)
         if entry is not None:
-            return self._stored.rows[entry]
+            return self.stored.rows[entry]
         return None if lookup is None else self._rows[lookup]
 
     def _sets_of_graph(self, at: int) -> CandidateSets:
         row = self._rows[at]
-        return self._sets_of("graph", self._of_graph, at, self._stored.with_graph(row))
+        return self._sets_of("graph", self._of_graph, at, self.stored.with_graph(row))
 
     def _sets_of_kind(self, at: int) -> CandidateSets:
-        return self._sets_of("kind", self._of_kind, at, self._stored.with_kind(self._rows[at]))
+        return self._sets_of("kind", self._of_kind, at, self.stored.with_kind(self._rows[at]))
 
     def _sets_of(self, name: str, grouped: Grouped, at: int, entries: Sequence[int]) -> CandidateSets:
         key = name, int(grouped.group[at])
         if key not in self._sets:
             places = grouped.of(key[1])
-            lookups = {int(p): self._rows[p].detail_set or 0 for p in places.tolist()}
-            stored = {e: self._stored.rows[e].detail_set or 0 for e in entries}
-            self._sets[key] = CandidateSets(self._details, lookups, stored)
+            stored = {e: self.stored.rows[e].detail_set or 0 for e in entries}
+            self._sets[key] = CandidateSets(self._details, places, self._rows.detail_set[places], stored)
         return self._sets[key]
 
-    def _places(self, runs: Sequence[RunRow], compiles: Numbers) -> tuple[Numbers, Numbers]:
+    def _places(self) -> tuple[Numbers, Numbers]:
         """For each lookup, a number for its graph, run and compile id, and the number of the same place in the run before."""
-        before = self._runs_before(runs)
-        is_known = (compiles != NONE) & np.array([row.gm is not None for row in self._rows], dtype=bool)
+        before = self._runs_before()
+        compiles = self._rows.compile_id.codes.astype(np.int64)
+        is_known = (compiles != NONE) & (self._rows.gm != NONE)
         graph = np.where(is_known, self._graph, NONE)
         # Numbered together, so that equal places get equal numbers.
         run = np.concatenate([self._run, before])
@@ -314,16 +386,20 @@ class Baselines:
         places = np.where(run == NONE, NONE, paired(places, np.tile(compiles, 2)))
         return places[: len(self._run)], places[len(self._run) :]
 
-    def _runs_before(self, runs: Sequence[RunRow]) -> Numbers:
+    def _runs_before(self) -> Numbers:
         """For each lookup, the latest other run that had looked up its graph, one of the same rank if there is one."""
         if self._choice.mode == "run":
             chosen = NONE if self._choice.run is None else self._choice.run
             return np.where(self._run == chosen, NONE, chosen)
-        rank_of_run = {run.run: run.rank for run in runs}
-        rank = numbered([rank_of_run.get(row.run) for row in self._rows])
-        of_rank = Grouped(paired(self._graph, rank)).greatest_other_before(self._run)
+        of_rank = Grouped(paired(self._graph, self._rank)).greatest_other_before(self._run)
         return np.where(of_rank == NONE, self._of_graph.greatest_other_before(self._run), of_rank)
 
 
-def _frame_of(row: LookupRow) -> str | None:
-    return None if row.compile_id is None else row.compile_id.split("/")[0]
+def in_chunks(*columns: Numbers) -> Iterator[tuple[Numbers, ...]]:
+    """The same numbers of several columns at a time."""
+    for start in range(0, len(columns[0]), AT_ONCE):
+        yield tuple(column[start : start + AT_ONCE] for column in columns)
+
+
+def _frame_of(compile_id: str | None) -> str | None:
+    return None if compile_id is None else compile_id.split("/")[0]

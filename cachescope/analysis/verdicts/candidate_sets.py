@@ -19,17 +19,21 @@ class CandidateSets:
     Parameters
     ----------
     details : HashDetails
-    lookups, entries : mapping
-        The set of each lookup, by its place, in time order; and the set of each entry.
+    places, sets : array of int
+        The lookups, in time order, and the set of each.
+    entries : mapping
+        The set of each entry.
     """
 
-    def __init__(self, details: HashDetails, lookups: Mapping[int, int], entries: Mapping[int, int]) -> None:
+    def __init__(
+        self, details: HashDetails, places: Numbers, sets: Numbers, entries: Mapping[int, int]
+    ) -> None:
         self._details = details
-        self._places: Numbers = np.fromiter(lookups, dtype=np.int64)
-        sets = np.array([*lookups.values(), *entries.values()], dtype=np.int64)
-        self._sets, numbers = np.unique(sets, return_inverse=True)
-        self._of_place: Numbers = numbers[: len(lookups)]
-        self._of_entry = dict(zip(entries, numbers[len(lookups) :].tolist(), strict=True))
+        self._places = places
+        every = np.concatenate([sets, np.array(list(entries.values()), dtype=np.int64)])
+        self._sets, numbers = np.unique(every, return_inverse=True)
+        self._of_place: Numbers = numbers[: len(places)]
+        self._of_entry = dict(zip(entries, numbers[len(places) :].tolist(), strict=True))
 
     def nearest(self, at: int, lookups: Numbers, entries: Sequence[int]) -> tuple[int | None, int | None]:
         """The place of a lookup, or an entry, with the fewest changed fields; among equals the latest, lookups first."""
@@ -48,7 +52,7 @@ class CandidateSets:
         return (None if best is None else int(lookups[best])), None
 
     def nearer(
-        self, lookups: Numbers, baselines: Sequence[int], may_be: Flags, is_other_call: Flags
+        self, lookups: Numbers, baselines: Numbers, may_be: Flags, is_other_call: Flags
     ) -> tuple[Numbers, Numbers]:
         """For each lookup, one of those right before it that differs from it in fewer fields than its baseline does.
 
@@ -56,7 +60,7 @@ class CandidateSets:
         ----------
         lookups : array of int
             Their places.
-        baselines : sequence of int
+        baselines : array of int
             The set of the baseline of each.
         may_be, is_other_call : array of bool
             For each lookup, one flag for each of the lookups right before it, the nearest last: whether that one may be

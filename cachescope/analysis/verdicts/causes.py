@@ -5,79 +5,149 @@ An AOTAutograd miss is followed by FX lookups of the same compile; one changed c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from cachescope.analysis.fields import is_from_the_graph
-from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.lookups import MISSING, Flags
+from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, firsts, numbered, paired
 from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.adviser import Adviser
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
-from cachescope.analysis.verdicts.misses import Miss
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+from cachescope.analysis.verdicts.misses import Misses, Why
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, Verdict
 
 # A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
 _COMPILED_AGAIN: Final = frozenset({"failed compile", "process ended", NOT_KNOWN})
 
-_Compile = tuple[int, str | None, int]
-_CauseKey = tuple[str, tuple[str, ...], str]
+_Kind = tuple[Why, str]
+_CauseKey = tuple[Verdict, tuple[str, ...], str]
 
 
-def link_consequences(misses: Sequence[Miss]) -> None:
-    """Mark the misses that follow from another one: sets `root` and `follows`."""
-    of_lookup = {miss.row.lookup: miss for miss in misses}
-    first: dict[tuple[_Compile, int | None, _CauseKey], Miss] = {}
-    forward: dict[_Compile, Miss] = {}
-    for miss in misses:
-        row = miss.row
-        parent = of_lookup.get(row.aot_lookup) if row.aot_lookup is not None else None
-        if parent is not None and _graph_entry_was_gone(parent):
-            # The FX entry was gone, and with it the AOTAutograd entry that points to it.
-            if parent.follows is None and parent.root:
-                parent.follows, parent.root = miss, False
-                continue
-            miss.follows = parent.follows
-        elif parent is not None and _explains(parent, miss):
-            miss.follows = parent
-        elif parent is None and row.direction == "backward" and _is_of(forward.get(_compile_of(row)), miss):
-            miss.follows = forward[_compile_of(row)]
-        elif row.compile_id is not None:
-            same = first.setdefault((_compile_of(row), row.aot_lookup, _cause_key(miss)), miss)
-            miss.follows = same if same is not miss and _may_follow(miss, same) else None
-        miss.root = miss.follows is None
-        if row.direction == "forward":
-            forward[_compile_of(row)] = miss
+def link_consequences(misses: Misses) -> None:
+    """Mark the misses that follow from another one: sets `follows` and `is_root`."""
+    lookups, at = misses.lookups, misses.at
+    kind_of = _KindsOfMisses(misses)
+    number_of = np.full(len(lookups) + 1, NONE, dtype=np.int64)
+    number_of[at] = np.arange(len(at))
+    parent = number_of[lookups.aot[at]]
+    has_parent = parent != NONE
+    was_gone = np.append(kind_of.each(_graph_entry_was_gone), False)[parent]
+    explained = has_parent & ~was_gone & kind_of.pairs(parent, np.arange(len(at)), _explains)
+    misses.follows[explained] = parent[explained]
+    of_forward = _follow_their_forward_graph(misses, kind_of, ~has_parent)
+    rest = ~was_gone & ~explained & ~of_forward & lookups.compile_id.is_known[at]
+    _follow_the_first_of_their_compile(misses, kind_of, np.flatnonzero(rest))
+    misses.is_root[:] = misses.follows == NONE
+    for number in np.flatnonzero(was_gone).tolist():
+        # The FX entry was gone, and with it the AOTAutograd entry that points to it.
+        above = int(parent[number])
+        if misses.is_root[above]:
+            misses.follows[above], misses.is_root[above] = number, False
+        else:
+            misses.follows[number] = misses.follows[above]
+            misses.is_root[number] = False
 
 
-def _compile_of(row: LookupRow) -> _Compile:
-    """The compile of a lookup, with its segment: compile ids begin again after torch._dynamo.reset()."""
-    return row.run, row.compile_id, row.segment
+class _KindsOfMisses:
+    """The distinct combinations of a reason and a cache: whether one miss explains another rests on these alone."""
+
+    def __init__(self, misses: Misses) -> None:
+        self.cause_keys = list(dict.fromkeys(map(_cause_key, misses.whys)))
+        code = {key: number for number, key in enumerate(self.cause_keys)}
+        self.of_why = np.array([code[_cause_key(why)] for why in misses.whys], dtype=np.int64)
+        caches = misses.lookups.cache
+        # What `_explains` looks at, which is more than what makes two misses one cause.
+        looked_at: dict[tuple[object, ...], int] = {}
+        of_why = [
+            looked_at.setdefault((why.verdict, why.kind, why.changed), len(looked_at)) for why in misses.whys
+        ]
+        self.number = paired(
+            np.array(of_why, dtype=np.int64)[misses.why], caches.codes[misses.at].astype(np.int64)
+        )
+        self._first = firsts(self.number).tolist()
+        self._of = [(misses.why_of(number), caches[int(misses.at[number])] or "") for number in self._first]
+
+    def each(self, holds: Callable[[Why], bool]) -> Flags:
+        """For which misses something holds."""
+        return np.array([holds(why) for why, _ in self._of], dtype=bool)[self.number]
+
+    def pairs(self, one: Numbers, other: Numbers, holds: Callable[[_Kind, _Kind], bool]) -> Flags:
+        """For which pairs of misses something holds; for none where the first is -1."""
+        found = np.zeros(len(one), dtype=bool)
+        known = np.flatnonzero(one != NONE)
+        numbers = paired(self.number[one[known]], self.number[other[known]])
+        first = firsts(numbers)
+        sides = zip(
+            self.number[one[known[first]]].tolist(), self.number[other[known[first]]].tolist(), strict=True
+        )
+        answers = np.array([holds(self._of[a], self._of[b]) for a, b in sides], dtype=bool)
+        found[known] = answers[numbers]
+        return found
 
 
-def _may_follow(miss: Miss, first: Miss) -> bool:
-    """Whether a miss may follow from the first of its cause and compile; an AOTAutograd miss follows only from its own key."""
-    one, other = miss.row, first.row
-    if one.cache == AOTAUTOGRAD:
-        return one.cache_key == other.cache_key is not None
-    return one.cache == other.cache
+def _follow_their_forward_graph(misses: Misses, kind_of: _KindsOfMisses, is_asked: Flags) -> Flags:
+    """Backward graphs that are new because their forward graph is: the AOTAutograd cache was off."""
+    lookups, at = misses.lookups, misses.at
+    found = np.zeros(len(at), dtype=bool)
+    is_forward = lookups.direction.are("forward")[at]
+    backward = is_asked & lookups.direction.are("backward")[at]
+    if not backward.any():
+        return found
+    forward = np.full(len(at), NONE, dtype=np.int64)
+    compiles = _compiles_of(misses).tolist()
+    latest: dict[int, int] = {}
+    for number in np.flatnonzero(is_forward | backward).tolist():
+        if backward[number]:
+            forward[number] = latest.get(compiles[number], NONE)
+        else:
+            latest[compiles[number]] = number
+    found = kind_of.pairs(forward, np.arange(len(at)), _is_of)
+    misses.follows[found] = forward[found]
+    return found
 
 
-def _is_of(forward: Miss | None, backward: Miss) -> bool:
-    """Whether a backward graph is new because its forward graph is; the AOTAutograd cache was off."""
-    return (
-        forward is not None
-        and forward.verdict in ("key_changed", "first_lookup")
-        and backward.verdict in ("first_lookup", "details_not_recorded")
+def _follow_the_first_of_their_compile(misses: Misses, kind_of: _KindsOfMisses, numbers: Numbers) -> None:
+    """Misses of one cause in one compile, under one AOTAutograd lookup: all but the first follow from it."""
+    lookups = misses.lookups
+    at = misses.at[numbers]
+    group = paired(_compiles_of(misses)[numbers], lookups.aot_lookup[at])
+    group = paired(group, kind_of.of_why[misses.why[numbers]])
+    first = numbers[firsts(group)[group]]
+    of_first = misses.at[first]
+    # An AOTAutograd miss follows only from its own key.
+    is_one_key = (lookups.key[at] == lookups.key[of_first]) & (lookups.key[at] != NONE)
+    is_one_cache = lookups.cache.codes[at] == lookups.cache.codes[of_first]
+    may_follow = np.where(lookups.is_aot[at], is_one_key, is_one_cache) & (first != numbers)
+    misses.follows[numbers[may_follow]] = first[may_follow]
+
+
+def _compiles_of(misses: Misses) -> Numbers:
+    """The compile of each miss, with its segment: compile ids begin again after torch._dynamo.reset()."""
+    lookups, at = misses.lookups, misses.at
+    return paired(lookups.compiled_in[at], lookups.segment[at])
+
+
+def _is_of(forward: _Kind, backward: _Kind) -> bool:
+    """Whether a backward graph is new because its forward graph is."""
+    return forward[0].verdict in ("key_changed", "first_lookup") and backward[0].verdict in (
+        "first_lookup",
+        "details_not_recorded",
     )
 
 
-def _graph_entry_was_gone(aot: Miss) -> bool:
+def _graph_entry_was_gone(aot: Why) -> bool:
     return aot.verdict == "entry_unavailable" and aot.kind == "graph entry"
 
 
-def _explains(aot: Miss, fx: Miss) -> bool:
+def _explains(above: _Kind, below: _Kind) -> bool:
     """Whether the AOTAutograd miss of the same compile explains an FX miss."""
-    if aot.row.cache != AOTAUTOGRAD or fx.row.cache != FXGRAPH:
+    (aot, aot_cache), (fx, fx_cache) = above, below
+    if aot_cache != AOTAUTOGRAD or fx_cache != FXGRAPH:
         return False
     if aot.verdict == "key_changed":
         if fx.verdict == "key_changed":
@@ -98,63 +168,87 @@ def _explains(aot: Miss, fx: Miss) -> bool:
     )
 
 
-def _cause_key(miss: Miss) -> _CauseKey:
+def _cause_key(why: Why) -> _CauseKey:
     # Guards of one graph are one cause, in whichever cache they failed.
-    kind = "" if miss.verdict == "guard_failed" else miss.kind
+    kind = "" if why.verdict == "guard_failed" else why.kind
     # What changes with another torch differs from graph to graph.
-    fields = () if kind.startswith(UPGRADE) else tuple(sorted(miss.changed))
-    return miss.verdict, fields, kind
+    fields = () if kind.startswith(UPGRADE) else tuple(sorted(why.changed))
+    return why.verdict, fields, kind
 
 
-def _root_of(miss: Miss) -> Miss:
-    while miss.follows is not None:
-        miss = miss.follows
-    return miss
+def _roots_of(misses: Misses) -> Numbers:
+    """The root that each miss follows from in the end."""
+    root = np.arange(len(misses))
+    while (is_on := misses.follows[root] != NONE).any():
+        root[is_on] = misses.follows[root[is_on]]
+    return root
 
 
-def group_causes(
-    misses: Sequence[Miss], ranks: dict[int, int | None], adviser: Adviser
-) -> list[dict[str, object]]:
-    """Give every miss its cause, and return the rows of the frame causes, the costliest first."""
-    groups: dict[_CauseKey, list[Miss]] = {}
-    for miss in misses:
-        groups.setdefault(_cause_key(_root_of(miss)), []).append(miss)
-    ordered = sorted(groups.items(), key=lambda item: _rank(item[0], item[1]))
-    rows = []
-    for number, ((verdict, _, kind), members) in enumerate(ordered):
-        root = _root_of(members[0])
-        for miss in members:
-            miss.cause = number
-        known_ranks = {ranks.get(m.row.run) for m in members} - {None}
-        rows.append(
-            {
-                "cause": number,
-                "verdict": verdict,
-                "kind": kind,
-                "fields": root.changed,
-                "misses": len(members),
-                "roots": sum(m.root for m in members),
-                "runs": tuple(sorted({m.row.run for m in members})),
-                "ranks": tuple(sorted(r for r in known_ranks if r is not None)),
-                "time_lost_ns": _time_lost(members),
-                "summary": _summary(root, kind),
-                "advice": adviser.advice(root),
-            }
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One distinct reason: a row of the frame causes."""
+
+    cause: int
+    verdict: Verdict
+    kind: str
+    fields: tuple[str, ...]
+    misses: int
+    roots: int
+    runs: tuple[int, ...]
+    ranks: tuple[int, ...]
+    time_lost_ns: int | None
+    summary: str
+    advice: str | None
+
+
+def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[Cause]:
+    """Give every miss its cause, and return the causes, the costliest first."""
+    if not len(misses):
+        return []
+    lookups, at = misses.lookups, misses.at
+    roots = _roots_of(misses)
+    kind_of = _KindsOfMisses(misses)
+    group = numbered(kind_of.of_why[misses.why[roots]])
+    first = firsts(group)
+    count = np.bincount(group)
+    taken = lookups.time_taken_ns[at]
+    lost = np.zeros(len(first), dtype=np.int64)
+    np.add.at(lost, group[taken != MISSING], taken[taken != MISSING])
+    keys = [kind_of.cause_keys[kind_of.of_why[misses.why[roots[one]]]] for one in first.tolist()]
+    # A change of torch first, since all else may follow from it; then time lost and misses.
+    is_upgrade = [key[2].startswith(UPGRADE) for key in keys]
+    ordered = sorted(range(len(first)), key=lambda one: (not is_upgrade[one], -lost[one], -count[one]))
+    number = np.empty(len(first), dtype=np.int64)
+    number[ordered] = np.arange(len(first))
+    misses.cause = number[group]
+    has_time = np.bincount(group, weights=taken != MISSING) > 0
+    root_count = np.bincount(group, weights=misses.is_root)
+    of_group = Grouped(group)
+    found = []
+    for cause, one in enumerate(ordered):
+        verdict, _, kind = keys[one]
+        members = at[of_group.of(one)]
+        ranks = np.unique(history.rank[members])
+        root = misses[int(roots[first[one]])]
+        found.append(
+            Cause(
+                cause=cause,
+                verdict=verdict,
+                kind=kind,
+                fields=root.why.changed,
+                misses=int(count[one]),
+                roots=int(root_count[one]),
+                runs=tuple(np.unique(lookups.run[members]).tolist()),
+                ranks=tuple(ranks[ranks != NONE].tolist()),
+                time_lost_ns=int(lost[one]) if has_time[one] else None,
+                summary=_summary(root.why, kind),
+                advice=adviser.advice(root),
+            )
         )
-    return rows
+    return found
 
 
-def _rank(key: _CauseKey, members: Sequence[Miss]) -> tuple[bool, int, int]:
-    """Sort key of a cause: a change of torch first, since all else may follow from it; then time lost and misses."""
-    return not key[2].startswith(UPGRADE), -(_time_lost(members) or 0), -len(members)
-
-
-def _time_lost(members: Sequence[Miss]) -> int | None:
-    times = [m.row.time_taken_ns for m in members if m.row.time_taken_ns is not None]
-    return sum(times) if times else None
-
-
-def _summary(root: Miss, kind: str) -> str:
+def _summary(root: Why, kind: str) -> str:
     match root.verdict:
         case "key_changed":
             if kind.startswith(UPGRADE):

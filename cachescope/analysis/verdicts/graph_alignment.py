@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -38,13 +38,15 @@ class GraphAligner:
     Parameters
     ----------
     details : HashDetails
-    graph_above : mapping, optional
-        For FX lookups, the graph that AOTAutograd made their graph from.
+    graph_above : callable, optional
+        For an FX lookup, the graph that AOTAutograd made their graph from.
     """
 
-    def __init__(self, details: HashDetails, graph_above: Mapping[int, int] | None = None) -> None:
+    def __init__(
+        self, details: HashDetails, graph_above: Callable[[LookupRow], int | None] | None = None
+    ) -> None:
         self._details = details
-        self._graph_above = graph_above or {}
+        self._graph_above = graph_above or (lambda _: None)
         self._words: dict[int, Counter[str]] = {}
         self._inputs: dict[int, tuple[int, ...]] = {}
 
@@ -94,8 +96,8 @@ class GraphAligner:
         two graphs of one program may be forms of each other; for two programs nothing can be concluded. The graphs that
         AOTAutograd made from one graph are forms of it, such as those for training and for inference.
         """
-        above = self._graph_above.get(a.lookup)
-        if above is not None and above == self._graph_above.get(b.lookup):
+        above = self._graph_above(a)
+        if above is not None and above == self._graph_above(b):
             return True
         return self._code_likeness_of(a, b) >= _enough(a, b, is_one_program)
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.places_by_group import NONE, Numbers
 from cachescope.analysis.verdicts.adviser import Adviser
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.causes import group_causes, link_consequences
-from cachescope.analysis.verdicts.misses import Miss, explain_misses
+from cachescope.analysis.verdicts.causes import Cause, group_causes, link_consequences
+from cachescope.analysis.verdicts.judging import judged_misses
+from cachescope.analysis.verdicts.misses import Misses
 from cachescope.columns import DEEP
 from cachescope.details import HashDetails
-from cachescope.frames.answers import MISSES
+from cachescope.frames.answers import CAUSES, MISSES
 
 
 def has_open_misses(lookups: pd.DataFrame) -> bool:
@@ -29,40 +35,55 @@ def settled_lookups(lookups: pd.DataFrame, history: History) -> pd.DataFrame:
     return settled
 
 
-def judged(
-    history: History, details: HashDetails, choice: Choice
-) -> tuple[list[Miss], list[dict[str, object]]]:
-    """Every miss with its verdict and its cause, in the order of the lookups, and the rows of the frame causes."""
-    misses = explain_misses(history, details, choice)
-    misses.sort(key=lambda miss: miss.row.lookup)
+def judged(history: History, details: HashDetails, choice: Choice) -> tuple[Misses, list[Cause]]:
+    """Every miss with its verdict and its cause, in the order of the lookups; and the causes, the costliest first."""
+    misses = judged_misses(history, details, choice)
     link_consequences(misses)
-    adviser = Adviser(history, details)
-    return misses, group_causes(misses, {run.run: run.rank for run in history.runs}, adviser)
+    return misses, group_causes(misses, history, Adviser(history, details))
 
 
-def misses_frame(misses: Sequence[Miss]) -> pd.DataFrame:
+def misses_frame(misses: Misses) -> pd.DataFrame:
     """The frame misses."""
-    lookups = [getattr(miss.baseline, "lookup", None) for miss in misses]
-    entries = [getattr(miss.baseline, "entry", None) for miss in misses]
+    lookup = misses.lookups.lookup
+    baseline = _ids(misses.baseline, lookup)
+    entry = _ids(misses.baseline_entry, np.array([one.entry for one in misses.entries], dtype=np.int64))
+    changed = [why.changed for why in misses.whys]
     return MISSES.of_columns(
         {
-            "lookup": [miss.row.lookup for miss in misses],
-            "verdict": [miss.verdict for miss in misses],
-            "kind": [miss.kind for miss in misses],
-            "baseline": list(map(_baseline_name, lookups, entries)),
-            "baseline_lookup": lookups,
-            "baseline_entry": entries,
-            "changed": [miss.changed for miss in misses],
-            "root": [miss.root for miss in misses],
-            "cause": [miss.cause for miss in misses],
-            "reason": [miss.reason for miss in misses],
-            "evidence": [miss.evidence for miss in misses],
-            "evidence_text": [miss.evidence_text for miss in misses],
+            "lookup": pa.array(lookup[misses.at]),
+            "verdict": _texts(misses, [why.verdict for why in misses.whys]),
+            "kind": _texts(misses, [why.kind for why in misses.whys]),
+            "baseline": pc.coalesce(_named("lookup", baseline), _named("entry", entry)),
+            "baseline_lookup": baseline,
+            "baseline_entry": entry,
+            "changed": [changed[number] for number in misses.why.tolist()],
+            "root": pa.array(misses.is_root),
+            "cause": pa.array(misses.cause),
+            "reason": _texts(misses, [why.reason for why in misses.whys]),
+            "evidence": _texts(misses, [why.evidence for why in misses.whys]),
+            "evidence_text": _texts(misses, [why.evidence_text for why in misses.whys]),
         }
     )
 
 
-def _baseline_name(lookup: int | None, entry: int | None) -> str | None:
-    if lookup is not None:
-        return f"lookup {lookup}"
-    return None if entry is None else f"entry {entry}"
+def causes_frame(causes: Sequence[Cause]) -> pd.DataFrame:
+    """The frame causes."""
+    return CAUSES.build(map(asdict, causes))
+
+
+def _texts(misses: Misses, of_whys: Sequence[str]) -> pa.Array:
+    """A text for each miss, from one for each reason."""
+    return pa.array(of_whys, type=pa.large_string()).take(pa.array(misses.why))
+
+
+def _ids(places: Numbers, ids: Numbers) -> pa.Array:
+    """The ids of what lies at some places; missing for -1."""
+    found = np.append(ids, NONE)[places]
+    return pa.array(found, mask=places == NONE)
+
+
+def _named(what: str, ids: pa.Array) -> pa.Array:
+    """``lookup 3``."""
+    return pc.binary_join_element_wise(
+        pa.scalar(what, pa.large_string()), ids.cast(pa.large_string()), pa.scalar(" ", pa.large_string())
+    )

@@ -38,9 +38,18 @@ class RankFields:
         """
         changes = self._details.changes(before, after)
         apart = None if None in ranks else (ranks[1] or 0) - (ranks[0] or 0)
-        return bool(changes) and all(self._holds_a_rank(old, new, apart) for _, old, new in changes)
+        return bool(changes) and all(self.holds_a_rank(old, new, apart) for _, old, new in changes)
 
-    def _holds_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
+    def holds_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
+        """Whether two components of a field differ, and only by the rank.
+
+        Parameters
+        ----------
+        before, after : int or None
+            The components; None if a side lacks the field.
+        apart : int or None
+            How far apart the ranks are, if known.
+        """
         asked = before, after, apart
         if asked not in self._known:
             self._known[asked] = self._looks_like_a_rank(before, after, apart)

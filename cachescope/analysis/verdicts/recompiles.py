@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Final
 
+import numpy as np
+
+from cachescope.analysis.history.lookups import Lookups
+from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, numbered, paired
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.nearness import Nearness
 
@@ -24,18 +25,17 @@ _Frame = tuple[int, str, str]
 class Recompiles:
     """The lookups of each frame of each process; lookups are named by their place in time order."""
 
-    def __init__(self, lookups: Sequence[LookupRow], nearness: Nearness) -> None:
+    def __init__(self, lookups: Lookups, nearness: Nearness) -> None:
         self._rows = lookups
         self._nearness = nearness
 
     def before(self, at: int) -> LookupRow | None:
         """The nearest lookup of an earlier compile of the same function, the latest among equals; None for the first compile."""
         row = self._rows[at]
-        frame = _frame_of(row)
-        if frame is None or not _compile_of(row):
+        if not _compile_of(row):
             return None
-        places = self._of_frame[frame]
-        latest = places[: bisect_left(places, at)][: -_MOST_TRIED - 1 : -1]
+        frames, of_frame = self._frames
+        latest = of_frame.before(int(frames[at]), at)[: -_MOST_TRIED - 1 : -1].tolist()
         before = []
         number = _compile_of(row)
         for other in (self._rows[place] for place in latest):
@@ -48,12 +48,14 @@ class Recompiles:
         return min(before, key=lambda other: self._nearness.between(other, row), default=None)
 
     @cached_property
-    def _of_frame(self) -> Mapping[_Frame, Sequence[int]]:
-        found: dict[_Frame, list[int]] = defaultdict(list)
-        for at, row in enumerate(self._rows):
-            if row.detail_set is not None and (frame := _frame_of(row)) is not None:
-                found[frame].append(at)
-        return found
+    def _frames(self) -> tuple[Numbers, Grouped]:
+        """The number of the frame of each lookup; and the lookups with hash details of each frame."""
+        rows = self._rows
+        in_run = paired(rows.run_number, rows.cache.codes.astype(np.int64))
+        names = numbered([_parts(compile_id)[0] for compile_id in [*rows.compile_id.distinct, None]])
+        name = names[rows.compile_id.codes]
+        frames = np.where(name == NONE, NONE, paired(in_run, name))
+        return frames, Grouped(np.where(rows.detail_set == NONE, NONE, frames))
 
     def is_before(self, other: LookupRow, row: LookupRow) -> bool:
         """Whether one lookup is from an earlier compile of the same frame of the same process."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from cachescope.analysis.history.places_by_group import Grouped, Numbers, numbered, paired
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, paired
+from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner, is_named
 from cachescope.analysis.verdicts.nearness import Nearness
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
-from cachescope.terms import AOTAUTOGRAD
 
 # Runs to search, from the latest back, for a graph that this one may have replaced.
 _RUNS_ALIGNED: Final = 16
 _GRAPHS_TRIED: Final = 64
+_LANES_AT_HAND: Final = 64
 _ABOUT_AS_ALIKE: Final = 0.15
 # An entry has no place in a run: only its code can show that it is an earlier form of the graph.
 _LIKE_ENOUGH: Final = 0.75
@@ -33,33 +35,28 @@ class ReplacedGraphs:
 
     def __init__(
         self,
-        lookups: Sequence[LookupRow],
-        runs: Sequence[RunRow],
+        history: History,
         details: HashDetails,
         stored: StoredCandidates,
         only_run: int | None,
         is_concurrent: Callable[[LookupRow, LookupRow], bool],
     ) -> None:
-        self._rows = lookups
+        self._rows = lookups = history.lookups
         self._stored = stored
         self._only_run = only_run
         self._is_concurrent = is_concurrent
         self._nearness = Nearness(details)
-        ranks = {run.run: run.rank for run in runs}
-        self._rank_of_place = numbered([ranks.get(row.run) for row in lookups])
-        self._graphs_of_run: dict[int, set[int]] = defaultdict(set)
-        for row in lookups:
-            # Many programs make small FX graphs; the graph that dynamo hands on contains the names of one program.
-            if row.gm is not None and row.cache == AOTAUTOGRAD:
-                self._graphs_of_run[row.run].add(row.gm)
-        self._programs = {run.run: run.program for run in runs}
-        graphs = {row.lookup: row.gm for row in lookups if row.cache == AOTAUTOGRAD and row.gm is not None}
-        above = {row.lookup: graphs[row.aot_lookup] for row in lookups if row.aot_lookup in graphs}
-        self._aligner = GraphAligner(details, above)
-        run = np.array([row.run for row in lookups], dtype=np.int64)
-        caches = paired(run, numbered([row.cache for row in lookups]))
-        self._lane = paired(caches, numbered([row.direction for row in lookups]))
+        self._rank_of_place = history.rank
+        # Many programs make small FX graphs; the graph that dynamo hands on contains the names of one program.
+        self._has_program = lookups.is_aot & (lookups.gm != NONE)
+        self._of_run = Grouped(np.where(self._has_program, lookups.run, NONE))
+        self._programs = {run.run: run.program for run in history.runs}
+        self._aligner = GraphAligner(details, self._graph_above)
+        caches = paired(lookups.run_number, lookups.cache.codes.astype(np.int64))
+        self._lane = paired(caches, lookups.direction.codes.astype(np.int64))
         self._of_lane = Grouped(self._lane)
+        # The lanes before are the same for many: a row is made once for all of them.
+        self._rows_of_lane = lru_cache(_LANES_AT_HAND)(self._made_rows)
         self._runs_of_kind = self._first_places()
         self._partners: dict[tuple[int, int], dict[int, LookupRow]] = {}
 
@@ -115,12 +112,16 @@ class ReplacedGraphs:
 
     def _first_places(self) -> dict[_Kind, tuple[Numbers, Numbers]]:
         """For each kind: its runs, the latest first, and the first place of each with hash details."""
-        first: dict[_Kind, dict[int, int]] = {}
-        for at, row in enumerate(self._rows):
-            if row.detail_set is not None:
-                first.setdefault((row.cache, row.direction), {}).setdefault(row.run, at)
-        latest = {kind: np.array(sorted(runs.items(), reverse=True)) for kind, runs in first.items()}
-        return {kind: (both[:, 0], both[:, 1]) for kind, both in latest.items()}
+        lookups = self._rows
+        lanes = np.where(lookups.detail_set == NONE, NONE, self._lane)
+        _, first = np.unique(lanes, return_index=True)
+        first = first[lanes[first] != NONE]
+        first = first[np.argsort(-lookups.run[first], kind="stable")]
+        kinds = [(lookups.cache[at] or "", lookups.direction[at]) for at in first.tolist()]
+        places: dict[_Kind, list[int]] = defaultdict(list)
+        for kind, at in zip(kinds, first.tolist(), strict=True):
+            places[kind].append(at)
+        return {kind: (lookups.run[mine], np.array(mine)) for kind, mine in places.items()}
 
     def _runs_to_align(self, row: LookupRow, direction: str | None, at: int) -> list[int]:
         """The lanes of earlier runs in a direction, the latest first; those of the same rank before the others."""
@@ -136,9 +137,9 @@ class ReplacedGraphs:
         return ordered
 
     def _align(self, lane: int, own: int, at: int) -> dict[int, LookupRow]:
-        places = self._of_lane.before(lane, at).tolist()
-        before = [row for place in places if (row := self._rows[place]).detail_set is not None]
-        after = [self._rows[place] for place in self._of_lane.of(own).tolist()]
+        count = len(self._of_lane.before(lane, at))
+        before = [row for row in self._rows_of_lane(lane)[:count] if row.detail_set is not None]
+        after = self._rows_of_lane(own)
         is_one = bool(before and after) and self._are_of_one_program(before[0].run, after[0].run)
         return self._aligner.partners(before, after, is_one_program=is_one)
 
@@ -147,7 +148,18 @@ class ReplacedGraphs:
         program = self._programs.get(run)
         if program is not None and program == self._programs.get(other):
             return True
-        return not self._graphs_of_run[run].isdisjoint(self._graphs_of_run[other])
+        graphs = (self._rows.gm[self._of_run.of(one)] for one in (run, other))
+        return len(np.intersect1d(*graphs)) > 0
+
+    def _graph_above(self, row: LookupRow) -> int | None:
+        """The graph that AOTAutograd made the graph of an FX lookup from, if it is known."""
+        above = None if row.aot_lookup is None else self._rows.place_of(row.aot_lookup)
+        if above is None or not self._has_program[above]:
+            return None
+        return int(self._rows.gm[above])
+
+    def _made_rows(self, lane: int) -> list[LookupRow]:
+        return [self._rows[place] for place in self._of_lane.of(lane).tolist()]
 
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
         assert row.detail_set is not None

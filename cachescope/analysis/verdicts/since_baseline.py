@@ -62,16 +62,16 @@ def changed_since(
         if fields not in changes:
             changes[fields] = tuple(field_changes(both.details, *sets))
     return [
-        ChangedSince(fields, changes[fields], same[0].cause or 0, tuple(miss.row.lookup for miss in same))
+        ChangedSince(fields, changes[fields], same[0].cause, tuple(miss.row.lookup for miss in same))
         for fields, same in found.items()
     ]
 
 
 def _is_first(miss: Miss) -> bool:
     """Whether to compare a miss: it is a root, or follows from a root without recorded details."""
-    if miss.verdict != "first_lookup" or miss.row.detail_set is None:
+    if miss.why.verdict != "first_lookup" or miss.row.detail_set is None:
         return False
-    return miss.follows is None or miss.follows.row.detail_set is None
+    return miss.follows is None or miss.follows.detail_set is None
 
 
 class _Both:

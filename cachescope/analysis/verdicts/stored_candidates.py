@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cachescope.analysis.history.entry_times import NEVER, EntryTimes
+from cachescope.analysis.history.history import History
 from cachescope.analysis.history.places_by_group import Numbers
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 
@@ -19,33 +20,32 @@ class StoredCandidates:
 
     Parameters
     ----------
-    entries : sequence of EntryRow
-    lookups : sequence of LookupRow
-        In time order.
+    history : History
     times : EntryTimes
     """
 
-    def __init__(self, entries: Sequence[EntryRow], lookups: Sequence[LookupRow], times: EntryTimes) -> None:
-        self.rows = [entry for entry in entries if entry.detail_set is not None]
-        wanted = {entry.cache_key for entry in self.rows}
-        first: dict[str | None, int] = {}
-        for at, row in enumerate(lookups):
-            if row.cache_key in wanted:
-                first.setdefault(row.cache_key, at)
-        looked_up = [first.get(entry.cache_key) for entry in self.rows]
+    def __init__(self, history: History, times: EntryTimes) -> None:
+        self.rows = [entry for entry in history.entries if entry.detail_set is not None]
+        looked_up = [history.lookups_of(entry) for entry in self.rows]
         # The first recorded lookup of a key represents its entries from then on; if it missed, it wrote them.
+        is_hit = history.lookups.is_hit
         self._until: Numbers = np.array(
-            [NEVER if at is None else at if lookups[at].is_hit else -1 for at in looked_up],
+            [NEVER if not places else places[0] if is_hit[places[0]] else -1 for places in looked_up],
             dtype=np.int64,
         )
         intervals = [times.interval(entry) for entry in self.rows]
         self._begin: Numbers = np.array([begin for begin, _ in intervals], dtype=np.int64)
         self._end: Numbers = np.array([end for _, end in intervals], dtype=np.int64)
+        self._number = {entry.entry: number for number, entry in enumerate(self.rows)}
         self._of_kind: dict[tuple[str, str | None], list[int]] = defaultdict(list)
         self._of_graph: dict[_Graph, list[int]] = defaultdict(list)
         for number, entry in enumerate(self.rows):
             self._of_kind[entry.cache, entry.direction].append(number)
             self._of_graph[entry.cache, entry.direction, entry.gm].append(number)
+
+    def number_of(self, entry: EntryRow) -> int:
+        """The number of one of the entries."""
+        return self._number[entry.entry]
 
     def with_kind(self, row: LookupRow) -> Sequence[int]:
         """All entries of the cache and direction of a lookup."""

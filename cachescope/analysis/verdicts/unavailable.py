@@ -11,10 +11,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.lookups import Flags
 from cachescope.analysis.history.past_of_keys import KeyPast, PastOfKeys
+from cachescope.analysis.history.places_by_group import NONE, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_KNOWN, last_line
+from cachescope.analysis.verdicts.misses import Why
 from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
 
 
@@ -41,6 +46,11 @@ class Unavailable:
     evidence_text: str
     baseline: int | None = None
 
+    @property
+    def why(self) -> Why:
+        """Why the lookup missed."""
+        return Why("entry_unavailable", self.reason, self.evidence, self.evidence_text, kind=self.kind)
+
 
 class UnavailableEntries:
     """Judges full misses of keys that had been looked up before.
@@ -58,6 +68,18 @@ class UnavailableEntries:
         self._entries: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
         for entry in history.entries:
             self._entries[entry.cache, entry.cache_key].append(entry)
+
+    @property
+    def may_not_be_loaded(self) -> Flags:
+        """The few lookups of which torch itself reports something: what `judge` says of the others rests on their past."""
+        lookups = self._rows
+        is_inner = (lookups.aot != NONE) & ~lookups.is_hit
+        inner = paired(np.where(is_inner, lookups.aot, NONE), lookups.cache_key.codes.astype(np.int64))
+        is_again = is_inner & (inner >= 0)
+        is_again[np.flatnonzero(is_inner)[np.unique(inner[is_inner], return_index=True)[1]]] = False
+        found = lookups.load_error.is_known | (lookups.is_aot & lookups.status_detailed.are("hit"))
+        found[lookups.aot[is_again]] = True
+        return found & (lookups.key != NONE)
 
     def judge(self, at: int, past: KeyPast | None) -> Unavailable | None:
         """Why the entry of a key was unavailable; None if nothing shows that there was one."""
