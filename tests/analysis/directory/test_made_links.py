@@ -1,0 +1,348 @@
+"""What belongs together in a directory: its files in, links and lonely files out; and which files a name means. Made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cachescope.analysis.directory.binaries import KernelBinaries
+from cachescope.analysis.directory.entry_named import files_named
+from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.errors import NotFoundError
+from cachescope.keys.best_config import best_config_name
+from cachescope.readers.reading import Entry
+from tests.made import Details, entry, scope_of
+
+Made = tuple[Entry, Details | None]
+HASH = "7" * 64
+
+
+def key(letter: str, kind: str = "c") -> str:
+    return kind + letter * 51
+
+
+def fx(code: str | None = None, **told: Any) -> Made:
+    return entry("fxgraph", told.pop("key", key("a", "f")), code_key=code, **told)
+
+
+def py(name: str, **told: Any) -> Made:
+    return entry("code", name, **{"name": f"{name}.py", **told})
+
+
+def cpp(name: str, *kernels: str, **told: Any) -> Made:
+    return entry("code", name, **{"name": f"{name}.cpp", "kernel_keys": kernels, **told})
+
+
+def so(name: str, **told: Any) -> Made:
+    return entry("code", name, **{"name": f"{name}.so", **told})
+
+
+def triton(*names: str, key: str = HASH, **told: Any) -> list[Made]:
+    return [entry("triton", key, name=name, **told) for name in names or ("k.json",)]
+
+
+def best(name: str, **told: Any) -> Made:
+    return entry("best_config", name, name=f"{name}.best_config", **told)
+
+
+def links(*files: Made) -> list[tuple[int, str, int | None, str]]:
+    frame = scope_of(entries=files).links
+    rows = (
+        frame[["parent", "child_kind", "child", "known_by"]].astype(object).itertuples(index=False, name=None)
+    )
+    return sorted((p, k, None if pd.isna(c) else int(c), b) for p, k, c, b in rows)
+
+
+A, B, C = key("a"), key("b"), key("d")
+TRITON_SOURCE = "the source of the kernel in the wrapper: its hash is the name of the file"
+CPP_SOURCE = (
+    "the source of the kernel in the wrapper, with which the file begins; its compile command is not stored"
+)
+NOT_THERE = "the source of a kernel in the wrapper, of which there is no file"
+SAME_NAME = "the name, which what is compiled from it shares"
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ([py(A, kernel_keys=(B,)), py(B)], [(0, "code", 1, TRITON_SOURCE)]),
+        ([py(A, kernel_keys=(B,)), cpp(C, B)], [(0, "code", 1, CPP_SOURCE)]),
+        # The Python file of that key comes first.
+        ([py(A, kernel_keys=(B,)), cpp(C, B), py(B)], [(0, "code", 2, TRITON_SOURCE)]),
+        ([py(A, kernel_keys=(B,))], [(0, "code", None, NOT_THERE)]),
+        ([py(A, kernel_keys=(B,)), py(B, root="/other")], [(0, "code", None, NOT_THERE)]),
+        # Of itself, a file is no kernel.
+        ([py(A, kernel_keys=(A,))], [(0, "code", None, NOT_THERE)]),
+        (
+            [py(A, kernel_keys=(B,)), cpp(C, B), cpp(key("e"), B)],
+            [
+                (0, "code", 1, CPP_SOURCE + "; one of 2 compiled by different commands"),
+                (0, "code", 2, CPP_SOURCE + "; one of 2 compiled by different commands"),
+            ],
+        ),
+        ([py(A, kernel_keys=(B,), status="unreadable"), py(B)], []),
+        ([py(A, kernel_keys=(B,), status="damaged"), py(B)], [(0, "code", 1, TRITON_SOURCE)]),
+        ([py(A, kernel_keys=(B,)), py(B, status="temporary")], [(0, "code", None, NOT_THERE)]),
+        # C++: its header, and what is compiled from it.
+        ([cpp(A, code_key=B), entry("code", B, name=f"{B}.h")], [(0, "code", 1, "#include in the file")]),
+        ([cpp(A, code_key=B)], [(0, "code", None, "#include in the file")]),
+        ([cpp(A), so(A), so(B)], [(0, "code", 1, SAME_NAME)]),
+        ([cpp(A), so(A, root="/other")], []),
+        ([so(A), entry("code", A, name="x.so")], []),
+    ],
+)
+def test_links_of_generated_code(files: list[Made], wanted: list[tuple[int, str, int | None, str]]) -> None:
+    assert links(*files) == wanted
+
+
+NAMED = "the folder, in which there is one Triton kernel; torch's own key, part of the name, is not known"
+WINNER = "triton_cache_hash in the best configuration"
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ([fx(triton_hashes=(HASH,)), *triton()], [(0, "triton", 1, "kernel_hash in the bundle of the entry")]),
+        # A bundle has its own copy.
+        ([fx(triton_hashes=(HASH,)), *triton(key="8" * 64)], []),
+        ([best("x", triton_hashes=(HASH,)), *triton()], [(0, "triton", 1, WINNER)]),
+        ([best("x", triton_hashes=(HASH,)), *triton(root="/other")], [(0, "triton", 1, WINNER + ", in another directory")]),
+        ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, "triton", None, WINNER)]),
+        # If no Triton directory was read it may be anywhere.
+        ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64, root="/other")], []),
+        ([best("x", triton_hashes=(HASH,), status="damaged"), *triton()], []),
+        # Only metadata stands for a directory, and the group does not.
+        ([fx(triton_hashes=(HASH,)), *triton("__grp__k.json", "k.ttir", "k.json")], [(0, "triton", 3, "kernel_hash in the bundle of the entry")]),
+    ],
+)  # fmt: skip
+def test_links_to_triton(files: list[Made], wanted: list[tuple[int, str, int | None, str]]) -> None:
+    assert links(*files) == wanted
+
+
+def in_folder(made: Made, folder: str = "/cache/aa") -> Made:
+    made[0].path = f"{folder}/{made[0].path.rsplit('/', 1)[1]}"
+    return made
+
+
+def kernel(name: str) -> Made:
+    """Code that defines a Triton kernel."""
+    made = in_folder(py(name))
+    made[0].name = "triton_kernel"
+    return made
+
+
+def test_the_best_configuration_of_a_kernel() -> None:
+    one, other = kernel(A), kernel(B)
+    own = best_config_name(f"{A}.py", "").removesuffix(".best_config")
+    by_name = "its name: the hash of the kernel's file name and the cache key tag"
+    assert links(one, in_folder(best(own))) == [(0, "best_config", 1, by_name)]
+    assert links(one, in_folder(best(A))) == [
+        (0, "best_config", 1, "its name, which is that of the kernel's file")
+    ]
+    # Of a name that is not known: the one kernel beside it, or that which its directory was compiled from.
+    assert links(one, in_folder(best("x"))) == [(0, "best_config", 1, NAMED)]
+    assert links(one, other, in_folder(best("x"))) == []
+    assert links(one, in_folder(best("x"), "/cache/bb")) == []
+    assert links(in_folder(py(A)), in_folder(best("x"))) == []
+    location = entry("triton", HASH, name="k.ttir", code_key=B)
+    found = links(one, other, in_folder(best("x", triton_hashes=(HASH,))), location, *triton())
+    assert (1, "best_config", 2, "the source location in the .ttir of its triton_cache_hash") in found
+    assert (1, "triton", 4, "the source location in its .ttir") in found
+    assert (2, "triton", 4, WINNER) in found
+    assert len(found) == 3
+
+
+def alone(*files: Made) -> list[tuple[int, str]]:
+    frame = scope_of(entries=files).orphans
+    return list(zip(frame["entry"].tolist(), frame["reason"].tolist(), strict=True))
+
+
+UNUSED_KERNEL = "only code that no FX entry uses defines this kernel"
+UNUSED = "no FX entry uses this code"
+LOST_ONE = (
+    "no best configuration and no bundle refers to it: a configuration that lost, or a kernel with only one"
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        # A kernel is used where its wrapper is.
+        ([fx(A), py(A, kernel_keys=(B,)), cpp(C, B)], []),
+        ([fx(A), py(A), py(key("e"), kernel_keys=(B,)), cpp(C, B)], [(2, UNUSED), (3, UNUSED_KERNEL)]),
+        # One that no wrapper defines may be anybody's.
+        ([fx(A), py(A), cpp(C, B)], []),
+        # A wrapper that is missing is written again, and takes the kernels that are there.
+        ([fx(A), py(A), fx(key("z"), key=key("z", "f")), py(key("e"), kernel_keys=(B,)), cpp(C, B)], [(2, f"its generated code {key('z')} is gone"), (3, UNUSED)]),
+        ([fx(A), py(A), so(C)], []),
+        # A lock is no use, and code in itself neither.
+        ([fx(A), py(A), py(B, kernel_keys=(B,))], [(2, UNUSED)]),
+        # Triton directories, where best configurations or bundles name others.
+        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64)], [(3, LOST_ONE)]),
+        ([fx(A), py(A), *triton(), *triton(key="8" * 64)], []),
+        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton("__grp__x.json", "x.cubin", key="8" * 64)], []),
+        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64, root="/other")], []),
+        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64, status="temporary")], []),
+        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64), py(B, status="damaged", damage="code hash differs from the name")], [(4, UNUSED)]),
+        # One that was moved has paths that are not there.
+        (triton(detail="3 files, at /old: the directory was moved"), [(0, "its paths are those of another directory, so Triton compiles again")]),
+        (triton(detail="3 files"), []),
+        (triton(detail="3 files, at /old: the directory was moved", status="damaged"), []),
+        # A best configuration without a kernel.
+        ([in_folder(best("x"))], [(0, "no kernel lies beside it")]),
+        ([in_folder(best("x")), in_folder(so(A))], []),
+        ([in_folder(best("x")), in_folder(so(A), "/cache/bb")], [(0, "no kernel lies beside it")]),
+        ([in_folder(best("x", status="damaged"))], []),
+        ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, f"its Triton directory {HASH} is gone"), (0, "no kernel lies beside it")]),
+        # An entry that a mega-cache holds is not gone.
+        ([entry("aotautograd", key("a", "a"), fx_keys=(key("z", "f"),)), fx(A), py(A)], [(0, f"its FX entry {key('z', 'f')} is gone")]),
+        ([entry("aotautograd", key("a", "a"), fx_keys=(key("z", "f"),)), fx(A), py(A), entry("mega_cache", "m", fx_keys=(key("z", "f"),))], []),
+    ],
+)  # fmt: skip
+def test_what_is_alone(files: list[Made], wanted: list[tuple[int, str]]) -> None:
+    assert alone(*files) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "is_alone"),
+    [
+        (A, [py(A)], False),
+        (A, [py(B)], True),
+        (A, [py(A, root="/other")], True),
+        # Some lock the beginning of a name.
+        (A[:4], [py(A)], False),
+        ("dir", [entry("memoizer", "x", name="x")], True),
+    ],
+)
+def test_what_a_lock_is_for(name: str, others: list[Made], is_alone: bool) -> None:
+    lock = entry("lock", name, name=f"{name}.lock", root="/cache")
+    found = alone(lock, *others)
+    assert ((0, "what it locks is not there") in found) is is_alone
+
+
+def test_a_lock_of_a_folder_guards_what_is_in_it() -> None:
+    lock, other = entry("lock", "dir", name="dir.lock"), entry("memoizer", "x", name="x")
+    lock[0].path, other[0].path = "/cache/cache/f/dir.lock", "/cache/cache/f/x"
+    assert alone(lock, other) == []
+
+
+def row(number: int, cache: str = "fxgraph", key: str | None = "fabc", **told: Any) -> dict[str, Any]:
+    made = {"entry": number, "cache": cache, "cache_key": key, "path": f"/c/{key}/e{number}", "fx_keys": (), "status": "ok", "device_types": (), "modified_time": 5}  # fmt: skip
+    return {**made, **told}
+
+
+def named(which: int | str, *rows: dict[str, Any]) -> list[int] | str:
+    try:
+        return [one["entry"] for one in files_named(list(rows), which)]
+    except NotFoundError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    ("which", "rows", "wanted"),
+    [
+        (1, [row(0), row(1, key="fx")], [1]),
+        ("1", [row(0), row(1, key="fx")], [1]),
+        (2, [row(0), row(1)], "no entry 2; there are 2"),
+        # With the others of its key, and no locks.
+        (1, [row(0), row(1), row(2, "lock"), row(3, key="other")], [1, 0]),
+        (1, [row(0, key=None), row(1, key=None)], [1]),
+        ("fabc", [row(0), row(1, key="fab")], [0]),
+        ("fab", [row(0), row(1, key="fab")], [1]),
+        ("fa", [row(0), row(1)], [0, 1]),
+        ("f", [row(0, key="f" + "a" * 20), row(1, key="f" + "b" * 20)], "'f' begins 2 keys: faaaaaaaaaaa…, fbbbbbbbbbbb…; give more of it"),
+        ("x", [row(0)], "no key 'x' in what was read"),
+        ("", [row(0)], "an empty key names nothing"),
+        # Keys before names, and what is no lock before locks.
+        ("abc", [row(0, key="fx", path="/c/fx/abc"), row(1, key="abc")], [1]),
+        ("abc", [row(0, key="fx", path="/c/fx/abc")], [0]),
+        ("abc", [row(0, key="fx", path="/c/abc/x")], [0]),
+        ("abc", [row(0, key="fx", path="/c/fx/x", fx_keys=("abc",))], [0]),
+        ("abc", [row(0, "lock", key="abc"), row(1, key="fx", path="/c/fx/abc")], [1]),
+        ("abc", [row(0, "lock", key="abc")], [0]),
+        ("abc", [row(0, "lock", key=None, path="/c/abc.lock")], [0]),
+        # Sound ones first, then those that name a device, then what can be read, then the newest.
+        ("fabc", [row(0, status="damaged"), row(1)], [1, 0]),
+        ("fabc", [row(0), row(1, device_types=("cuda",))], [1, 0]),
+        ("fabc", [row(0, path="/c/x.so"), row(1, path="/c/x.json"), row(2, path="/c/x.py"), row(3, path="/c/x")], [2, 3, 1, 0]),
+        ("fabc", [row(0), row(1, modified_time=9), row(2, modified_time=None)], [1, 0, 2]),
+    ],
+)  # fmt: skip
+def test_the_files_that_a_name_means(
+    which: int | str, rows: list[dict[str, Any]], wanted: list[int] | str
+) -> None:
+    assert named(which, *rows) == wanted
+
+
+def code(*sources: str | None) -> GeneratedCode:
+    entries = [fx(key(chr(ord("a") + at)), key=key(chr(ord("a") + at), "f")) for at in range(len(sources))]
+    frame = scope_of(entries=[*entries, fx(None, key=key("y", "f")), py(key("z"))]).entries
+    return GeneratedCode(frame, lambda row: sources[row["entry"]])
+
+
+def test_whether_two_entries_hold_the_same_code() -> None:
+    found = code("x = 1\n# of process 3\n", "x = 1\n# of process 4\n", "x = 2", None)
+    assert [found.are_same(0, other) for other in range(6)] == [True, True, False, None, None, None]
+    assert found.are_same(3, 3)
+    assert found.identity(0) == found.identity(1) != found.identity(2)
+    assert found.identity(3) == key("d")
+    assert found.identity(4) is found.identity(5) is None
+    assert not found.has_equal_keys(0, 1)
+
+
+def compared(
+    forms: list[str], others: list[str], contents: dict[str, str | None], **told: Any
+) -> tuple[bool | None, str]:
+    """Two entries whose wrappers have one C++ kernel each, compiled into files of these names."""
+    files: list[Made] = []
+    for at, names in enumerate((forms, others)):
+        letter = "ab"[at]
+        files += [
+            fx(key(letter), key=key(letter, "f"), at=100 if at == 0 else 200, **told),
+            py(key(letter), kernel_keys=(key("x"),), at=1, root=f"/cache{at}"),
+        ]
+        files[-2][0].root = f"/cache{at}"
+        files.append(cpp(key("q"), key("x"), at=1, root=f"/cache{at}"))
+        files += [entry("code", key("q"), name=name, at=int(name[1:3]), root=f"/cache{at}") for name in names]
+    for made, _ in files:
+        if made.path.endswith(".so"):
+            made.path = f"/libs/{made.path.rsplit('/', 1)[1]}"
+    scope = scope_of(entries=files)
+    binaries = KernelBinaries(scope.entries, scope.links, lambda path: contents.get(path.rsplit("/", 1)[1]))
+    second = next(at for at, (made, _) in enumerate(files) if made.cache_key == key("b", "f"))
+    found = binaries.compare(0, second, "told")
+    return found.same, found.known_by.removeprefix("told; ")
+
+
+@pytest.mark.parametrize(
+    ("forms", "others", "contents", "wanted"),
+    [
+        (["k05.so"], ["k05.so"], {}, (True, "one compiled file for both: k05.so")),
+        (["k05.so"], ["k06.so"], {"k05.so": "x", "k06.so": "x"}, (True, "compiled files of the same bytes")),
+        (["k05.so"], ["k06.so"], {"k05.so": "x", "k06.so": "y"}, (False, "compiled files that differ: k05.so and k06.so")),
+        (["k05.so"], ["k06.so"], {"k05.so": "x"}, (None, "compiled files that cannot be read")),
+        (["k05.so"], [], {}, (None, "a kernel is there that was not compiled, or no more")),
+        (["k05.so", "k06.so"], ["k06.so"], {"k05.so": "x", "k06.so": "y"}, (None, "several compiled files, and not which was used: k05.so, k06.so")),
+        (["k05.so", "k06.so"], ["k07.so"], {"k05.so": "x", "k06.so": "x", "k07.so": "x"}, (True, "compiled files of the same bytes")),
+    ],
+)  # fmt: skip
+def test_whether_two_entries_run_the_same_binaries(
+    forms: list[str], others: list[str], contents: dict[str, str | None], wanted: tuple[bool | None, str]
+) -> None:
+    assert compared(forms, others, contents) == wanted
+
+
+def test_bundled_kernels_are_compared_as_well() -> None:
+    def bundled(mine: tuple[str, ...], others: tuple[str, ...]) -> tuple[bool | None, str]:
+        files = [fx(A, triton_hashes=mine), fx(A, key=key("b", "f"), triton_hashes=others)]
+        scope = scope_of(entries=files)
+        found = KernelBinaries(scope.entries, scope.links, lambda _: None).compare(0, 1, "told")
+        return found.same, found.known_by
+
+    assert bundled(("1",), ("1",)) == (True, "told; the same 1 Triton kernels bundled in both")
+    assert bundled(("1",), ("2",)) == (False, "told; other Triton kernels bundled in each")
+    assert (
+        bundled(("1",), ()) == bundled((), ("1",)) == (None, "told; no compiled kernel is there to compare")
+    )
