@@ -136,7 +136,7 @@ def graph(**state: object) -> bytes:
         ({"cache_key": CODE, "source_code": "x"}, {"code_key": CODE, "source_code": "x"}, None),
         ({"_time_taken_ns": 5}, {"time_taken_ns": 5}, None),
         ({"_time_taken_ns": -1}, {"time_taken_ns": None}, None),
-        ({"device_types": {"cpu", "cuda"}}, {"device_types": ("cpu", "cuda")}, None),
+        ({"device_types": {"cuda"}}, {"device_types": ("cuda",)}, None),
         ({"disabled_cudagraphs_reason": "why"}, {"cudagraphs_skipped": "why"}, None),
         ({"_fx_graph_cache_debug_lines": LINES}, {"details": 0}, None),
         ({"_fx_graph_cache_debug_lines": None, "x": 1}, {"details": None}, None),
