@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -116,17 +117,21 @@ def layer_of(path: Path) -> str:
     return part.removesuffix(".py")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_up_the_list_of_layers(path: Path) -> None:
-    layer = layer_of(path)
-    if path == PACKAGE / "__init__.py":
-        return
-    for one in imports_of(path):
-        parts = one.name.split(".")
-        if parts[0] == "cachescope":
-            assert parts[1] in LEVEL, f"{layer} imports what is put together from all layers: {one.name}"
-            assert LEVEL[parts[1]] <= LEVEL[layer], f"{layer} imports {one.name}"
-        assert one.only_typed or layer in ONLY_IN.get(parts[0], {layer}), f"{layer} imports {parts[0]}"
+# Several tests ask for all of them.
+imports_once = cache(lambda path: tuple(imports_of(path)))
+
+
+def test_imports_point_up_the_list_of_layers() -> None:
+    for path in MODULES:
+        layer = layer_of(path)
+        if path == PACKAGE / "__init__.py":
+            continue
+        for one in imports_once(path):
+            parts, where = one.name.split("."), f"{path} imports {one.name}"
+            if parts[0] == "cachescope":
+                assert parts[1] in LEVEL, f"{where}, which is put together from all layers"
+                assert LEVEL[parts[1]] <= LEVEL[layer], where
+            assert one.only_typed or layer in ONLY_IN.get(parts[0], {layer}), where
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "report").glob("*.py")), ids=lambda path: path.name)
@@ -156,23 +161,24 @@ def test_a_circle_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert found == [[f"{package}.one", f"{package}.two"]], text
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_functions_import_only_what_is_heavy(path: Path) -> None:
-    layer = layer_of(path)
-    for one in imports_of(path):
-        if not one.in_function or one.name.split(".")[0] in HEAVY | ONLY_ON_SOME_SYSTEMS:
+def test_functions_import_only_what_is_heavy() -> None:
+    for path in MODULES:
+        layer = layer_of(path)
+        for one in imports_once(path):
+            if not one.in_function or one.name.split(".")[0] in HEAVY | ONLY_ON_SOME_SYSTEMS:
+                continue
+            module = one.name if one.name in OWN_AND_HEAVY else one.name.rpartition(".")[0]
+            where = f"{path}, line {one.line}, imports {one.name} in a function"
+            assert layer in OWN_AND_HEAVY.get(module, set()), where
+
+
+def test_few_load_a_module_by_its_name() -> None:
+    for path in MODULES:
+        if str(path.relative_to(PACKAGE)) in LOADS_BY_NAME:
             continue
-        module = one.name if one.name in OWN_AND_HEAVY else one.name.rpartition(".")[0]
-        assert layer in OWN_AND_HEAVY.get(module, set()), f"line {one.line} imports {one.name} in a function"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_few_load_a_module_by_its_name(path: Path) -> None:
-    if str(path.relative_to(PACKAGE)) in LOADS_BY_NAME:
-        return
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            assert isinstance(node.args[0], ast.Constant), f"line {node.lineno}"
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+                assert isinstance(node.args[0], ast.Constant), f"{path}, line {node.lineno}"
 
 
 def test_what_is_loaded_by_its_name_is_seen() -> None:
@@ -183,15 +189,14 @@ def test_what_is_loaded_by_its_name_is_seen() -> None:
     assert "cachescope.cli.recorded" in found["cachescope.cli.record"]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_nothing_unpickles_or_evaluates(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        called = ast.unparse(node.func)
-        assert called not in {"eval", "exec", "compile", "__import__", "os.system"}, called
-        assert not called.startswith(("pickle.load", "marshal.", "shelve.")), called
+def test_nothing_unpickles_or_evaluates() -> None:
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+                continue
+            called = ast.unparse(node.func)
+            assert called not in {"eval", "exec", "compile", "__import__", "os.system"}, f"{path}: {called}"
+            assert not called.startswith(("pickle.load", "marshal.", "shelve.")), f"{path}: {called}"
 
 
 def test_every_layer_is_in_the_list() -> None:

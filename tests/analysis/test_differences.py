@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cachescope
@@ -81,6 +81,7 @@ def test_equal_texts_with_other_hashes_are_not_shown_as_a_change_of_value() -> N
     assert "hashes differ" in change.summary
 
 
+@settings(max_examples=30)
 @given(st.text(), st.text())
 def test_any_two_texts_give_one_line(before: str, after: str) -> None:
     change = field_change("inductor_config[x]", before, after)

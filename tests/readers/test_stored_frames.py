@@ -36,15 +36,17 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pa.Table]:
 
 
 def said(tables: dict[str, pa.Table], folder: Path, frame: str, **changed: Any) -> str | None:
-    for name, table in tables.items():
-        if name == frame:
-            for column, values in changed.items():
-                kind = table.schema.field(column).type
-                own = values if isinstance(values, pa.Array) else pa.array(values, kind)
-                table = table.set_column(table.column_names.index(column), column, own)
+    # What others refer to, and the contexts, which are always asked for.
+    names = tuple(dict.fromkeys(("runs", "contexts", frame)))
+    for name in names:
+        table = tables[name]
+        for column, values in changed.items() if name == frame else ():
+            kind = table.schema.field(column).type
+            own = values if isinstance(values, pa.Array) else pa.array(values, kind)
+            table = table.set_column(table.column_names.index(column), column, own)
         parquet.write_table(table, folder / f"{name}.parquet")
     try:
-        read_frames(folder, NAMES, 1)
+        read_frames(folder, names, 1)
     except ValueError as error:
         return str(error)
     return None
@@ -115,4 +117,4 @@ def test_times_are_of_an_age_that_a_column_holds(tables: dict[str, pa.Table], tm
 
 def test_a_column_is_there_once(tables: dict[str, pa.Table], tmp_path: Path) -> None:
     lacking = {**tables, "runs": tables["runs"].drop_columns(["pid"])}
-    assert said(lacking, tmp_path, "") == "runs.parquet: pid is not there, or not once"
+    assert said(lacking, tmp_path, "runs") == "runs.parquet: pid is not there, or not once"

@@ -145,11 +145,18 @@ def made(case: Case) -> Scope:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_would_have_hit_without_a_field(name: str) -> None:
-    scope = made(CASES[name])
-    assert letters(scope, "x") == CASES[name][2]
-    # With everything in the keys, all is as it was.
+    assert letters(made(CASES[name]), "x") == CASES[name][2]
+
+
+def test_with_everything_in_the_keys_all_is_as_it_was() -> None:
     names = {"hit": "h", "full_miss": "m"}
-    assert letters(scope) == "".join(names.get(one, "-") for one in scope.lookups["outcome"])
+    for name in (
+        "an entry that went away",
+        "without details",
+        "a hit that nothing explains, and a miss before it",
+    ):
+        scope = made(CASES[name])
+        assert letters(scope) == "".join(names.get(one, "-") for one in scope.lookups["outcome"])
 
 
 GUARDED = {"guards_expr": "s > 4", "status_detailed": "hit"}

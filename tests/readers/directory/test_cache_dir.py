@@ -112,7 +112,7 @@ def test_strict_raises_at_the_first_damaged_entry(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(hostile("")))
-@pytest.mark.parametrize("kind", ["fxgraph", "aotautograd"])
+@pytest.mark.parametrize("kind", ["fxgraph", pytest.param("aotautograd", marks=pytest.mark.slow)])
 def test_a_hostile_entry_is_a_problem_and_executes_nothing(name: str, kind: str, tmp_path: Path) -> None:
     sentinel = tmp_path / "executed"
     data = hostile(str(sentinel))[name]

@@ -145,14 +145,23 @@ def test_a_memoized_result_is_told_from_a_bare_one_by_its_class(tmp_path: Path) 
     assert entry.detail.startswith("Result(encoded_params=")
 
 
-@pytest.mark.parametrize("name", sorted(hostile("")))
+# All of them quick where one kind lies, and of the other kinds those that run a command.
+PLACES = (
+    f"dynamo/{HEX64}/entry",
+    f"cache/should_pad/{KEY32}",
+    f"cache/inductor_on_disk_cache/{KEY32}",
+    "dynamo/code_state_job.pkl",
+)
+
+
 @pytest.mark.parametrize(
-    "place",
+    ("place", "name"),
     [
-        f"cache/should_pad/{KEY32}",
-        f"cache/inductor_on_disk_cache/{KEY32}",
-        "dynamo/code_state_job.pkl",
-        f"dynamo/{HEX64}/entry",
+        pytest.param(
+            place, name, marks=() if place == PLACES[0] or name.startswith("reduce") else pytest.mark.slow
+        )
+        for place in PLACES
+        for name in sorted(hostile(""))
     ],
 )
 def test_a_hostile_pickle_is_no_sound_entry_wherever_it_lies(name: str, place: str, tmp_path: Path) -> None:
