@@ -58,10 +58,10 @@ def fields_page() -> str:
         ]
     return page(
         "Fields of a key",
-        f"The {len(fields)} fields of FX graph and AOTAutograd keys, and the options of Inductor that torch leaves out of keys. "
-        f"They are read off the sources of torch {oldest} to {newest}, each as of the newest that has it: `2.9.1 on` is "
-        f"still there in {newest}, and what came with {oldest} or before says nothing. An option counts for both keys, "
-        "as all of them are in both.",
+        f"The {len(fields)} fields of FX graph and AOTAutograd keys, read off the sources of torch {oldest} to {newest}. Each is "
+        "shown as of the newest torch that has it. *In the key of* says which cache has it in its key; `none` are options "
+        "of Inductor that torch leaves out of keys. *torch* says since when it is there (`2.9.1 on`), or until when as well; "
+        f"it is empty for what was there in {oldest} and still is in {newest}.",
         "`cachescope.fields()` has them with what sets each, its environment variables, and where torch's code "
         "generation reads it: [the frame fields](frames/fields.md).",
         *parts,
@@ -86,7 +86,8 @@ def _span(row: Any) -> str:
     """Since when and until when torch has a field, as far as its sources were read."""
     oldest, *_, newest = versions()
     if row.last_version != newest:
-        return f"{row.first_version} to {row.last_version}"
+        is_one = row.first_version == row.last_version
+        return f"{row.first_version} alone" if is_one else f"{row.first_version} to {row.last_version}"
     return "" if row.first_version == oldest else f"{row.first_version} on"
 
 

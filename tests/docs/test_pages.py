@@ -214,7 +214,10 @@ def test_every_notebook_is_listed_by_its_question() -> None:
 
 def test_links_lead_to_pages_and_headings(every_page: dict[str, str]) -> None:
     broken = []
-    for name, text in (WRITTEN | {n: t for n, t in every_page.items() if n.startswith("made/")}).items():
+    # What the root of the repository links to in docs/ lies beside its page on the site.
+    contributing = {"contributing.md": CONTRIBUTING.replace("](docs/", "](")}
+    made_pages = {name: text for name, text in every_page.items() if name.startswith("made/")}
+    for name, text in (WRITTEN | made_pages | contributing).items():
         for link in LINK.finditer(text):
             page = (
                 posixpath.normpath(posixpath.join(posixpath.dirname(name), link["page"]))
@@ -239,8 +242,11 @@ def test_every_page_is_in_a_sidebar() -> None:
 
 
 def test_the_files_that_contributing_names_are_there() -> None:
-    named = set(re.findall(r"`((?:cachescope|tests|docs|notebooks|binder)/[\w./-]+)`", CONTRIBUTING))
+    texts = "".join([CONTRIBUTING, WRITTEN["testing.md"], WRITTEN["explanation/costs.md"]])
+    named = set(re.findall(r"`((?:cachescope|tests|docs|notebooks|binder)/[\w./-]+)`", texts))
     assert len(named) > 20
+    # Each is named by its whole path.
+    assert set(re.findall(r"`([\w./-]+\.(?:py|json))`", texts)) <= named
     # Made, or the reader's own.
     not_kept = {"docs/made", "docs/_build", "tests/fuzz-failures/"}
     assert [name for name in sorted(named - not_kept) if not (ROOT / name).exists()] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pandas as pd
@@ -11,6 +12,7 @@ from cachescope.analysis.directory.binaries import KernelBinaries
 from cachescope.analysis.directory.entry_named import files_named
 from cachescope.analysis.directory.generated_code import GeneratedCode
 from cachescope.errors import NotFoundError
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.best_config import best_config_name
 from cachescope.readers.reading import Entry
 from tests.made import Details, entry, scope_of
@@ -228,14 +230,14 @@ def test_a_lock_of_a_folder_guards_what_is_in_it() -> None:
     assert alone(lock, other) == []
 
 
-def row(number: int, cache: str = "fxgraph", key: str | None = "fabc", **told: Any) -> dict[str, Any]:
+def row(number: int, cache: str = "fxgraph", key: str | None = "fabc", **told: Any) -> EntryRow:
     made = {"entry": number, "cache": cache, "cache_key": key, "path": f"/c/{key}/e{number}", "fx_keys": (), "status": "ok", "device_types": (), "modified_time": 5}  # fmt: skip
-    return {**made, **told}
+    return EntryRow(**dict.fromkeys(field.name for field in fields(EntryRow)) | made | told)
 
 
-def named(which: int | str, *rows: dict[str, Any]) -> list[int] | str:
+def named(which: int | str, *rows: EntryRow) -> list[int] | str:
     try:
-        return [one["entry"] for one in files_named(list(rows), which)]
+        return [one.entry for one in files_named(list(rows), which)]
     except NotFoundError as error:
         return str(error)
 
@@ -270,16 +272,14 @@ def named(which: int | str, *rows: dict[str, Any]) -> list[int] | str:
         ("fabc", [row(0), row(1, modified_time=9), row(2, modified_time=None)], [1, 0, 2]),
     ],
 )  # fmt: skip
-def test_the_files_that_a_name_means(
-    which: int | str, rows: list[dict[str, Any]], wanted: list[int] | str
-) -> None:
+def test_the_files_that_a_name_means(which: int | str, rows: list[EntryRow], wanted: list[int] | str) -> None:
     assert named(which, *rows) == wanted
 
 
 def code(*sources: str | None) -> GeneratedCode:
     entries = [fx(key(chr(ord("a") + at)), key=key(chr(ord("a") + at), "f")) for at in range(len(sources))]
     frame = scope_of(entries=[*entries, fx(None, key=key("y", "f")), py(key("z"))]).entries
-    return GeneratedCode(frame, lambda row: sources[row["entry"]])
+    return GeneratedCode(frame, lambda row: sources[row.entry])
 
 
 def test_whether_two_entries_hold_the_same_code() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from cachescope.answers.summary import compile_time
-from cachescope.columns import records
+from cachescope.columns import records, rows_of
+from cachescope.frames.answer_rows import RateRow
 from cachescope.scope import Scope
 from tests.made import SECOND_NS, Made, fx, run, scope_of
 
@@ -25,8 +24,8 @@ def miss(number: int, took: float | None, outcome: str = "full_miss") -> Made:
     return fx(f"m{number}", outcome, G, at=number, took=took, compile_id=f"{number}/0")
 
 
-def rate_of(*lookups: Made) -> dict[str, Any]:
-    (rate,) = records(scope_of(run(*lookups)).hit_rates())
+def rate_of(*lookups: Made) -> RateRow:
+    (rate,) = rows_of(scope_of(run(*lookups)).hit_rates(), RateRow)
     return rate
 
 
@@ -50,7 +49,7 @@ def rate_of(*lookups: Made) -> dict[str, Any]:
 )
 def test_what_is_not_recorded_is_not_zero(lookups: list[Made], rate: float | None, text: str) -> None:
     found = rate_of(*lookups)
-    assert found["time_hit_rate"] == rate
+    assert found.time_hit_rate == rate
     assert compile_time(found) == text
 
 
