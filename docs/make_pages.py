@@ -180,7 +180,8 @@ def columns_page() -> str:
             if column[0] == letter
         ]
         parts += [f"## {letter}", table(("column", "frame", "type", "unit", "meaning"), rows)]
-    return page("All columns", "By name, in every frame that has them.", *parts)
+    letters = " ".join(f"[{part[3:]}](#{part[3:]})" for part in parts[::2])
+    return page("All columns", f"By name, in every frame that has them: {letters}", *parts)
 
 
 def words_page() -> str:
