@@ -179,6 +179,8 @@ def test_a_size_that_was_not_given(sizes: object) -> None:
 
 def test_numbers_have_a_bound() -> None:
     assert holds("2 ** 2000 > 1", [])
+    assert holds("0.5 ** 2 == 0.25", [])
+    assert holds("2 ** 0.5 > 1", [])
     for beyond in ("2 ** 5000 > 1", f"{'9' * 1200} * {'9' * 1200} > 1", "1 / 0 > 1"):
         with pytest.raises(GuardError):
             holds(beyond, [])

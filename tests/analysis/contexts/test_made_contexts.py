@@ -1,0 +1,240 @@
+"""Contexts and lookups made by hand: which forms differ and how that is shown, and which caches a process leaves out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cachescope.analysis.contexts.differences import context_difference, context_pairs
+from cachescope.analysis.contexts.keys import context_groups, joining_schemas, known_contexts
+from cachescope.analysis.contexts.switches import keeps_graphs_inside, never_looked, switched_off
+from cachescope.analysis.history.rows import LookupRow, lookup_rows
+from cachescope.errors import NotFoundError
+from cachescope.frames.contexts import CONTEXTS
+from cachescope.readers.snapshot import context_row
+from cachescope.terms import (
+    AOT_SWITCH,
+    BUNDLED_SWITCH,
+    FORCE_DISABLE,
+    FX_SWITCH,
+    PRECOMPILE_SWITCH,
+)
+from tests.made import Made, aot, fx, run, scope_of
+
+RUNTIME = {
+    "inductor_configs": {"a": 1, "b": 2},
+    "torch_determinism_configs": {"d": False},
+    "cuda_matmul_precision_configs": {"m": "ieee"},
+}
+COMPILE = {
+    "torch_version_hash": "AAAA",
+    "triton_version_hash": None,
+    "runtime": None,
+    "runtime_version": None,
+    "accelerator_properties": None,
+}
+H100 = "_CudaDeviceProperties(name='H100', major=9, minor=0, total_memory=80GB, uuid=1)"
+
+
+def contexts(*changed: dict[str, Any]) -> pd.DataFrame:
+    """Contexts, each with what is said of it; a form that is Ellipsis is missing."""
+    rows = []
+    for number, told in enumerate(changed):
+        manifest = told.pop("manifest", None)
+        forms = [
+            {**own, **{k: v for k, v in told.items() if k in own or k.startswith("new")}}
+            for own in (RUNTIME, COMPILE)
+        ]
+        runtime, compiled = ({k: v for k, v in one.items() if v is not ...} for one in forms)
+        compiled = {k: v for k, v in compiled.items() if not k.startswith("new")}
+        snapshot = dict.fromkeys(
+            (
+                "context_source",
+                "torch_version",
+                "python_version",
+                "platform",
+                "host",
+                "pid",
+                "time",
+                "key_fields",
+                "aot_key_fields",
+                "key_fields_problem",
+            )
+        )
+        rows.append(
+            context_row(
+                number,
+                {
+                    **snapshot, "environment": {}, "settings": {}, "device_properties": [], "not_json": [],
+                    "torch_manifest": None if manifest is None else {"files": manifest},
+                    "context": {"runtime_context": runtime, "compile_context": compiled}, "source": f"/{number}.json",
+                },
+            )
+        )  # fmt: skip
+    return CONTEXTS.build(rows)
+
+
+def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
+    rows = frame[list(names)].astype(object).itertuples(index=False, name=None)
+    return [tuple(None if not isinstance(v, tuple) and pd.isna(v) else v for v in row) for row in rows]
+
+
+OPAQUE_TORCH = "one hash of all of torch's sources: capture both with --torch-manifest to see the files"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wanted"),
+    [
+        ({}, {}, []),
+        ({}, {"inductor_configs": {"a": 9, "b": 2}}, [("inductor_configs", "a", "changed", "1", "9", None)]),
+        ({}, {"inductor_configs": {"a": 1}}, [("inductor_configs", "b", "removed", "2", None, None)]),
+        ({}, {"inductor_configs": {"a": 1, "b": 2, "c": 3}}, [("inductor_configs", "c", "added", None, "3", None)]),
+        ({"inductor_configs": [1]}, {"inductor_configs": [2]}, [("inductor_configs", None, "changed", "[1]", "[2]", None)]),
+        ({}, {"torch_version_hash": "BBBB"}, [("torch_version_hash", None, "changed", "AAAA", "BBBB", OPAQUE_TORCH)]),
+        (
+            {"manifest": {"a.py": "1", "b.py": "2"}},
+            {"torch_version_hash": "BBBB", "manifest": {"a.py": "9", "b.py": "2"}},
+            [("torch_version_hash", None, "changed", "AAAA", "BBBB", None), ("torch_version_hash", "a.py", "changed", "1", "9", None)],
+        ),
+        (
+            {"manifest": {"a.py": "1"}},
+            {"torch_version_hash": "BBBB"},
+            [("torch_version_hash", None, "changed", "AAAA", "BBBB", OPAQUE_TORCH)],
+        ),
+        ({}, {"triton_version_hash": "x"}, [("triton_version_hash", None, "changed", None, "x", "Triton's version and the hashes of its sources")]),
+        ({}, {"runtime": "CUDA"}, [("runtime", None, "changed", None, "CUDA", None)]),
+        # Of two devices the parts that differ; of one and none the whole.
+        ({}, {"accelerator_properties": H100}, [("accelerator_properties", None, "changed", None, "_CudaDeviceProperties", None)]),
+        ({"accelerator_properties": H100}, {}, [("accelerator_properties", None, "changed", "_CudaDeviceProperties", None, None)]),
+        ({"accelerator_properties": H100}, {"accelerator_properties": "cpu"}, [("accelerator_properties", None, "changed", "_CudaDeviceProperties", "cpu", None)]),
+        (
+            {"accelerator_properties": H100},
+            {"accelerator_properties": H100.replace("uuid=1", "uuid=2")},
+            [("accelerator_properties", "uuid", "changed", "1", "2", "it tells this board from every other")],
+        ),
+        (
+            {"accelerator_properties": H100},
+            {"accelerator_properties": H100.replace("80GB", "40GB")},
+            [("accelerator_properties", "total_memory", "changed", "80GB", "40GB", None)],
+        ),
+        # What is missing on one side is not known.
+        ({}, {"runtime": ...}, [("runtime", None, "unknown", None, None, "not known of context 1")]),
+        ({"runtime": ...}, {"runtime": ...}, [("runtime", None, "unknown", None, None, "not known of context 0 and 1")]),
+        ({"runtime": ...}, {"runtime": "CUDA"}, [("runtime", None, "unknown", None, "CUDA", "not known of context 0")]),
+    ],
+)  # fmt: skip
+def test_what_differs_between_two_contexts(
+    before: dict[str, Any], after: dict[str, Any], wanted: list[tuple[Any, ...]]
+) -> None:
+    frame = context_difference(contexts(dict(before), dict(after)), 0, 1)
+    found = table(frame, "form", "field", "status", "before", "after", "note")
+    assert [tuple(None if v is None else str(v)[: len(w or "")] if w else v for v, w in zip(row, other, strict=True)) for row, other in zip(found, wanted, strict=True)] == wanted  # fmt: skip
+
+
+def test_a_board_of_another_model_says_what_that_means() -> None:
+    other = H100.replace("H100", "A100").replace("major=9", "major=8")
+    frame = context_difference(
+        contexts({"accelerator_properties": H100}, {"accelerator_properties": other}), 0, 1
+    )
+    assert set(frame["field"]) == {"name", "major"}
+    assert frame["note"].notna().all()
+
+
+def test_a_context_that_is_not_there() -> None:
+    with pytest.raises(NotFoundError, match="no context 2; there are 0, 1"):
+        context_difference(contexts({}, {}), 0, 2)
+    with pytest.raises(NotFoundError, match="no context 0; there are none"):
+        context_difference(contexts(), 0, 0)
+
+
+def test_pairs_of_contexts() -> None:
+    three = contexts({}, {"runtime": "CUDA"}, {}, {"runtime": "HIP", "torch_version_hash": "BBBB"})
+    frame = context_pairs(three)
+    assert table(frame, "before", "after", "differing", "undecided") == [
+        (0, 1, ("runtime",), ()),
+        (0, 3, ("torch_version_hash", "runtime"), ()),
+        (1, 3, ("torch_version_hash", "runtime"), ()),
+    ]
+    assert frame["isolation_key"].notna().all()
+    # Of which one is not wholly known, the key is that of the other.
+    frame = context_pairs(contexts({"triton_version_hash": ...}, {"runtime": "CUDA"}))
+    assert table(frame, "differing", "undecided") == [(("runtime",), ("triton_version_hash",))]
+    assert frame["isolation_key"].notna().all()
+    assert context_pairs(contexts({})).empty
+
+
+def test_groups_of_contexts() -> None:
+    many = contexts({}, {"runtime": "CUDA"}, {}, {"runtime": ...})
+    groups = context_groups(many)
+    assert table(groups, "without", "group", "contexts") == [
+        ((), 0, (0, 2)),
+        ((), 1, (1,)),
+        ((), None, (3,)),
+        (("runtime",), 0, (0, 1, 2, 3)),
+    ]
+    assert groups["isolation_key"].notna().tolist() == [True, True, False, True]
+    assert len(joining_schemas(known_contexts(contexts({}, {})))) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "off"),
+    [
+        ({}, set()),
+        ({FORCE_DISABLE: "True"}, {"aotautograd", "fxgraph"}),
+        ({FORCE_DISABLE: "False"}, set()),
+        ({FX_SWITCH: "False"}, {"aotautograd", "fxgraph"}),
+        ({FX_SWITCH: "True"}, set()),
+        ({AOT_SWITCH: "False"}, {"aotautograd"}),
+        ({BUNDLED_SWITCH: "True"}, {"fxgraph"}),
+    ],
+)
+def test_what_settings_switch_off(settings: dict[str, str], off: set[str]) -> None:
+    assert set(switched_off(settings)) == off
+    # The first switch that says so is the reason.
+    both = switched_off({**settings, FORCE_DISABLE: "True"})
+    assert set(both.values()) == {f"the process has {FORCE_DISABLE} = True"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({}, None),
+        ({BUNDLED_SWITCH: "True"}, True),
+        ({BUNDLED_SWITCH: "False"}, False),
+        ({PRECOMPILE_SWITCH: "True", BUNDLED_SWITCH: "False"}, True),
+        ({PRECOMPILE_SWITCH: "False"}, False),
+    ],
+)
+def test_whether_graphs_are_inside(settings: dict[str, str], wanted: bool | None) -> None:
+    assert keeps_graphs_inside(settings) is wanted
+
+
+def rows(*lookups: Made) -> list[LookupRow]:
+    scope = scope_of(run(*lookups))
+    return lookup_rows(scope.lookups, scope.tables.hash_details)
+
+
+@pytest.mark.parametrize(
+    ("lookups", "off"),
+    [
+        ([], set()),
+        ([fx("f1")], set()),
+        ([fx(None, "disabled")], {"fxgraph", "aotautograd"}),
+        ([fx(None, "disabled"), fx("f1", "hit")], set()),
+        # What AOTAutograd looked up has its graphs inside.
+        ([aot("a1"), fx(None, "disabled")], {"fxgraph"}),
+        ([aot("a1"), aot(None, "bypass"), fx(None, "disabled")], {"fxgraph"}),
+        ([aot(None, "bypass"), fx(None, "disabled")], {"fxgraph", "aotautograd"}),
+        ([aot(None, "disabled"), fx("f1")], {"aotautograd"}),
+    ],
+)
+def test_caches_that_no_lookup_looked_into(lookups: list[Made], off: set[str]) -> None:
+    assert set(never_looked(rows(*lookups))) == off
+
+
+def test_the_forms_are_json_of_what_was_told() -> None:
+    frame = contexts({"inductor_configs": {"b": 1, "a": 2}})
+    assert json.loads(frame["inductor_configs"].iloc[0]) == {"a": 2, "b": 1}
