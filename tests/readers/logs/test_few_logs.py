@@ -1,0 +1,276 @@
+"""A few small logs read by workers and in parts, quickly: they tell what one process reads. test_many_logs.py has real ones."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cachescope.errors import RecordError, SourceError
+from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.logs import bounded, many_logs
+from cachescope.readers.logs.bounded import Bounded, TooMuchError
+from cachescope.readers.logs.many_logs import read_alone, read_into_file, read_logs, read_together
+from cachescope.readers.logs.text_log import read_text_log
+from cachescope.readers.logs.trace_log import read_trace_log
+from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
+from cachescope.readers.reading import Reading
+from tests.made import component
+from tests.readers.logs.test_trace_process import begins, disabled, looked_up, metrics
+
+
+def trace(folder: Path, number: int, lookups: int = 6) -> Path:
+    """A trace with some lookups, each with details, of which the last is of this trace alone."""
+    path = folder / f"{number}.log"
+    details = [component("gm", "g"), component("x", str(number))]
+    made = [
+        looked_up(second=at, payload={"components": [*details, component("at", str(at))]})
+        for at in range(lookups)
+    ]
+    path.write_text(
+        "".join(
+            [begins(), *made, disabled(second=50), metrics(second=51), "no record\n", looked_up(second=52)]
+        )
+    )
+    os.utime(path, (1_795_348_860, 1_795_348_860))
+    return path
+
+
+def told(reading: Reading) -> list[Any]:
+    store = reading.details
+    return [
+        *(
+            (process.source, process.kind, process.pid, process.start_time_ns, [
+                (one.cache_key, one.outcome, one.time_ns, one.compile_ended, one.function,
+                 None if one.details is None else [d.value_text for d in store.details(one.details)])
+                for one in process.lookups
+            ])
+            for process in reading.processes
+        ),
+        *((one.source, one.where, one.kind, one.message) for one in reading.problems),
+    ]  # fmt: skip
+
+
+class Now(Executor):
+    """Runs at once what it is given, and counts it."""
+
+    def __init__(self) -> None:
+        self.given: list[list[str]] = []
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        self.given.append([Path(path).name for _, path in args[0]])
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class Lost(Now):
+    """Every worker is killed."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(ConnectionError("killed"))
+        return future
+
+
+def read(
+    paths: list[Path], executor: Executor | None, *, strict: bool = False, reader: Any = read_trace_log
+) -> Reading:
+    reading = Reading(strict=strict)
+    for into in read_logs([(reader, str(path)) for path in paths], executor, None, strict=strict):
+        into(reading)
+    return reading
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> list[Path]:
+    return [trace(tmp_path, number) for number in range(5)]
+
+
+@pytest.mark.parametrize("task_bytes", [1, 4_000, 1 << 30])
+@pytest.mark.parametrize("part_bytes", [500, 1 << 30])
+def test_workers_tell_what_one_process_reads(
+    task_bytes: int, part_bytes: int, logs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many_logs, "_TASK_BYTES", task_bytes)
+    monkeypatch.setattr(many_logs, "_PART_BYTES", part_bytes)
+    alone = told(read(logs, None))
+    assert len(alone) == 10
+    assert told(read(logs, Now())) == alone
+    with ThreadPoolExecutor(2) as threads:
+        assert told(read(logs, threads)) == alone
+    # One that is large beside the others is read in parts.
+    large = trace(logs[0].parent, 9, 60)
+    mixed = [*logs[:2], large, *logs[2:]]
+    assert told(read(mixed, Now())) == told(read(mixed, None))
+    assert told(read([large], Now())) == told(read([large], None))
+
+
+def test_small_logs_are_read_together(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    size = logs[0].stat().st_size
+
+    def tasks(task_bytes: int) -> list[int]:
+        monkeypatch.setattr(many_logs, "_TASK_BYTES", task_bytes)
+        executor = Now()
+        read(logs, executor)
+        return [len(paths) for paths in executor.given]
+
+    assert tasks(1) == [1] * 5
+    assert tasks(2 * size) == [2, 2, 1]
+    assert tasks(3 * size - 1) == [2, 2, 1]
+    assert tasks(3 * size) == [3, 2]
+    assert tasks(1 << 30) == [5]
+
+
+def test_a_worker_that_is_lost_loses_nothing(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = told(read(logs, None))
+    with pytest.warns(RuntimeWarning, match="a worker was lost"):
+        assert told(read(logs, Lost())) == alone
+    monkeypatch.setattr(many_logs, "_PART_BYTES", 500)
+    large = trace(logs[0].parent, 9, 60)
+    with pytest.warns(RuntimeWarning, match="a worker was lost"):
+        assert told(read([large], Lost())) == told(read([large], None))
+
+
+def test_problems_are_rows_and_under_strict_the_first_is_raised(logs: list[Path]) -> None:
+    with pytest.raises(RecordError):
+        read(logs, Now(), strict=True)
+    with pytest.raises(RecordError):
+        read(logs, None, strict=True)
+    logs[2].unlink()
+    assert told(read(logs, Now())) == told(read(logs, None))
+    assert any(problem.source == str(logs[2]) for problem in read(logs, Now()).problems)
+
+
+def test_work_that_has_not_begun_is_cancelled(logs: list[Path]) -> None:
+    class Never(Now):
+        def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+            self.futures = [*getattr(self, "futures", ()), Future[Any]()]
+            return self.futures[-1]
+
+    executor = Never()
+    waiting = read_logs([(read_trace_log, str(path)) for path in logs], executor, None, strict=False)
+    next(waiting)
+    waiting.close()
+    assert all(future.cancelled() for future in executor.futures[1:]) and len(executor.futures) >= 1
+
+
+def test_logs_that_are_read_together_hold_what_is_new_in_each(logs: list[Path], tmp_path: Path) -> None:
+    table = read_together([(read_trace_log, str(path)) for path in logs[:2]], False)
+    assert table.num_rows == 2
+    assert [len(row) for row in table["components"].to_pylist()] == [8, 1]
+    path = read_into_file([(read_trace_log, str(path)) for path in logs[:2]], False, str(tmp_path))
+    assert many_logs._out_of_file(path).equals(table)
+    assert not Path(path).exists()
+
+
+def in_parts(path: Path, part_bytes: int) -> tuple[int, Reading]:
+    places = parts_of_trace(str(path), part_bytes)
+
+    def parts() -> Iterator[LogTables]:
+        for start, end in places:
+            reading = Reading()
+            read_trace_part(str(path), reading, start, end)
+            yield LogTables.of(str(path), reading)
+
+    reading = Reading()
+    put_together(str(path), reading, parts())
+    return len(places), reading
+
+
+def test_a_trace_in_parts_tells_what_the_whole_tells(tmp_path: Path) -> None:
+    path = trace(tmp_path, 1, 40)
+    size = path.stat().st_size
+    whole = told(read([path], None))
+    for part_bytes in (size // 2, size // 3, size // 9, 300):
+        count, reading = in_parts(path, part_bytes)
+        assert count >= 3 or part_bytes == size // 2
+        assert told(reading) == whole
+    assert parts_of_trace(str(path), size // 2 + 1) == []
+    assert parts_of_trace(str(path), size) == []
+
+
+def test_where_the_parts_of_a_trace_begin(tmp_path: Path) -> None:
+    path = trace(tmp_path, 1, 40)
+    data = path.read_bytes()
+    places = parts_of_trace(str(path), len(data) // 4)
+    assert places[0][0] == 0 and places[-1][1] is None
+    assert [end for _, end in places[:-1]] == [start for start, _ in places[1:]]
+    for start, _ in places[1:]:
+        assert data[start - 1 : start + 1] == b"\nV"
+    # The last two are halved.
+    lengths = [(len(data) if end is None else end) - start for start, end in places]
+    assert len(places) == 6
+    assert min(lengths[:2]) > max(lengths[2:])
+    assert abs(lengths[0] - len(data) / 4) < len(looked_up()) * 2
+
+
+def test_what_is_read_by_one_process(tmp_path: Path) -> None:
+    path = trace(tmp_path, 1, 40)
+    packed = tmp_path / "packed.log"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert parts_of_trace(str(packed), 10) == []
+    text = tmp_path / "text.log"
+    text.write_text("other\n" * 1000)
+    assert parts_of_trace(str(text), 10) == []
+    assert parts_of_trace(str(tmp_path / "absent"), 10) == []
+    assert parts_of_trace("memory://x.log", 10) == []
+    # A log that is no trace is never divided.
+    executor = Now()
+    with pytest.raises(SourceError):
+        read([text], None, strict=True, reader=read_text_log)
+    read([text], executor, reader=read_text_log)
+    assert executor.given == [["text.log"]]
+
+
+def test_a_trace_that_is_gone_when_its_parts_are_read(tmp_path: Path) -> None:
+    path = trace(tmp_path, 1, 40)
+
+    def part() -> LogTables:
+        found = read_alone(
+            lambda name, reading: read_trace_part(name, reading, 0, None), str(path), strict=False
+        )
+        (tables,) = LogTables.from_arrow(found, str(path))
+        return tables
+
+    good = part()
+    path.unlink()
+    with pytest.raises(SourceError, match="no such file"):
+        put_together(str(path), Reading(), iter([good, part()]))
+
+
+class Endless:
+    def readinto(self, space: memoryview) -> int:
+        space[:] = b"x" * len(space)
+        return len(space)
+
+    def read(self, size: int) -> bytes:
+        return b"x" * size
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_file_that_unpacks_to_far_too_much_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "_ALWAYS_BYTES", 10)
+    monkeypatch.setattr(bounded, "_MOST_TIMES", 4)
+    for packed, most in ((1, 10), (3, 12)):
+        stream, file = Endless(), Endless()
+        found = Bounded(stream, file, packed)  # type: ignore[arg-type]
+        assert len(found.read(most)) == most
+        with pytest.raises(TooMuchError, match=f"more than 4 times its size: {most} bytes are read"):
+            found.read(1)
+        found.close()
+        assert stream.is_closed and file.is_closed
+    stream = Endless()
+    stream.read = lambda size: b""  # type: ignore[method-assign]
+    found = Bounded(stream, Endless(), 1)  # type: ignore[arg-type]
+    assert len(found.read()) == 10
