@@ -13,7 +13,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    Row = TypeVar("Row", bound=DataclassInstance)
+    SomeRow = TypeVar("SomeRow", bound=DataclassInstance)
 
 WHOLE: Final = "Int64"
 TEXT: Final = "str"
@@ -93,7 +93,7 @@ def _series(values: Sequence[Any] | pa.Array, dtype: str) -> pd.Series[Any]:
     return series
 
 
-def rows_of(frame: pd.DataFrame, kind: type[Row]) -> list[Row]:
+def rows_of(frame: pd.DataFrame, kind: type[SomeRow]) -> list[SomeRow]:
     """The rows of a frame as objects of a dataclass, whose fields are columns; other columns are not read.
 
     Values are plain Python values: times in nanoseconds, missing values None.

@@ -16,11 +16,11 @@ from cachescope.columns import plain_columns
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Row = TypeVar("Row", bound="DataclassInstance")
+SomeRow = TypeVar("SomeRow", bound="DataclassInstance")
 Places = npt.NDArray[np.intp]
 
 
-class Rows(Mapping[int, Row]):
+class Rows(Mapping[int, SomeRow]):
     """Rows by their id; missing values None, times in nanoseconds.
 
     Parameters
@@ -32,14 +32,14 @@ class Rows(Mapping[int, Row]):
         The column with the ids.
     """
 
-    def __init__(self, frame: pd.DataFrame, kind: type[Row], key: str) -> None:
+    def __init__(self, frame: pd.DataFrame, kind: type[SomeRow], key: str) -> None:
         self.frame = frame
         self._kind = kind
         self._ids = frame[key].to_numpy(dtype=np.int64)
         self._order = np.argsort(self._ids, kind="stable")
         self._sorted = self._ids[self._order]
 
-    def __getitem__(self, number: int) -> Row:
+    def __getitem__(self, number: int) -> SomeRow:
         at = self.place(number)
         return self._kind(*(values[at] for values in self._columns))
 
@@ -70,7 +70,7 @@ class Rows(Mapping[int, Row]):
                 return int(self._order[at])
         raise KeyError(number)
 
-    def at(self, places: Places) -> Sequence[Row]:
+    def at(self, places: Places) -> Sequence[SomeRow]:
         """The rows at some places, each made when it is looked at."""
         return _Chosen(self._kind, self._columns, places)
 
@@ -79,8 +79,8 @@ class Rows(Mapping[int, Row]):
         return list(plain_columns(self.frame, [field.name for field in fields(self._kind)]).values())
 
 
-class _Chosen(Sequence[Row]):
-    def __init__(self, kind: type[Row], columns: list[list[Any]], places: Places) -> None:
+class _Chosen(Sequence[SomeRow]):
+    def __init__(self, kind: type[SomeRow], columns: list[list[Any]], places: Places) -> None:
         self._kind = kind
         self._columns = columns
         self._places = places
@@ -89,10 +89,10 @@ class _Chosen(Sequence[Row]):
         return len(self._places)
 
     @overload
-    def __getitem__(self, at: int) -> Row: ...
+    def __getitem__(self, at: int) -> SomeRow: ...
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Row]: ...
-    def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
+    def __getitem__(self, at: slice) -> Sequence[SomeRow]: ...
+    def __getitem__(self, at: int | slice) -> SomeRow | Sequence[SomeRow]:
         if isinstance(at, slice):
             return _Chosen(self._kind, self._columns, self._places[at])
         place = self._places[at]

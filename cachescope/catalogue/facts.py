@@ -7,12 +7,13 @@ import re
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import pandas as pd
 
 from cachescope.catalogue.frame import FIELDS
 from cachescope.errors import NotFoundError
+from cachescope.json_types import JsonObject
 
 _FILE: Final = Path(__file__).parent / "fields.json"
 _RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
@@ -143,9 +144,16 @@ def _release(version: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+class _Document(TypedDict):
+    """The file: what changed of each field, by version; None where the field is gone."""
+
+    versions: list[str]
+    fields: dict[str, dict[str, JsonObject | None]]
+
+
 @cache
-def _document() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
+def _document() -> _Document:
+    document: _Document = json.loads(_FILE.read_text(encoding="utf-8"))
     return document
 
 
@@ -155,10 +163,10 @@ def _facts() -> dict[str, dict[str, FieldFacts]]:
     return {field: _history(field, changes) for field, changes in _document()["fields"].items()}
 
 
-def _history(field: str, changes: dict[str, dict[str, Any] | None]) -> dict[str, FieldFacts]:
+def _history(field: str, changes: dict[str, JsonObject | None]) -> dict[str, FieldFacts]:
     """Facts of one field by version: the file lists them once, and then the changes (None: the field is gone)."""
-    found: dict[str, dict[str, Any]] = {}
-    now: dict[str, Any] | None = None
+    found: dict[str, JsonObject] = {}
+    now: JsonObject | None = None
     for version in versions():
         if version in changes:
             changed = changes[version]
@@ -173,7 +181,7 @@ def _history(field: str, changes: dict[str, dict[str, Any] | None]) -> dict[str,
     }
 
 
-def _named(field: str) -> dict[str, Any]:
+def _named(field: str) -> JsonObject:
     """The Python name of an option, which follows from the field and is therefore not in the file."""
     option = _OPTION.fullmatch(field)
     return {"python_name": f"{_MODULES[option[1]]}.{option[2]}"} if option else {}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
 
 SPARSITY: Final = 2.0
 # Words that do not distinguish models. VF and HF: torch also takes them for the whole card
@@ -95,7 +95,24 @@ def datasheets() -> tuple[Datasheet, ...]:
     return tuple(map(_sheet, json.loads((files(__package__) / "datasheets.json").read_text("utf-8"))))
 
 
-def _sheet(row: dict[str, Any]) -> Datasheet:
+class _Sheet(TypedDict):
+    """One datasheet as the file has it."""
+
+    model: str
+    words: list[str]
+    arch: str | None
+    dense: dict[str, float]
+    with_sparsity: dict[str, float]
+    memory_gb: list[int]
+    bandwidth_gbs: float
+    title: str
+    url: str
+    checked: str
+    note: NotRequired[str]
+    because: NotRequired[str]
+
+
+def _sheet(row: _Sheet) -> Datasheet:
     printed, sparse = row["dense"], row["with_sparsity"]
     halved = tuple(dtype for dtype in sparse if dtype not in printed)
     return Datasheet(

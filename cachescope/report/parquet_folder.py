@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from cachescope.readers.assemble import Tables
 from cachescope.readers.parquet_folder import FORMAT, MANIFEST, SAVED_FRAMES, is_saved_scope
 
 # With a checksum of each page: pages damaged since are not read.
-_AS_STORED: Final[dict[str, Any]] = {"compression": "zstd", "write_page_checksum": True}
+_AS_STORED: Final[Mapping[str, Any]] = {"compression": "zstd", "write_page_checksum": True}
 
 
 def write_scope(tables: Tables, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -18,8 +19,21 @@ from cachescope.views.state import State
 Numbers = dict[int, int]
 
 
-def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
-    """The traits of the state for the new scope: with its numbers, None for what is gone.
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Traits of the state, with the numbers of another reading: None for what is gone."""
+
+    run: int | None
+    cause: int | None
+    lookup: int | None
+    other: int | None
+    entry: int | None
+    contexts: tuple[int, ...]
+    without: tuple[str, ...]
+
+
+def carried(state: State, old: Read, new: Read) -> Carried:
+    """The traits of the state for the new scope.
 
     A field that is in no key any more cannot be left out: it is dropped.
     """
@@ -30,22 +44,16 @@ def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
     )
     entries = _moved(_named(old.entries, "entry", ["path"]), _named(new.entries, "entry", ["path"]))
     contexts = _moved(_contexts(old, runs), _contexts(new, None))
-    moved = {
-        name: None if (number := getattr(state, name)) is None else numbers.get(number)
-        for name, numbers in (
-            ("run", runs),
-            ("cause", causes),
-            ("lookup", lookups),
-            ("other", lookups),
-            ("entry", entries),
-        )
-    }
     pair = tuple(contexts[one] for one in state.contexts if one in contexts)
-    return {
-        **moved,
-        "contexts": pair if len(pair) == len(state.contexts) else (),
-        "without": tuple(name for name in state.without if _can_be_left_out(name, new)),
-    }
+    return Carried(
+        run=_number(state.run, runs),
+        cause=_number(state.cause, causes),
+        lookup=_number(state.lookup, lookups),
+        other=_number(state.other, lookups),
+        entry=_number(state.entry, entries),
+        contexts=pair if len(pair) == len(state.contexts) else (),
+        without=tuple(name for name in state.without if _can_be_left_out(name, new)),
+    )
 
 
 def _can_be_left_out(name: str, scope: Read) -> bool:
@@ -72,8 +80,12 @@ def _contexts(scope: Read, runs: Numbers | None) -> list[tuple[int, Any]]:
     ]
 
 
+def _number(old: int | None, numbers: Numbers) -> int | None:
+    return None if old is None else numbers.get(old)
+
+
 def _run(run: int | None, runs: Numbers | None) -> int | None:
-    return run if runs is None or run is None else runs.get(run)
+    return run if runs is None else _number(run, runs)
 
 
 def _named(frame: pd.DataFrame, number: str, by: list[str]) -> list[tuple[int, Any]]:

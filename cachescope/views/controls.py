@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import ipywidgets
+from traitlets.utils.bunch import Bunch
 
 from cachescope.views.state import State
 from cachescope.wording import harmless
@@ -82,7 +83,7 @@ def choice(state: State, name: str, label: str, options: Iterable[tuple[str, Any
         layout=ipywidgets.Layout(width="auto", max_width="330px"),
     )
 
-    def follow(change: dict[str, Any]) -> None:
+    def follow(change: Bunch) -> None:
         made.value = place(change["new"])
 
     made.observe(lambda change: setattr(state, name, values[change["new"]]), "value")

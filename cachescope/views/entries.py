@@ -13,6 +13,7 @@ from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.json_types import JsonObject
 from cachescope.terms import UNREADABLE
 from cachescope.views import html
 from cachescope.views.controls import Pane, choice, columns, markup, row
@@ -110,7 +111,7 @@ class Entries(Pane):
     def _filter(self, change: object) -> None:
         self.table.show(ListedRows(_HEADS, self._listed()))
 
-    def _clicked(self, clicked: dict[str, Any]) -> None:
+    def _clicked(self, clicked: JsonObject) -> None:
         data = clicked.get("data")
         number = data[0] if isinstance(data, list) and data else data
         if isinstance(number, (int, float)) and int(number) in self._scope.facts.entries:

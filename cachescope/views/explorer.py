@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import ipywidgets
 import pandas as pd
+from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.read import Read
 from cachescope.report.html import safe
@@ -68,7 +70,7 @@ class Explorer(Pane):
         self.watching: Watching | None = None
         self._scope = scope
         self.state = State()
-        self._made: dict[str, Any] = {}
+        self._made: dict[str, Shows] = {}
         self._error = markup()
         self._error.layout.display = "none"
         self._line = markup()
@@ -107,13 +109,13 @@ class Explorer(Pane):
     def show(self, scope: Read) -> None:
         """Show another reading of the same sources; pane, filters and selections stay."""
         chosen = carried(self.state, self._scope, scope)
-        gone = [name for name in self.state.without if name not in chosen["without"]]
+        gone = [name for name in self.state.without if name not in chosen.without]
         before = list(self._made.values())
         # The panes observe the state: they are closed.
         self.state.unobserve_all()
         self._made, self._scope = {}, scope
-        for name, value in chosen.items():
-            setattr(self.state, name, value)
+        for field in fields(chosen):
+            setattr(self.state, field.name, getattr(chosen, field.name))
         self._observe()
         for name, place in self._places.items():
             if name != self.state.pane:
@@ -160,7 +162,7 @@ class Explorer(Pane):
     def _is_seen(self) -> bool:
         return self._view_count != 0
 
-    def _turned(self, change: dict[str, Any]) -> None:
+    def _turned(self, change: Bunch) -> None:
         if change["new"] is not None:
             self.state.pane = PANES[change["new"]]
 
@@ -169,7 +171,7 @@ class Explorer(Pane):
         self.tabs.selected_index = PANES.index(self.state.pane)
         self._say()
 
-    def _tell(self, change: dict[str, Any]) -> None:
+    def _tell(self, change: Bunch) -> None:
         self._error.value = (
             f"<div role='alert'>{html.paragraph(change['new'], 'error')}</div>" if change["new"] else ""
         )

@@ -54,12 +54,12 @@ class LookupRows:
         self.heads: Sequence[Head] = [h for h in HEADS if h.name != "rank" or frame["rank"].notna().any()]
         self._codes: dict[str, tuple[npt.NDArray[np.intp], pd.Index[Any]]] = {}
         self._ranks: dict[str, npt.NDArray[np.intp]] = {}
-        self._filters: dict[str, Any] = {}
+        self._filters: dict[str, object] = {}
         self._sort = ("lookup", True)
         self.at: Positions = np.arange(len(frame))
         """The places of the rows shown, in their order."""
 
-    def filter(self, filters: Mapping[str, Any]) -> None:
+    def filter(self, filters: Mapping[str, object]) -> None:
         """Show the rows that have these values; ``text`` is searched for in `SEARCHED`."""
         self._filters = dict(filters)
         self._arrange()
@@ -100,10 +100,10 @@ class LookupRows:
     def _mask(self) -> npt.NDArray[np.bool_]:
         mask = np.ones(len(self.frame), dtype=bool)
         for name, value in self._filters.items():
-            mask &= self._has_text(value) if name == "text" else self._equals(name, value)
+            mask &= self._has_text(str(value)) if name == "text" else self._equals(name, value)
         return mask
 
-    def _equals(self, column: str, value: Any) -> npt.NDArray[np.bool_]:
+    def _equals(self, column: str, value: object) -> npt.NDArray[np.bool_]:
         codes, values = self._factorized(column)
         found = np.flatnonzero(np.asarray(values == value))
         if not len(found):
@@ -140,7 +140,7 @@ def contains(texts: pd.Series[str], text: str) -> npt.NDArray[np.bool_]:
     return found
 
 
-def query(filters: Mapping[str, Any], sort: tuple[str, bool]) -> str:
+def query(filters: Mapping[str, object], sort: tuple[str, bool]) -> str:
     """The line of Python that returns the frame behind the table."""
     masks = [f"(f[{name!r}] == {value!r})" for name, value in filters.items() if name != "text"]
     if "text" in filters:

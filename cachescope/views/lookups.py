@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ipywidgets
 import pandas as pd
 
@@ -73,7 +71,7 @@ class Lookups(Pane):
         """The rows shown, all pages of them."""
         return self.rows.shown()
 
-    def _filter(self, change: dict[str, Any]) -> None:
+    def _filter(self, change: object) -> None:
         self.rows.filter(self._state.filters)
         with self.table.hold_sync():
             self.table.page = 0

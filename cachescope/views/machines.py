@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import ipywidgets
 import pandas as pd
+from traitlets.utils.bunch import Bunch
 
 from cachescope import figures
 from cachescope.answers.names import run_name
@@ -89,7 +90,7 @@ class Machines(Pane):
             return pairs[0].before, pairs[0].after
         return self.contexts[0].context, self.contexts[-1].context
 
-    def _picked(self, change: dict[str, Any]) -> None:
+    def _picked(self, change: Bunch) -> None:
         self._state.contexts = (self.before.value, self.after.value)
 
     def _swap(self) -> None:

@@ -12,6 +12,7 @@ from cachescope.answers.summary import compile_time, headline, seen_text
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import CacheRate, CauseRow, FalseHit, RateRow, RunCacheRate
+from cachescope.json_types import JsonObject
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, markup
 from cachescope.views.plot import Plot
@@ -125,17 +126,17 @@ class Overview(Pane):
         """The causes, as returned by `query`."""
         return self._scope.causes
 
-    def _clicked_cause(self, clicked: dict[str, Any]) -> None:
+    def _clicked_cause(self, clicked: JsonObject) -> None:
         cause = cause_of(clicked, self._scope.facts.causes)
         if cause is not None:
             self._state.show_lookups(cause=cause)
 
-    def _clicked_outcome(self, clicked: dict[str, Any]) -> None:
+    def _clicked_outcome(self, clicked: JsonObject) -> None:
         data = clicked.get("data")
         if isinstance(data, list) and len(data) == 3:
             self._state.show_lookups(run=first_number(data), cache=data[1], outcome=data[2])
 
-    def _clicked_lookup(self, clicked: dict[str, Any]) -> None:
+    def _clicked_lookup(self, clicked: JsonObject) -> None:
         lookup = first_number(clicked.get("data"))
         if lookup is not None and lookup in self._scope.facts.lookups:
             self._state.show_why(lookup)
@@ -178,13 +179,13 @@ class Overview(Pane):
         return parts
 
 
-def cause_of(clicked: dict[str, Any], causes: list[CauseRow]) -> int | None:
+def cause_of(clicked: JsonObject, causes: list[CauseRow]) -> int | None:
     """The cause of a bar: its customdata begins with the number of the cause."""
     number = first_number(clicked.get("data"))
     return number if any(cause.cause == number for cause in causes) else None
 
 
-def first_number(data: Any) -> int | None:
+def first_number(data: object) -> int | None:
     """The first of a point's custom data, if it is a whole number."""
     first = data[0] if isinstance(data, list) and data else data
     return int(first) if isinstance(first, (int, float)) else None

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anywidget
 import traitlets
+
+from cachescope.json_types import JsonObject
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -47,7 +49,7 @@ class Plot(anywidget.AnyWidget):
         self,
         make: Callable[[bool], go.Figure],
         label: str,
-        on_click: Callable[[dict[str, Any]], None] | None = None,
+        on_click: Callable[[JsonObject], None] | None = None,
         guarded: Callable[[Callable[..., None]], Callable[..., None]] = lambda act: act,
     ) -> None:
         self._make = make
@@ -62,7 +64,7 @@ class Plot(anywidget.AnyWidget):
         if self.dark is not None:
             self.figure = self._make(self.dark).to_json()
 
-    def _answer(self, _: object, message: dict[str, Any], __: object) -> None:
+    def _answer(self, _: object, message: JsonObject, __: object) -> None:
         if message.get("ask") == "plotly":
             from plotly.offline import get_plotlyjs
 

@@ -51,7 +51,7 @@ class State(traitlets.HasTraits):
     error = traitlets.Unicode("")
 
     @property
-    def filters(self) -> dict[str, Any]:
+    def filters(self) -> dict[str, object]:
         """The filters that are set."""
         return {name: value for name in FILTERS if (value := getattr(self, name)) not in (None, "")}
 

@@ -9,7 +9,9 @@ from typing import Any, Final, Protocol
 
 import anywidget
 import traitlets
+from traitlets.utils.bunch import Bunch
 
+from cachescope.json_types import JsonObject
 from cachescope.wording import harmless
 
 _HERE: Final = Path(__file__).parent
@@ -108,13 +110,13 @@ class Table(anywidget.AnyWidget):
             self.ids = [row for row, _ in found]
             self.rows = [[_cell(text) for text in cells] for _, cells in found]
 
-    def _sorted(self, change: dict[str, Any]) -> None:
+    def _sorted(self, change: Bunch) -> None:
         column, ascending = change["new"]
         self._source.order(column, ascending)
         self.page = 0
         self.refresh()
 
-    def _turned(self, change: dict[str, Any]) -> None:
+    def _turned(self, change: Bunch) -> None:
         self.refresh()
 
     def __repr__(self) -> str:
@@ -172,5 +174,5 @@ def _cell(text: str) -> str:
     return flat if len(text) <= _CELL else f"{flat[:_CELL]}…"
 
 
-def _columns(rows: Rows) -> list[dict[str, Any]]:
+def _columns(rows: Rows) -> list[JsonObject]:
     return [asdict(h) for h in rows.heads]

@@ -10,6 +10,7 @@ import anywidget
 import traitlets
 
 from cachescope.analysis.what_if.evidence import SafetyOfFields
+from cachescope.json_types import JsonObject
 from cachescope.keys.isolation_schema import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
 from cachescope.wording import harmless
@@ -38,16 +39,14 @@ class Tree(anywidget.AnyWidget):
     off: Any = traitlets.List().tag(sync=True)
     empty = traitlets.Unicode("No hash details were recorded, so no field is known.").tag(sync=True)
 
-    def __init__(self, groups: list[dict[str, Any]]) -> None:
+    def __init__(self, groups: list[JsonObject]) -> None:
         super().__init__(groups=groups)
 
     def __repr__(self) -> str:
         return f"Tree({len(self.off)} off)"
 
 
-def tree_groups(
-    fields: Sequence[str], varying: Iterable[str], safety: SafetyOfFields
-) -> list[dict[str, Any]]:
+def tree_groups(fields: Sequence[str], varying: Iterable[str], safety: SafetyOfFields) -> list[JsonObject]:
     """The forms with the fields that carry them, and the fields that no form carries; varying fields first.
 
     Parameters
@@ -91,6 +90,6 @@ def _form_note(fields: Sequence[str], varies: set[str], is_part: bool) -> str:
     return f"{count} of {len(fields)} fields vary" if count else ""
 
 
-def _leaf(name: str, varies: set[str], safety: SafetyOfFields) -> dict[str, Any]:
+def _leaf(name: str, varies: set[str], safety: SafetyOfFields) -> JsonObject:
     note = harmless(safety.on([name]).advice) if name in varies else ""
     return {"name": name, "label": harmless(name), "varies": name in varies, "note": note}

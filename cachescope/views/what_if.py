@@ -13,6 +13,7 @@ from cachescope.answers.what_if import WhatIf
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import SensitivityRow, WhatIfRate
+from cachescope.json_types import JsonObject
 from cachescope.keys.key_schema import KeySchema
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, columns, markup, row
@@ -135,9 +136,9 @@ class WhatIfView(Pane):
     def _preset(self, place: int) -> None:
         self._set(tuple(self.ranking["fields"].iloc[place]))
 
-    def _clicked_field(self, clicked: dict[str, Any]) -> None:
+    def _clicked_field(self, clicked: JsonObject) -> None:
         data = clicked.get("data")
-        fields = (data,) if isinstance(data, str) else tuple(data or ())
+        fields = tuple(data) if isinstance(data, list) else (data,)
         if fields in self.ranking["fields"].tolist():
             self._set(fields)
 

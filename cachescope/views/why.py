@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 import pandas as pd
+from traitlets.utils.bunch import Bunch
 
 from cachescope import figures
 from cachescope.analysis.differences import FieldChange
@@ -118,7 +119,7 @@ class Why(Pane):
         fields = self._scope.hash_details(lookup=lookup.lookup) if recorded else HASH_DETAILS.build([])
         return figures.key_difference(_changes_frame(self.explained, self._changes), fields, dark=dark)
 
-    def _picked(self, change: dict[str, Any]) -> None:
+    def _picked(self, change: Bunch) -> None:
         name = "lookup" if change["owner"] is self.lookup else "other"
         text = change["new"].strip()
         if not text and name == "other":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ipywidgets
 import pandas as pd
 
@@ -47,7 +45,7 @@ class WillHit(Pane):
         """The predictions, as returned by ``cachescope.will_hit(scope, scope, run=…)``."""
         return predictions_of_run(self._scope, self.run.value)
 
-    def _show(self, change: dict[str, Any] | None = None) -> None:
+    def _show(self, change: object = None) -> None:
         found = Comparison("the directory", "the process", predictions=self.frame())
         self.answer.value = html.lines(comparison_lines(found))
 
