@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cachescope.errors import SourceError
+from cachescope.frames.context_rows import ContextRow
 from cachescope.keys.detail_hash import torch_detail_hash
 from cachescope.readers.json_record import MOST_NS
 from cachescope.readers.snapshot import context_row, looks_like_snapshot, moment_ns, read_snapshot
@@ -178,30 +179,29 @@ def test_a_snapshot_is_told_by_its_head(head: bytes, expected: bool) -> None:
     assert looks_like_snapshot(head) is expected
 
 
-def row(**changed: Any) -> dict[str, Any]:
-    return context_row(3, {**SNAPSHOT, **changed, "source": "/snapshot.json"})
+def row(**changed: Any) -> ContextRow:
+    made: Any = {**SNAPSHOT, **changed}
+    return context_row(3, "/snapshot.json", made)
 
 
 def test_the_row_of_a_context() -> None:
     found = row()
-    assert (found["context"], found["source"], found["run"], found["hashed_forms"]) == (
+    assert (found.context, found.source, found.run, found.hashed_forms) == (
         3,
         "/snapshot.json",
         None,
         (),
     )
-    assert json.loads(found["inductor_configs"]) == {"epilogue_fusion": True}
-    assert found["torch_determinism_configs"] is None
-    assert (found["torch_version"], found["pid"], found["known_from"]) == ("2.13.0+cpu", 1, "torch")
-    assert json.loads(found["settings"]) == SNAPSHOT["settings"]
-    assert json.loads(found["key_fields"]) == SNAPSHOT["key_fields"]
-    assert json.loads(found["torch_manifest"]) == SNAPSHOT["torch_manifest"]
-    assert found["device_properties"] == tuple(SNAPSHOT["device_properties"])
+    assert json.loads(found.inductor_configs) == {"epilogue_fusion": True}
+    assert found.torch_determinism_configs is None
+    assert (found.torch_version, found.pid, found.known_from) == ("2.13.0+cpu", 1, "torch")
+    assert json.loads(found.settings) == SNAPSHOT["settings"]
+    assert json.loads(found.key_fields) == SNAPSHOT["key_fields"]
+    assert json.loads(found.torch_manifest) == SNAPSHOT["torch_manifest"]
+    assert found.device_properties == tuple(SNAPSHOT["device_properties"])
     nothing = row(settings={}, environment={}, key_fields=None, torch_manifest=None)
-    assert [nothing[name] for name in ("settings", "environment", "key_fields", "torch_manifest")] == [
-        None
-    ] * 4
-    assert row(key_fields={})["key_fields"] == "{}"
+    assert (nothing.settings, nothing.environment, nothing.key_fields, nothing.torch_manifest) == (None,) * 4
+    assert row(key_fields={}).key_fields == "{}"
 
 
 def test_forms_that_are_missing_or_of_a_newer_torch() -> None:
@@ -211,9 +211,9 @@ def test_forms_that_are_missing_or_of_a_newer_torch() -> None:
     }
     found = row(context=context)
     known = {*RUNTIME_FORMS, *COMPILE_FORMS}
-    assert set(found["missing_forms"]) == known - {"inductor_configs", "runtime"} | {"new", "newer"}
-    assert (found["inductor_configs"], found["runtime"]) == ("1", "CUDA")
-    assert set(row(context={"runtime_context": None, "compile_context": None})["missing_forms"]) == known
+    assert set(found.missing_forms) == known - {"inductor_configs", "runtime"} | {"new", "newer"}
+    assert (found.inductor_configs, found.runtime) == ("1", "CUDA")
+    assert set(row(context={"runtime_context": None, "compile_context": None}).missing_forms) == known
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_forms_that_are_missing_or_of_a_newer_torch() -> None:
 )  # fmt: skip
 def test_the_hash_of_torch_is_that_of_its_python(version: str | None, protocol: int) -> None:
     context = {"runtime_context": None, "compile_context": {"torch_version_hash": "QUJD"}}
-    assert row(context=context, python_version=version)["torch_detail_hash"] == torch_detail_hash(
+    assert row(context=context, python_version=version).torch_detail_hash == torch_detail_hash(
         "QUJD", protocol
     )
     assert torch_detail_hash("QUJD", 4) != torch_detail_hash("QUJD", 5)

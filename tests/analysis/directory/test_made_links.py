@@ -11,9 +11,6 @@ import pytest
 from cachescope.analysis.directory.binaries import KernelBinaries
 from cachescope.analysis.directory.entry_named import files_named
 from cachescope.analysis.directory.generated_code import GeneratedCode
-from cachescope.analysis.directory.links.code import choice_links
-from cachescope.analysis.directory.links.files import Files
-from cachescope.columns import records
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.best_config import best_config_name
@@ -32,7 +29,7 @@ def fx(code: str | None = None, **told: Any) -> Made:
     return entry("fxgraph", told.pop("key", key("a", "f")), code_key=code, **told)
 
 
-def py(name: str, /, **told: Any) -> Made:
+def py(name: str, **told: Any) -> Made:
     return entry("code", name, **{"name": f"{name}.py", **told})
 
 
@@ -40,7 +37,7 @@ def cpp(name: str, *kernels: str, **told: Any) -> Made:
     return entry("code", name, **{"name": f"{name}.cpp", "kernel_keys": kernels, **told})
 
 
-def so(name: str, /, **told: Any) -> Made:
+def so(name: str, **told: Any) -> Made:
     return entry("code", name, **{"name": f"{name}.so", **told})
 
 
@@ -234,8 +231,9 @@ def test_a_lock_of_a_folder_guards_what_is_in_it() -> None:
 
 
 def row(number: int, cache: str = "fxgraph", key: str | None = "fabc", **told: Any) -> EntryRow:
+    nothing = dict.fromkeys(field.name for field in fields(EntryRow))
     made = {"entry": number, "cache": cache, "cache_key": key, "path": f"/c/{key}/e{number}", "fx_keys": (), "status": "ok", "device_types": (), "modified_time": 5}  # fmt: skip
-    return EntryRow(**dict.fromkeys(field.name for field in fields(EntryRow)) | made | told)
+    return EntryRow(**{**nothing, **made, **told})
 
 
 def named(which: int | str, *rows: EntryRow) -> list[int] | str:
@@ -258,9 +256,6 @@ def named(which: int | str, *rows: EntryRow) -> list[int] | str:
         ("fab", [row(0), row(1, key="fab")], [1]),
         ("fa", [row(0), row(1)], [0, 1]),
         ("f", [row(0, key="f" + "a" * 20), row(1, key="f" + "b" * 20)], "'f' begins 2 keys: faaaaaaaaaaa…, fbbbbbbbbbbb…; give more of it"),
-        # The whole of a name before the beginning of another; the names of one key may all begin so.
-        ("fab", [row(0, key="fab"), row(1, key="fabc")], [0]),
-        ("e1", [row(0, path="/c/x/e10"), row(1, path="/c/x/e1")], [1]),
         ("x", [row(0)], "no key 'x' in what was read"),
         ("", [row(0)], "an empty key names nothing"),
         # Keys before names, and what is no lock before locks.
@@ -285,7 +280,7 @@ def test_the_files_that_a_name_means(which: int | str, rows: list[EntryRow], wan
 def code(*sources: str | None) -> GeneratedCode:
     entries = [fx(key(chr(ord("a") + at)), key=key(chr(ord("a") + at), "f")) for at in range(len(sources))]
     frame = scope_of(entries=[*entries, fx(None, key=key("y", "f")), py(key("z"))]).entries
-    return GeneratedCode(frame, lambda row: sources[row.entry])
+    return GeneratedCode(frame, lambda file: sources[file.entry])
 
 
 def test_whether_two_entries_hold_the_same_code() -> None:
@@ -352,75 +347,3 @@ def test_bundled_kernels_are_compared_as_well() -> None:
     assert (
         bundled(("1",), ()) == bundled((), ("1",)) == (None, "told; no compiled kernel is there to compare")
     )
-
-
-def kernel_links(files: list[Made], choices: list[tuple[int, str]]) -> list[tuple[int, int]]:
-    rows = records(scope_of(entries=files).entries)
-    found = choice_links(Files(rows), [{"entry": number, "choice": choice} for number, choice in choices])
-    return [(one.parent["entry"], child["entry"]) for one in found for child in one.children]
-
-
-def test_the_code_of_choices_that_were_timed() -> None:
-    timed = entry("autotune", "x" * 64, name="x" * 64)
-    assert kernel_links([timed, py(A)], [(0, f"triton_mm_1-{A}")]) == [(0, 1)]
-    assert kernel_links([timed, py(A)], [(0, A)]) == [(0, 1)]
-    # Once, whatever else is timed; a choice of a library has no code.
-    assert kernel_links([timed, py(A), py(B)], [(0, "aten_mm"), (0, A), (0, A), (0, B)]) == [(0, 1), (0, 2)]
-    assert kernel_links([timed, py(A)], [(1, A), (7, A)]) == []
-    assert kernel_links([timed, py(B)], [(0, A)]) == []
-
-
-def test_a_kernel_in_the_same_directory_is_the_one() -> None:
-    location = entry("triton", HASH, name="k.ttir", code_key=A)
-    assert [row[:3] for row in links(py(A, root="/other"), py(A), location, *triton())] == [(1, "triton", 3)]
-    assert [row[:3] for row in links(py(A, root="/other"), location, *triton())] == [(0, "triton", 2)]
-
-
-def test_where_something_was_not_read_nothing_is_called_gone() -> None:
-    """A best configuration is judged by all that was not read, an FX entry by what may hold its code."""
-    lost, other = best("x", triton_hashes=(HASH,)), triton(key="8" * 64)
-    unread = entry("pgo", "p", status="unreadable")
-    assert (0, f"its Triton directory {HASH} is gone") in alone(lost, *other)
-    assert (0, f"its Triton directory {HASH} is gone") not in alone(lost, *other, unread)
-    assert alone(fx(A), unread) == [(0, f"its generated code {A} is gone")]
-    temporary = entry("lock", B, name=f"{B}.lock", status="temporary")
-    assert alone(temporary) == []
-
-
-def test_only_metadata_of_triton_is_alone() -> None:
-    files = [fx(A, triton_hashes=(HASH,)), py(A), *triton(), entry("other", "o", name="x.json")]
-    assert alone(*files) == []
-
-
-def duplicated(*files: Made) -> list[tuple[tuple[int, ...], int]]:
-    frame = scope_of(entries=files).duplicates
-    return list(zip(frame["entries"].tolist(), frame["saved_bytes"].tolist(), strict=True))
-
-
-@pytest.mark.parametrize(
-    ("files", "wanted"),
-    [
-        ([fx(name="n"), fx(name="n", root="/other")], [((0, 1), 100)]),
-        ([fx(name="n"), fx(name="m", root="/other")], []),
-        # Before 2.8 the name says nothing of the content.
-        ([fx(name="entry"), fx(name="entry", root="/other")], []),
-        ([fx(name="n"), fx(name="n", root="/other", status="damaged")], []),
-        ([fx(name="n"), fx(name="n", root="/other", link="/elsewhere")], []),
-        ([py(A), py(A, root="/other")], [((0, 1), 100)]),
-        ([py(A), py(A, root="/other", name="kernel.py")], []),
-        ([py(A, name="kernel.py"), py(A, root="/other", name="kernel.py")], []),
-        ([so(A), so(A, root="/other")], []),
-        # One key with equal guards in one directory was raced for.
-        ([fx(name="n"), fx(name="m")], [((0, 1), 100)]),
-        ([fx(name="n"), fx(name="m", guards_expr="s > 4")], []),
-        ([fx(name="n"), fx(name="m", key=key("b", "f"))], []),
-        ([fx(name="n", at=9), fx(name="m", at=5), fx(name="o", at=7)], [((1, 2, 0), 200)]),
-        # What is equal by its name is told once.
-        ([fx(name="n"), fx(name="n", root="/other"), fx(name="m")], [((0, 1), 100)]),
-        ([triton()[0], triton(root="/other")[0]], []),
-    ],
-)
-def test_files_that_duplicate_each_other(
-    files: list[Made], wanted: list[tuple[tuple[int, ...], int]]
-) -> None:
-    assert duplicated(*files) == wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_compiles import (
+    CompilesEnd,
     TraceCompiles,
     compile_id_of,
     compiles_of,
@@ -147,11 +149,12 @@ def test_a_state_that_was_kept_goes_on() -> None:
     for lookup in lookups:
         compiles.note(lookup, is_over=False)
     compiles.end("2/0", 3, "E: why")
-    told = json.loads(json.dumps(compiles.as_json({id(one): at for at, one in enumerate(lookups)})))
+    end = compiles.end_state({id(one): at for at, one in enumerate(lookups)})
+    told = CompilesEnd(**json.loads(json.dumps(asdict(end))))
     process = Process("/log", "trace", 1, lookups=lookups, compiles=compiles.of_process())
-    again = TraceCompiles.from_json(told, process)
+    again = TraceCompiles.continued(told, process)
     assert again.rows == compiles.rows and len(again.rows) == 2
-    assert (again.segments["0/0"], told["passed"]) == (1, ["0/0", "1/0"])
+    assert (again.segments["0/0"], told.passed) == (1, ["0/0", "1/0"])
     again.begin("3/0", 4, [frame(file=3)], [])
     again.end("0/0", 5, "E: no")
     again.finish()
