@@ -94,6 +94,8 @@ def test_a_schema_is_taken_in_every_form() -> None:
         ({"runtime_context": True}, "compile_context"),
         ({"runtime_context": {"inductor_config": False}, "compile_context": True}, "it has inductor_configs"),
         ({"without": "gm"}, "list of fields"),
+        ({"without": {"gm": True}}, "list of fields"),
+        ({"without": 3}, "list of fields"),
         ({"without": [3]}, "int 3"),
         ({"runtime_context": True, "compile_context": True, "with": []}, "with"),
     ],

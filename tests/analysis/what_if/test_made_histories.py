@@ -99,7 +99,7 @@ CASES: dict[str, Case] = {
         "mm",
     ),
     "an entry in a directory that was moved": (
-        (here(f2()), run(fx("f9", details=XY, at=60, took=1.0), cache_dir="/other")),
+        (here(f2()), run(fx("f9", details=X3, at=60, took=1.0), cache_dir="/other")),
         [entry("fxgraph", "f1", G, at=5, root="/moved"), entry("fxgraph", "f2", X, at=11, root="/moved")],
         "hm",
     ),
@@ -202,6 +202,22 @@ def test_guards_of_entries() -> None:
     assert found(later) == "m"
 
 
+def test_an_entry_that_a_miss_wrote_says_its_guards() -> None:
+    def found(guards: str) -> str:
+        wrote = entry("fxgraph", "f1", G, at=2, guards_expr=guards)
+        second = f1(5, "hit", compile_id="1/0", guards_expr="s > 9")
+        return letters(scope_of(here(f1(), second), here(f2(20)), entries=[wrote]), "x")
+
+    assert (found(""), found("s > 4")) == ("mhh", "mh?")
+
+
+def test_graphs_looked_up_again_in_one_compile_are_stored_after_it() -> None:
+    """Its entry failed, and its graph was looked up twice: what it stores is there after the second."""
+    first = here(aot("a1", details=G, at=0), f1(1, took=0.5), f1(3, took=0.5))
+    scope = scope_of(first, here(aot("a2", details=X, at=10), f2(11)))
+    assert letters(scope, "x")[-2:] == "hh"
+
+
 def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
     rows = frame[list(names)].astype(object).itertuples(index=False, name=None)
     return [tuple(None if not isinstance(v, tuple) and pd.isna(v) else v for v in row) for row in rows]
@@ -292,11 +308,13 @@ def test_what_does_not_follow_from_what_was_stored() -> None:
     found = gone.what_if()
     assert table(found.differences, "lookup", "run", "outcome", "expected") == [(1, 1, "full_miss", "hit")]
     assert found.frame["note"].isna().tolist() == [True, False]
+    assert found.differences["reason"].tolist() == [gone.misses["reason"].iloc[-1]]
     assert found.frame["note"].iloc[1].startswith("it had been stored and was not found")
     came = scope_of(here(f1(took=None, compile_error="E: x")), here(f1(20, "hit")))
     found = came.what_if()
     assert table(found.differences, "lookup", "run", "outcome", "expected") == [(1, 1, "hit", "full_miss")]
     assert found.frame["note"].iloc[1].startswith("nothing that was stored explains it")
+    assert found.differences["reason"].tolist() == [found.frame["note"].iloc[1]]
     # Stored sooner than the records show: nothing is wrong.
     assert scope_of(here(f1(took=50.0)), here(f1(20, "hit"))).what_if().differences.empty
     # Missed again before its compile had ended, and once the entry had gone.
