@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -294,3 +295,15 @@ def test_a_name_that_is_not_utf_8_is_shown_as_text(cache: Path) -> None:
         file.write(b"x")
     foreign = [entry for entry in read(cache).entries if entry.status == "foreign"]
     assert [Path(entry.path).name for entry in foreign] == ["n\\xffme"]
+
+
+def test_the_garbage_collector_is_left_as_it_was(cache: Path) -> None:
+    assert gc.isenabled()
+    read(cache)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        read(cache)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

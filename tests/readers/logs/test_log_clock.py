@@ -95,3 +95,44 @@ def test_what_is_no_moment_is_refused() -> None:
     assert clock_us(b"12", b"31", b"23:59:60.000001") > clock_us(b"12", b"31", b"23:59:59.999999")
     assert clock_us(b"01", b"01", b"00:00:00.000000") == 0
     assert clock_us(b"03", b"01", b"00:00:00.000000") == 60 * 86_400 * 1_000_000
+
+
+def test_the_first_and_the_last_moment_that_are_believed() -> None:
+    for seconds, is_one in (
+        (366 * 86_400, True),
+        (366 * 86_400 - 1, False),
+        (7_258_118_400, True),
+        (7_258_118_401, False),
+    ):
+        moment = datetime.fromtimestamp(seconds, UTC)
+        assert (LogClock.from_event(clock(moment), seconds * 1e6) is not None) is is_one
+        assert (LogClock.from_file_time(clock(moment), seconds) is not None) is is_one
+
+
+@pytest.mark.parametrize(
+    ("month", "day", "at", "is_one"),
+    [
+        (b"01", b"01", b"00:00:00.000000", True),
+        (b"12", b"31", b"23:59:60.999999", True),
+        (b"00", b"01", b"00:00:00.000000", False),
+        (b"13", b"01", b"00:00:00.000000", False),
+        (b"01", b"00", b"00:00:00.000000", False),
+        (b"01", b"32", b"00:00:00.000000", False),
+        (b"01", b"01", b"24:00:00.000000", False),
+        (b"01", b"01", b"00:60:00.000000", False),
+        (b"01", b"01", b"00:00:61.000000", False),
+    ],
+)
+def test_what_is_a_moment_of_a_year(month: bytes, day: bytes, at: bytes, is_one: bool) -> None:
+    if is_one:
+        assert clock_us(month, day, at) >= 0
+    else:
+        with pytest.raises(ValueError, match="no moment of a year"):
+            clock_us(month, day, at)
+
+
+def test_a_clock_counts_microseconds_from_new_year() -> None:
+    assert clock_us(b"01", b"01", b"00:00:00.000001") == 1
+    assert clock_us(b"01", b"02", b"03:04:05.600000") == ((27 * 60 + 4) * 60 + 5) * 10**6 + 600_000
+    assert clock_us(b"03", b"01", b"00:00:00.000000") == 60 * 86_400 * 10**6
+    assert clock_us(b"12", b"31", b"00:00:00.000000") == 365 * 86_400 * 10**6

@@ -13,7 +13,7 @@ from cachescope.readers.logs import byte_source, log_lines, log_packings
 from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
 from cachescope.readers.logs.line_leads import Leads, tells_no_rank, without_tail
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_packings import unpacking
+from cachescope.readers.logs.log_packings import Unpacked, unpacking
 
 SIZES = (1, 2, 3, 7, 1000)
 
@@ -195,6 +195,14 @@ def test_packings_may_be_in_packings_and_not_without_end(tmp_path: Path) -> None
         with open_bytes(str(tmp_path / "log")) as stream:
             assert (stream.read() == b"a\n") == (depth <= 4)
         data = docker(("stdout", data.decode()))
+
+
+def test_what_unpacks_closes_what_is_packed() -> None:
+    packed = io.BytesIO(b"a\r\n")
+    unpack = unpacking(b"a\r\n")
+    assert unpack is not None
+    Unpacked(packed, unpack).close()
+    assert packed.closed
 
 
 def test_a_long_line_of_a_packing_comes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

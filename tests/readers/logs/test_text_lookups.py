@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
 
 from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
+from cachescope.readers.logs.text_messages import Message
 from cachescope.readers.reading import Process, Reading
 
 FILE = "torch/_inductor/codecache.py:1646"
@@ -561,3 +563,31 @@ def test_without_a_clock_no_outcome_is_late(tmp_path: Path) -> None:
             lines[-1] = lines[-1].replace("I1120", "I1320")
         (process,) = read_lines(lines, tmp_path).processes
         assert [one.outcome for one in process.lookups if one.cache_key == key("f1")] == ["hit"]
+
+
+def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
+    path = tmp_path / "old.log"
+    path.write_text("\n".join(Log().details("f1").outcome("f1", "hit").lines) + "\n")
+    os.utime(path, (5, 5))
+    reading = Reading()
+    read_text_log(str(path), reading)
+    (process,) = reading.processes
+    assert (process.start_time_ns, process.lookups[0].time_ns, process.lookups[0].logged_ns) == (
+        None,
+        None,
+        None,
+    )
+
+
+def test_a_message_takes_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachescope.readers.logs.text_messages._MOST_BYTES_OF_A_MESSAGE", 4)
+    message = Message(1, "I", "x", [b"first"])
+    for lines, size, too_long in (
+        ([b"abcd"], 4, False),
+        ([b"e"], 5, False),
+        ([], 5, False),
+        ([b"f"], 5, True),
+    ):
+        message.go_on(lines)
+        assert (message.size, message.is_too_long) == (size, too_long)
+    assert message.lines == [b"first", b"abcd", b"e"]
