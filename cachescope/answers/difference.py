@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.answers.read import Read
 
-Pair = tuple[LookupRow, LookupRow]
+
+@dataclass(frozen=True, slots=True)
+class SeenKey:
+    """A key of one side: where it was seen first, as the key of a lookup or of an entry."""
+
+    cache: str
+    cache_key: str
+    direction: str | None
+    compile_id: str | None
+    function: str | None
+    file: str | None
+    detail_set: int | None
+    gm: int | None
+    """Hash code of the graph; equal codes are equal graphs."""
+    lookup: int | None = None
+    entry: int | None = None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What tells it from every other key."""
+        return self.cache, self.cache_key
+
+
+Pair = tuple[SeenKey, SeenKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +50,7 @@ class Difference:
         Pairs of keys that differ in the same way, with the changes of the first of them.
     unknown : tuple of pairs
         Pairs whose details were not recorded for both.
-    only_before, only_after : tuple of LookupRow
+    only_before, only_after : tuple of SeenKey
         Keys without a counterpart.
     """
 
@@ -38,45 +59,65 @@ class Difference:
     equal: int
     groups: tuple[tuple[tuple[FieldChange, ...], tuple[Pair, ...]], ...]
     unknown: tuple[Pair, ...]
-    only_before: tuple[LookupRow, ...]
-    only_after: tuple[LookupRow, ...]
+    only_before: tuple[SeenKey, ...]
+    only_after: tuple[SeenKey, ...]
 
 
-def side_of_runs(read: Read, runs: Iterable[int], roots: Iterable[str]) -> list[LookupRow]:
+def side_of_runs(read: Read, runs: Iterable[int], roots: Iterable[str]) -> list[SeenKey]:
     """The distinct keys of some runs and of the entries below some directories, in the order of time."""
-    wanted, places = set(runs), tuple(roots)
-    rows = [row for row in read.history.lookups if row.run in wanted]
-    for entry in sorted(read.history.entries, key=lambda entry: entry.modified_time or 0):
-        if entry.path.startswith(places) and entry.status == "ok":
-            known: dict[str, Any] = {
-                name: getattr(entry, name, None) for name in (f.name for f in fields(LookupRow))
-            }
-            # An entry is no lookup; a number of its own keeps it apart from them.
-            known |= {"lookup": -1 - entry.entry, "run": -1, "order": 0, "outcome": "hit"}
-            rows.append(LookupRow(**known))
-    distinct: dict[tuple[str, str | None], LookupRow] = {}
-    for row in rows:
-        if row.cache_key is not None:
-            distinct.setdefault((row.cache, row.cache_key), row)
+    distinct: dict[tuple[str, str], SeenKey] = {}
+    for seen in [*_looked_up(read, set(runs)), *_stored(read, tuple(roots))]:
+        distinct.setdefault(seen.identity, seen)
     return list(distinct.values())
 
 
+def _looked_up(read: Read, runs: Collection[int]) -> Iterator[SeenKey]:
+    for row in read.history.lookups:
+        if row.run in runs and row.cache_key is not None:
+            yield SeenKey(
+                row.cache,
+                row.cache_key,
+                row.direction,
+                row.compile_id,
+                row.function,
+                row.file,
+                row.detail_set,
+                row.gm,
+                lookup=row.lookup,
+            )
+
+
+def _stored(read: Read, places: tuple[str, ...]) -> Iterator[SeenKey]:
+    for entry in sorted(read.history.entries, key=lambda entry: entry.modified_time or 0):
+        if entry.path.startswith(places) and entry.status == "ok":
+            yield SeenKey(
+                entry.cache,
+                entry.cache_key,
+                entry.direction,
+                None,
+                None,
+                None,
+                entry.detail_set,
+                entry.gm,
+                entry=entry.entry,
+            )
+
+
 def difference(
-    read: Read, before: Sequence[LookupRow], after: Sequence[LookupRow], names: tuple[str, str]
+    read: Read, before: Sequence[SeenKey], after: Sequence[SeenKey], names: tuple[str, str]
 ) -> Difference:
     """Pair the keys of two sides and say what differs in each pair.
 
     Keys are paired within one cache and direction: equal keys, then keys of an equal graph (of the same
     compile if there is one), then graphs that stand where another one stood, as `GraphAligner` has it.
     """
-    old_keys = {(row.cache, row.cache_key) for row in before}
-    new_keys = {(row.cache, row.cache_key) for row in after}
-    old = [row for row in before if (row.cache, row.cache_key) not in new_keys]
-    new = [row for row in after if (row.cache, row.cache_key) not in old_keys]
+    old_keys, new_keys = ({seen.identity for seen in side} for side in (before, after))
+    old = [seen for seen in before if seen.identity not in new_keys]
+    new = [seen for seen in after if seen.identity not in old_keys]
     # Two keys that were asked for by name are compared, whatever their graphs.
     by_name = len(before) == len(after) == len(old) == 1
     pairs = [(old[0], new[0])] if by_name else list(_pairs(read, old, new, before, after))
-    paired = {row.lookup for pair in pairs for row in pair}
+    paired = {seen.identity for pair in pairs for seen in pair}
     groups: dict[object, tuple[tuple[FieldChange, ...], list[Pair]]] = {}
     unknown = []
     for a, b in pairs:
@@ -91,35 +132,42 @@ def difference(
         equal=len(old_keys & new_keys),
         groups=tuple((changes, tuple(members)) for changes, members in ordered),
         unknown=tuple(unknown),
-        only_before=tuple(row for row in old if row.lookup not in paired),
-        only_after=tuple(row for row in new if row.lookup not in paired),
+        only_before=tuple(seen for seen in old if seen.identity not in paired),
+        only_after=tuple(seen for seen in new if seen.identity not in paired),
     )
 
 
 def _pairs(
     read: Read,
-    old: Sequence[LookupRow],
-    new: Sequence[LookupRow],
-    before: Sequence[LookupRow],
-    after: Sequence[LookupRow],
+    old: Sequence[SeenKey],
+    new: Sequence[SeenKey],
+    before: Sequence[SeenKey],
+    after: Sequence[SeenKey],
 ) -> Iterator[Pair]:
-    aligner = GraphAligner(read.tables.hash_details)
-    for kind, rows in _by_kind(new).items():
-        free = {row.lookup: row for row in _by_kind(old)[kind]}
+    aligner: GraphAligner[SeenKey] = GraphAligner(read.tables.hash_details)
+    for kind, seen_after in _by_kind(new).items():
+        free = {seen.cache_key: seen for seen in _by_kind(old)[kind]}
         # Aligned with all keys of both sides first: the equal ones hold the others in place.
-        partners = aligner.partners(_by_kind(before)[kind], _by_kind(after)[kind])
+        partners = _partners(aligner, _by_kind(before)[kind], _by_kind(after)[kind])
         alone = []
-        for row in rows:
-            found = _of_same_graph(row, free.values()) or partners.get(row.lookup)
-            if found is not None and free.pop(found.lookup, None) is not None:
-                yield found, row
+        for seen in seen_after:
+            found = _of_same_graph(seen, free.values()) or partners.get(seen.cache_key)
+            if found is not None and free.pop(found.cache_key, None) is not None:
+                yield found, seen
             else:
-                alone.append(row)
-        partners = aligner.partners(list(free.values()), alone)
-        yield from ((partners[row.lookup], row) for row in alone if row.lookup in partners)
+                alone.append(seen)
+        partners = _partners(aligner, list(free.values()), alone)
+        yield from ((partners[seen.cache_key], seen) for seen in alone if seen.cache_key in partners)
 
 
-def _of_same_graph(row: LookupRow, candidates: Iterable[LookupRow]) -> LookupRow | None:
+def _partners(
+    aligner: GraphAligner[SeenKey], before: Sequence[SeenKey], after: Sequence[SeenKey]
+) -> dict[str, SeenKey]:
+    """By the key of each graph that replaced another one: the other one."""
+    return {new.cache_key: old for old, new in aligner.partners(before, after)}
+
+
+def _of_same_graph(row: SeenKey, candidates: Iterable[SeenKey]) -> SeenKey | None:
     """A key of an equal graph, of the same compile if there is one; without details only the compile tells."""
     if row.gm is None:
         places = (a for a in candidates if a.compile_id == row.compile_id and row.compile_id is not None)
@@ -128,12 +176,12 @@ def _of_same_graph(row: LookupRow, candidates: Iterable[LookupRow]) -> LookupRow
     return min(same, key=lambda a: a.compile_id != row.compile_id, default=None)
 
 
-def _kind(row: LookupRow) -> tuple[str, str | None]:
+def _kind(row: SeenKey) -> tuple[str, str | None]:
     return row.cache, row.direction
 
 
-def _by_kind(rows: Sequence[LookupRow]) -> dict[tuple[str, str | None], list[LookupRow]]:
-    kinds: dict[tuple[str, str | None], list[LookupRow]] = defaultdict(list)
+def _by_kind(rows: Sequence[SeenKey]) -> dict[tuple[str, str | None], list[SeenKey]]:
+    kinds: dict[tuple[str, str | None], list[SeenKey]] = defaultdict(list)
     for row in rows:
         kinds[_kind(row)].append(row)
     return kinds

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.named import is_number
-from cachescope.answers.difference import side_of_runs
+from cachescope.answers.difference import SeenKey, side_of_runs
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
 
@@ -25,7 +24,7 @@ class Side:
     """
 
     name: str
-    keys: list[LookupRow]
+    keys: list[SeenKey]
     runs: list[int]
     snapshots: list[int]
     entries: pd.DataFrame
@@ -68,14 +67,14 @@ def side_named(read: Read, name: str) -> Side:
     return Side(name, [_one_key(read, everything, name)], [], [], none)
 
 
-def _one_key(read: Read, everything: Iterable[LookupRow], name: str) -> LookupRow:
+def _one_key(read: Read, everything: Iterable[SeenKey], name: str) -> SeenKey:
     if is_number(name):
         lookup = read.facts.lookups.get(int(name))
         if lookup is None:
             raise NotFoundError(f"no lookup {name}; there are {len(read.lookups)}")
         found = [row for row in everything if row.cache_key == lookup.cache_key]
     else:
-        found = [row for row in everything if name and (row.cache_key or "").startswith(name)]
+        found = [row for row in everything if name and row.cache_key.startswith(name)]
     if not found:
         raise NotFoundError(f"no key {name!r} in what was read; A and B are paths only without further PATHs")
     if len(found) > 1:

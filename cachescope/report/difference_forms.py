@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cachescope.analysis.history.rows import LookupRow
-from cachescope.answers.difference import Difference, Pair
+from cachescope.answers.difference import Difference, Pair, SeenKey
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import change_object
 from cachescope.report.explanation import change_lines
@@ -66,25 +65,25 @@ def difference_object(found: Difference) -> JsonObject:
     }
 
 
-def _name(row: LookupRow) -> str:
+def _name(row: SeenKey) -> str:
     backward = " backward" if row.direction == "backward" else ""
-    return f"{row.cache}{backward} {harmless((row.cache_key or '(no key)')[:SHORT_KEY])}…"
+    return f"{row.cache}{backward} {harmless(row.cache_key[:SHORT_KEY])}…"
 
 
 def _pair_text(pair: Pair) -> str:
     a, b = pair
     place = f", compile {harmless(b.compile_id)}" if b.compile_id is not None else ""
-    return f"{_name(a)} -> {harmless((b.cache_key or '(no key)')[:SHORT_KEY])}…{place}"
+    return f"{_name(a)} -> {harmless(b.cache_key[:SHORT_KEY])}…{place}"
 
 
-def _row_object(row: LookupRow) -> JsonObject:
+def _row_object(row: SeenKey) -> JsonObject:
     return {
         "cache": row.cache,
         "direction": row.direction,
         "cache_key": row.cache_key,
         "compile_id": row.compile_id,
-        "lookup": row.lookup if row.lookup >= 0 else None,
-        "entry": -1 - row.lookup if row.lookup < 0 else None,
+        "lookup": row.lookup,
+        "entry": row.entry,
     }
 
 

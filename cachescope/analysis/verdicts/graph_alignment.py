@@ -11,10 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from cachescope.analysis.graphs import graph_words, likeness
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.details import HashDetails
 
 # The score chooses among several alike graphs: most of it is the likeness of the code, the rest the compile id and
@@ -32,7 +31,38 @@ _LIBRARY: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 _MOST_COMPARED: Final = 100 * 100
 
 
-class GraphAligner:
+class Graph(Protocol):
+    """A graph that was looked up or stored, as far as it is compared with others."""
+
+    @property
+    def cache_key(self) -> str | None:
+        """Its key."""
+
+    @property
+    def compile_id(self) -> str | None:
+        """The compile that it belongs to."""
+
+    @property
+    def function(self) -> str | None:
+        """The function that was compiled."""
+
+    @property
+    def file(self) -> str | None:
+        """The file of that function."""
+
+    @property
+    def detail_set(self) -> int | None:
+        """Its hash details."""
+
+    @property
+    def gm(self) -> int | None:
+        """Hash code of the graph; equal codes are equal graphs."""
+
+
+SomeGraph = TypeVar("SomeGraph", bound=Graph)
+
+
+class GraphAligner(Generic[SomeGraph]):
     """Finds the graphs of another run that the graphs of a run replaced.
 
     Parameters
@@ -43,7 +73,7 @@ class GraphAligner:
     """
 
     def __init__(
-        self, details: HashDetails, graph_above: Callable[[LookupRow], int | None] | None = None
+        self, details: HashDetails, graph_above: Callable[[SomeGraph], int | None] | None = None
     ) -> None:
         self._details = details
         self._graph_above = graph_above or (lambda _: None)
@@ -51,34 +81,34 @@ class GraphAligner:
         self._inputs: dict[int, tuple[int, ...]] = {}
 
     def partners(
-        self, before: Sequence[LookupRow], after: Sequence[LookupRow], *, is_one_program: bool = False
-    ) -> dict[int, LookupRow]:
+        self, before: Sequence[SomeGraph], after: Sequence[SomeGraph], *, is_one_program: bool = False
+    ) -> list[tuple[SomeGraph, SomeGraph]]:
         """Pair the changed graphs of one cache and one direction.
 
         Parameters
         ----------
-        before, after : sequence of LookupRow
-            Lookups of two runs in order; those without `gm` are skipped.
+        before, after : sequence of Graph
+            The graphs of two runs in order; those without `gm` are skipped.
         is_one_program : bool
             Whether both runs are known to be of one program. Runs that share a graph are too.
 
         Returns
         -------
-        dict
-            Lookup id in `after` -> the lookup in `before` whose graph it replaced. Equal graphs and new
+        list of pairs
+            Each graph in `before` that was replaced, and the one in `after` that replaced it. Equal graphs and new
             graphs are left out.
         """
         old, new = _distinct(before), _distinct(after)
         matcher = SequenceMatcher(None, [r.gm for r in old], [r.gm for r in new], autojunk=False)
         steps = matcher.get_opcodes()
         is_one_program |= any(tag == "equal" for tag, *_ in steps)
-        pairs: dict[int, LookupRow] = {}
+        pairs: list[tuple[SomeGraph, SomeGraph]] = []
         for tag, i1, i2, j1, j2 in steps:
             if tag == "replace":
-                pairs |= self._pair_up(old[i1:i2], new[j1:j2], is_one_program)
+                pairs += self._pair_up(old[i1:i2], new[j1:j2], is_one_program)
         return pairs
 
-    def score(self, a: LookupRow, b: LookupRow) -> float:
+    def score(self, a: SomeGraph, b: SomeGraph) -> float:
         """How likely it is, between 0 and 1, that one of two alike graphs replaced the other."""
         assert a.detail_set is not None and b.detail_set is not None
         same_place = a.compile_id is not None and a.compile_id == b.compile_id
@@ -89,7 +119,7 @@ class GraphAligner:
             + _INPUTS * same_inputs
         )
 
-    def are_alike(self, a: LookupRow, b: LookupRow, *, is_one_program: bool = False) -> bool:
+    def are_alike(self, a: SomeGraph, b: SomeGraph, *, is_one_program: bool = False) -> bool:
         """Whether one graph may be another form of the other.
 
         Their code and their source functions decide. If functions are not named, as in a text log,
@@ -101,14 +131,14 @@ class GraphAligner:
             return True
         return self._code_likeness_of(a, b) >= _enough(a, b, is_one_program)
 
-    def may_be_alike(self, a: LookupRow, b: LookupRow) -> bool:
+    def may_be_alike(self, a: SomeGraph, b: SomeGraph) -> bool:
         """Whether one graph may be a form of the other, if a source function is unknown."""
         if is_named(a) and is_named(b):
             return False
         is_in_place = a.compile_id is not None and a.compile_id == b.compile_id
         return self._code_likeness_of(a, b) >= (_ENOUGH_OF_ONE_FUNCTION if is_in_place else _ENOUGH)
 
-    def _code_likeness_of(self, a: LookupRow, b: LookupRow) -> float:
+    def _code_likeness_of(self, a: SomeGraph, b: SomeGraph) -> float:
         assert a.detail_set is not None and b.detail_set is not None
         return self.code_likeness(a.detail_set, b.detail_set)
 
@@ -117,13 +147,13 @@ class GraphAligner:
         return likeness(self._words_of(a), self._words_of(b))
 
     def _pair_up(
-        self, old: list[LookupRow], new: list[LookupRow], is_one_program: bool
-    ) -> dict[int, LookupRow]:
+        self, old: list[SomeGraph], new: list[SomeGraph], is_one_program: bool
+    ) -> list[tuple[SomeGraph, SomeGraph]]:
         """The pairs, in order, with the greatest total score; graphs that are too different are not paired."""
         if len(old) * len(new) > _MOST_COMPARED:
             i, j = len(old) // 2, len(new) // 2
             first = self._pair_up(old[:i], new[:j], is_one_program)
-            return first | self._pair_up(old[i:], new[j:], is_one_program)
+            return first + self._pair_up(old[i:], new[j:], is_one_program)
         best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
         scores = [
             [self.score(a, b) if self.are_alike(a, b, is_one_program=is_one_program) else 0.0 for b in new]
@@ -134,11 +164,11 @@ class GraphAligner:
                 skip = max(best[i + 1][j], best[i][j + 1])
                 pair = scores[i][j] + best[i + 1][j + 1] if scores[i][j] else 0.0
                 best[i][j] = max(skip, pair)
-        pairs: dict[int, LookupRow] = {}
+        pairs: list[tuple[SomeGraph, SomeGraph]] = []
         i = j = 0
         while i < len(old) and j < len(new):
             if scores[i][j] and best[i][j] == scores[i][j] + best[i + 1][j + 1]:
-                pairs[new[j].lookup] = old[i]
+                pairs.append((old[i], new[j]))
                 i, j = i + 1, j + 1
             elif best[i][j] == best[i + 1][j]:
                 i += 1
@@ -166,19 +196,19 @@ class GraphAligner:
         return inputs
 
 
-def is_named(row: LookupRow) -> bool:
+def is_named(row: Graph) -> bool:
     """Whether the source function of a graph is known."""
     return _function_of(row) is not None
 
 
-def _function_of(row: LookupRow) -> tuple[str, str] | None:
+def _function_of(row: Graph) -> tuple[str, str] | None:
     """The name and the file of a graph's source function; None if it has no name."""
     if row.function is None or row.file is None or row.function.startswith("<"):
         return None
     return row.function, row.file
 
 
-def _enough(a: LookupRow, b: LookupRow, is_one_program: bool) -> float:
+def _enough(a: Graph, b: Graph, is_one_program: bool) -> float:
     """How alike the code of two graphs must be for one to be another form of the other."""
     one, other = _function_of(a), _function_of(b)
     if one is None or other is None:
@@ -193,9 +223,9 @@ def _enough(a: LookupRow, b: LookupRow, is_one_program: bool) -> float:
     return _ENOUGH if one[1] == other[1] or is_moved else _NEVER
 
 
-def _distinct(rows: Sequence[LookupRow]) -> list[LookupRow]:
+def _distinct(rows: Sequence[SomeGraph]) -> list[SomeGraph]:
     """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
-    kept: list[LookupRow] = []
+    kept: list[SomeGraph] = []
     for row in rows:
         if row.gm is not None and not (kept and kept[-1].cache_key == row.cache_key):
             kept.append(row)

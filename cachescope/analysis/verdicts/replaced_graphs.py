@@ -141,7 +141,8 @@ class ReplacedGraphs:
         before = [row for row in self._rows_of_lane(lane)[:count] if row.detail_set is not None]
         after = self._rows_of_lane(own)
         is_one = bool(before and after) and self._are_of_one_program(before[0].run, after[0].run)
-        return self._aligner.partners(before, after, is_one_program=is_one)
+        pairs = self._aligner.partners(before, after, is_one_program=is_one)
+        return {new.lookup: old for old, new in pairs}
 
     def _are_of_one_program(self, run: int, other: int) -> bool:
         """Whether two runs are known to be of one program: by their commands, or by a graph that both have."""

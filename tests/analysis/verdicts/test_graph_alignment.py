@@ -77,7 +77,7 @@ def partners(
     pairs = GraphAligner(store).partners(
         rows(store, before, 0, functions[0]), rows(store, after, 1, functions[1])
     )
-    return {new - 100: old.lookup for new, old in pairs.items()}
+    return {new.lookup - 100: old.lookup for old, new in pairs}
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_graph_looked_up_twice_is_one_place(recording: Recording) -> None:
     store = scope.tables.hash_details
     by_run = [[r for r in scope.history.lookups if r.run == run and r.cache == "fxgraph"] for run in (1, 2)]
     assert len(by_run[1]) == 2
-    assert GraphAligner(store).partners(*by_run) == {}
+    assert GraphAligner(store).partners(*by_run) == []
 
 
 CODE = st.text("abcdef =()\n.", max_size=60)
@@ -149,4 +149,4 @@ def test_a_long_stretch_of_changed_graphs_is_paired_in_order() -> None:
     before = rows(store, [f"def forward(x_{n}): return relu(x_{n} @ x_{n})" for n in range(110)], 0, "f")
     after = rows(store, [f"def forward(x_{n}): return tanh(x_{n} @ x_{n})" for n in range(110)], 1, "f")
     pairs = GraphAligner(store).partners(before, after)
-    assert {number: row.lookup for number, row in pairs.items()} == {100 + n: n for n in range(110)}
+    assert {new.lookup: old.lookup for old, new in pairs} == {100 + n: n for n in range(110)}
