@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final, Self
 
 import pandas as pd
@@ -22,8 +22,8 @@ from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
-from cachescope.columns import records
-from cachescope.frames.answer_rows import CauseRow
+from cachescope.columns import rows_of
+from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.checks import CHECKS
 from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.wording import duration, listed, plural
@@ -66,7 +66,7 @@ class Check:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per bar; see ``describe("checks")``."""
-        return CHECKS.build(asdict(bar) for bar in self.bars)
+        return CHECKS.of_rows(self.bars)
 
     @classmethod
     def of(
@@ -90,17 +90,16 @@ class Check:
                 [(bar, value, unit) for bar, value, unit in wanted if value is not None], nothing
             )
             return cls(tuple(bars), headline(read), {}, problems, unread=unread)
-        (rate,) = records(read.hit_rates())
-        causes = records(read.causes)
+        (rate,) = rows_of(read.hit_rates(), RateRow)
         bars = []
         if min_hit_rate is not None:
-            bars.append(hit_rate_bar(min_hit_rate, rate, causes))
+            bars.append(hit_rate_bar(min_hit_rate, rate, facts.causes))
         if max_time_lost_ns is not None:
-            bars.append(time_lost_bar(max_time_lost_ns, rate, causes))
+            bars.append(time_lost_bar(max_time_lost_ns, rate, facts.causes))
         if baseline is not None:
-            known = {cause_name(cause) for cause in records(baseline.causes)}
+            known = {cause_name(cause) for cause in baseline.facts.causes}
             changed = _new_changes(read, baseline, known)
-            bars.append(new_cause_bar(causes, known, rate, (since.cause for since in changed)))
+            bars.append(new_cause_bar(facts.causes, known, rate, (since.cause for since in changed)))
             for since in changed:
                 lines[since.cause] += f"; against the baseline {_since_text(since)}"
         against = {cause for bar in bars for cause in bar.causes}

@@ -5,13 +5,12 @@ What is unknown does not meet a bar: a log without lookups, or without times, ne
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
+from cachescope.frames.answer_rows import CauseRow, RateRow
 
-Row = Mapping[str, Any]
 CauseName = tuple[str, tuple[str, ...], str]
 
 
@@ -28,66 +27,66 @@ class Bar:
     causes: tuple[int, ...] = ()
 
 
-def cause_name(cause: Row) -> CauseName:
+def cause_name(cause: CauseRow) -> CauseName:
     """What identifies a cause in another scope: its verdict, fields and kind, whatever its number."""
-    is_upgrade = cause["kind"].startswith(UPGRADE)
-    return cause["verdict"], () if is_upgrade else tuple(sorted(cause["fields"])), cause["kind"]
+    is_upgrade = cause.kind.startswith(UPGRADE)
+    return cause.verdict, () if is_upgrade else tuple(sorted(cause.fields)), cause.kind
 
 
-def hit_rate_bar(least: float, rate: Row, causes: Sequence[Row]) -> Bar:
+def hit_rate_bar(least: float, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
     """Whether enough lookups hit, by count."""
-    found = rate["hits"] / rate["lookups"]
+    found = rate.hits / rate.lookups
     passed = found >= least
-    reason = f"{rate['hits']} of {rate['lookups']} lookups hit"
-    if rate["unknown"]:
+    reason = f"{rate.hits} of {rate.lookups} lookups hit"
+    if rate.unknown:
         reason += f"; {_unseen(rate)}, which counts as none"
     return Bar("min_hit_rate", least, found, "share", passed, reason, () if passed else _ids(causes))
 
 
-def time_lost_bar(most: int, rate: Row, causes: Sequence[Row]) -> Bar:
+def time_lost_bar(most: int, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
     """Whether the compile time lost to misses is small enough."""
-    missed = rate["lookups"] - rate["hits"] - rate["unknown"]
-    lost = rate["time_lost_ns"]
-    if rate["unknown"] and (lost or 0) <= most:
+    missed = rate.lookups - rate.hits - rate.unknown
+    lost = rate.time_lost_ns
+    if rate.unknown and (lost or 0) <= most:
         reason = f"{_unseen(rate)}, and what that took is not known"
         return Bar("max_time_lost", most, None, "ns", False, reason, _ids(causes))
     if lost is None and missed:
-        reason = f"{missed} of {rate['lookups']} lookups did not hit, and only traces (TORCH_TRACE) tell what that took"
+        reason = f"{missed} of {rate.lookups} lookups did not hit, and only traces (TORCH_TRACE) tell what that took"
         return Bar("max_time_lost", most, None, "ns", False, reason, _ids(causes))
     passed = (lost or 0) <= most
-    reason = f"{missed} of {rate['lookups']} lookups did not hit"
-    costly = [cause for cause in causes if cause["time_lost_ns"]]
+    reason = f"{missed} of {rate.lookups} lookups did not hit"
+    costly = [cause for cause in causes if cause.time_lost_ns]
     return Bar("max_time_lost", most, lost or 0, "ns", passed, reason, () if passed else _ids(costly))
 
 
 def new_cause_bar(
-    causes: Sequence[Row], known: Collection[CauseName], rate: Row, hidden: Iterable[int] = ()
+    causes: Sequence[CauseRow], known: Collection[CauseName], rate: RateRow, hidden: Iterable[int] = ()
 ) -> Bar:
     """Whether every cause was there before.
 
     Parameters
     ----------
-    causes : sequence of dict
-        The rows of the frame causes.
+    causes : sequence of CauseRow
+        Every cause.
     known : collection of CauseName
         The causes of the baseline.
-    rate : dict
-        The row of the frame hit_rates of all lookups.
+    rate : RateRow
+        The hit rate of all lookups.
     hidden : iterable of int
         Causes that are new although the baseline has one of the same name.
     """
     hidden = set(hidden)
-    new = [cause for cause in causes if cause_name(cause) not in known or cause["cause"] in hidden]
+    new = [cause for cause in causes if cause_name(cause) not in known or cause.cause in hidden]
     reason = f"{len(new)} of {len(causes)} causes are new against the baseline"
-    if rate["unknown"] and not new:
+    if rate.unknown and not new:
         reason = f"{_unseen(rate)}, and so may have a new cause"
         return Bar("no_new_cause", 0, None, "causes", False, reason, ())
     return Bar("no_new_cause", 0, len(new), "causes", not new, reason, _ids(new))
 
 
-def _unseen(rate: Row) -> str:
+def _unseen(rate: RateRow) -> str:
     """The text on unseen outcomes, which never help to meet a bar."""
-    lookups = "1 lookup" if rate["unknown"] == 1 else f"{rate['unknown']} lookups"
+    lookups = "1 lookup" if rate.unknown == 1 else f"{rate.unknown} lookups"
     return f"the outcome of {lookups} was not seen"
 
 
@@ -96,5 +95,5 @@ def unchecked(bars: Iterable[tuple[str, float, str]], reason: str) -> list[Bar]:
     return [Bar(bar, wanted, None, unit, False, reason) for bar, wanted, unit in bars]
 
 
-def _ids(causes: Iterable[Row]) -> tuple[int, ...]:
-    return tuple(cause["cause"] for cause in causes)
+def _ids(causes: Iterable[CauseRow]) -> tuple[int, ...]:
+    return tuple(cause.cause for cause in causes)

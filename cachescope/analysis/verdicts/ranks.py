@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import plain_columns
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
+from cachescope.frames.answer_rows import RankDifference
 from cachescope.frames.ranks import RANK_DIFFERENCES
 
 _ABSENT = -1
 _GRAPH = "gm"
-_COLUMNS = ("run", "cache", "compile_id", "direction", "outcome", "detail_set")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +56,24 @@ def rank_differences(lookups: pd.DataFrame, runs: pd.DataFrame, details: HashDet
         for difference in _differences(place, details):
             same[difference.what].append(difference)
     rows = [_row(differences, details) for differences in same.values()]
-    rows.sort(key=lambda row: (-row["graphs"], -row["misses"], len(row["ranks"]), row["field"]))
-    return RANK_DIFFERENCES.build(rows)
+    rows.sort(key=lambda row: (-row.graphs, -row.misses, len(row.ranks), row.field))
+    return RANK_DIFFERENCES.of_rows(rows)
 
 
-def _row(differences: Sequence[_Difference], details: HashDetails) -> dict[str, Any]:
+def _row(differences: Sequence[_Difference], details: HashDetails) -> RankDifference:
     first = differences[0]
     field, ranks, has_majority = first.what
-    return {
-        "field": field,
-        "ranks": ranks,
-        "has_majority": has_majority,
-        "ranks_compared": max(len({lookup.rank for lookup in one.compared}) for one in differences),
-        "values": max(one.values for one in differences),
-        "graphs": len(differences),
-        "misses": sum(lookup.is_miss for one in differences for lookup in one.others),
-        "majority_value": _text(details, first.majority, field),
-        "other_value": _text(details, first.others, field),
-    }
+    return RankDifference(
+        field=field,
+        ranks=ranks,
+        has_majority=has_majority,
+        ranks_compared=max(len({lookup.rank for lookup in one.compared}) for one in differences),
+        values=max(one.values for one in differences),
+        graphs=len(differences),
+        misses=sum(lookup.is_miss for one in differences for lookup in one.others),
+        majority_value=_text(details, first.majority, field),
+        other_value=_text(details, first.others, field),
+    )
 
 
 def _text(details: HashDetails, lookups: Sequence[_Lookup], field: str) -> str | None:
@@ -84,16 +83,17 @@ def _text(details: HashDetails, lookups: Sequence[_Lookup], field: str) -> str |
 
 def _places(lookups: pd.DataFrame, runs: pd.DataFrame) -> Iterable[list[_Lookup]]:
     """What several ranks looked up at one place: the first time each, the second time each, and so on."""
-    ranks = {row["run"]: row["rank"] for row in records(runs, ["run", "rank"]) if row["rank"] is not None}
+    known = runs[runs["rank"].notna()]
+    ranks = dict(zip(known["run"].tolist(), known["rank"].tolist(), strict=True))
     places: dict[tuple[object, ...], list[_Lookup]] = defaultdict(list)
     times: Counter[tuple[object, ...]] = Counter()
-    for row in records(lookups, _COLUMNS):
-        if row["run"] not in ranks or row["detail_set"] is None:
+    columns = plain_columns(lookups, ["run", "cache", "compile_id", "direction", "outcome", "detail_set"])
+    for run, *place, outcome, detail_set in zip(*columns.values(), strict=True):
+        if run not in ranks or detail_set is None:
             continue
-        rank = ranks[row["run"]]
-        place = (row["cache"], row["compile_id"], row["direction"])
+        rank = ranks[run]
         times[rank, *place] += 1
-        lookup = _Lookup(rank, row["detail_set"], row["outcome"] not in ("hit", "unknown"))
+        lookup = _Lookup(rank, detail_set, outcome not in ("hit", "unknown"))
         places[*place, times[rank, *place]].append(lookup)
     return [place for place in places.values() if len(place) > 1]
 
