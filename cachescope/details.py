@@ -149,13 +149,13 @@ class HashDetails:
         Read from ``fx_kwargs[is_backward]`` and ``fx_kwargs[is_inference]``, which AOTAutograd keys do not have.
         """
         if set_code not in self._direction_of_set:
-            told = (
+            flags = (
                 self.component_of(set_code, "fx_kwargs[is_backward]"),
                 self.component_of(set_code, "fx_kwargs[is_inference]"),
             )
-            if told not in self._direction_of_components:
-                self._direction_of_components[told] = self._direction(*map(self._value_text, told))
-            self._direction_of_set[set_code] = self._direction_of_components[told]
+            if flags not in self._direction_of_components:
+                self._direction_of_components[flags] = self._direction(*map(self._value_text, flags))
+            self._direction_of_set[set_code] = self._direction_of_components[flags]
         return self._direction_of_set[set_code]
 
     def _value_text(self, code: int | None) -> str | None:

@@ -33,7 +33,7 @@ class Total:
 class SharedKey:
     """A key that holds several entries: how many of each status, and what tells them apart.
 
-    `marks` are those of `analysis.beside`.
+    `marks` are those of `same_key.marks_beside`.
     """
 
     cache: str

@@ -208,8 +208,8 @@ class _Run:
             top = Item(item.path, "", os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 0, 0, 0, 0, 0, 0)))
             self._folder(top, place_here(archive, top) or UNKNOWN, None, 0)
             return
-        told = place_of_file(item.path)
-        kind = OTHER if told is None else told[1].kind
+        placed = place_of_file(item.path)
+        kind = OTHER if placed is None else placed[1].kind
         parent = os.path.basename(os.path.dirname(os.path.abspath(item.path)))
         self._file(item, kind, parent if kind in ("fxgraph", "aotautograd") else None)
 

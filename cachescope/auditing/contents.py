@@ -163,9 +163,9 @@ def _object(file: File, look: Callable[[File, JsonObject], Iterator[Finding]]) -
     yield from look(file, said)
 
 
-def _kernel(file: File, told: JsonObject) -> Iterator[Finding]:
+def _kernel(file: File, values: JsonObject) -> Iterator[Finding]:
     """Check the metadata of a kernel: Triton uses them to load the files next to it."""
-    said = told.get("hash")
+    said = values.get("hash")
     folder = os.path.basename(os.path.dirname(file.path))
     if isinstance(said, str) and _TRITON_HASH.fullmatch(folder) and triton_hash(folder) != said:
         yield Finding(
@@ -173,9 +173,9 @@ def _kernel(file: File, told: JsonObject) -> Iterator[Finding]:
         )
 
 
-def _dump(file: File, told: JsonObject) -> Iterator[Finding]:
+def _dump(file: File, values: JsonObject) -> Iterator[Finding]:
     """Audit keys and values of torch 2.10 that are bytes literals: torch unpickles them on a lookup."""
-    for text in (*told.keys(), *told.values()):
+    for text in (*values.keys(), *values.values()):
         if not isinstance(text, str) or not text.startswith(("b'", 'b"')):
             continue
         try:
@@ -186,9 +186,9 @@ def _dump(file: File, told: JsonObject) -> Iterator[Finding]:
             yield from audit_bytes(value, Place(file.path, VERSIONED, None))
 
 
-def _group(file: File, told: JsonObject) -> Iterator[Finding]:
+def _group(file: File, values: JsonObject) -> Iterator[Finding]:
     """Check the paths of a group: Triton loads its files from there (`FileCacheManager.get_group`, triton/runtime/cache.py)."""
-    paths = told.get("child_paths")
+    paths = values.get("child_paths")
     folder = os.path.dirname(os.path.abspath(file.path))
     moved = False
     for name, path in paths.items() if isinstance(paths, dict) else ():

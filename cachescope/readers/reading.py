@@ -272,7 +272,7 @@ class Reading:
     known_lines: dict[bytes, int] = field(default_factory=dict)
     """Component codes by their bytes in text logs."""
 
-    def beside(self) -> Reading:
+    def with_same_details(self) -> Reading:
         """An empty reading that shares the hash details."""
         return Reading(self.strict, self.details, known_json=self.known_json, known_lines=self.known_lines)
 

@@ -64,9 +64,9 @@ def context_lines(found: Sharing) -> list[Line]:
 def _sharing(groups: Sequence[GroupRow]) -> str:
     decided = [row for row in groups if row.group is not None]
     undecided = len(groups) - len(decided)
-    told = [plural(len(decided), "group of equals", "groups of equals")] if decided else []
-    told += [f"{undecided} not decided, a chosen form is not known"] if undecided else []
-    return ", ".join(told)
+    counts = [plural(len(decided), "group of equals", "groups of equals")] if decided else []
+    counts += [f"{undecided} not decided, a chosen form is not known"] if undecided else []
+    return ", ".join(counts)
 
 
 def _alike(found: Sharing) -> Iterator[Line]:
@@ -103,12 +103,12 @@ def _pair(found: Pair) -> Iterator[Line]:
         yield Line(f"{before} and {after}: nothing that is known differs{undecided}")
         return
     forms = ", ".join(pair.differing)
-    told = (
+    outcome = (
         f"{forms} {'differs' if len(pair.differing) == 1 else 'differ'}{undecided}"
         if undecided
         else f"one key without {forms}"
     )
-    yield Line(harmless(f"{before} and {after}: {told}"), style="bold")
+    yield Line(harmless(f"{before} and {after}: {outcome}"), style="bold")
     for row in rows[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
     if len(rows) > _FIELDS_SHOWN:

@@ -42,8 +42,8 @@ class DeviceCard:
 
     def __repr__(self) -> str:
         lines = device_lines(self.frame)[2:]
-        told = (" " * line.indent + "  ".join(filter(None, (line.text, line.right))) for line in lines)
-        return "\n".join(harmless_line(line, _CUT) for line in told)
+        texts = (" " * line.indent + "  ".join(filter(None, (line.text, line.right))) for line in lines)
+        return "\n".join(harmless_line(line, _CUT) for line in texts)
 
     def _repr_html_(self) -> str:
         (row,) = rows_of(self.frame, DeviceRow)

@@ -44,11 +44,15 @@ def device_lines(
     """The answer to "which devices were these made for"."""
     rows = rows_of(devices, DeviceRow)
     types = Counter(row.type for row in rows)
-    told = f": {', '.join(f'{count} {kind}' for kind, count in types.items())}" if len(types) > 1 else ""
-    lines = [Line(plural(len(rows), "device") + told if rows else "no source names a device", style="bold")]
-    told_of: dict[str, int] = {}
+    types_text = (
+        f": {', '.join(f'{count} {kind}' for kind, count in types.items())}" if len(types) > 1 else ""
+    )
+    lines = [
+        Line(plural(len(rows), "device") + types_text if rows else "no source names a device", style="bold")
+    ]
+    first_of: dict[str, int] = {}
     for row in rows:
-        lines += [Line(), *_device(row), *_datasheet(row, told_of)]
+        lines += [Line(), *_device(row), *_datasheet(row, first_of)]
     if measurements is not None:
         lines += [Line(), Line("measured with torch's own benchmarking", style="bold")]
         lines += [_measured(row) for row in rows_of(measurements, MeasurementRow)]

@@ -108,8 +108,8 @@ def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
     held = [row for row in rows if row.lock_held]
     unknown = sum(row.lock_held is None for row in rows)
     free = len(rows) - len(held) - unknown
-    told = f", {unknown} not to be told" if unknown else ""
-    yield Line(f"{plural(len(rows), 'lock')}: {len(held)} held, {free} free{told}", style="bold")
+    undecided = f", {unknown} not to be told" if unknown else ""
+    yield Line(f"{plural(len(rows), 'lock')}: {len(held)} held, {free} free{undecided}", style="bold")
     for row in held[:_SHOWN]:
         yield Line(harmless(row.path), 3, whole=True)
     yield from _more(held)

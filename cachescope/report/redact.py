@@ -59,8 +59,8 @@ class Redaction:
             **dict.fromkeys(hosts, "host"),
             **dict.fromkeys(known.paths, "path"),
         }
-        told = {text: kind for text, kind in kinds.items() if text.strip("./ ")}
-        self._texts.learn(told, {key for key in known.keys if may_be_torch_hash(key)})
+        named = {text: kind for text, kind in kinds.items() if text.strip("./ ")}
+        self._texts.learn(named, {key for key in known.keys if may_be_torch_hash(key)})
 
     def __call__(self, value: Any, column: str = "") -> Any:
         """The value with stand-ins.

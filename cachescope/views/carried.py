@@ -95,11 +95,11 @@ def _named(frame: pd.DataFrame, number: str, by: list[str]) -> list[tuple[int, A
 
 def _moved(old: Iterable[tuple[int, Any]], new: Iterable[tuple[int, Any]]) -> Numbers:
     """Old number to new number, by what each identifies; equal ones are matched in order."""
-    now = {name: number for number, name in _told_apart(new)}
-    return {number: now[name] for number, name in _told_apart(old) if name in now}
+    now = {name: number for number, name in _with_occurrence(new)}
+    return {number: now[name] for number, name in _with_occurrence(old) if name in now}
 
 
-def _told_apart(named: Iterable[tuple[int, Any]]) -> Iterable[tuple[int, Any]]:
+def _with_occurrence(named: Iterable[tuple[int, Any]]) -> Iterable[tuple[int, Any]]:
     seen: Counter[Any] = Counter()
     for number, name in named:
         yield number, (name, seen[name])

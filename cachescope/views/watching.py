@@ -100,11 +100,13 @@ class Watching(Pane):
         names = ", ".join(sources[:3]) + (" …" if len(sources) > 3 else "")
         doing = "Stopped watching" if self._task is None else "Watching"
         self._stop.disabled = self._task is None
-        told = f"<span role='status'>{doing} <code>{safe(names)}</code>, last read at {self._read_at}</span>"
+        markup = (
+            f"<span role='status'>{doing} <code>{safe(names)}</code>, last read at {self._read_at}</span>"
+        )
         if self._error:
-            told += f"<div class='cs-error' role='alert'>{safe(self._error)}. It is tried again.</div>"
-        if told != self._said.value:
-            self._said.value = told
+            markup += f"<div class='cs-error' role='alert'>{safe(self._error)}. It is tried again.</div>"
+        if markup != self._said.value:
+            self._said.value = markup
 
     def __repr__(self) -> str:
         return f"Watching({'off' if self._task is None else 'on'})"

@@ -34,6 +34,7 @@ from cachescope.frames.answers import PREDICTIONS
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE, WOULD_BYPASS
+from cachescope.wording import listed
 
 # Fields that torch adds only to graphs that they matter to, so one side may lack them: C++ kernels, no tensor
 # inputs, a pass that is set.
@@ -373,5 +374,4 @@ def _guards(row: EntryRow) -> tuple[str, ...]:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"{shown} {'differs' if len(names) == 1 else 'differ'}"
+    return f"{listed(names, 3)} {'differs' if len(names) == 1 else 'differ'}"

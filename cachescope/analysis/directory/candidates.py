@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cachescope.analysis.directory.same_key import beside
+from cachescope.analysis.directory.same_key import marks_beside
 from cachescope.analysis.guards import GuardError, guard_symbols
 from cachescope.columns import rows_of
 from cachescope.frames.directory import GUARDS
@@ -15,7 +15,7 @@ from cachescope.terms import CACHES
 def guards_frame(entries: pd.DataFrame) -> pd.DataFrame:
     """The frame guards, from the frame entries: sound entries only, by key and time."""
     everything = rows_of(entries, EntryRow)
-    marks = beside(everything)
+    marks = marks_beside(everything)
     found = [
         Candidate(
             row.entry,

@@ -23,6 +23,7 @@ from cachescope.frames.checks import FALSE_HITS
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.terms import CACHES
+from cachescope.wording import listed
 
 # Fields that 2.13 added: older torch shares keys between processes that differ in them.
 _LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field is not None)
@@ -168,7 +169,7 @@ def _different_details(
         first, *others = of_set
         fields = list(dict.fromkeys(f for other in others for f in _differing_in_both(details, first, other)))
         if fields:
-            evidence = f"one key was recorded with different hashes of {_names(fields)}"
+            evidence = f"one key was recorded with different hashes of {listed(fields, _FIELDS_NAMED)}"
             entries = _numbers(row for group in of_set.values() for row in group)
             yield Doubt("different_details", key, evidence, tuple(fields), entries)
 
@@ -218,11 +219,6 @@ def _shared_by_runs(lookups: Sequence[LookedUp]) -> list[LookedUp]:
     for row in lookups:
         runs[row.cache_key].add(row.run)
     return [row for row in lookups if len(runs[row.cache_key]) > 1]
-
-
-def _names(fields: Sequence[str]) -> str:
-    rest = len(fields) - _FIELDS_NAMED
-    return ", ".join(fields[:_FIELDS_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _short(text: str, most: int) -> str:

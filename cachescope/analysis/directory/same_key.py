@@ -19,7 +19,7 @@ OTHER_GUARDS: Final = "other_guards"
 EQUAL_GUARDS: Final = "equal_guards"
 
 
-def beside(rows: Iterable[EntryRow]) -> dict[int, tuple[str, ...]]:
+def marks_beside(rows: Iterable[EntryRow]) -> dict[int, tuple[str, ...]]:
     """Marks of the FX and AOTAutograd entries that share a key with others, by id, from rows of the frame entries.
 
     Equal keys in different directories are separate: a process never looks into another directory.

@@ -23,7 +23,7 @@ from cachescope.readers.reading import Entry, FileFacts, Reading
 from cachescope.readers.steady_file import read_steady
 from cachescope.terms import CODE, MEGA_CACHE, OTHER, UNREADABLE
 
-Told = tuple[str, str, ReadFile | None, str | None]
+NameFacts = tuple[str, str, ReadFile | None, str | None]
 """Kind, status and reader of a file, and its key if the name contains it."""
 
 # torch/_inductor/codecache.py, `write_atomic`: ".<pid>.<thread id>.tmp".
@@ -107,15 +107,15 @@ class CacheWalk:
         return entry
 
     def _single_file(self) -> None:
-        told = place_of_file(self.path)
+        placed = place_of_file(self.path)
         try:
             found = os.stat(self.path)
         except OSError:
             return
-        if told is not None:
+        if placed is not None:
             parent = os.path.dirname(os.path.abspath(self.path))
-            key = _key_of(told[0], os.path.basename(parent))
-            folder = (parent, told[0], _shown(os.path.dirname(self.path) or "."), key, False, None)
+            key = _key_of(placed[0], os.path.basename(parent))
+            folder = (parent, placed[0], _shown(os.path.dirname(self.path) or "."), key, False, None)
             self._any_file(folder, self.path, os.path.basename(self.path), found)
 
     def _walk(self, outermost: _Folder) -> None:
@@ -257,7 +257,7 @@ class CacheWalk:
         return outer_key if place.key_of is None else place.key_of(_shown(name))
 
 
-class _Names(dict[str, Told]):
+class _Names(dict[str, NameFacts]):
     """The kind of each name in a place, by its rules; cached for short names, since Triton repeats them in every folder."""
 
     def __init__(self, place: Place) -> None:
@@ -273,14 +273,14 @@ class _Names(dict[str, Told]):
         pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
         self._fullmatch = re.compile(pattern, re.DOTALL).fullmatch
 
-    def tell(self, name: str) -> Told:
+    def tell(self, name: str) -> NameFacts:
         """The kind, status, reader and key of a name."""
         match = self._fullmatch(name)
         kind, status, read, group = self._rules[match and match.lastindex]
-        told = kind, status, read, match[group] if match and group else None
+        facts = kind, status, read, match[group] if match and group else None
         if len(name) < _SHORT:
-            self[name] = told
-        return told
+            self[name] = facts
+        return facts
 
     def folder(self, name: str) -> tuple[int, FolderRule | None]:
         """The rule of a folder with this name, and its rank in the table."""

@@ -85,7 +85,7 @@ def place_of(path: str, levels: int = _LEVELS) -> Place | None:
     for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(name):
             return place
-    return next((place for place in _told(path, levels) if place is not _SHUT), None)
+    return next((place for place in _places_of(path, levels) if place is not _SHUT), None)
 
 
 def place_of_file(path: str) -> tuple[Place, FileRule] | None:
@@ -119,7 +119,7 @@ def _ruled(place: Place, name: str) -> tuple[Place, FileRule] | None:
 def is_linked_root(path: str) -> bool:
     """Whether a link leads to a cache root; only the folders of graphs are checked, since it may lead anywhere."""
     return any(
-        next(_told(os.path.join(path, name), 2, is_linked=True), None) is place
+        next(_places_of(os.path.join(path, name), 2, is_linked=True), None) is place
         for name, place in ((FXGRAPH, FX_GRAPHS), (AOTAUTOGRAD, AOT_GRAPHS))
     )
 
@@ -134,7 +134,7 @@ def holds_file_of(path: str, place: Place) -> bool:
         return False
 
 
-def _told(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
+def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
     try:
         with os.scandir(path) as found:
             items = list(islice(found, _LOOK_AT))
@@ -157,10 +157,10 @@ def _told(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
     for item in folders:
         beyond = is_linked or item.is_symlink()
         telling = _TELLING_PLACES[:-1] if beyond else _TELLING_PLACES
-        asked = [told for told in telling if told[0].fullmatch(item.name)]
+        asked = [rule for rule in telling if rule[0].fullmatch(item.name)]
         if beyond and not asked:
             continue
-        inner = next(_told(item.path, levels - 1, beyond), None)
+        inner = next(_places_of(item.path, levels - 1, beyond), None)
         if inner is _SHUT:
             is_shut = True
             if item.name in (FXGRAPH, AOTAUTOGRAD):
@@ -176,7 +176,7 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
     """Whether an item is a folder, or a link to a folder with the name of one of torch's places."""
     try:
         if item.is_symlink():
-            named = any(told[0].fullmatch(item.name) for told in (*_TELLING_FOLDERS, *_TELLING_PLACES[:-1]))
+            named = any(rule[0].fullmatch(item.name) for rule in (*_TELLING_FOLDERS, *_TELLING_PLACES[:-1]))
             return named and item.is_dir()
         return item.is_dir(follow_symlinks=False)
     except OSError:

@@ -132,8 +132,8 @@ def read_log_folder(path: str, *, strict: bool = False) -> Reading:
         nothing = pa.array([[]] * len(order), SCHEMA.field(name).type)
         bare = bare.append_column(SCHEMA.field(name), nothing)
     hashes, directions = table["set_hashes"].to_pylist(), table["set_directions"].to_pylist()
-    for log, *told in zip(LogTables.from_arrow(bare), hashes, directions, strict=True):
-        log.append_to(reading, details.expect(*told))
+    for log, *sets in zip(LogTables.from_arrow(bare), hashes, directions, strict=True):
+        log.append_to(reading, details.expect(*sets))
     return reading
 
 

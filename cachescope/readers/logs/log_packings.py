@@ -109,8 +109,8 @@ def _from_docker(stream: IO[bytes]) -> Iterator[bytes]:
 
 def _docker_line(line: bytes) -> tuple[str, bytes]:
     try:
-        told = load_json(line)
-        return str(told.get("stream")), told["log"].encode()
+        record = load_json(line)
+        return str(record.get("stream")), record["log"].encode()
     except (ValueError, KeyError, AttributeError):
         # Cut short, or not docker's: a line of its own.
         return "", b"\n"

@@ -44,7 +44,7 @@ class _Task:
     ) -> None:
         self.known: KnownCodes | None = None
         self.future: Future[Any] | None
-        self._told: deque[Any] | None = None
+        self._results: deque[Any] | None = None
         try:
             if folder is None:
                 self.future = executor.submit(read_together, logs, strict)
@@ -60,18 +60,20 @@ class _Task:
 
         from cachescope.readers.index.log_tables import KnownCodes, LogTables
 
-        if self._told is None:
-            told = None if self.future is None else _from_worker(self.future)
-            if told is None:
+        if self._results is None:
+            result = None if self.future is None else _from_worker(self.future)
+            if result is None:
                 self.future = None
                 return None
-            if isinstance(told, str):
-                told = _out_of_file(told)
+            if isinstance(result, str):
+                result = _out_of_file(result)
             # The table of a single log may be stored as it is.
-            is_several = isinstance(told, pa.Table) and told.num_rows > 1
-            rows = LogTables.from_arrow(told) if is_several else told if isinstance(told, list) else [told]
-            self.known, self._told = KnownCodes(), deque(rows)
-        return self._told.popleft()
+            is_several = isinstance(result, pa.Table) and result.num_rows > 1
+            if is_several:
+                result = LogTables.from_arrow(result)
+            self.known = KnownCodes()
+            self._results = deque(result if is_several or isinstance(result, list) else [result])
+        return self._results.popleft()
 
     def cancel(self) -> None:
         """Cancel the task if it has not begun."""
@@ -96,7 +98,7 @@ class _Parts:
         from cachescope.readers.logs.trace_parts import put_together
 
         try:
-            put_together(path, reading, self._told())
+            put_together(path, reading, self._parts())
         finally:
             self.cancel()
 
@@ -105,14 +107,14 @@ class _Parts:
         for task in self._tasks:
             task.cancel()
 
-    def _told(self) -> Iterator[LogTables]:
+    def _parts(self) -> Iterator[LogTables]:
         from cachescope.readers.index.log_tables import LogTables
 
         for read, task in zip(self._reads, self._tasks, strict=True):
-            told = task.take()
-            if told is None:
-                told = read_alone(read, self._path, strict=False)
-            yield from [told] if isinstance(told, LogTables) else LogTables.from_arrow(told, self._path)
+            result = task.take()
+            if result is None:
+                result = read_alone(read, self._path, strict=False)
+            yield from [result] if isinstance(result, LogTables) else LogTables.from_arrow(result, self._path)
 
 
 @dataclass(slots=True)
@@ -132,20 +134,20 @@ class _Asked:
             tables.merge_into(reading)
             return
         task = self.task if isinstance(self.task, _Task) else None
-        told = None if task is None else task.take()
-        known = None if told is None or task is None else task.known
+        result = None if task is None else task.take()
+        known = None if result is None or task is None else task.known
         read = self.task.read if isinstance(self.task, _Parts) else self.read
-        if told is None and self.kept is None:
+        if result is None and self.kept is None:
             read_or_note(read, self.path, reading)
             return
-        if told is None:
-            told = self._read_on() or read_alone(read, self.path, reading.strict)
-        if isinstance(told, LogTables):
-            told.merge_into(reading, known)
+        if result is None:
+            result = self._read_on() or read_alone(read, self.path, reading.strict)
+        if isinstance(result, LogTables):
+            result.merge_into(reading, known)
             return
         if self.kept is not None:
-            self.kept.store(told)
-        for tables in LogTables.from_arrow(told, self.path):
+            self.kept.store(result)
+        for tables in LogTables.from_arrow(result, self.path):
             tables.merge_into(reading, known)
 
     def _read_on(self) -> Any | None:
@@ -160,7 +162,7 @@ class _Asked:
         except SourceError:
             return None
         # Valid only if the file was not replaced meanwhile.
-        return _told(self.path, reading) if is_read and self.kept.is_same_file() else None
+        return _tables_of(self.path, reading) if is_read and self.kept.is_same_file() else None
 
 
 def read_logs(
@@ -262,7 +264,7 @@ def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
     reading = Reading(strict)
     found = []
     for read, path in logs:
-        reading = reading.beside()
+        reading = reading.with_same_details()
         components, sets = len(reading.details.components), len(reading.details.sets)
         read_or_note(read, path, reading)
         found.append(LogTables.behind(path, reading, components, sets))
@@ -274,12 +276,12 @@ def read_into_file(logs: list[tuple[ReadLog, str]], strict: bool, folder: str) -
     """Like `read_together`, but write the table to a file in `folder` and return its path."""
     import pyarrow as pa
 
-    told = read_together(logs, strict)
-    if not isinstance(told, pa.Table):
-        return told
+    result = read_together(logs, strict)
+    if not isinstance(result, pa.Table):
+        return result
     descriptor, path = mkstemp(dir=folder)
-    with open(descriptor, "wb") as file, pa.ipc.new_file(file, told.schema) as stream:
-        stream.write_table(told)
+    with open(descriptor, "wb") as file, pa.ipc.new_file(file, result.schema) as stream:
+        stream.write_table(result)
     return path
 
 
@@ -297,10 +299,10 @@ def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
     """Read one log into a table of `log_tables.SCHEMA`, or into `LogTables` if it does not fit into one."""
     reading = Reading(strict=strict)
     read_or_note(read, path, reading)
-    return _told(path, reading)
+    return _tables_of(path, reading)
 
 
-def _told(path: str, reading: Reading) -> Any:
+def _tables_of(path: str, reading: Reading) -> Any:
     from cachescope.readers.index.log_tables import LogTables, to_arrow
 
     tables = LogTables.of(path, reading)

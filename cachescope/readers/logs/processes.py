@@ -233,11 +233,11 @@ def _were_cut_short(run: Run, other: Process) -> bool:
     first_us, first_ns = other.clock_first_us, other.start_time_ns
     if run.process.kind != "trace" or not other.lookups or first_us is None or first_ns is None:
         return False
-    told = {(one.cache, one.compile_id) for one in run.lookups}
+    recorded = {(one.cache, one.compile_id) for one in run.lookups}
     compiles = compiles_of(run.process)
     return all(
         lookup.time_ns is not None
-        and (lookup.cache, lookup.compile_id) not in told
+        and (lookup.cache, lookup.compile_id) not in recorded
         and any(
             one.compile_id == lookup.compile_id
             and one.began_us is not None

@@ -37,16 +37,16 @@ def _note(path: str, reading: Reading) -> tuple[str | None, int | None]:
     try:
         with open(path, "rb") as file:
             data = file.read(_MAX_BYTES)
-        told = load_json(data)
+        values = load_json(data)
     except OSError:
         return None, None
     except ValueError as error:
         if _OURS in data:
             reading.problem(path, "", "not_json", str(error))
         return None, None
-    if not isinstance(told, dict) or _OURS.decode() not in told:
+    if not isinstance(values, dict) or _OURS.decode() not in values:
         return None, None
-    note = Record(told)
+    note = Record(values)
     words, status = note.texts("command"), note.whole("exit_status", least=-(1 << 31))
     if note.wrong:
         reading.problem(path, "", "bad_value", "; ".join(note.wrong))

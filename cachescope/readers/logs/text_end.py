@@ -60,9 +60,9 @@ class TextEnd:
     @classmethod
     def from_json(cls, text: str) -> TextEnd:
         """Restore the state from the result of `as_json`."""
-        told = json.loads(text)
+        state = json.loads(text)
         streams = [
             StreamEnd(**{**stream, "last_message": tuple(stream["last_message"])})
-            for stream in told["streams"]
+            for stream in state["streams"]
         ]
-        return cls(told["end"], told["lines"], told["is_named"], streams)
+        return cls(state["end"], state["lines"], state["is_named"], streams)

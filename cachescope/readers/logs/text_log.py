@@ -105,11 +105,11 @@ class _TextLog:
         processes, self._reading.processes = self._reading.processes, []
         self._end, self._lines = end.end, end.lines
         self._leads = Leads(is_named=end.is_named)
-        for told in end.streams:
-            process = None if told.process is None else processes[told.process]
-            stream = (told.name.encode("latin-1"), told.pid, told.rank)
-            self._reader(stream, told.first_line).take_up(told, process)
-            self._last[stream] = told.last_message
+        for state in end.streams:
+            process = None if state.process is None else processes[state.process]
+            stream = (state.name.encode("latin-1"), state.pid, state.rank)
+            self._reader(stream, state.first_line).take_up(state, process)
+            self._last[stream] = state.last_message
 
     def read(self, stream: IO[bytes]) -> None:
         """Read the lines of a stream to its end; a failure before the end becomes a problem."""
@@ -151,13 +151,15 @@ class _TextLog:
             found += [process for process in processes if process.lookups]
             ends.append(reader.end(len(found) - 1 if processes[0].lookups else None, self._last[stream]))
         self._reading.processes += found
-        told = [end for end in ends if end is not None]
+        states = [end for end in ends if end is not None]
         # A message of TORCH_LOGS_FORMAT=short, which has no pid, may always continue.
         has_all = (
-            self._can_go_on and len(told) == len(ends) and all(pid is not None for _, pid, _ in self.streams)
+            self._can_go_on
+            and len(states) == len(ends)
+            and all(pid is not None for _, pid, _ in self.streams)
         )
         if found and has_all and self._leads is not None:
-            found[0].end_state = TextEnd(self._end, self._lines, self._leads.is_named, told).as_json()
+            found[0].end_state = TextEnd(self._end, self._lines, self._leads.is_named, states).as_json()
 
     def _reader(self, stream: Stream, first_line: int) -> MessageReader:
         reader = self.streams.get(stream)

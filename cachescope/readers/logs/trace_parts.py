@@ -66,17 +66,17 @@ def read_trace_part(path: str, reading: Reading, start: int, end: int | None) ->
     SourceError
         If the file does not exist or cannot be read.
     """
-    told = _Told()
-    reader = TraceReader(reading.details, reading.known_json, told.tell, start)
+    calls = _Calls()
+    reader = TraceReader(reading.details, reading.known_json, calls.tell, start)
     with open_bytes(path) as stream:
         stream.seek(start)
         reader.read(stream, None if end is None else end - start)
     reading.processes.append(
-        Process(path, "trace", pid=None, lookups=told.lookups, end_state=json.dumps(told.columns))
+        Process(path, "trace", pid=None, lookups=calls.lookups, end_state=json.dumps(calls.columns))
     )
 
 
-class _Told:
+class _Calls:
     """Records the calls of a `TraceReader`, to be repeated later.
 
     They are stored in columns of plain values: thousands of lists would burden the garbage collector.
@@ -120,16 +120,16 @@ def put_together(path: str, reading: Reading, parts: Iterable[LogTables]) -> Non
         for lookup in part.processes[0].lookups:
             if lookup.details is not None:
                 lookup.details = codes[lookup.details]
-        for word, values in _told(part.processes[0]):
+        for word, values in _calls_of(part.processes[0]):
             trace.tell(word, *values)
         if trace.has_failed:
             break
     trace.finish()
 
 
-def _told(process: Process) -> Iterator[tuple[str, list[Any]]]:
-    words, counts, told = load_json((process.end_state or "[[], [], []]").encode())
-    lookups, values = iter(process.lookups), iter(told)
+def _calls_of(process: Process) -> Iterator[tuple[str, list[Any]]]:
+    words, counts, every = load_json((process.end_state or "[[], [], []]").encode())
+    lookups, values = iter(process.lookups), iter(every)
     for word, count in zip(words, counts, strict=True):
         own = list(islice(values, count))
         yield word, [next(lookups), *own] if word in _OF_A_LOOKUP else own

@@ -213,10 +213,10 @@ class Records:
         """The records of a known kind, and those whose line is too long for this quick check."""
         may_tell = is_record.copy()
         size = self.size - _HEAD_BYTES - max(_EVENT_WORD, _NAME_WORD) - _WORD_BYTES
-        told = np.flatnonzero(is_record & (self.starts < size))
-        if not len(told):
+        checked = np.flatnonzero(is_record & (self.starts < size))
+        if not len(checked):
             return may_tell
-        starts = self.starts[told]
+        starts = self.starts[checked]
         # Views of the bytes of the block, one row per offset; nothing is copied before a row is taken.
         windows = np.ndarray((size, _HEAD_BYTES), np.uint8, self.buffer, strides=(1, 1))
         words = np.ndarray(self.size - _WORD_BYTES + 1, np.uint64, self.buffer, strides=(1,))
@@ -234,7 +234,7 @@ class Records:
         names = words[starts + braces + _NAME_WORD]
         for word in _NAME_CODES:
             is_known |= is_artifact & (names == word)
-        may_tell[told] = is_known | ~is_plain
+        may_tell[checked] = is_known | ~is_plain
         return may_tell
 
     def _kind(self, brace: int, line_end: int) -> str | None:

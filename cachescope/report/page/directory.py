@@ -81,11 +81,11 @@ def entries_section(scope: Read) -> Section:
     )
     found = Directory.of(scope)
     if not found.entries:
-        told = (
+        intro = (
             "No cache directory was read, so there are no entries. Give the directory as well: the one that"
             " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user."
         )
-        return Section("entries", "What is in the cache directory?", sentence, (Text(told),))
+        return Section("entries", "What is in the cache directory?", sentence, (Text(intro),))
     drawn = scope.entries[_DRAWN]
     parts = (
         _numbers(found),
@@ -212,8 +212,8 @@ def _measured(scope: Read) -> Iterator[Part]:
     if scope.autotune.empty:
         return
     drawing = Drawing("What max-autotune measured", figures.autotune_margins, (scope.autotune,))
-    told = Text("The choices that max-autotune timed for each operator, beside the fastest.")
-    yield Group("autotune", "What max-autotune measured", (told, drawing))
+    intro = Text("The choices that max-autotune timed for each operator, beside the fastest.")
+    yield Group("autotune", "What max-autotune measured", (intro, drawing))
 
 
 def _listed(found: Directory) -> Group:

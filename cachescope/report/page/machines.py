@@ -137,12 +137,12 @@ def _pairs(found: Sharing) -> Iterator[Part]:
         before, after, unknown = pair.row.before, pair.row.after, pair.row.undecided
         undecided = f" Not known whether these differ: {', '.join(unknown)}." if unknown else ""
         differing = ", ".join(pair.row.differing)
-        told = f"They differ in {differing}." if differing else "Nothing that is known of them differs."
+        text = f"They differ in {differing}." if differing else "Nothing that is known of them differs."
         rows = [_difference_row(row) for row in pair.fields]
         source = f"scope.context_difference({before}, {after})"
         shown = (table("What differs, field by field", _DIFFERENCE, rows, "fields", source),) if rows else ()
         title = f"Context {before} beside context {after}"
-        yield Group(f"contexts-{before}-{after}", title, (Text(told + undecided), *shown))
+        yield Group(f"contexts-{before}-{after}", title, (Text(text + undecided), *shown))
     if found.more_pairs:
         every = len(found.pairs) + found.more_pairs
         yield Text(
@@ -167,21 +167,21 @@ def _predictions(scope: Read) -> Group:
     looked_up = {lookup.run for lookup in scope.facts.lookups.values()}
     if not looked_up or not scope.facts.entries:
         lacks = "cache directory" if looked_up else "trace or log of a run"
-        told = (
+        text = (
             f"No {lacks} was read, so there is nothing to hold against it. cachescope diff DIR SNAPSHOT, or"
             " cachescope.will_hit, says it for a process that was captured on another machine."
         )
-        return Group("predictions", title, (Text(told),))
+        return Group("predictions", title, (Text(text),))
     found = Foretold.of(predictions_of_run(scope, max(looked_up)))
     yes, no, unknown = (found.counts[answer] for answer in ("yes", "no", "unknown"))
     entries = plural(len(found.rows), "entry", "entries")
-    told = (
+    text = (
         f"For a process like run {max(looked_up)}, {entries}: {yes} would be found,"
         f" {no} not, {unknown} unknown. This assumes the program that made each entry."
     )
     if found.unsafe:
         unsafe = plural(found.unsafe_count, "entry", "entries")
-        told = f"{unsafe} unsafe: torch would load code built for another CPU. {told}"
+        text = f"{unsafe} unsafe: torch would load code built for another CPU. {text}"
     shown = [
         (
             row.entry,
@@ -198,4 +198,4 @@ def _predictions(scope: Read) -> Group:
         "entries, what is unsafe and what is not found first",
         f"scope.predictions({max(looked_up)})",
     )
-    return Group("predictions", title, (Text(told), table("Predictions", _PREDICTIONS, shown, what, source)))
+    return Group("predictions", title, (Text(text), table("Predictions", _PREDICTIONS, shown, what, source)))

@@ -95,8 +95,8 @@ def why_section(scope: Read) -> Section:
         more = plural(causes.more, "more cause is", "more causes are")
         parts.append(Text(f"{more} in the table above and in scope.causes.", "faint"))
     if past := past_lines(past_misses(scope)):
-        told = Text("Read from the directory itself: which field made each further entry of a graph.")
-        parts.append(Group("past", "Past misses", (told, Lines(tuple(past)))))
+        intro = Text("Read from the directory itself: which field made each further entry of a graph.")
+        parts.append(Group("past", "Past misses", (intro, Lines(tuple(past)))))
     parts += [*_misses(scope), *_false_hits(scope)]
     return Section("why", "Why did each one miss?", sentence, tuple(parts))
 
@@ -187,11 +187,11 @@ def _false_hits(scope: Read) -> list[Part]:
     ]
     if not rows:
         return []
-    told = Text(
+    intro = Text(
         "Keys that seem to stand for more than one thing: warnings with their evidence, no certainty."
     )
     shown = table("Possible false hits", _FALSE_HITS, rows, "warnings", "scope.false_hits")
-    return [Group("false-hits", "Possible false hits", (told, shown))]
+    return [Group("false-hits", "Possible false hits", (intro, shown))]
 
 
 def _field_row(row: SensitivityRow) -> tuple[Cell, ...]:

@@ -82,7 +82,7 @@ def _gone(link: LinkRow) -> str:
 
 def _alone_code(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterator[OrphanRow]:
     judged = {row.root for row in rows if row.cache == FXGRAPH and row.code_key is not None}
-    judged = {root for root in judged if unread.tells_what_code_is_used(root)}
+    judged = {root for root in judged if unread.names_all_code(root)}
     children: dict[int, list[int]] = defaultdict(list)
     for link in links:
         if link.child is not None:

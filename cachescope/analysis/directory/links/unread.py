@@ -70,7 +70,7 @@ class Unread:
         """Whether anything in a directory could not be read."""
         return bool(self._kinds.get(root))
 
-    def tells_what_code_is_used(self, root: str) -> bool:
+    def names_all_code(self, root: str) -> bool:
         """Whether everything that could name code in a directory was read wholly."""
         is_read = self._kinds.get(root, set()) <= {LOCK}
         return is_read and root in self._whole and root not in self._doubtful
