@@ -5,18 +5,16 @@ A set is stored as the few values that the first set of its cache does not have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
+from cachescope.analysis.what_if.equal_sets import EqualSets, Numbers, numbered
 from cachescope.analysis.what_if.key_values import Lanes, Values, number_of
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 
-Numbers = npt.NDArray[np.int64]
 Home = tuple[str, str | None]
 """A cache and a direction: keys of different homes never become equal."""
 
@@ -86,10 +84,11 @@ class DetailSets:
         self.varying: list[int] = varying.tolist()
         parts = zip(np.split(sets, starts[1:]), np.split(odd, starts[1:]), strict=True)
         self._odd = {field: _Odd(*part) for field, part in zip(self.varying, parts, strict=False)}
-        classes, first = numbered(self.total)
-        self.equal: Numbers = first[classes]
-        self._by_sum: Numbers = first[np.argsort(self.total[0, first])]
-        self._sums = self.total[0, self._by_sum]
+        numbers, first = numbered(self.total)
+        self.equal: Numbers = first[numbers]
+        self._distinct = first
+        self._classes = EqualSets(self.total, self.equal)
+        self._without_one: dict[int, EqualSets] = {}
 
     def _differences(self) -> tuple[Codes, Codes, Codes]:
         """Each value that the first set of a cache does not have: the set, the field and the value. Sums on the way."""
@@ -136,28 +135,22 @@ class DetailSets:
         return lanes
 
     def joined(self, changes: Mapping[int, Lanes]) -> Joined:
-        """The sets that become equal to others without such numbers.
+        """The sets that become equal to others without such numbers."""
+        fields = sorted(changes.keys() & self._odd.keys(), key=lambda field: -len(self._odd[field].sets))
+        classes = self._classes
+        if len(fields) > 1 and changes[fields[0]] is self._values.numbers:
+            # Most of the work, and often the same: one field that nearly every set has another value of.
+            if fields[0] not in self._without_one:
+                self._without_one = {fields[0]: self._refined(classes, fields[:1], changes)}
+            classes = self._without_one[fields.pop(0)]
+        leader = self._refined(classes, fields, changes).leader[self._distinct]
+        count = np.bincount(leader, minlength=1)
+        is_joined = count[leader] > 1
+        return Joined(self._distinct[is_joined], leader[is_joined])
 
-        Sets that have the usual value in all these fields stay different from each other. So only those that do not
-        are looked at: they are taken to have the usual value.
-        """
-        is_odd = np.zeros(len(self.equal), dtype=bool)
-        more = np.zeros_like(self.total)
-        for field in changes.keys() & self._odd.keys():
-            is_odd[self._odd[field].sets] = True
-            more[:, self._odd[field].sets] += self._more_than_usual(field, changes[field])
-        sets = np.flatnonzero(is_odd & (self.equal == np.arange(len(self.equal))))
-        if not len(sets):
-            return Joined(sets, sets)
-        lanes = self.total[:, sets] - more[:, sets]
-        classes, first = numbered(lanes)
-        at = np.minimum(np.searchsorted(self._sums, lanes[0, first]), len(self._sums) - 1)
-        usual = self._by_sum[at]
-        is_usual = (self.total[:, usual] == lanes[:, first]).all(axis=0) & ~is_odd[usual]
-        has_several = np.bincount(classes) + is_usual > 1
-        joined = np.flatnonzero(has_several & is_usual)
-        kept = has_several[classes]
-        return Joined(np.append(sets[kept], usual[joined]), np.append(classes[kept], joined))
+    def _refined(self, classes: EqualSets, fields: Iterable[int], changes: Mapping[int, Lanes]) -> EqualSets:
+        moved = [(self._odd[field].sets, self._more_than_usual(field, changes[field])) for field in fields]
+        return classes.refined(moved)
 
     def _more_than_usual(self, field: int, numbers: Lanes) -> Lanes:
         """What a number per value makes of the odd values of a field, less what it makes of the usual one."""
@@ -167,19 +160,3 @@ class DetailSets:
 
 
 _NONE: Final = np.zeros(0, dtype=np.int32)
-
-
-def numbered(lanes: Lanes) -> tuple[Numbers, Numbers]:
-    """Number the columns from 0, equal ones equally; and the first place of each number."""
-    codes, distinct = pd.factorize(lanes[0])
-    first = _first(codes, len(distinct))
-    if (lanes[1, first[codes]] != lanes[1]).any():
-        codes, pairs = pd.factorize(pd.MultiIndex.from_arrays([lanes[0], lanes[1]]))
-        first = _first(codes, len(pairs))
-    return codes, first
-
-
-def _first(codes: Numbers, count: int) -> Numbers:
-    first = np.zeros(count, dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    return first

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.what_if.key_sets import DetailSets, Home, Joined, Numbers
+from cachescope.analysis.what_if.equal_sets import Numbers
+from cachescope.analysis.what_if.key_sets import DetailSets, Home, Joined
 from cachescope.analysis.what_if.key_values import Lanes, Values, number_of
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails

@@ -1,0 +1,82 @@
+"""What directories held, against walking the lookups of every key in every directory one by one; made by hand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.rows import LookupRow, RunRow
+from cachescope.analysis.what_if.cell_walk import CellWalk, Step
+from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Recorded
+from cachescope.analysis.what_if.replay import Replay
+from cachescope.details import HashDetails
+from tests.analysis.what_if.test_replay import row
+
+# The key, the directory, the outcome, the time until the next one, how long a compile takes, and guards.
+lookups = st.lists(
+    st.tuples(
+        st.integers(0, 1),
+        st.integers(0, 1),
+        st.sampled_from(["hit"] * 4 + ["full_miss"] * 4 + ["guard_miss", "bypass"]),
+        st.integers(1, 3),
+        st.integers(1, 6),
+        st.sampled_from([None] * 6 + ["a > 1"]),
+    ),
+    max_size=16,
+)
+
+
+def history_of(found: list[tuple[int, int, str, int, int, str | None]]) -> History:
+    rows: list[LookupRow] = []
+    time = 10
+    for at, (key, directory, outcome, wait, taken, guards) in enumerate(found):
+        took = None if outcome == "hit" else taken
+        made = row(at, directory, time, "fxgraph", f"f{key}", outcome == "hit", None, took, None)
+        rows.append(replace(made, outcome=outcome, status_detailed=outcome, guards_expr=guards))
+        time += wait
+    return History.of_rows(rows, runs=[RunRow(n, None, None, f"dir{n}") for n in range(2)])
+
+
+def steps_of(recorded: Recorded, found: list[tuple[int, int, str, int, int, str | None]]) -> list[list[Step]]:
+    cells: dict[tuple[int, int], list[Step]] = defaultdict(list)
+    for at, (key, directory, outcome, _, _, guards) in enumerate(found):
+        if recorded.outcome[at] != OTHER:
+            since = int(recorded.since[at]) if recorded.storing[at] else NEVER
+            is_hit = outcome == "hit"
+            step = Step(at, is_hit, outcome == "guard_miss", guards, is_hit, since)
+            cells[key, directory].append(step)
+    return list(cells.values())
+
+
+@given(lookups)
+def test_cells_are_what_a_walk_through_each_gives(
+    found: list[tuple[int, int, str, int, int, str | None]],
+) -> None:
+    history = history_of(found)
+    replay = Replay(history, HashDetails())
+    differences = []
+    for steps in steps_of(Recorded(history), found):
+        walk = CellWalk([], {})
+        walk.walk(steps)
+        differences += walk.differences
+        cell = int(replay.cells.of_lookup[steps[0].at])
+        assert {int(replay.cells.of_lookup[step.at]) for step in steps} == {cell}
+        early = min((entry.since for entry in walk.entries if entry.source < 0), default=NEVER)
+        assert replay.cells.early[cell] == early
+        assert replay.cells.is_plain[cell] == (not walk.has_guards and not walk.was_removed)
+        for entry in walk.entries:
+            assert entry.source < 0 or replay.recorded.since[entry.source] == entry.since
+    assert sorted(replay.cells.differences) == sorted(differences)
+
+
+def test_misses_before_the_first_store_and_hits_from_then_on_are_plain() -> None:
+    """Two race for a key; later ones hit."""
+    found = [(0, 0, "full_miss", 1, 4, None), (0, 0, "full_miss", 9, 4, None), (0, 0, "hit", 1, 1, None)]
+    replay = Replay(history_of(found), HashDetails())
+    assert replay.recorded.outcome.tolist() == [MISS, MISS, HIT]
+    assert (replay.cells.is_plain.tolist(), replay.cells.stored) == ([True], {})
+    assert replay.recorded.since.tolist()[:2] == [2, 2]
