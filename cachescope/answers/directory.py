@@ -9,7 +9,7 @@ from typing import Self
 
 import pandas as pd
 
-from cachescope.analysis.directory.same_key import beside
+from cachescope.analysis.directory.same_key import marks_beside
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import DuplicateRow, EntryRow, LockRow, OrphanRow, RemovableRow
@@ -144,7 +144,7 @@ def _totals(entries: Iterable[EntryRow]) -> tuple[Total, ...]:
 
 def _shared(entries: tuple[EntryRow, ...]) -> Iterator[SharedKey]:
     groups: dict[tuple[str, str, str], list[EntryRow]] = defaultdict(list)
-    marks = beside(entries)
+    marks = marks_beside(entries)
     of_number = {row.entry: row for row in entries}
     for number in marks:
         row = of_number[number]
