@@ -18,6 +18,7 @@ from cachescope.analysis.directory.links.removable import removable_frame
 from cachescope.analysis.directory.past_misses import past_misses_frame
 from cachescope.analysis.history.history import History
 from cachescope.analysis.named import baseline_choice
+from cachescope.analysis.phases.frame import PhasesRead, read_phases
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import Cause
 from cachescope.analysis.verdicts.judged_frames import (
@@ -33,6 +34,7 @@ from cachescope.analysis.what_if.evidence import evidence_frame
 from cachescope.analysis.what_if.frames import ReplayInput
 from cachescope.columns import DEEP
 from cachescope.devices.frame import devices_frame
+from cachescope.frames.recorded import PROBLEMS
 from cachescope.readers.assemble import Tables
 from cachescope.readers.directory.content_hash import content_hash
 from cachescope.readers.directory.source_code import source_of
@@ -137,6 +139,16 @@ class Frames:
         return self._devices_frame.copy(deep=DEEP)
 
     @property
+    def phases(self) -> pd.DataFrame:
+        """Where the time of compiling went, from the events of traces, which are read when this is first asked for."""
+        return self._phases_read.phases.copy(deep=DEEP)
+
+    @property
+    def phase_problems(self) -> pd.DataFrame:
+        """One row per event or trace that could not be read for ``phases``; columns as those of ``problems``."""
+        return self._phases_read.problems.copy(deep=DEEP)
+
+    @property
     def problems(self) -> pd.DataFrame:
         """One row per thing that could not be read."""
         return self.tables.problems.copy(deep=DEEP)
@@ -225,6 +237,13 @@ class Frames:
 
     def _choice(self) -> Choice:
         return baseline_choice(self.tables, self._baseline)
+
+    @cached_property
+    def _phases_read(self) -> PhasesRead:
+        saved = self.tables.phases
+        if saved is not None:
+            return PhasesRead(saved, PROBLEMS.build([]))
+        return read_phases(self.tables.runs, self.tables.stamps)
 
     @cached_property
     def _rank_differences_frame(self) -> pd.DataFrame:

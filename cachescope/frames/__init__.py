@@ -35,6 +35,7 @@ from cachescope.frames.directory import (
     PAST_MISSES,
     REMOVABLE,
 )
+from cachescope.frames.phases import PHASES
 from cachescope.frames.ranks import RANK_DIFFERENCES
 from cachescope.frames.recorded import HASH_DETAILS, LOOKUPS, PROBLEMS, RUNS
 from cachescope.frames.replay import (
@@ -61,6 +62,7 @@ FRAMES: Final = {
         DEVICES,
         DEVICE_MEASUREMENTS,
         PROBLEMS,
+        PHASES,
         GUARDS,
         PAST_MISSES,
         KERNELS,

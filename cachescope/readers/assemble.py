@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.logs.whole_details import mark_cut_details
 from cachescope.readers.reading import FILE_FACTS, Entries, Entry, Lookup, Reading
 from cachescope.readers.snapshot import context_row
+from cachescope.readers.stamps import Stamps, stamps
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _ATTRIBUTES: Final = {
@@ -51,6 +52,10 @@ class Tables:
     kernels: pd.DataFrame
     autotune: pd.DataFrame
     hash_details: HashDetails
+    stamps: Stamps = field(default_factory=dict)
+    """Size and time of the files of the runs, just after they were read."""
+    phases: pd.DataFrame | None = None
+    """Those that were saved with a scope; else they are read from the files of the runs."""
 
 
 def assemble(reading: Reading) -> Tables:
@@ -67,6 +72,7 @@ def assemble(reading: Reading) -> Tables:
         kernels=KERNELS.of_rows(_kernel_rows(reading.entries.opened)),
         autotune=AUTOTUNE.of_rows(_timing_rows(reading)),
         hash_details=reading.details,
+        stamps=stamps(source for run in runs for source in run.sources),
     )
 
 

@@ -13,8 +13,8 @@ from cachescope.readers.assemble import Tables
 from cachescope.readers.stored_frames import failures_of, read_frames, read_table
 
 MANIFEST: Final = "cachescope.json"
-FORMAT: Final = 2
-SAVED_FRAMES: Final = ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune")
+FORMAT: Final = 3
+SAVED_FRAMES: Final = ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "phases")
 
 
 def is_saved_scope(path: str) -> bool:
@@ -41,7 +41,7 @@ def read_saved_scope(path: str) -> Tables:
             )
         details = _details(folder)
         loaded = read_frames(folder, SAVED_FRAMES, len(details.sets))
-    return Tables(**loaded, hash_details=details)
+    return Tables(**loaded, hash_details=details)  # type: ignore[arg-type] # all of them are frames
 
 
 def _details(folder: Path) -> HashDetails:

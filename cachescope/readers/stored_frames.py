@@ -30,6 +30,7 @@ _REFERENCES: Final = {
     "contexts": {"run": "runs"},
     "kernels": {"entry": "entries"},
     "autotune": {"entry": "entries"},
+    "phases": {"run": "runs"},
 }
 _NEVER_MISSING: Final = {
     "runs": ("source",),
@@ -39,6 +40,7 @@ _NEVER_MISSING: Final = {
     "problems": ("source", "where", "kind", "message"),
     "kernels": ("entry", "order", "kernel", "kind"),
     "autotune": ("entry", "op", "inputs", "precision", "choice", "is_failed", "is_chosen"),
+    "phases": ("run", "segment", "phase", "event", "count", "unended", "time_ns", "self_time_ns"),
 }
 _WORDS: Final = {
     ("lookups", "cache"): frozenset({"aotautograd", "fxgraph"}),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+import pandas as pd
 
 from cachescope.answers.causes import Causes
 from cachescope.answers.in_short import InShort
@@ -169,12 +172,16 @@ class Scope(Shown):
     def save(self, folder: str | Path) -> None:
         """Write everything into a folder of Parquet files; `cachescope.read` takes it back.
 
+        The traces are read once more for ``phases``, if that was not asked for before: what is read back has no traces.
+        Events that could not be read are among its ``problems``.
+
         Raises
         ------
         FileExistsError
             If the folder is there and is not a saved scope.
         """
-        write_scope(self.tables, Path(folder))
+        problems = pd.concat([self.problems, self.phase_problems], ignore_index=True)
+        write_scope(replace(self.tables, phases=self.phases, problems=problems), Path(folder))
 
     def __repr__(self) -> str:
         return summary_text(InShort.of(self))

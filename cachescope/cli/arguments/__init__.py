@@ -20,6 +20,7 @@ from cachescope.cli.arguments import (
     explain,
     record,
     report,
+    time,
     what_if,
 )
 
@@ -27,6 +28,7 @@ from cachescope.cli.arguments import (
 COMMANDS: Final = {
     "explain": (explain, "cachescope.cli.explain"),
     "what-if": (what_if, "cachescope.cli.what_if"),
+    "time": (time, "cachescope.cli.time"),
     "diff": (diff, "cachescope.cli.diff"),
     "entries": (entries, "cachescope.cli.entries"),
     "audit": (audit, "cachescope.cli.audit"),

@@ -1,0 +1,1 @@
+"""Where the time of compiling went: events of traces, swept and named."""

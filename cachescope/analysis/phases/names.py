@@ -1,0 +1,171 @@
+"""Which phase of a compile an event belongs to: every name that torch 2.6, 2.10, 2.13 and 2.15 give to an event.
+
+From the calls of `dynamo_timed` and `log_event_start` in the sources; where one has a ``phase_name``, that is the name of the event.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of a compile.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    is_skipped_by_hit : bool
+        Whether a hit in the AOTAutograd cache leaves it out.
+    events : tuple of str
+        Patterns of the names of its events.
+    """
+
+    name: str
+    is_skipped_by_hit: bool
+    events: tuple[str, ...]
+
+
+REST: Final = "no event covers"
+"""The self time of the events that contain all others."""
+
+PHASES: Final = (
+    Phase(
+        "Dynamo tracing",
+        False,
+        (
+            r"bytecode_tracing",
+            r"insert_deferred_runtime_asserts",
+            r"bytecode_hooks_\d+",
+            r"fullgraph_capture",
+            r"compiled_autograd",
+            r"invoke_subgraph_\w+",
+            r"TranslationValidator\.validate",
+            r"debug_insert_nops",
+        ),
+    ),
+    Phase("guards", False, (r"build_guards", r"precompile_(?:build|load)_guards")),
+    Phase(
+        "AOTAutograd",
+        True,
+        (
+            r"create_aot_dispatcher_function",
+            r"aot_collect_metadata",
+            r"aot_trace_joint_graph",
+            r"min_cut_rematerialization_partition",
+            r"compile_fx\.<locals>\.(?:fw_compiler_base|bw_compiler)",
+        ),
+    ),
+    Phase("torch's own key", False, (r"inductor_codecache_torch_key", r"CacheBase\.get_system\.triton_key")),
+    # Neither making the key of a graph nor looking it up has an event: both are the rest of these.
+    Phase("keys and lookups", False, (r"backend_compile", r"inductor_compile", r"fx_codegen_and_compile")),
+    Phase(
+        "loading",
+        False,
+        (
+            r"AOTAutogradCache\.inductor_load",
+            r"PyCodeCache\.load_by_key_path",
+            r"TritonBundler\.(?:read_and_emit|load_cached_static_autotuners)",
+            r"StaticAutotunerFuture\.warm_precompile",
+            r"CompiledArtifact\.load",
+            r"GraphPickler\.loads",
+            r"reload_kernel_in_parent",
+            r"offload_constants_restore",
+        ),
+    ),
+    Phase(
+        "storing", True, (r"TritonBundler\.collect", r"CompiledArtifact\.save", r"offload_constants_spill")
+    ),
+    # Before the lookup of AOTAutograd in torch before 2.13.
+    Phase("passes before the lookup", False, (r"_recursive_pre_grad_passes", r"pass\.pre_grad_passes\..+")),
+    Phase(
+        "Inductor passes",
+        True,
+        (
+            r"_recursive_(?:joint_graph|post_grad)_passes",
+            r"pass\.(?!pre_grad_passes\.).+",
+            r"additional_fake_tensor_prop",
+            r"fx\.bucketing\..+",
+            r"convert_conv_weights_to_channels_last",
+        ),
+    ),
+    Phase("Inductor lowering", True, (r"GraphLowering\.(?:run|compile_to_fn)",)),
+    Phase(
+        "code generation",
+        True,
+        (
+            r"code_gen",
+            r"GraphLowering\.codegen(?:_subgraph)?",
+            r"Scheduler\.(?:__init__|codegen|fused_nodes|simple_overlap|create_combo_kernel_nodes)",
+            r"(?:PythonWrapperCodegen|CppWrapper[CG]pu)\.generate",
+            r"generate_kernel_code_from_nodes",
+            r"aoti_serialize_constants",
+        ),
+    ),
+    Phase(
+        "C++ compiler",
+        True,
+        (
+            r"compile_file",
+            r"run_command_and_check",
+            r"AotCodeCompiler\.compile",
+            r"cpp_wrapper_compile",
+            r"aoti_(?:compile_fatbin|precompile_header)",
+        ),
+    ),
+    Phase(
+        "Triton compiler",
+        True,
+        (
+            r"async_compile\.precompile",
+            r"CachingAutotuner\.slow_precompile_config",
+            r"\w+_template_precompiling",
+        ),
+    ),
+    Phase("waiting for compilers", True, (r"async_compile\.wait",)),
+    Phase(
+        "autotuning",
+        True,
+        (
+            r"CachingAutotuner\.(?:benchmark_all_configs|coordinate_descent_tuning|combo_sequential_autotune|synchronize)",
+            r"\w+_template_autotuning",
+            r"benchmark_(?:fused_nodes|codegened_module)",
+            r"pad_mm_benchmark(?:_get_do_bench)?",
+            r"\w*Benchmarker\.benchmark\w*",
+            r"collective_compute_do_bench",
+            r"CUTLASSGemmTemplate\.maybe_(?:append_choice|fetch_ops)",
+            r"cutlass_utils\.gen_ops",
+        ),
+    ),
+    Phase(
+        "CUDA graphs",
+        False,
+        (
+            r"cudagraphify(?:\.get_container)?",
+            r"CUDAGraphNode\.record",
+            r"CUDAGraphTreeManager\.(?:record_function|run_eager)",
+        ),
+    ),
+    Phase("waiting for other ranks", False, (r"compiler_collective", r"guard_collective")),
+    Phase("automatic dynamic shapes (PGO)", False, (r"pgo\.\w+",)),
+    Phase("garbage collection", False, (r"gc",)),
+    Phase("importing Inductor", False, (r"inductor_import",)),
+    Phase(
+        REST,
+        False,
+        (r"dynamo", r"entire_frame_compile", r"entire_backward_compile", r"compile_attempt_\d+"),
+    ),
+)
+
+_PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES]
+_LONGEST: Final = 200
+
+
+def phase_of(event: str) -> Phase | None:
+    """The phase of an event by its name; None if torch of no known version writes it."""
+    if len(event) > _LONGEST:
+        return None
+    return next((phase for pattern, phase in _PATTERNS if pattern.fullmatch(event)), None)

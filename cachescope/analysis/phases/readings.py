@@ -1,0 +1,94 @@
+"""What hits could still save of the time of a process, what stays, and what its hits saved."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+
+_Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """The time of one process in three ways.
+
+    Attributes
+    ----------
+    total_ns : int
+        The time that its outermost events cover.
+    could_save_ns : int
+        The self times of phases that an AOTAutograd hit skips, in compiles that had none. A bound from above: a hit still
+        asks which instructions the CPU has, which is the time of compilers.
+    stays_ns : int
+        The rest, which stays even if everything hits. A bound from below: loading what a hit finds takes time as well.
+    saved_ns : int or None
+        The compile time that its hits saved, as measured when their entries were made; None if it had hits, and none
+        of their times is recorded.
+    hits : int
+        Hits whose times add up to it: of the FX cache, and of AOTAutograd where no FX lookup is recorded.
+    hits_without_time : int
+        How many of them have no recorded time: what they saved is not in `saved_ns`.
+    unended : int
+        Events that have no end in the trace.
+    """
+
+    total_ns: int
+    could_save_ns: int
+    stays_ns: int
+    saved_ns: int | None
+    hits: int
+    hits_without_time: int
+    unended: int
+
+
+def readings_of_runs(phases: pd.DataFrame, lookups: pd.DataFrame) -> dict[int, Readings]:
+    """The readings of each run that has events; from the frames phases and lookups."""
+    rows, made = defaultdict(list), defaultdict(list)
+    for row in records(phases):
+        rows[row["run"]].append(row)
+    for row in records(lookups, ("run", "cache", "outcome", "compile_id", "segment", "time_saved_ns")):
+        made[row["run"]].append(row)
+    return {run: _readings(mine, made[run]) for run, mine in rows.items()}
+
+
+def _readings(rows: list[_Row], lookups: list[_Row]) -> Readings:
+    compiles_hit = {
+        compile_of(row) for row in lookups if row["cache"] == AOTAUTOGRAD and row["outcome"] == "hit"
+    }
+    has_fx = {compile_of(row) for row in lookups if row["cache"] == FXGRAPH}
+    # An AOTAutograd hit contains the FX hits of its graphs, whose times would count twice.
+    hits = [
+        row["time_saved_ns"]
+        for row in lookups
+        if row["outcome"] == "hit" and (row["cache"] == FXGRAPH or compile_of(row) not in has_fx)
+    ]
+    known = [time for time in hits if time is not None]
+    total = sum(row["self_time_ns"] for row in rows)
+    could_save = sum(
+        row["self_time_ns"]
+        for row in rows
+        if row["is_skipped_by_hit"] and (row["compile_id"], row["segment"]) not in compiles_hit
+    )
+    return Readings(
+        total_ns=total,
+        could_save_ns=could_save,
+        stays_ns=total - could_save,
+        saved_ns=sum(known) if known or not hits else None,
+        hits=len(hits),
+        hits_without_time=len(hits) - len(known),
+        unended=sum(row["unended"] for row in rows),
+    )
+
+
+def compile_of(row: _Row) -> tuple[str | None, int]:
+    """The compile of a lookup as events say it: they name no attempt, and each attempt is of the first one's segment."""
+    compile_id = row["compile_id"]
+    if compile_id is None or "_" not in compile_id:
+        return compile_id, row["segment"]
+    return compile_id.partition("_")[0], row["segment"] or 1

@@ -1,0 +1,143 @@
+"""The chromium events of a TORCH_TRACE file: what began and ended when, in a pass of its own.
+
+torch/_dynamo/utils.py, `ChromiumEventLogger`: a ``chromium_event`` record whose payload has ``name``, ``ts`` in microseconds since the
+epoch, ``ph`` (B begins, E ends) and ``args`` with the compile id. Most records of a trace are events, but lookups need none of
+them: this pass is made only when phases are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, Record, load_json
+from cachescope.readers.logs.byte_source import Pieces, open_bytes
+from cachescope.readers.logs.log_prefix import pid_of
+from cachescope.readers.logs.trace_records import Records, read_records
+from cachescope.readers.reading import Problem
+
+# In JSON a quote within a text is escaped, so no text can hold this.
+_EVENT: Final = b'] {"chromium_event"'
+_MOST_US: Final = MOST_NS // 1000
+_NO_COMPILE: Final = "None"
+
+
+class TraceEvent(NamedTuple):
+    """The begin or the end of one event."""
+
+    name: str
+    time_ns: int
+    is_begin: bool
+    compile_id: str | None
+
+
+class TraceEvents:
+    """The events of one trace, in the order of the file.
+
+    Parameters
+    ----------
+    path : str
+        A trace, plain or packed.
+    size : int, optional
+        Only so many bytes are read.
+
+    Attributes
+    ----------
+    problems : list of Problem
+        Events that could not be read, and a file that could not be read to its end.
+    pid : int or None
+        The process that wrote the first record, once it is read.
+
+    Raises
+    ------
+    SourceError
+        While events are taken: if the file does not exist or cannot be read.
+    """
+
+    def __init__(self, path: str, size: int | None = None) -> None:
+        self._path = path
+        self._size = size
+        self.problems: list[Problem] = []
+        self.pid: int | None = None
+        self._last_ns: int | None = None
+
+    def __iter__(self) -> Iterator[TraceEvent]:
+        with open_bytes(self._path) as stream:
+            pieces = Pieces(stream, self._size)
+            for offset, records in read_records(pieces):
+                if not records.is_too_long:
+                    yield from self._block(offset, records)
+            if failure := pieces.failure():
+                self._problem(offset + records.end if self._last_ns is not None else 0, *failure)
+
+    def _block(self, offset: int, records: Records) -> Iterator[TraceEvent]:
+        buffer = records.buffer
+        starts = records.starts.tolist()
+        ends = [*starts[1:], records.end]
+        is_last = records.end == records.size
+        if self.pid is None:
+            first = next((match for start in starts if (match := records.prefix(start))), None)
+            self.pid = None if first is None else pid_of(first)
+        for start, end in zip(starts, ends, strict=True):
+            line_end = buffer.find(b"\n", start, end)
+            if line_end < 0 or buffer.find(_EVENT, start, line_end) < 0:
+                continue
+            try:
+                values = load_json(buffer[line_end + 1 : end])
+            except ValueError as error:
+                # The last record may be cut: the run says so.
+                if not (is_last and end == records.end):
+                    self._problem(offset + start, "not_json", f"chromium_event: {error}")
+                continue
+            event = _plain_event(values) or self._checked_event(values, offset + start)
+            if event is not None and event.is_begin is not None:
+                self._check_order(event, offset + start)
+                yield TraceEvent(event.name, event.time_ns, event.is_begin, event.compile_id)
+
+    def _checked_event(self, values: object, at: int) -> _Event | None:
+        """An event that is not as torch writes it; what is wrong becomes a problem."""
+        record = Record(values)
+        name, time_ns, kind = record.text("name"), record.moment_of_us("ts"), record.text("ph")
+        args = record.record("args")
+        compile_id = None if args is None else args.text("compile_id")
+        for what, value in (("name", name), ("ts", time_ns), ("ph", kind)):
+            if value is None and record.values.get(what) is None:
+                record.wrong.append(f"{what} is missing")
+        if record.wrong:
+            self._problem(at, "bad_value", "chromium_event: " + "; ".join(record.wrong))
+        if name is None or time_ns is None or kind not in _KINDS:
+            return None
+        return _Event(name, time_ns, _KINDS[kind], None if compile_id == _NO_COMPILE else compile_id)
+
+    def _check_order(self, event: _Event, at: int) -> None:
+        if self._last_ns is not None and event.time_ns - self._last_ns > MOST_NS_OF_A_DURATION:
+            self._problem(at, "bad_value", "chromium_event: ts is months after that of the event before")
+        self._last_ns = event.time_ns
+
+    def _problem(self, at: int, kind: str, message: str) -> None:
+        self.problems.append(Problem(self._path, f"byte {at}", kind, message))
+
+
+class _Event(NamedTuple):
+    name: str
+    time_ns: int
+    is_begin: bool | None
+    """None where it is neither begin nor end."""
+    compile_id: str | None
+
+
+_KINDS: Final = {"B": True, "E": False, "i": None}
+
+
+def _plain_event(values: Any) -> _Event | None:
+    """An event exactly as torch writes it; None if anything has another type."""
+    try:
+        name, stamp, kind, args = values["name"], values["ts"], values["ph"], values["args"]
+        compile_id = args["compile_id"]
+    except (KeyError, TypeError):
+        return None
+    if type(name) is not str or type(stamp) is not float or type(compile_id) is not str:
+        return None
+    if kind not in ("B", "E", "i") or not 0 <= stamp <= _MOST_US:
+        return None
+    return _Event(name, round(stamp * 1000), _KINDS[kind], None if compile_id == _NO_COMPILE else compile_id)

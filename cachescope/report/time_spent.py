@@ -1,0 +1,119 @@
+"""Where the time of compiling went: a table of phases, processes side by side, and what caches could do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from cachescope.analysis.phases.names import REST
+from cachescope.answers.read import Read
+from cachescope.answers.time_spent import RunTime, TimeSpent
+from cachescope.report.as_json import frame_rows
+from cachescope.report.layout import Line
+from cachescope.report.terminal import problem_lines
+from cachescope.version import __version__
+from cachescope.wording import and_more, duration, harmless_line, listed, percent, plural
+
+_SIDE_BY_SIDE: Final = 4
+_RUNS: Final = 12
+_NAME: Final = 29
+_CELL: Final = 15
+_WITHOUT_SHOWN: Final = 3
+
+
+def time_lines(spent: TimeSpent) -> list[Line]:
+    """The tables, and below them what could be saved."""
+    if not spent.runs:
+        text = "no trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names"
+        return [Line(text, style="bold"), *problem_lines(spent.problems)]
+    shown = spent.runs
+    if len(shown) > _RUNS:
+        slowest = sorted(shown, key=lambda one: -one.readings.total_ns)[:_RUNS]
+        shown = tuple(sorted(slowest, key=lambda one: one.run))
+    lines = [Line("where the time of compiling went", style="bold")]
+    for first in range(0, len(shown), _SIDE_BY_SIDE):
+        lines += [Line(), *_table(shown[first : first + _SIDE_BY_SIDE])]
+    lines.append(Line())
+    for one in shown:
+        lines += _reading_lines(one)
+    if more := len(spent.runs) - len(shown):
+        lines.append(
+            Line(and_more(more, "run", "those with the most time are shown, --json lists all"), style="dim")
+        )
+    if spent.without:
+        names = listed(spent.without, _WITHOUT_SHOWN)
+        lines.append(Line(f"no trace with events: {names}", style="dim"))
+    return lines + list(problem_lines(spent.problems))
+
+
+def time_object(read: Read, spent: TimeSpent) -> dict[str, Any]:
+    """The object printed by ``cachescope time --json``."""
+    return {
+        "cachescope": __version__,
+        "runs": frame_rows(read.runs),
+        "phases": frame_rows(read.phases),
+        "time": [
+            {
+                "run": one.run,
+                "phases": one.phases,
+                "total_ns": one.readings.total_ns,
+                "could_save_ns": one.readings.could_save_ns,
+                "stays_ns": one.readings.stays_ns,
+                "saved_ns": one.readings.saved_ns,
+                "hits": one.readings.hits,
+                "hits_without_time": one.readings.hits_without_time,
+                "unended": one.readings.unended,
+            }
+            for one in spent.runs
+        ],
+        "problems": [*frame_rows(read.problems), *frame_rows(read.phase_problems)],
+    }
+
+
+def _table(runs: Sequence[RunTime]) -> Iterator[Line]:
+    yield _row("", [f"run {one.run}" for one in runs], "dim")
+    longest = {name: max(one.phases.get(name, 0) for one in runs) for one in runs for name in one.phases}
+    for name in sorted(longest, key=lambda name: -longest[name]):
+        yield _row(name, [_cell(one, name) for one in runs])
+    yield _row("in all", [f"{duration(one.readings.total_ns):>8}      " for one in runs], "bold")
+
+
+def _cell(one: RunTime, name: str) -> str:
+    if name not in one.phases:
+        return f"{'-':>8}      "
+    total = one.readings.total_ns
+    share = one.phases[name] / total if total else None
+    return f"{duration(one.phases[name]):>8}{percent(share):>6}"
+
+
+def _row(name: str, cells: Sequence[str], style: str = "") -> Line:
+    name = harmless_line(name)
+    name = name if len(name) < _NAME else f"{name[: _NAME - 2]}…"
+    return Line(f"{name:<{_NAME}}" + "".join(f"{cell:>{_CELL}}" for cell in cells), 1, style, verbatim=True)
+
+
+def _reading_lines(one: RunTime) -> Iterator[Line]:
+    readings = one.readings
+    if readings.could_save_ns:
+        could = f"hits in all caches could still save up to {duration(readings.could_save_ns)}"
+        stays = f"at least {duration(readings.stays_ns)} stay even then"
+    else:
+        could, stays = "no hit could save more", f"{duration(readings.stays_ns)} stay"
+    yield Line(f"{one.name}: {could}, {stays}; {_saved(one)}", hang=3)
+    if readings.unended:
+        text = f"{plural(readings.unended, 'event')} without an end in the log: the process ended in it, still runs, or the log lost it"
+        yield Line(text, 3, "dim")
+    if not one.has_tracing:
+        text = f"this torch writes no event for Dynamo's tracing and guards: they are in “{REST}”"
+        yield Line(text, 3, "dim")
+
+
+def _saved(one: RunTime) -> str:
+    readings = one.readings
+    if not readings.hits:
+        return "nothing hit"
+    hits = plural(readings.hits, "hit")
+    if readings.saved_ns is None:
+        return f"what its {hits} saved is not recorded"
+    least = "at least " if readings.hits_without_time else ""
+    return f"its {hits} saved {least}{duration(readings.saved_ns)}"
