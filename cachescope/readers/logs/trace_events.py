@@ -73,7 +73,7 @@ class TraceEvents:
     def _block(self, offset: int, records: Records) -> Iterator[TraceEvent]:
         buffer = records.buffer
         starts = records.starts.tolist()
-        ends = [*starts[1:], records.end]
+        ends = [*starts[1:], *([records.end] if starts else [])]
         is_last = records.end == records.size
         if self.pid is None:
             first = next((match for start in starts if (match := records.prefix(start))), None)

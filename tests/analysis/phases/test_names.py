@@ -1,0 +1,91 @@
+"""The names of events are those of torch's sources."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from cachescope.analysis.phases.names import PHASES, REST, phase_of
+
+# How often it is called, and what of a name is not in the source.
+FILLED = {
+    "compile_attempt_{attempt}": "compile_attempt_0",
+    "bytecode_hooks_{idx}": "bytecode_hooks_3",
+    "{name}_template_autotuning": "mm_template_autotuning",
+    "{name}_template_precompiling": "bmm_template_precompiling",
+    "pgo.{event_name}": "pgo.put_extra_remote_code_state",
+}
+
+
+def test_an_event_of_no_known_torch_is_in_no_phase() -> None:
+    assert phase_of("dynamos") is None
+    assert phase_of("gc\n") is None
+    assert phase_of("pass." + "x" * 1_000_000) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "phase"),
+    [
+        ("bytecode_tracing", "Dynamo tracing"),
+        ("entire_frame_compile", REST),
+        ("compile_fx.<locals>.bw_compiler", "AOTAutograd"),
+        ("pass.pre_grad_passes.group_batch_fusion_passes", "passes before the lookup"),
+        ("pass.post_grad_passes.stable_sort", "Inductor passes"),
+        ("TritonBenchmarker.benchmark_gpu", "autotuning"),
+        ("Benchmarker.benchmark", "autotuning"),
+        ("CUDAGraphNode.record", "CUDA graphs"),
+        ("pgo.get_remote_code_state", "automatic dynamic shapes (PGO)"),
+    ],
+)
+def test_an_event_is_in_the_phase_that_does_it(event: str, phase: str) -> None:
+    found = phase_of(event)
+    assert found is not None
+    assert found.name == phase
+
+
+def test_a_phase_has_one_name() -> None:
+    assert len({phase.name for phase in PHASES}) == len(PHASES)
+
+
+@pytest.mark.torch
+def test_every_name_in_the_sources_of_torch_is_in_a_phase() -> None:
+    spec = find_spec("torch")
+    assert spec is not None and spec.origin is not None
+    names = set(_names(Path(spec.origin).parent))
+    assert len(names) > 60
+    assert {name for name in names if phase_of(FILLED.get(name, name)) is None} == set()
+
+
+def _names(folder: Path) -> Iterator[str]:
+    for part in ("_dynamo", "_inductor", "_functorch", "_higher_order_ops", "fx"):
+        for path in (folder / part).rglob("*.py"):
+            source = path.read_text(encoding="utf-8")
+            if "dynamo_timed" not in source and "log_event_start" not in source:
+                continue
+            for node in ast.walk(ast.parse(source)):
+                if isinstance(node, ast.Call) and _called(node) in (
+                    "dynamo_timed",
+                    "log_event_start",
+                    "dynamo_timed_cudagraph",
+                ):
+                    yield from _name(node)
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _name(call: ast.Call) -> Iterator[str]:
+    """The name that a call gives to its event; none where it is in a variable."""
+    phase = call.args[1:2] + [word.value for word in call.keywords if word.arg == "phase_name"]
+    by_name = _called(call) == "dynamo_timed" and phase and isinstance(phase[-1], ast.Constant)
+    given: ast.expr = phase[-1] if by_name else call.args[0] if call.args else call
+    given = given.value if isinstance(given, ast.NamedExpr) else given
+    if isinstance(given, ast.Constant):
+        yield str(given.value)
+    elif isinstance(given, ast.JoinedStr):
+        yield ast.unparse(given)[2:-1]

@@ -1,0 +1,81 @@
+"""What hits could save, what stays, and what hits saved; rows made by hand."""
+
+from __future__ import annotations
+
+from cachescope.analysis.phases.readings import Readings, readings_of_runs
+from cachescope.frames.phases import PHASES
+from cachescope.frames.recorded import LOOKUPS
+
+
+def phase(self_time_ns: int, is_skipped: bool | None, segment: int = 1, **other: object) -> dict[str, object]:
+    values = {"run": 0, "compile_id": "0/0", "phase": "p", "event": "e", "count": 1, "unended": 0}
+    return {
+        **values, "segment": segment, "time_ns": self_time_ns, "self_time_ns": self_time_ns, "is_skipped_by_hit": is_skipped, **other,
+    }  # fmt: skip
+
+
+def lookup(
+    cache: str, outcome: str, saved: int | None = None, segment: int = 1, **other: object
+) -> dict[str, object]:
+    blank = dict.fromkeys(column.name for column in LOOKUPS.columns)
+    told = {
+        "run": 0,
+        "cache": cache,
+        "outcome": outcome,
+        "compile_id": "0/0",
+        "segment": segment,
+        "time_saved_ns": saved,
+    }
+    return {**blank, **told, **other}
+
+
+def readings(rows: list[dict[str, object]], lookups: list[dict[str, object]]) -> Readings:
+    return readings_of_runs(PHASES.build(rows), LOOKUPS.build(lookups))[0]
+
+
+ROWS = [phase(10, True), phase(3, False), phase(1, None)]
+
+
+def test_a_miss_could_save_the_phases_that_a_hit_skips() -> None:
+    missed = readings(ROWS, [lookup("aotautograd", "full_miss"), lookup("fxgraph", "full_miss")])
+    assert (missed.total_ns, missed.could_save_ns, missed.stays_ns) == (14, 10, 4)
+    assert (missed.saved_ns, missed.hits) == (0, 0)
+
+
+def test_of_an_aotautograd_hit_everything_stays() -> None:
+    hit = readings(ROWS, [lookup("aotautograd", "hit", 50), lookup("fxgraph", "hit", 40)])
+    assert (hit.could_save_ns, hit.stays_ns) == (0, 14)
+    assert (hit.saved_ns, hit.hits, hit.hits_without_time) == (40, 1, 0)
+
+
+def test_an_aotautograd_hit_without_fx_lookups_saved_its_own_time() -> None:
+    assert readings(ROWS, [lookup("aotautograd", "hit", 50)]).saved_ns == 50
+
+
+def test_an_fx_hit_still_traces_for_aotautograd() -> None:
+    assert readings(ROWS, [lookup("fxgraph", "hit", 40)]).could_save_ns == 10
+
+
+def test_what_was_compiled_without_a_lookup_could_have_been_saved() -> None:
+    assert readings(ROWS, []).could_save_ns == 10
+
+
+def test_each_compile_under_one_compile_id_is_judged_by_its_own_lookup() -> None:
+    rows = [phase(10, True), phase(20, True, segment=2)]
+    made = [lookup("aotautograd", "hit"), lookup("aotautograd", "full_miss", segment=2)]
+    assert readings(rows, made).could_save_ns == 20
+    other_run = [lookup("aotautograd", "hit", run=1)]
+    assert readings(rows, other_run).could_save_ns == 30
+
+
+def test_a_time_that_is_not_recorded_is_not_zero() -> None:
+    none = readings(ROWS, [lookup("fxgraph", "hit")])
+    assert (none.saved_ns, none.hits, none.hits_without_time) == (None, 1, 1)
+    some = readings(ROWS, [lookup("fxgraph", "hit"), lookup("fxgraph", "hit", 7)])
+    assert (some.saved_ns, some.hits_without_time) == (7, 1)
+
+
+def test_a_later_attempt_is_of_the_compile_that_its_events_name() -> None:
+    """Events name no attempt: torch/_dynamo/utils.py prints the CompileId; envelopes have the attempt as well."""
+    hit = readings(ROWS, [lookup("aotautograd", "hit", segment=0, compile_id="0/0_1")])
+    assert hit.could_save_ns == 0

@@ -1,0 +1,59 @@
+"""The frame phases against a plain replay of the events, on every recorded trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.analysis.phases.frame import NOT_NAMED
+from tests.analysis.phases.replay import RECORDINGS, events_of, replayed, traces_of
+
+ARCHIVES = sorted(RECORDINGS.glob("*/*.tar.xz"))
+QUICK = [RECORDINGS / version / f"{name}.tar.xz" for version, name in (
+    ("2.6.0", "training"), ("2.10.0", "config_flip"), ("2.13.0", "training"), ("2.13.0", "killed_compiling"), ("2.15.0", "cold_warm"),
+)]  # fmt: skip
+# Threads of a pool write their times a little later than they take them.
+SLACK_NS = 2_000_000
+
+
+def name_of(archive: Path) -> str:
+    return f"{archive.parent.name}-{archive.name.removesuffix('.tar.xz')}"
+
+
+def hold(archive: Path, folder: Path) -> int:
+    """Hold each trace of a recording against its replay, and return how many there are."""
+    held = 0
+    for number, (_, trace) in enumerate(traces_of(archive)):
+        log = folder / f"dedicated_log_torch_trace_{number}.log"
+        log.write_bytes(trace)
+        scope = cachescope.read(log)
+        phases = scope.phases
+        assert scope.phase_problems.empty
+        plain = replayed(events_of(trace))
+        by_name = phases.groupby("event")
+        assert by_name["count"].sum().to_dict() == plain.counts
+        assert by_name["time_ns"].sum().to_dict() == pytest.approx(
+            {name: us * 1000 for name, us in plain.open_us.items()}, rel=0.005, abs=SLACK_NS
+        )
+        assert phases["self_time_ns"].sum() == pytest.approx(plain.roots_us * 1000, rel=0.01)
+        assert (phases["self_time_ns"] <= phases["time_ns"]).all()
+        assert not phases["phase"].str.startswith(NOT_NAMED).any()
+        # Lookups and events name compiles alike.
+        places = set(zip(phases["compile_id"], phases["segment"], strict=True))
+        assert set(zip(scope.lookups["compile_id"], scope.lookups["segment"], strict=True)) <= places
+        held += 1
+    return held
+
+
+@pytest.mark.parametrize("archive", QUICK, ids=name_of)
+def test_phases_are_what_a_plain_replay_says(archive: Path, tmp_path: Path) -> None:
+    assert hold(archive, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("archive", ARCHIVES, ids=name_of)
+def test_phases_of_every_recording_are_what_a_plain_replay_says(archive: Path, tmp_path: Path) -> None:
+    held = hold(archive, tmp_path)
+    assert held or not list(traces_of(archive))

@@ -1,0 +1,130 @@
+"""Self times of events, against a slow sweep that is right at a glance."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.analysis.phases.sweep import Place, Sweep
+from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
+from cachescope.readers.logs.trace_events import TraceEvent
+
+HOUR = 3600 * 10**9
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from("abcd"), st.integers(0, 50), st.booleans(), st.sampled_from([None, "0/0", "1/0"])
+    )
+)
+
+
+def events(steps: list[tuple[str, int, bool, str | None]]) -> list[TraceEvent]:
+    """Events, each a while after the one before."""
+    now, made = 0, []
+    for name, passed, is_begin, compile_id in steps:
+        now += passed
+        made.append(TraceEvent(name, now, is_begin, compile_id))
+    return made
+
+
+def swept(made: list[TraceEvent]) -> Sweep:
+    sweep = Sweep()
+    sweep.run(made)
+    return sweep
+
+
+def slow_self_times(made: list[TraceEvent]) -> tuple[dict[str, int], int]:
+    """By name the time in which it is the last of all that is open; and the time in which anything is open."""
+    times: dict[str, int] = {}
+    covered, opened = 0, []
+    for number, event in enumerate(made):
+        then = made[number + 1] if number + 1 < len(made) else None
+        if event.is_begin:
+            opened = [*opened, event.name]
+        elif event.name in opened:
+            at = len(opened) - 1 - opened[::-1].index(event.name)
+            opened = opened[:at] + opened[at + 1 :] if at else []
+        if opened and then is not None:
+            times[opened[-1]] = times.get(opened[-1], 0) + then.time_ns - event.time_ns
+            covered += then.time_ns - event.time_ns
+    return times, covered
+
+
+@given(EVENTS)
+def test_self_times_are_those_of_a_slow_sweep(steps: list[tuple[str, int, bool, str | None]]) -> None:
+    made = events(steps)
+    spent = swept(made).spent
+    times, covered = slow_self_times(made)
+    found: dict[str, int] = {}
+    for place, one in spent.items():
+        found[place.event] = found.get(place.event, 0) + one.self_time_ns
+        assert 0 <= one.self_time_ns <= one.time_ns <= covered
+        assert one.unended <= one.count
+    assert {name: time for name, time in found.items() if time} == {n: t for n, t in times.items() if t}
+    assert sum(found.values()) == covered
+    assert sum(one.count for one in spent.values()) == sum(event.is_begin for event in made)
+
+
+def begin(name: str, at: int, compile_id: str | None = "0/0") -> TraceEvent:
+    return TraceEvent(name, at, True, compile_id)
+
+
+def end(name: str, at: int) -> TraceEvent:
+    return TraceEvent(name, at, False, None)
+
+
+def test_events_that_overlap_without_nesting_count_each_moment_once() -> None:
+    made = [
+        begin("dynamo", 0),
+        begin("file", 10),
+        begin("wait", 20),
+        end("file", 50),
+        end("wait", 70),
+        end("dynamo", 100),
+    ]
+    spent = {place.event: one for place, one in swept(made).spent.items()}
+    assert {name: one.self_time_ns for name, one in spent.items()} == {"dynamo": 40, "file": 10, "wait": 50}
+    assert {name: one.time_ns for name, one in spent.items()} == {"dynamo": 100, "file": 40, "wait": 50}
+
+
+def test_an_event_whose_end_was_lost_has_no_time_after_the_outermost_one() -> None:
+    made = [
+        begin("dynamo", 0),
+        begin("lost", 10),
+        end("dynamo", 100),
+        begin("dynamo", HOUR),
+        end("dynamo", HOUR + 5),
+    ]
+    spent = swept(made).spent
+    assert spent[Place("0/0", 1, "lost")].self_time_ns == 90
+    assert spent[Place("0/0", 1, "lost")].unended == 1
+    assert spent[Place("0/0", 2, "dynamo")].self_time_ns == 5
+
+
+def test_a_thread_that_knows_of_no_compile_works_for_the_one_that_is_open() -> None:
+    made = [
+        begin("dynamo", 0),
+        begin("dynamo", 1),
+        begin("file", 2, None),
+        end("file", 3),
+        end("dynamo", 4),
+        end("dynamo", 5),
+    ]
+    assert swept(made).spent[Place("0/0", 2, "file")].self_time_ns == 1
+    assert swept([begin("tune", 0, None), end("tune", 3)]).spent[Place(None, 0, "tune")].self_time_ns == 3
+
+
+def test_a_clock_that_was_set_costs_one_step_and_no_more() -> None:
+    made = [begin("dynamo", HOUR), begin("a", 10), end("a", 30), end("dynamo", 50)]
+    spent = {place.event: one.self_time_ns for place, one in swept(made).spent.items()}
+    assert spent == {"dynamo": 20, "a": 20}
+    ahead = [begin("a", 0), end("a", MOST_NS_OF_A_DURATION + 1)]
+    assert next(iter(swept(ahead).spent.values())).time_ns == 0
+
+
+def test_a_stack_that_never_ends_takes_no_time_of_its_own() -> None:
+    """Each begin and each end is one step, whatever is open: this is a million of them."""
+    deep = [begin("a", 0), *(begin("b", at) for at in range(250_000)), *(end("a", 250_000) for _ in range(2))]
+    mixed = [*(begin("a", 0) for _ in range(125_000)), *(begin("b", 0) for _ in range(125_000))]
+    ends = [end(name, 1) for _ in range(125_000) for name in "xa"]
+    assert sum(one.count for one in swept(deep).spent.values()) == 250_001
+    assert {one.count for one in swept([*mixed, *ends]).spent.values()} == {125_000}

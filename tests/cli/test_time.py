@@ -1,0 +1,151 @@
+"""``cachescope time``: on a pipe, as JSON, hidden, hostile; and held against a clock outside of torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from tests.cli.conftest import Run, command, environment
+from tests.conftest import Recording
+from tests.output_gates import acting_in, strict_json
+from tests.planted import SHORT
+
+PROGRAM = """
+import json, sys, time
+import torch
+
+def step(x):
+    for _ in range(20):
+        x = torch.nn.functional.gelu(x @ x).softmax(-1)
+    return x
+
+compiled = torch.compile(step)
+x = torch.randn(16, 16)
+began = time.perf_counter()
+compiled(x)
+print(json.dumps(time.perf_counter() - began))
+"""
+
+
+@pytest.fixture
+def training(recording: Recording) -> Path:
+    return recording("2.13.0", "training") / "trace"
+
+
+def test_each_run_has_its_column_and_its_total(run: Run, training: Path) -> None:
+    done = run("time", training)
+    assert (done.status, done.err) == (0, "")
+    rows = done.out.split("\n")
+    assert rows[2].split() == ["run", "0", "run", "1", "run", "2", "run", "3"]
+    (compiler,) = (row for row in rows if row.startswith(" C++ compiler"))
+    assert compiler.split()[2:6] == ["8.8", "s", "80", "%"]
+    (total,) = (row for row in rows if row.startswith(" in all"))
+    assert total.split() == ["in", "all", "11.1", "s", "1.8", "s", "2.4", "s", "1.7", "s"]
+    text = " ".join(done.out.split())
+    assert "run 0 (pid 5270, 15:32:27): hits in all caches could still save up to 10.7 s" in text
+    assert (
+        "nothing hit run 1 (pid 5429, 15:32:41): no hit could save more, 1.8 s stay; its 2 hits saved 10.4 s"
+        in text
+    )
+
+
+def test_json_has_the_frame_and_the_readings(run: Run, training: Path) -> None:
+    printed = strict_json(run("time", "--json", training).out)
+    scope = cachescope.read(training)
+    assert printed["cachescope"] == cachescope.__version__
+    assert len(printed["phases"]) == len(scope.phases)
+    assert [one["run"] for one in printed["time"]] == [0, 1, 2, 3]
+    for one in printed["time"]:
+        assert sum(one["phases"].values()) == one["total_ns"] == one["could_save_ns"] + one["stays_ns"]
+    assert printed["time"][1]["saved_ns"] == 9_339_437_717 + 1_019_137_482
+    assert printed["problems"] == []
+
+
+def test_a_killed_process_says_that_events_have_no_end(run: Run, recording: Recording) -> None:
+    text = " ".join(run("time", recording("2.13.0", "killed_compiling") / "trace").out.split())
+    assert "10 events without an end in the log" in text
+
+
+def test_torch_without_an_event_for_tracing_is_told(run: Run, recording: Recording, training: Path) -> None:
+    told = "this torch writes no event for Dynamo's tracing"
+    assert told in run("time", recording("2.6.0", "training") / "trace").out
+    assert told not in run("time", training).out
+
+
+def test_where_no_trace_is_there_it_says_where_events_are(run: Run, recording: Recording) -> None:
+    done = run("time", recording("2.13.0", "training") / "text")
+    assert done.status == 0
+    assert "TORCH_TRACE" in done.out
+
+
+def test_of_many_runs_the_longest_are_shown(run: Run, training: Path, tmp_path: Path) -> None:
+    (log,) = (path for path in training.iterdir() if b" 5270 torch" in path.read_bytes()[:100])
+    for number in range(14):
+        data = log.read_bytes().replace(b" 5270 torch", b" %d torch" % (6000 + number))
+        (tmp_path / f"{number}.log").write_bytes(data)
+    out = run("time", tmp_path).out
+    assert out.count(" C++ compiler") == 3
+    assert "… and 2 more runs" in out
+
+
+def test_names_of_events_do_nothing_where_they_are_printed(run: Run, training: Path, tmp_path: Path) -> None:
+    log = max(training.iterdir(), key=lambda path: path.stat().st_size)
+    data = log.read_bytes()
+    for number, text in enumerate(SHORT):
+        planted = data.replace(b'"name": "gc"', b'"name": %b' % json.dumps(text).encode())
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "one.log").write_bytes(planted)
+        for options in ([], ["--json"], ["--redact"]):
+            done = run("time", *options, folder)
+            assert done.status == 0
+            assert acting_in(done.out) == []
+        assert text not in run("time", "--redact", folder).out
+
+
+@pytest.mark.slow
+def test_a_pipe_that_is_closed_and_a_terminal_of_ascii_do(training: Path) -> None:
+    done = subprocess.run(
+        command("time", training),
+        env=environment(PYTHONIOENCODING="ascii"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert "C++ compiler" in done.stdout
+    piped = f"{sys.executable} -m cachescope time --json {training} | head -1"
+    closed = subprocess.run(
+        ["bash", "-c", piped], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert (closed.stdout, closed.stderr) == ("{\n", "")
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize("state", ["cold", "warm"])
+def test_the_total_is_most_of_the_time_that_a_clock_outside_measures(state: str, tmp_path: Path) -> None:
+    """The compiled call is nearly all compile; the rest is one step and what torch does around it."""
+    for number in range(2 if state == "warm" else 1):
+        trace = tmp_path / f"trace{number}"
+        shutil.rmtree(trace, ignore_errors=True)
+        variables = {"TORCH_TRACE": str(trace), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    wall_ns = json.loads(done.stdout) * 1e9
+    scope = cachescope.read(trace)
+    total = scope.phases["self_time_ns"].sum()
+    assert wall_ns / 2 <= total <= wall_ns
+    assert set(scope.lookups["outcome"]) == ({"hit"} if state == "warm" else {"full_miss"})
