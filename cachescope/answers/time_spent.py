@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from cachescope.analysis.phases.readings import Readings, readings_of_runs
-from cachescope.answers.facts import Row
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.recorded_rows import ProblemRow
 
 _TRACING: Final = "bytecode_tracing"
 _FRAME_COMPILE: Final = "entire_frame_compile"
@@ -56,7 +56,7 @@ class TimeSpent:
 
     runs: tuple[RunTime, ...]
     without: tuple[str, ...]
-    problems: tuple[Row, ...]
+    problems: tuple[ProblemRow, ...]
 
     @classmethod
     def of(cls, read: Read) -> Self:
@@ -65,7 +65,7 @@ class TimeSpent:
         readings = readings_of_runs(phases, read.lookups)
         sums = phases.groupby(["run", "phase"])["self_time_ns"].sum()
         events = phases.groupby("run")["event"].agg(set)
-        names = {row["run"]: run_name(row) for row in records(read.runs)}
+        names = {run: run_name(row) for run, row in read.facts.runs.items()}
         return cls(
             runs=tuple(
                 RunTime(
@@ -78,5 +78,5 @@ class TimeSpent:
                 for run in sorted(readings)
             ),
             without=tuple(name for run, name in names.items() if run not in readings),
-            problems=(*records(read.problems), *records(read.phase_problems)),
+            problems=(*read.facts.problems, *rows_of(read.phase_problems, ProblemRow)),
         )

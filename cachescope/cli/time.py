@@ -8,7 +8,8 @@ from cachescope.answers.time_spent import TimeSpent
 from cachescope.cli.hiding import redaction_of
 from cachescope.cli.output import write_json, write_lines
 from cachescope.cli.sources import read_given
-from cachescope.report.time_spent import time_lines, time_object
+from cachescope.report.as_json import time_object
+from cachescope.report.time_spent import time_lines
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from cachescope.version import __version__
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
     from cachescope.answers.explanation import Explanation
+    from cachescope.answers.time_spent import TimeSpent
 
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
@@ -80,6 +81,30 @@ def explanation_object(explained: Explanation) -> JsonObject:
         "same_cause": list(explained.same_cause),
         "more_of_same_cause": explained.more_of_same_cause,
         "advice": explained.advice,
+    }
+
+
+def time_object(read: Read, spent: TimeSpent) -> JsonObject:
+    """The object printed by ``cachescope time --json``."""
+    return {
+        "cachescope": __version__,
+        "runs": frame_rows(read.runs),
+        "phases": frame_rows(read.phases),
+        "time": [
+            {
+                "run": one.run,
+                "phases": one.phases,
+                "total_ns": one.readings.total_ns,
+                "could_save_ns": one.readings.could_save_ns,
+                "stays_ns": one.readings.stays_ns,
+                "saved_ns": one.readings.saved_ns,
+                "hits": one.readings.hits,
+                "hits_without_time": one.readings.hits_without_time,
+                "unended": one.readings.unended,
+            }
+            for one in spent.runs
+        ],
+        "problems": [*frame_rows(read.problems), *frame_rows(read.phase_problems)],
     }
 
 

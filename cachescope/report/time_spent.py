@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from cachescope.analysis.phases.names import REST
-from cachescope.answers.read import Read
 from cachescope.answers.time_spent import RunTime, TimeSpent
-from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
-from cachescope.version import __version__
 from cachescope.wording import and_more, duration, harmless_line, listed, percent, plural
 
 _SIDE_BY_SIDE: Final = 4
@@ -44,30 +41,6 @@ def time_lines(spent: TimeSpent) -> list[Line]:
         names = listed(spent.without, _WITHOUT_SHOWN)
         lines.append(Line(f"no trace with events: {names}", style="dim"))
     return lines + list(problem_lines(spent.problems))
-
-
-def time_object(read: Read, spent: TimeSpent) -> dict[str, Any]:
-    """The object printed by ``cachescope time --json``."""
-    return {
-        "cachescope": __version__,
-        "runs": frame_rows(read.runs),
-        "phases": frame_rows(read.phases),
-        "time": [
-            {
-                "run": one.run,
-                "phases": one.phases,
-                "total_ns": one.readings.total_ns,
-                "could_save_ns": one.readings.could_save_ns,
-                "stays_ns": one.readings.stays_ns,
-                "saved_ns": one.readings.saved_ns,
-                "hits": one.readings.hits,
-                "hits_without_time": one.readings.hits_without_time,
-                "unended": one.readings.unended,
-            }
-            for one in spent.runs
-        ],
-        "problems": [*frame_rows(read.problems), *frame_rows(read.phase_problems)],
-    }
 
 
 def _table(runs: Sequence[RunTime]) -> Iterator[Line]:

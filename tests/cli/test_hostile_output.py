@@ -42,6 +42,8 @@ COMMANDS = (
     ["explain", "--json"],
     ["explain", "--lookup", "2"],
     ["explain", "--lookup", "2", "--json"],
+    ["time"],
+    ["time", "--json"],
     ["what-if"],
     ["what-if", "--json"],
     ["what-if", "--without", "gm", "--sensitivity"],
