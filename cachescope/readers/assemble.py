@@ -23,7 +23,7 @@ from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.logs.whole_details import mark_cut_details
 from cachescope.readers.reading import FILE_FACTS, Entries, Entry, Lookup, Reading
 from cachescope.readers.snapshot import context_row
-from cachescope.readers.stamps import Stamps, stamps
+from cachescope.readers.stamps import Stamps, file_stamps
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _ATTRIBUTES: Final = {
@@ -72,7 +72,7 @@ def assemble(reading: Reading) -> Tables:
         kernels=KERNELS.of_rows(_kernel_rows(reading.entries.opened)),
         autotune=AUTOTUNE.of_rows(_timing_rows(reading)),
         hash_details=reading.details,
-        stamps=stamps(source for run in runs for source in run.sources),
+        stamps=file_stamps(source for run in runs for source in run.sources),
     )
 
 

@@ -22,6 +22,17 @@ def stamps(sources: Iterable[str]) -> Stamps:
     return found
 
 
+def file_stamps(paths: Iterable[str]) -> Stamps:
+    """Size and modification time of files by their very names; those that do not exist are left out."""
+    found: Stamps = {}
+    for path in paths:
+        # ValueError: a name that no file can have.
+        with contextlib.suppress(OSError, ValueError):
+            at = os.stat(path)
+            found[path] = (at.st_size, at.st_mtime_ns)
+    return found
+
+
 def _below(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """The files in and below a directory; a file that vanishes meanwhile is left out."""
     with contextlib.suppress(OSError), os.scandir(folder) as items:

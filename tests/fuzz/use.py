@@ -21,6 +21,7 @@ from cachescope.scope import Scope
 FRAMES = (
     "runs", "lookups", "entries", "contexts", "guards", "kernels", "autotune", "links", "orphans", "duplicates", "removable",
     "past_misses", "evidence", "false_hits", "devices", "problems", "misses", "causes", "rank_differences",
+    "phases", "phase_problems",
 )  # fmt: skip
 MOST_PRINTED = 4 << 20
 """Letters of an answer to an input of at most some 200 kB."""
@@ -49,8 +50,11 @@ def use(scope: Scope, folder: Path | None = None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         scope.save(folder)
         again = cachescope.read(folder)
-        for name in ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune"):
+        for name in ("runs", "lookups", "entries", "contexts", "kernels", "autotune"):
             pd.testing.assert_frame_equal(getattr(again.tables, name), getattr(scope.tables, name))
+        pd.testing.assert_frame_equal(again.phases, scope.phases)
+        problems = pd.concat([scope.problems, scope.phase_problems], ignore_index=True)
+        pd.testing.assert_frame_equal(again.problems, problems)
 
 
 def scope_of(reading: Reading) -> Scope:

@@ -15,13 +15,14 @@ from cachescope.columns import records
 from cachescope.errors import SourceError
 from cachescope.frames.phases import PHASES
 from cachescope.frames.recorded import PROBLEMS
+from cachescope.readers.checked_file import well_formed
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.logs.trace_events import TraceEvents
 from cachescope.readers.logs.trace_log import looks_like_trace_log
 from cachescope.readers.reading import Problem
-from cachescope.readers.stamps import Stamps, stamps
+from cachescope.readers.stamps import Stamps, file_stamps
 
 CHANGED: Final = "changed"
 """The kind of the problem of a trace that is another one than was read."""
@@ -71,7 +72,13 @@ def read_phases(runs: pd.DataFrame, stamped: Stamps) -> PhasesRead:
     return PhasesRead(
         PHASES.build(rows),
         PROBLEMS.build(
-            {"source": p.source, "where": p.where, "kind": p.kind, "message": p.message} for p in problems
+            {
+                "source": well_formed(one.source),
+                "where": one.where,
+                "kind": one.kind,
+                "message": well_formed(one.message),
+            }
+            for one in problems
         ),
     )
 
@@ -83,7 +90,7 @@ def _spent(
     size = None
     try:
         if not is_address(source):
-            before, now = stamped.get(source), stamps([source]).get(source)
+            before, now = stamped.get(source), file_stamps([source]).get(source)
             if now is None:
                 raise SourceError(source, "is gone since it was read: its phases are not known", "missing")
             if before is not None and now != before:

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.phases.frame import CHANGED
+from cachescope.analysis.phases.frame import CHANGED, read_phases
+from cachescope.frames.recorded import RUNS
 from tests.conftest import Recording
 
 
@@ -107,3 +108,13 @@ def test_an_event_of_no_known_name_is_a_phase_of_its_own(log: Path) -> None:
     assert row["phase"] == "not named: new in 3"
     assert pd.isna(row["is_skipped_by_hit"])
     assert phases["self_time_ns"].sum() == before["self_time_ns"].sum()
+
+
+@pytest.mark.parametrize("name", ["/**", "a\x00b", "\ud800", "/"])
+def test_a_source_of_any_name_is_gone_at_once(name: str) -> None:
+    """As a saved scope that was changed may hold it."""
+    row = {column.name: None for column in RUNS.columns}
+    runs = RUNS.build([{**row, "run": 0, "source": "one", "sources": (name,)}])
+    found = read_phases(runs, {})
+    assert found.phases.empty
+    assert len(found.problems) == 1
