@@ -224,6 +224,7 @@ class HashDetails:
         return found
 
     def has_each_field_once(self, base: int) -> bool:
+        """Whether a base has no field twice."""
         if base not in self._single_fields:
             fields = self.field_codes[self.sets.base(base)]
             self._single_fields[base] = bool(np.bincount(fields).max(initial=0) <= 1)

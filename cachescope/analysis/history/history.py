@@ -82,8 +82,8 @@ class History:
         """The rank of the run of each lookup; -1 if it is not known."""
         rank_of = {run.run: NONE if run.rank is None else run.rank for run in self.runs}
         runs, which = np.unique(self.lookups.run, return_inverse=True)
-        ranks = np.array([rank_of.get(run, NONE) for run in runs.tolist()], dtype=np.int64)[which]
-        return ranks
+        ranks: Numbers = np.array([rank_of.get(run, NONE) for run in runs.tolist()], dtype=np.int64)
+        return ranks[which]
 
     def graphs_of(self, aot: int) -> Numbers:
         """The FX lookups made under an AOTAutograd lookup."""

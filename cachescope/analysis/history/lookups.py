@@ -5,9 +5,9 @@ Texts are numbered: what is asked of a million texts is asked of the few distinc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Self, overload
 
 import numpy as np
@@ -26,6 +26,7 @@ MISSING: Final = -(2**63)
 """The time, and the duration, that no log has."""
 # Of so many texts at most, all are at hand as Python's; of a million keys each is fetched when it is asked for.
 _AT_HAND: Final = 1 << 16
+_ROWS_AT_HAND: Final = 1 << 13
 _BEFORE_ALL: Final = -(2**62)
 
 
@@ -47,11 +48,11 @@ class Texts:
         return len(self.codes)
 
     def __getitem__(self, at: int) -> str | None:
-        return self.text(int(self.codes[at]))
+        return self.text(self.codes[at])
 
-    def text(self, code: int) -> str | None:
+    def text(self, code: int | np.int32) -> str | None:
         """The text that has a number; None for -1."""
-        return None if code < 0 else str(self._distinct[code])
+        return None if code < 0 else self._distinct[code]
 
     def listed(self) -> list[str | None]:
         """Every value."""
@@ -132,7 +133,8 @@ class Lookups(Sequence[LookupRow]):
         }
         made["gm"] = _graphs_of(made["detail_set"], store)
         order = np.lexsort((made["lookup"], _times_to_sort_by(made["time"], made["run"])))
-        return cls(**{name: c.take(order) if isinstance(c, Texts) else c[order] for name, c in made.items()})
+        made = {name: c.take(order) if isinstance(c, Texts) else c[order] for name, c in made.items()}
+        return cls(**made)
 
     @classmethod
     def of_rows(cls, rows: Sequence[LookupRow]) -> Self:
@@ -151,6 +153,14 @@ class Lookups(Sequence[LookupRow]):
     def __getitem__(self, at: int | slice) -> LookupRow | list[LookupRow]:
         if isinstance(at, slice):
             return [self[one] for one in range(len(self))[at]]
+        return self._row(at)
+
+    @cached_property
+    def _row(self) -> Callable[[int], LookupRow]:
+        # Many lookups are compared with the same few.
+        return lru_cache(_ROWS_AT_HAND)(self._made_row)
+
+    def _made_row(self, at: int) -> LookupRow:
         return LookupRow(
             int(self.lookup[at]),
             int(self.run[at]),
@@ -275,9 +285,11 @@ def _column(values: pd.Series[Any], name: str) -> Numbers | Texts:
         return Texts.of(values)
     if isinstance(values.dtype, pd.DatetimeTZDtype):
         # A missing time is the smallest number already.
-        return values.astype("int64").to_numpy()
+        times: Numbers = values.astype("int64").to_numpy(dtype=np.int64)
+        return times
     missing = MISSING if name in _TIMES else NONE
-    return values.astype("Int64").to_numpy(dtype=np.int64, na_value=missing)
+    numbers: Numbers = values.astype("Int64").to_numpy(dtype=np.int64, na_value=missing)
+    return numbers
 
 
 def _listed_column(values: Sequence[Any], name: str) -> Numbers | Texts:

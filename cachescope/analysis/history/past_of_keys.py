@@ -59,8 +59,8 @@ class KeyPast:
         self._walked = 0
         self._now = 0
         self._latest_hit = NONE
-        self._refused = NONE
-        self._of_this_compile: list[int] = []
+        # Lookups that show whether the key is stored.
+        self._shown = _Found()
         self._earlier = _Found()
         self._ended = _Found()
         self._ended_or_not = _Found()
@@ -70,9 +70,6 @@ class KeyPast:
         """Advance to a lookup, past all earlier lookups of the key."""
         steps = self._steps
         self._now = now
-        held, self._of_this_compile = self._of_this_compile, []
-        for step in held:
-            self._note_storing(step)
         for step in range(self._walked, now):
             self._pass(step)
         self._walked = now
@@ -115,33 +112,26 @@ class KeyPast:
     @property
     def refused(self) -> int | None:
         """The place of the latest miss if it is known to have stored nothing, its compile had ended, and nobody had stored the key since."""
-        if self._refused == NONE:
-            return None
-        time = self._steps.time[self._now]
-        if time != MISSING and self._steps.end[self._refused] >= time:
-            return None
-        return self._steps.at[self._refused]
-
-    def _note_storing(self, step: int) -> None:
         steps = self._steps
-        if steps.is_hit[step]:
-            self._latest_hit, self._refused = steps.at[step], NONE
-        elif steps.compiled[step] == steps.compiled[self._now]:
-            # Two lookups of one key in one compile: the result of that compile is not stored yet.
-            self._of_this_compile.append(step)
-        elif steps.is_miss[step]:
-            self._refused = NONE if steps.stores[step] else step
+        # Two lookups of one key in one compile: the result of that compile is not stored yet.
+        shown = self._shown.latest(steps.compiled[self._now])
+        if shown is None or steps.is_hit[shown] or steps.stores[shown]:
+            return None
+        time = steps.time[self._now]
+        return None if time != MISSING and steps.end[shown] >= time else steps.at[shown]
 
     def _pass(self, step: int) -> None:
         steps = self._steps
         at, compiled, directory = steps.at[step], steps.compiled[step], steps.directory[step]
-        self._note_storing(step)
         self._earlier.add(at, compiled, directory)
         if steps.is_hit[step]:
+            self._latest_hit = at
+            self._shown.add(step, NONE, NONE)
             self._ended.add(at, NONE, directory)
             self._ended_or_not.add(at, NONE, directory)
         elif steps.is_miss[step]:
             self._going_on.add(step)
+            self._shown.add(step, compiled, NONE)
             if steps.stores[step]:
                 self._ended_or_not.add(at, compiled, directory)
 
@@ -180,7 +170,7 @@ class PastOfKeys:
     def is_known(self) -> Flags:
         """Whose key had been looked up before: only these have a past."""
         key = self._lookups.key
-        found = key != NONE
+        found: Flags = key != NONE
         found[self._of_key.first(np.arange(int(key.max(initial=NONE)) + 1))] = False
         return found
 

@@ -14,11 +14,8 @@ NONE = -1
 
 def numbered(values: Sequence[Hashable] | Numbers) -> Numbers:
     """A number for each value, from 0: equal values get equal numbers, None gets -1."""
-    if isinstance(values, np.ndarray):
-        column = values
-    else:
-        column = np.empty(len(values), dtype=object)
-        column[:] = values
+    column = np.empty(len(values), dtype=values.dtype if isinstance(values, np.ndarray) else object)
+    column[:] = values
     numbers: Numbers = pd.factorize(column)[0].astype(np.int64)
     return numbers
 

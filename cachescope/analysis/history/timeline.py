@@ -151,7 +151,8 @@ class Timeline:
         is_last = self._is_in_last_compile & (is_of_ended | ~self._is_compiled)
         is_open = lookups.is_aot & (is_last | self._is_half | self._may_be_restarted)
         of_open = np.append(is_open, False)[lookups.aot]
-        return failed | (~self._is_written & (is_open | of_open | (lookups.compile_ended == 0)))
+        found: Flags = failed | (~self._is_written & (is_open | of_open | (lookups.compile_ended == 0)))
+        return found
 
     @cached_property
     def _is_compiled(self) -> Flags:

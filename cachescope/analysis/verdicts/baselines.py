@@ -249,19 +249,14 @@ class Baselines:
         apart = np.where(is_known, after - before, _NOT_KNOWN)[changes.pair]
         components = paired(changes.old.astype(np.int64) + 1, changes.new.astype(np.int64))
         asked = paired(components, numbered(apart))
-        holds = np.array(
-            [
-                self._rank_fields.holds_a_rank(
-                    *(None if code == NONE else code for code in (old, new)),
-                    None if steps == _NOT_KNOWN else steps,
-                )
-                for old, new, steps in zip(
-                    *(column[firsts(asked)].tolist() for column in (changes.old, changes.new, apart)),
-                    strict=True,
-                )
-            ],
-            dtype=bool,
-        )
+        sides = (column[firsts(asked)].tolist() for column in (changes.old, changes.new, apart))
+        holds: Flags = np.zeros(int(asked.max(initial=NONE)) + 1, dtype=bool)
+        for number, (old, new, steps) in enumerate(zip(*sides, strict=True)):
+            holds[number] = self._rank_fields.holds_a_rank(
+                None if old == NONE else old,
+                None if new == NONE else new,
+                None if steps == _NOT_KNOWN else steps,
+            )
         return changes.where_all(holds[asked])
 
     def _may_have_nearer(self, at: Numbers, found: Compared) -> Flags:

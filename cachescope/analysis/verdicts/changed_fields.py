@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -47,7 +48,7 @@ class ChangedFields:
         codes, size = self.field.tobytes(), self.field.itemsize
         old, new = self.old.tolist(), self.new.tolist()
         starts = self.starts.tolist()
-        for start, end in zip(starts, starts[1:], strict=False):
+        for start, end in pairwise(starts):
             alone = (old[start], new[start]) if end - start == 1 else (NONE, NONE)
             yield codes[start * size : end * size], alone
 
@@ -76,9 +77,11 @@ def changed_fields(details: HashDetails, before: Numbers, after: Numbers) -> Cha
         columns = [np.concatenate([one, other]) for one, other in zip(columns, more, strict=True)]
         order = np.argsort(columns[0], kind="stable")
         columns = [column[order] for column in columns]
-    numbers, *codes = columns
+    numbers, fields, olds, news = columns
     starts = np.searchsorted(numbers, np.arange(len(before) + 1))
-    return ChangedFields(numbers, *(column.astype(np.int32) for column in codes), starts)
+    return ChangedFields(
+        numbers, fields.astype(np.int32), olds.astype(np.int32), news.astype(np.int32), starts
+    )
 
 
 def _in_place(details: HashDetails, before: Numbers, after: Numbers) -> tuple[Numbers, Codes, Codes, Flags]:

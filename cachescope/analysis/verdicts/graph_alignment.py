@@ -11,7 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
+from functools import cached_property
 from typing import Final, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from cachescope.analysis.graphs import graph_words, likeness
 from cachescope.details import HashDetails
@@ -183,16 +187,18 @@ class GraphAligner(Generic[SomeGraph]):
             words = self._words[detail_set] = graph_words(gm.value_text if gm else "")
         return words
 
+    @cached_property
+    def _is_input(self) -> npt.NDArray[np.bool_]:
+        """Whether each field describes the inputs."""
+        return np.array([field.startswith("example_inputs") for field in self._details.fields], dtype=bool)
+
     def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
         inputs = self._inputs.get(detail_set)
         if inputs is None:
             store = self._details
             codes = store.sets[detail_set]
-            inputs = self._inputs[detail_set] = tuple(
-                int(store.hash_codes[code])
-                for code in codes
-                if store.fields[store.field_codes[code]].startswith("example_inputs")
-            )
+            codes = codes[self._is_input[store.field_codes[codes]]]
+            inputs = self._inputs[detail_set] = tuple(store.hash_codes[codes].tolist())
         return inputs
 
 

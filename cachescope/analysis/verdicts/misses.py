@@ -126,5 +126,6 @@ class Misses(Sequence[Miss]):
     def of_lookup(self, lookup: int) -> Miss | None:
         """The miss of a lookup, by its id; None if it did not miss."""
         place = self.lookups.place_of(lookup)
-        found = np.flatnonzero(self.at == place) if place is not None else ()
-        return self[int(found[0])] if len(found) else None
+        if place is None or not len(found := np.flatnonzero(self.at == place)):
+            return None
+        return self[int(found[0])]

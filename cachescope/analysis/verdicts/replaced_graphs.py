@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -20,7 +19,6 @@ from cachescope.details import HashDetails
 # Runs to search, from the latest back, for a graph that this one may have replaced.
 _RUNS_ALIGNED: Final = 16
 _GRAPHS_TRIED: Final = 64
-_LANES_AT_HAND: Final = 64
 _ABOUT_AS_ALIKE: Final = 0.15
 # An entry has no place in a run: only its code can show that it is an earlier form of the graph.
 _LIKE_ENOUGH: Final = 0.75
@@ -55,8 +53,6 @@ class ReplacedGraphs:
         caches = paired(lookups.run_number, lookups.cache.codes.astype(np.int64))
         self._lane = paired(caches, lookups.direction.codes.astype(np.int64))
         self._of_lane = Grouped(self._lane)
-        # The lanes before are the same for many: a row is made once for all of them.
-        self._rows_of_lane = lru_cache(_LANES_AT_HAND)(self._made_rows)
         self._runs_of_kind = self._first_places()
         self._partners: dict[tuple[int, int], dict[int, LookupRow]] = {}
 
@@ -149,8 +145,8 @@ class ReplacedGraphs:
         program = self._programs.get(run)
         if program is not None and program == self._programs.get(other):
             return True
-        graphs = (self._rows.gm[self._of_run.of(one)] for one in (run, other))
-        return len(np.intersect1d(*graphs)) > 0
+        one, another = (self._rows.gm[self._of_run.of(number)] for number in (run, other))
+        return len(np.intersect1d(one, another)) > 0
 
     def _graph_above(self, row: LookupRow) -> int | None:
         """The graph that AOTAutograd made the graph of an FX lookup from, if it is known."""
@@ -159,7 +155,7 @@ class ReplacedGraphs:
             return None
         return int(self._rows.gm[above])
 
-    def _made_rows(self, lane: int) -> list[LookupRow]:
+    def _rows_of_lane(self, lane: int) -> list[LookupRow]:
         return [self._rows[place] for place in self._of_lane.of(lane).tolist()]
 
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:

@@ -77,9 +77,10 @@ class UnavailableEntries:
         inner = paired(np.where(is_inner, lookups.aot, NONE), lookups.cache_key.codes.astype(np.int64))
         is_again = is_inner & (inner >= 0)
         is_again[np.flatnonzero(is_inner)[np.unique(inner[is_inner], return_index=True)[1]]] = False
-        found = lookups.load_error.is_known | (lookups.is_aot & lookups.status_detailed.are("hit"))
+        found: Flags = lookups.load_error.is_known | (lookups.is_aot & lookups.status_detailed.are("hit"))
         found[lookups.aot[is_again]] = True
-        return found & (lookups.key != NONE)
+        found &= lookups.key != NONE
+        return found
 
     def judge(self, at: int, past: KeyPast | None) -> Unavailable | None:
         """Why the entry of a key was unavailable; None if nothing shows that there was one."""

@@ -159,7 +159,12 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
         if row.detail_set is None:
             continue
         wanted = expected(history, at)
+        each = baselines.find_each(np.array([at]))
+        (lookup,), (entry,) = each.lookup.tolist(), each.entry.tolist()
         if wanted is not None:
+            is_lookup = isinstance(wanted, LookupRow)
+            assert (lookup == NONE, entry == NONE) == (not is_lookup, is_lookup)
+            assert (history.lookups[lookup] if is_lookup else baselines.stored.rows[entry]) == wanted
             assert baselines.find(at) == wanted
         elif (found := baselines.find(at)) is not None:
             # It stands in the place of another graph.
@@ -202,10 +207,11 @@ def test_a_nearer_key_differs_in_some_of_the_fields_or_in_fewer(
     for at, row in enumerate(history.lookups):
         if row.detail_set is None or (found := baselines.find(at)) is None:
             continue
-        nearer = baselines.nearer(at, found)
-        assert (None if nearer is None else nearer.row) == nearest_by_search(history, at, found)
-        if nearer is not None:
-            assert nearer.apart == len(history.changed(found, row))
+        places = np.array([at])
+        (nearer,), (apart,) = baselines.nearer(places, baselines.find_each(places))
+        wanted = nearest_by_search(history, at, found)
+        assert (None if nearer == NONE else history.lookups[nearer]) == wanted
+        assert wanted is None or apart == len(history.changed(found, row))
 
 
 def nearest_by_search(history: Made, at: int, found: Candidate) -> LookupRow | None:
