@@ -285,10 +285,10 @@ def _column(values: pd.Series[Any], name: str) -> Numbers | Texts:
         return Texts.of(values)
     if isinstance(values.dtype, pd.DatetimeTZDtype):
         # A missing time is the smallest number already.
-        times: Numbers = values.astype("int64").to_numpy(dtype=np.int64)
+        times: Numbers = np.asarray(values.astype("int64"), dtype=np.int64)
         return times
     missing = MISSING if name in _TIMES else NONE
-    numbers: Numbers = values.astype("Int64").to_numpy(dtype=np.int64, na_value=missing)
+    numbers: Numbers = np.asarray(values.astype("Int64").fillna(missing), dtype=np.int64)
     return numbers
 
 
