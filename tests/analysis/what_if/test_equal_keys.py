@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cachescope.analysis.what_if import key_sets
@@ -55,6 +55,8 @@ def parts_of(names: list[object]) -> set[frozenset[int]]:
     return set(map(frozenset, found.values()))
 
 
+# Two inputs that differ in nothing that is printed are most often another, and a second field varies.
+@example([((0, config, 0, value), False, "fxgraph", True) for config, value in ((0, 0), (1, 2), (0, 2))])
 @given(st.lists(keys, min_size=1, max_size=12))
 def test_keys_that_become_equal_are_those_with_one_what_if_key(found: list[tuple[tuple[int | None, ...], bool, str, bool]]) -> None:  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
