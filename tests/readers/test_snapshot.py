@@ -14,7 +14,9 @@ from cachescope.errors import SourceError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.keys.detail_hash import torch_detail_hash
 from cachescope.readers.json_record import MOST_NS
+from cachescope.readers.reading import Reading
 from cachescope.readers.snapshot import context_row, looks_like_snapshot, moment_ns, read_snapshot
+from cachescope.readers.sources import read_sources
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 CONTEXT: dict[str, Any] = {
@@ -288,3 +290,22 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("cachescope.readers.snapshot.MAX_BYTES", size - 1)
     with pytest.raises(SourceError, match=f"larger than {size - 1} bytes"):
         read_snapshot(path)
+
+
+def test_what_is_wrong_with_a_snapshot_is_a_problem_beside_it(tmp_path: Path) -> None:
+    path = written(tmp_path, {**SNAPSHOT, "time": "no time", "torch_version": ""})
+    reading = Reading()
+    read_sources([str(path)], reading)
+    assert [(one.source, one.where, one.kind) for one in reading.problems] == [
+        (str(path), "time", "bad_value"),
+        (str(path), "versions", "bad_value"),
+    ]
+    (context,) = reading.contexts
+    assert (context["source"], context["torch_version"], context["python_version"]) == (
+        str(path),
+        None,
+        "3.11.2",
+    )
+    reading = Reading()
+    read_sources([str(written(tmp_path, {**SNAPSHOT, "time": None}))], reading)
+    assert reading.problems == []

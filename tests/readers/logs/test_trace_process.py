@@ -448,3 +448,24 @@ def test_an_event_without_a_time_has_no_duration() -> None:
 
     assert taken(ts=2_000_000, args={"cache_event_time": 10**9}) == 10**9
     assert taken(ts=2_000_000) is taken(args={"cache_event_time": 10**9}) is taken() is None
+
+
+def test_a_source_may_have_another_name_than_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "rank_3.log"
+    path.write_text(looked_up() + "no record\n")
+    reading = Reading()
+    read_trace_log(str(path), reading, "/of/job")
+    (process,), (problem,) = reading.processes, reading.problems
+    assert (process.source, problem.source, process.rank) == ("/of/job", "/of/job", 3)
+
+
+def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachescope.readers.logs.trace_records.BLOCK_BYTES", 1_000)
+    good, bad = looked_up(), looked_up(payload={"key": 3})
+    frame = begins(stack=[{"name": 3}])
+    process, problems = one(*[good] * 9, bad, *[good] * 9, frame, good, folder=tmp_path)
+    assert [where for where, _, _ in problems] == [
+        f"byte {9 * len(good)}",
+        f"byte {18 * len(good) + len(bad)}",
+    ]
+    assert len(process.lookups) == 20
