@@ -124,7 +124,7 @@ def test_the_entry_that_torch_used_is_the_one_whose_guards_hold(version: str, re
             assert (holds(made_for_20, [size]), holds(made_for_5, [size])) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(EXPRESSIONS, SIZES)
 def test_guards_hold_where_python_says_so(expression: str, sizes: list[int]) -> None:
     """Python's own rules, for expressions made here; torch says so as well, where it is installed."""

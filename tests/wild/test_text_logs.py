@@ -50,12 +50,7 @@ SOME = [
     ("2.10.0", "training"),
     ("2.15.0", "config_flip"),
 ]
-QUICK = {
-    ("2.13.0", "config_flip"),
-    ("2.13.0", "training"),
-    ("2.6.0", "dynamic_guards"),
-    ("2.15.0", "config_flip"),
-}
+QUICK = {("2.13.0", "training"), ("2.6.0", "dynamic_guards")}
 MISSED = {"full_miss", "guard_miss"}
 # Each way to thin a log over a hundred times, in all recordings together.
 _OFTEN = 4
