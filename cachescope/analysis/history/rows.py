@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import plain_columns, rows_of
 from cachescope.details import HashDetails
 from cachescope.terms import CACHES
 
@@ -109,19 +109,18 @@ class RunRow:
 def entry_rows(entries: pd.DataFrame, details: HashDetails) -> list[EntryRow]:
     """The rows of the frame entries that stand for a key."""
     keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]
-    derived = ("gm", "direction")
-    rows = records(keyed, [n for n in EntryRow.__dataclass_fields__ if n not in derived])
-    sets = [row["detail_set"] for row in rows]
+    names = list(EntryRow.__dataclass_fields__)
+    columns = plain_columns(keyed, [name for name in names if name not in ("gm", "direction")])
+    sets = columns["detail_set"]
     direction = {code: details.direction(code) for code in dict.fromkeys(sets) if code is not None}
-    return [
-        EntryRow(**row, gm=gm, direction=direction.get(row["detail_set"]))
-        for row, gm in zip(rows, _graphs_of(sets, details), strict=True)
-    ]
+    columns["direction"] = [direction.get(code) for code in sets]
+    columns["gm"] = _graphs_of(sets, details)
+    return list(map(EntryRow, *(columns[name] for name in names)))
 
 
 def run_rows(runs: pd.DataFrame) -> list[RunRow]:
     """The rows of the frame runs."""
-    return [RunRow(**values) for values in records(runs, list(RunRow.__dataclass_fields__))]
+    return rows_of(runs, RunRow)
 
 
 def _graphs_of(sets: list[int | None], details: HashDetails) -> list[int | None]:

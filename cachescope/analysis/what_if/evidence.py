@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
 
 from cachescope.catalogue.facts import field_facts
-from cachescope.columns import records
+from cachescope.columns import rows_of
 from cachescope.frames.replay import EVIDENCE
 
 _ORDER: Final = ("graph", "inputs", "generated code", "unknown", "host")
@@ -53,11 +53,11 @@ def evidence_frame(past_misses: pd.DataFrame) -> pd.DataFrame:
             groups[tuple(sorted(pair.changed))].append(pair)
     found = [_evidence(names, pairs) for names, pairs in groups.items()]
     found.sort(key=lambda one: (-one.different_code, -one.pairs, one.fields))
-    return EVIDENCE.build(asdict(one) for one in found)
+    return EVIDENCE.of_rows(found)
 
 
 def _pairs(past_misses: pd.DataFrame) -> list[_Pair]:
-    return [_Pair(**row) for row in records(past_misses, [field.name for field in fields(_Pair)])]
+    return rows_of(past_misses, _Pair)
 
 
 def _evidence(names: tuple[str, ...], pairs: Sequence[_Pair]) -> _Evidence:
@@ -87,9 +87,7 @@ class SafetyOfFields:
     """What the frame evidence and torch's sources show about some fields; evidence against leaving them out decides."""
 
     def __init__(self, evidence: pd.DataFrame) -> None:
-        self._found = [
-            (frozenset(one.fields), one) for one in (_Evidence(**row) for row in records(evidence))
-        ]
+        self._found = [(frozenset(one.fields), one) for one in rows_of(evidence, _Evidence)]
 
     def on(self, fields: Iterable[str]) -> Safety:
         """Whether some fields may be left out. Pairs that differ in a subset of them count too."""

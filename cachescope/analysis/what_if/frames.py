@@ -20,7 +20,7 @@ from cachescope.analysis.what_if.key_values import Lanes
 from cachescope.analysis.what_if.keys import what_if_key
 from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Flags, Outcomes, Positions
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.columns import pandas_type, plain_columns, records
+from cachescope.columns import pandas_type, plain_columns, rows_of
 from cachescope.details import HashDetails
 from cachescope.frames.replay import (
     WHAT_IF,
@@ -107,8 +107,8 @@ class ReplayInput:
     def of(cls, history: History, lookups: pd.DataFrame, details: HashDetails) -> ReplayInput:
         """Create from what happened, and from the frame lookups (settled)."""
         replay = Replay(history, details)
-        (before,) = records(hit_rates(lookups))
-        return cls(replay, Times(replay), history, Rates(**before))
+        (before,) = rows_of(hit_rates(lookups), Rates)
+        return cls(replay, Times(replay), history, before)
 
 
 def rates_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
