@@ -68,8 +68,8 @@ def _row(name: str, cells: Sequence[str], style: str = "") -> Line:
 def _reading_lines(one: RunTime) -> Iterator[Line]:
     readings = one.readings
     if readings.could_save_ns:
-        could = f"hits in all caches could still save up to {duration(readings.could_save_ns)}"
-        stays = f"at least {duration(readings.stays_ns)} stay even then"
+        could = f"hits in all caches could still save about {duration(readings.could_save_ns)}"
+        stays = f"about {duration(readings.stays_ns)} stay even then"
     else:
         could, stays = "no hit could save more", f"{duration(readings.stays_ns)} stay"
     yield Line(f"{one.name}: {could}, {stays}; {_saved(one)}", hang=3)

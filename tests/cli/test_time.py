@@ -50,7 +50,7 @@ def test_each_run_has_its_column_and_its_total(run: Run, training: Path) -> None
     (total,) = (row for row in rows if row.startswith(" in all"))
     assert total.split() == ["in", "all", "11.1", "s", "1.8", "s", "2.4", "s", "1.7", "s"]
     text = " ".join(done.out.split())
-    assert "run 0 (pid 5270, 15:32:27): hits in all caches could still save up to 10.7 s" in text
+    assert "run 0 (pid 5270, 15:32:27): hits in all caches could still save about 10.7 s" in text
     assert (
         "nothing hit run 1 (pid 5429, 15:32:41): no hit could save more, 1.8 s stay; its 2 hits saved 10.4 s"
         in text

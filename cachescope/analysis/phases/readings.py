@@ -23,10 +23,10 @@ class Readings:
     total_ns : int
         The time that its outermost events cover.
     could_save_ns : int
-        The self times of phases that an AOTAutograd hit skips, in compiles that had none. A bound from above: a hit still
-        asks which instructions the CPU has, which is the time of compilers.
+        The self times of phases that an AOTAutograd hit skips, in compiles that had none. No bound: a hit still asks the
+        compiler what the CPU has, and loads code, which takes other times than where it was just compiled.
     stays_ns : int
-        The rest, which stays even if everything hits. A bound from below: loading what a hit finds takes time as well.
+        The rest, which stays even if everything hits, as far as its phases tell.
     saved_ns : int or None
         The compile time that its hits saved, as measured when their entries were made; None if it had hits, and none
         of their times is recorded.
