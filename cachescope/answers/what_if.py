@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import pandas as pd
 
@@ -27,14 +27,6 @@ from cachescope.columns import DEEP, rows_of
 from cachescope.frames.replay_rows import WhatIfDifference
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
-
-
-class NotReplayed(NamedTuple):
-    """A lookup whose outcome is taken as it was recorded, and why: nothing that was stored explains it."""
-
-    name: str
-    outcome: str
-    reason: str
 
 
 @dataclass(frozen=True)
