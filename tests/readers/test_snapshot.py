@@ -300,12 +300,8 @@ def test_what_is_wrong_with_a_snapshot_is_a_problem_beside_it(tmp_path: Path) ->
         (str(path), "time", "bad_value"),
         (str(path), "versions", "bad_value"),
     ]
-    (context,) = reading.contexts
-    assert (context["source"], context["torch_version"], context["python_version"]) == (
-        str(path),
-        None,
-        "3.11.2",
-    )
+    ((source, context),) = reading.contexts
+    assert (source, context["torch_version"], context["python_version"]) == (str(path), None, "3.11.2")
     reading = Reading()
     read_sources([str(written(tmp_path, {**SNAPSHOT, "time": None}))], reading)
     assert reading.problems == []

@@ -11,7 +11,7 @@ import pytest
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
 from cachescope.analysis.contexts.keys import context_groups, joining_schemas, known_contexts
 from cachescope.analysis.contexts.switches import keeps_graphs_inside, never_looked, switched_off
-from cachescope.analysis.history.rows import LookupRow, lookup_rows
+from cachescope.analysis.history.rows import LookupRow
 from cachescope.errors import NotFoundError
 from cachescope.frames.contexts import CONTEXTS
 from cachescope.readers.snapshot import context_row
@@ -67,14 +67,15 @@ def contexts(*changed: dict[str, Any]) -> pd.DataFrame:
         rows.append(
             context_row(
                 number,
-                {
+                f"/{number}.json",
+                {  # type: ignore[arg-type]
                     **snapshot, "environment": {}, "settings": {}, "device_properties": [], "not_json": [],
                     "torch_manifest": None if manifest is None else {"files": manifest},
-                    "context": {"runtime_context": runtime, "compile_context": compiled}, "source": f"/{number}.json",
+                    "context": {"runtime_context": runtime, "compile_context": compiled},
                 },
             )
         )  # fmt: skip
-    return CONTEXTS.build(rows)
+    return CONTEXTS.of_rows(rows)
 
 
 def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
@@ -214,7 +215,7 @@ def test_whether_graphs_are_inside(settings: dict[str, str], wanted: bool | None
 
 def rows(*lookups: Made) -> list[LookupRow]:
     scope = scope_of(run(*lookups))
-    return lookup_rows(scope.lookups, scope.tables.hash_details)
+    return list(scope.history.lookups)
 
 
 @pytest.mark.parametrize(
