@@ -245,8 +245,9 @@ class Lookups(Sequence[LookupRow]):
 
     def place_of(self, lookup: int) -> int | None:
         """The place of the lookup that has an id; None if there is none."""
-        (place,) = self.places_of(np.array([lookup])).tolist()
-        return None if place == NONE else place
+        ids, order = self._by_id
+        at = int(ids.searchsorted(lookup))
+        return int(order[at]) if at < len(ids) and ids[at] == lookup else None
 
     @cached_property
     def _by_id(self) -> tuple[Numbers, Numbers]:

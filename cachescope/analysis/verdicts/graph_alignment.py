@@ -82,6 +82,7 @@ class GraphAligner(Generic[SomeGraph]):
         self._details = details
         self._graph_above = graph_above or (lambda _: None)
         self._words: dict[int, Counter[str]] = {}
+        self._likeness: dict[tuple[int, int], float] = {}
         self._inputs: dict[int, tuple[int, ...]] = {}
 
     def partners(
@@ -117,11 +118,7 @@ class GraphAligner(Generic[SomeGraph]):
         assert a.detail_set is not None and b.detail_set is not None
         same_place = a.compile_id is not None and a.compile_id == b.compile_id
         same_inputs = self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
-        return (
-            _CODE * self.code_likeness(a.detail_set, b.detail_set)
-            + _PLACE * same_place
-            + _INPUTS * same_inputs
-        )
+        return _CODE * self._code_likeness_of(a, b) + _PLACE * same_place + _INPUTS * same_inputs
 
     def are_alike(self, a: SomeGraph, b: SomeGraph, *, is_one_program: bool = False) -> bool:
         """Whether one graph may be another form of the other.
@@ -144,7 +141,12 @@ class GraphAligner(Generic[SomeGraph]):
 
     def _code_likeness_of(self, a: SomeGraph, b: SomeGraph) -> float:
         assert a.detail_set is not None and b.detail_set is not None
-        return self.code_likeness(a.detail_set, b.detail_set)
+        # A fleet compares the same graphs again and again, under many keys.
+        if a.gm is None or b.gm is None:
+            return self.code_likeness(a.detail_set, b.detail_set)
+        if (a.gm, b.gm) not in self._likeness:
+            self._likeness[a.gm, b.gm] = self.code_likeness(a.detail_set, b.detail_set)
+        return self._likeness[a.gm, b.gm]
 
     def code_likeness(self, a: int, b: int) -> float:
         """How alike the code of the graphs in two sets of hash details is."""

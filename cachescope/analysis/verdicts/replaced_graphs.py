@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from cachescope.details import HashDetails
 
 # Runs to search, from the latest back, for a graph that this one may have replaced.
 _RUNS_ALIGNED: Final = 16
+_LANES_AT_HAND: Final = 64
 _GRAPHS_TRIED: Final = 64
 _ABOUT_AS_ALIKE: Final = 0.15
 # An entry has no place in a run: only its code can show that it is an earlier form of the graph.
@@ -55,6 +57,8 @@ class ReplacedGraphs:
         self._of_lane = Grouped(self._lane)
         self._runs_of_kind = self._first_places()
         self._partners: dict[tuple[int, int], dict[int, LookupRow]] = {}
+        # A run is aligned with several before it, and then those after it with it.
+        self._rows_of_lane = lru_cache(_LANES_AT_HAND)(self._made_rows_of_lane)
 
     def by(self, at: int) -> LookupRow | EntryRow | None:
         """The lookup or entry that the graph of a lookup replaced; None if there is none."""
@@ -155,7 +159,7 @@ class ReplacedGraphs:
             return None
         return int(self._rows.gm[above])
 
-    def _rows_of_lane(self, lane: int) -> list[LookupRow]:
+    def _made_rows_of_lane(self, lane: int) -> list[LookupRow]:
         return [self._rows[place] for place in self._of_lane.of(lane).tolist()]
 
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
