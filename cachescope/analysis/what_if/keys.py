@@ -61,6 +61,8 @@ class KeyTable:
         For each key, whether its details are known.
     set_of_key : array of int
         For each key, a number that is equal for keys with equal details; -1 for a key that stays different from all.
+    set_count : int
+        How many such numbers there are, those that no key has among them.
     """
 
     def __init__(self, details: HashDetails, keys: Keys) -> None:
@@ -74,9 +76,11 @@ class KeyTable:
         self._row[self.has_details] = rows
         codes, home = np.divmod(distinct, max(len(keys.homes), 1))
         self._sets = DetailSets(self._values, details, codes, keys.homes, home)
-        is_shared = np.append(np.bincount(rows, minlength=len(distinct)) > 1, True)
+        equal = self._sets.equal
+        is_shared = np.append(np.bincount(equal[rows], minlength=len(distinct))[equal] > 1, True)
         self._alone: Numbers = np.flatnonzero(is_shared[self._row])
-        self.set_of_key: Numbers = np.append(self._sets.equal, -1)[self._row]
+        self.set_count = len(distinct)
+        self.set_of_key: Numbers = np.append(equal, -1)[self._row]
         self.set_of_key[self._alone] = -1
 
     @property

@@ -48,8 +48,7 @@ class Replay:
         # The cells of each set of details.
         sets = self.table.set_of_key[cells.key]
         known = np.flatnonzero(sets >= 0)
-        # A key that was never looked up where it could hit has a set and no cell.
-        count = int(self.table.set_of_key.max(initial=-1)) + 1
+        count = self.table.set_count
         self._cells_of_set = Members(known, sets[known], count)
         self._of_several = np.flatnonzero(np.bincount(sets[known], minlength=count) > 1)
         caches = [cache for cache, _ in recorded.keys.homes]

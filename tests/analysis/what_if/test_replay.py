@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import combinations
@@ -39,6 +40,8 @@ class Compile:
     taken: int
     deletes: bool
     has_aot: bool
+    hidden: int
+    """What the key holds besides, and no recorded field shows."""
 
 
 compiles = st.builds(
@@ -49,6 +52,7 @@ compiles = st.builds(
     taken=st.integers(1, 6),
     deletes=st.sampled_from([False] * 5 + [True]),
     has_aot=st.booleans(),
+    hidden=st.sampled_from([0] * 3 + [1]),
 )
 histories = st.lists(compiles, min_size=1, max_size=14)
 stored_before = st.lists(
@@ -65,7 +69,7 @@ class Recording:
         self.runs = [RunRow(n, None, None, f"dir{c.directory}") for n, c in enumerate(history)]
         there: dict[tuple[str, Values, int], int] = {}
         for values, directory in before:
-            there["aotautograd", values, directory] = there["fxgraph", values[:-1], directory] = 0
+            there["aotautograd", (*values, 0), directory] = there["fxgraph", (*values[:-1], 0), directory] = 0
         time = 10
         for run, compile_ in enumerate(history):
             time += compile_.wait
@@ -75,28 +79,29 @@ class Recording:
             time += 1
 
     def _look_up(self, run: int, c: Compile, time: int, there: dict[tuple[str, Values, int], int]) -> None:
-        aot = ("aotautograd", c.values, c.directory)
-        fx = ("fxgraph", c.values[:-1], c.directory)
+        aot = ("aotautograd", (*c.values, c.hidden), c.directory)
+        fx = ("fxgraph", (*c.values[:-1], c.hidden), c.directory)
         fx_hits = there.get(fx, 10**9) < time + 1
         above = None
         if c.has_aot:
             aot_hits = fx_hits and there.get(aot, 10**9) < time
             above = len(self.rows)
-            self._add(run, aot, AOT_FIELDS, c.values, time, aot_hits, None, None)
+            self._add(run, aot, AOT_FIELDS, time, aot_hits, None, None)
             if not aot_hits:
                 # torch overwrites an entry; it is there all along if it was.
                 there[aot] = min(there.get(aot, 10**9), time + 1 + c.taken) if fx_hits else time + 1 + c.taken
-        self._add(run, fx, FX_FIELDS, c.values[:-1], time + 1, fx_hits, above, c.taken)
+        self._add(run, fx, FX_FIELDS, time + 1, fx_hits, above, c.taken)
         if not fx_hits:
             there[fx] = min(there.get(fx, 10**9), time + 1 + c.taken)
 
     def _add(
-        self, run: int, name: tuple[str, Values, int], fields: tuple[str, ...], values: Values, time: int,
-        hits: bool, above: int | None, taken: int | None,
+        self, run: int, name: tuple[str, Values, int], fields: tuple[str, ...], time: int, hits: bool,
+        above: int | None, taken: int | None,
     ) -> None:  # fmt: skip
+        *values, _ = name[1]
         lines = [f"[{hash_of(f'{f}{v}')}] {f}: {v}" for f, v in zip(fields, values, strict=True)]
         detail_set, _ = self.store.add(lines)
-        key = name[0][0] + hash_of(str(values))
+        key = name[0][0] + hash_of(str(name[1]))
         self.rows.append(
             row(len(self.rows), run, time, name[0], key, hits, above, None if hits else taken, detail_set)
         )
@@ -122,7 +127,7 @@ class Entry:
 
     row: LookupRow | None
     cell: tuple[str, str | None, str | None]
-    name: tuple[str, ...]
+    name: tuple[str | None, ...]
     since: float
     stored_after: bool
 
@@ -132,11 +137,17 @@ def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
     details, rows = recording.store, recording.rows
     directory = {run.run: run.cache_dir for run in recording.runs}
 
-    def name_of(row: LookupRow) -> tuple[str, ...]:
-        return (
-            row.cache,
-            *(f"{d.field}{d.detail_hash}" for d in details.details(row.detail_set) if d.field not in removed),
+    keys_of = defaultdict(set)
+    for row in rows:
+        keys_of[row.detail_set, row.cache].add(row.cache_key)
+
+    def name_of(row: LookupRow) -> tuple[str | None, ...]:
+        # Keys that differ where no field does stay apart, whatever is removed.
+        alone = row.cache_key if len(keys_of[row.detail_set, row.cache]) > 1 else None
+        fields = (
+            f"{d.field}{d.detail_hash}" for d in details.details(row.detail_set) if d.field not in removed
         )
+        return row.cache, alone, *fields
 
     def end_of(row: LookupRow) -> int:
         inner = (
@@ -243,6 +254,18 @@ def test_graphs_found_through_an_aot_entry_store_nothing_themselves() -> None:
     ]
     replay = Replay(History.of_rows(rows, runs=[RunRow(n, None, None, "d") for n in range(3)]), store)
     assert replay.outcomes(Removed(frozenset({"aot_only"}))).tolist() == [MISS, MISS, HIT, HIT, MISS]
+
+
+def test_keys_that_differ_where_no_field_does_are_joined_with_no_other() -> None:
+    """Without x all three have equal fields; what distinguishes the last two was not recorded."""
+    store = HashDetails()
+    one, other = (store.add([f"[{hash_of(f'x{n}')}] x: {n}"])[0] for n in range(2))
+    rows = [
+        row(at, at, 100 * at, "fxgraph", f"f{at}", False, None, 10, detail_set)
+        for at, detail_set in enumerate([one, other, other])
+    ]
+    replay = Replay(History.of_rows(rows, runs=[RunRow(n, None, None, "d") for n in range(3)]), store)
+    assert replay.outcomes(Removed(frozenset({"x"}))).tolist() == [MISS, MISS, MISS]
 
 
 class Guarded:

@@ -6,6 +6,7 @@ import base64
 from hashlib import blake2b, sha256
 
 import numpy as np
+import pytest
 
 from cachescope.analysis.what_if.keys import Keys, KeyTable, what_if_key
 from cachescope.details import HashDetails
@@ -82,11 +83,23 @@ def test_caches_and_directions_never_meet() -> None:
     assert len(set(names(table, "gm"))) == 3
 
 
-def test_keys_that_differ_where_no_field_does_stay_apart() -> None:
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(["gm: g", "x: at 0x7f"], id="equal lines"),
+        pytest.param(["x: at 0x7f", "gm: g"], id="in another order"),
+        pytest.param(["gm: g", "x: at 0x55"], id="another text for the same hash"),
+    ],
+)
+def test_keys_that_differ_where_no_field_does_stay_apart(lines: list[str]) -> None:
     store = HashDetails()
-    code, _ = store.add([f"[{hash_of(1)}] gm: g"])
-    table = keyed(store, *(("fxgraph", name, "inference", code) for name in ("f1", "f2")))
-    assert len(set(names(table, "gm"))) == 2
+    sets = [
+        store.add([f"[{hash_of(line.split(':')[0])}] {line}" for line in some])[0]
+        for some in (["gm: g", "x: at 0x7f"], lines)
+    ]
+    table = keyed(store, *(("fxgraph", f"f{n}", "inference", code) for n, code in enumerate(sets)))
+    assert len(set(names(table))) == len(set(names(table, "gm"))) == 2
+    assert table.set_of_key.tolist() == [-1, -1]
 
 
 def test_a_key_without_details_is_what_it_is() -> None:
