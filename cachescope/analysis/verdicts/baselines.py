@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -35,6 +36,7 @@ _NEARER_TRIED: Final = 32
 # Lookups of one graph that are processed together.
 _AT_ONCE: Final = 4096
 _NOT_KNOWN: Final = -(2**62)
+_NOTHING: Final = NONE, NONE
 
 Candidate = LookupRow | EntryRow
 
@@ -101,39 +103,38 @@ class Baselines:
             racing = np.flatnonzero(is_one & self.concurrent(lookup, at))
             lookup[racing[~self._hold_a_rank(lookup[racing], at[racing])]] = NONE
         for number in np.flatnonzero(lookup == NONE).tolist():
-            found = self.find(int(at[number]))
-            if isinstance(found, EntryRow):
-                entry[number] = self.stored.number_of(found)
-            elif found is not None:
-                place = self._rows.place_of(found.lookup)
-                lookup[number] = NONE if place is None else place
+            lookup[number], entry[number] = self._find(int(at[number]))
         return Compared(lookup, entry)
 
-    def find(self, at: int) -> Candidate | None:
-        """The baseline of a missed lookup with known details; None if the graph is new."""
-        row = self._rows[at]
+    def _find(self, at: int) -> tuple[int, int]:
+        """The baseline of one lookup: its place, or the number of an entry; -1 where it is none."""
         match self._choice.mode:
             case "key":
                 return self._with_key(at)
             case "nearest":
                 every = self._of_kind.before(int(self._of_kind.group[at]), at)
-                return self._nearest(at, self._sets_of_kind(at), every, self.stored.of_kind(row, at))
+                return self._sets_of_kind(at).nearest(at, every, self.stored.of_kind(at))
         in_place = self._in_the_run_before(at)
         if len(in_place) == 1:
-            found: Candidate | None = self._rows[int(in_place[0])]
+            found = int(in_place[0]), NONE
         else:
             candidates = (in_place, []) if len(in_place) else self._of_same_graph(at)
-            found = self._nearest(at, self._sets_of_graph(at), *candidates)
-        if isinstance(found, LookupRow) and self._are_concurrent(found, row):
-            if self._holds_a_rank(found, row):
+            found = self._sets_of_graph(at).nearest(at, *candidates)
+        if self._are_concurrent(found[0], at):
+            if self._hold_a_rank(np.array(found[:1]), np.array([at]))[0]:
                 return found
             lookups, entries = self._of_same_graph(at)
-            found = self._nearest(at, self._sets_of_graph(at), self._ended(at, lookups), entries)
-        if found is None:
-            found = self._replaced.by(at)
-        if found is None and self._choice.mode == "auto":
-            found = self._recompiles.before(at)
-        return found
+            found = self._sets_of_graph(at).nearest(at, self._ended(at, lookups), entries)
+        return found if found != _NOTHING else (self._of_another_graph(at), NONE)
+
+    def _of_another_graph(self, at: int) -> int:
+        """The place of an earlier form of the graph of a lookup; -1 if there is none."""
+        found = self._replaced.by(at)
+        if found != NONE or self._choice.mode != "auto":
+            return found
+        compiled = self._recompiles.before(at)
+        place = None if compiled is None else self._rows.place_of(compiled.lookup)
+        return NONE if place is None else place
 
     def nearer(self, at: Numbers, found: Compared) -> tuple[Numbers, Numbers]:
         """For each lookup, a key of the same graph that differs in fewer fields than the baseline.
@@ -184,7 +185,7 @@ class Baselines:
 
     def may_be_stored(self, at: int) -> bool:
         """Whether an entry of the same graph may have existed, and nothing shows whether it did."""
-        return self.stored.may_be_of_graph(self._rows[at], at)
+        return self.stored.may_be_of_graph(at)
 
     def may_replace(self, at: int) -> Candidate | None:
         """A graph that a new one may be another form of, if nothing shows whether it is."""
@@ -208,7 +209,10 @@ class Baselines:
 
     def are_concurrent(self, found: Candidate, row: LookupRow) -> bool:
         """Whether the baseline was still being compiled by another process when the lookup was made."""
-        return isinstance(found, LookupRow) and self._are_concurrent(found, row)
+        if isinstance(found, EntryRow):
+            return False
+        place, at = (self._rows.place_of(one.lookup) for one in (found, row))
+        return place is not None and at is not None and self._are_concurrent(place, at)
 
     def concurrent(self, lookup: Numbers, at: Numbers) -> Flags:
         """Which baselines were still being compiled by another process when the lookup was made."""
@@ -216,21 +220,16 @@ class Baselines:
         found: Flags = is_other & (self._end[lookup] > self._time[at])
         return found
 
-    def _are_concurrent(self, found: LookupRow, row: LookupRow) -> bool:
-        if found.run == row.run or row.time is None:
+    def _are_concurrent(self, place: int, at: int) -> bool:
+        if place == NONE or self._run[place] == self._run[at]:
             return False
-        place = self._rows.place_of(found.lookup)
-        return place is not None and bool(self._end[place] > row.time)
+        return bool(self._end[place] > self._time[at])
 
     def _ended(self, at: int, places: Numbers) -> Numbers:
         """The places without those still being compiled by another process."""
         has_ended = (self._end[places] <= self._time[at]) | (self._run[places] == self._run[at])
         kept: Numbers = places[has_ended]
         return kept
-
-    def _holds_a_rank(self, found: LookupRow, row: LookupRow) -> bool:
-        places = np.array([self._rows.place_of(one.lookup) for one in (found, row)])
-        return bool(self._hold_a_rank(places[:1], places[1:])[0])
 
     def _hold_a_rank(self, before: Numbers, after: Numbers) -> Flags:
         """Whether the sets of two lookups differ, and only in fields that contain the rank."""
@@ -309,13 +308,20 @@ class Baselines:
                     best, fewest = before, parts
         return best
 
-    def _with_key(self, at: int) -> Candidate | None:
-        row, key = self._rows[at], self._choice.cache_key
-        stored = [e for e in self.stored.with_kind(row) if self.stored.rows[e].cache_key == key]
+    def _with_key(self, at: int) -> tuple[int, int]:
+        key, number = self._chosen_key
+        stored = [e for e in self.stored.with_kind(at) if self.stored.rows[e].cache_key == key]
         if stored:
-            return self.stored.rows[stored[-1]]
-        earlier = self._of_kind.before(self._of_kind.group[at], at)[::-1]
-        return next((self._rows[p] for p in earlier.tolist() if self._rows[p].cache_key == key), None)
+            return NONE, stored[-1]
+        earlier = self._of_kind.before(self._of_kind.group[at], at)
+        earlier = earlier[self._rows.cache_key.codes[earlier] == number]
+        return (int(earlier[-1]) if len(earlier) else NONE), NONE
+
+    @cached_property
+    def _chosen_key(self) -> tuple[str, int]:
+        """The key that the user asked to compare with, and its number among the keys of lookups."""
+        key = self._choice.cache_key or ""
+        return key, self._rows.cache_key.codes_of([key]).get(key, _NOT_KNOWN)
 
     def _in_the_run_before(self, at: int) -> Numbers:
         """Lookups of the same graph under the same compile id in the latest other run, one of the same rank if any."""
@@ -323,10 +329,9 @@ class Baselines:
 
     def _of_same_graph(self, at: int) -> tuple[Numbers, list[int]]:
         """Lookups of the same graph, except for other calls of it, and entries."""
-        row = self._rows[at]
         is_of_run = self._choice.mode == "run"
-        entries = [] if is_of_run else self.stored.of_graph(row, at)
-        if row.gm is None:
+        entries = [] if is_of_run else self.stored.of_graph(at)
+        if self._rows.gm[at] == NONE:
             return np.zeros(0, dtype=np.int64), entries
         earlier = self._of_graph.before(self._graph[at], at)
         if is_of_run:
@@ -335,31 +340,28 @@ class Baselines:
 
     def _without_other_calls(self, at: int, earlier: Numbers) -> Numbers:
         """Leave out an equal graph elsewhere in the same run on other inputs: it is another call, and neither has changed."""
-        if self._frame[at] == NONE:
+        if not self._is_called_elsewhere[at]:
             return earlier
         frame = self._frame[earlier]
         elsewhere = (self._run[earlier] == self._run[at]) & (frame != self._frame[at]) & (frame != NONE)
-        if not elsewhere.any():
-            return earlier
         other_inputs = self._sets_of_graph(at).only_inputs_differ(at, earlier)
         kept: Numbers = earlier[~(elsewhere & other_inputs)]
         return kept
 
-    def _nearest(
-        self, at: int, sets: CandidateSets, lookups: Numbers, entries: Sequence[int]
-    ) -> Candidate | None:
-        """The candidate with the fewest changed fields; among equals the latest, a lookup before an entry."""
-        lookup, entry = sets.nearest(at, lookups, entries)
-        if entry is not None:
-            return self.stored.rows[entry]
-        return None if lookup is None else self._rows[lookup]
+    @cached_property
+    def _is_called_elsewhere(self) -> Flags:
+        """Which lookups have a graph that their run also looked up under another frame."""
+        calls = paired(np.where(self._frame == NONE, NONE, self._graph), self._run)
+        _, first = np.unique(paired(calls, self._frame), return_index=True)
+        frames = np.bincount(calls[first][calls[first] != NONE], minlength=int(calls.max(initial=NONE)) + 1)
+        elsewhere: Flags = (calls != NONE) & (np.append(frames, 0)[calls] > 1)
+        return elsewhere
 
     def _sets_of_graph(self, at: int) -> CandidateSets:
-        row = self._rows[at]
-        return self._sets_of("graph", self._of_graph, at, self.stored.with_graph(row))
+        return self._sets_of("graph", self._of_graph, at, self.stored.with_graph(at))
 
     def _sets_of_kind(self, at: int) -> CandidateSets:
-        return self._sets_of("kind", self._of_kind, at, self.stored.with_kind(self._rows[at]))
+        return self._sets_of("kind", self._of_kind, at, self.stored.with_kind(at))
 
     def _sets_of(self, name: str, grouped: Grouped, at: int, entries: Sequence[int]) -> CandidateSets:
         key = name, int(grouped.group[at])

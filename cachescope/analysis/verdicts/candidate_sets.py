@@ -35,21 +35,25 @@ class CandidateSets:
         self._of_place: Numbers = numbers[: len(places)]
         self._of_entry = dict(zip(entries, numbers[len(places) :].tolist(), strict=True))
 
-    def nearest(self, at: int, lookups: Numbers, entries: Sequence[int]) -> tuple[int | None, int | None]:
-        """The place of a lookup, or an entry, with the fewest changed fields; among equals the latest, lookups first."""
+    def nearest(self, at: int, lookups: Numbers, entries: Sequence[int]) -> tuple[int, int]:
+        """The place of a lookup, or an entry, with the fewest changed fields; among equals the latest, lookups first.
+
+        Of the two numbers one is -1, and both are if there are no candidates.
+        """
         if not len(lookups) and not entries:
-            return None, None
-        sets = self._of_places(lookups)
+            return NONE, NONE
+        end = int(self._places.searchsorted(at))
+        sets = self._of_place[:end] if len(lookups) == end else self._of_places(lookups)
         if not entries and (len(sets) == 1 or (sets == sets[0]).all()):
-            return int(lookups[-1]), None
-        changed, _ = self._differences.counts(self._of(at))
+            return int(lookups[-1]), NONE
+        changed, _ = self._differences.counts(int(self._of_place[end]))
         best = None if not len(lookups) else _last_smallest(changed[sets])
         if entries:
             stored = changed[[self._of_entry[entry] for entry in entries]]
             nearest = _last_smallest(stored)
             if best is None or stored[nearest] < changed[sets[best]]:
-                return None, entries[nearest]
-        return (None if best is None else int(lookups[best])), None
+                return NONE, entries[nearest]
+        return (NONE if best is None else int(lookups[best])), NONE
 
     def nearer(
         self, lookups: Numbers, baselines: Numbers, may_be: Flags, is_other_call: Flags

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import chain
 from typing import Final, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -39,8 +40,8 @@ class Graph(Protocol):
     """A graph that was looked up or stored, as far as it is compared with others."""
 
     @property
-    def cache_key(self) -> str | None:
-        """Its key."""
+    def cache_key(self) -> Hashable:
+        """Its key; equal ones are equal keys."""
 
     @property
     def compile_id(self) -> str | None:
@@ -104,14 +105,10 @@ class GraphAligner(Generic[SomeGraph]):
             graphs are left out.
         """
         old, new = _distinct(before), _distinct(after)
-        matcher = SequenceMatcher(None, [r.gm for r in old], [r.gm for r in new], autojunk=False)
-        steps = matcher.get_opcodes()
-        is_one_program |= any(tag == "equal" for tag, *_ in steps)
-        pairs: list[tuple[SomeGraph, SomeGraph]] = []
-        for tag, i1, i2, j1, j2 in steps:
-            if tag == "replace":
-                pairs += self._pair_up(old[i1:i2], new[j1:j2], is_one_program)
-        return pairs
+        replaced, share_a_graph = replaced_stretches([r.gm for r in old], [r.gm for r in new])
+        is_one_program |= share_a_graph
+        pairs = (self.pair_up(old[some], new[others], is_one_program) for some, others in replaced)
+        return list(chain.from_iterable(pairs))
 
     def score(self, a: SomeGraph, b: SomeGraph) -> float:
         """How likely it is, between 0 and 1, that one of two alike graphs replaced the other."""
@@ -152,14 +149,14 @@ class GraphAligner(Generic[SomeGraph]):
         """How alike the code of the graphs in two sets of hash details is."""
         return likeness(self._words_of(a), self._words_of(b))
 
-    def _pair_up(
-        self, old: list[SomeGraph], new: list[SomeGraph], is_one_program: bool
+    def pair_up(
+        self, old: Sequence[SomeGraph], new: Sequence[SomeGraph], is_one_program: bool
     ) -> list[tuple[SomeGraph, SomeGraph]]:
         """The pairs, in order, with the greatest total score; graphs that are too different are not paired."""
         if len(old) * len(new) > _MOST_COMPARED:
             i, j = len(old) // 2, len(new) // 2
-            first = self._pair_up(old[:i], new[:j], is_one_program)
-            return first + self._pair_up(old[i:], new[j:], is_one_program)
+            first = self.pair_up(old[:i], new[:j], is_one_program)
+            return first + self.pair_up(old[i:], new[j:], is_one_program)
         best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
         scores = [
             [self.score(a, b) if self.are_alike(a, b, is_one_program=is_one_program) else 0.0 for b in new]
@@ -202,6 +199,28 @@ class GraphAligner(Generic[SomeGraph]):
             codes = codes[self._is_input[store.field_codes[codes]]]
             inputs = self._inputs[detail_set] = tuple(store.hash_codes[codes].tolist())
         return inputs
+
+
+def replaced_stretches(
+    before: Sequence[int | None], after: Sequence[int | None]
+) -> tuple[list[tuple[slice, slice]], bool]:
+    """Where graphs of one run stand in place of graphs of another, as in the diff of two files.
+
+    Parameters
+    ----------
+    before, after : sequence of int
+        The graphs of both runs, in order; equal numbers are equal graphs.
+
+    Returns
+    -------
+    stretches : list of pairs of slices
+        Each stretch of `before`, and the one of `after` that stands in its place.
+    share_a_graph : bool
+        Whether any graph is in both.
+    """
+    steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    stretches = [(slice(i1, i2), slice(j1, j2)) for tag, i1, i2, j1, j2 in steps if tag == "replace"]
+    return stretches, any(tag == "equal" for tag, *_ in steps)
 
 
 def is_named(row: Graph) -> bool:

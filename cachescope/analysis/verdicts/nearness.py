@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cachescope.analysis.differences import field_change
 from cachescope.analysis.fields import is_input
-from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.verdicts.graph_alignment import Graph
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 
@@ -18,7 +18,7 @@ class Nearness:
         self._details = details
         self._parts: dict[tuple[int, int], frozenset[str]] = {}
 
-    def between(self, a: LookupRow, b: LookupRow) -> Distance:
+    def between(self, a: Graph, b: Graph) -> Distance:
         """How many fields differ, then how many parts (dtype, shape, stride, …) of the inputs among them."""
         assert a.detail_set is not None and b.detail_set is not None
         changes = self._details.changes(a.detail_set, b.detail_set)

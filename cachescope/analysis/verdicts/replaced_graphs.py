@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -12,7 +13,7 @@ import numpy as np
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.verdicts.graph_alignment import GraphAligner, is_named
+from cachescope.analysis.verdicts.graph_alignment import GraphAligner, is_named, replaced_stretches
 from cachescope.analysis.verdicts.nearness import Nearness
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
@@ -20,6 +21,7 @@ from cachescope.details import HashDetails
 # Runs to search, from the latest back, for a graph that this one may have replaced.
 _RUNS_ALIGNED: Final = 16
 _LANES_AT_HAND: Final = 64
+_GRAPHS_AT_HAND: Final = 1 << 13
 _GRAPHS_TRIED: Final = 64
 _ABOUT_AS_ALIKE: Final = 0.15
 # An entry has no place in a run: only its code can show that it is an earlier form of the graph.
@@ -28,6 +30,19 @@ _LIKE_ENOUGH: Final = 0.75
 _OTHER_DIRECTION: Final = {"forward": "inference", "inference": "forward"}
 
 _Kind = tuple[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """The graph of a lookup: as much of it as is compared with other graphs."""
+
+    place: int
+    cache_key: int
+    compile_id: str | None
+    function: str | None
+    file: str | None
+    detail_set: int | None
+    gm: int | None
 
 
 class ReplacedGraphs:
@@ -39,7 +54,7 @@ class ReplacedGraphs:
         details: HashDetails,
         stored: StoredCandidates,
         only_run: int | None,
-        is_concurrent: Callable[[LookupRow, LookupRow], bool],
+        is_concurrent: Callable[[int, int], bool],
     ) -> None:
         self._rows = lookups = history.lookups
         self._stored = stored
@@ -56,59 +71,61 @@ class ReplacedGraphs:
         self._lane = paired(caches, lookups.direction.codes.astype(np.int64))
         self._of_lane = Grouped(self._lane)
         self._runs_of_kind = self._first_places()
-        self._partners: dict[tuple[int, int], dict[int, LookupRow]] = {}
+        self._partners: dict[tuple[int, int], dict[int, LookedUp]] = {}
+        self._graph = lru_cache(_GRAPHS_AT_HAND)(self._made_graph)
         # A run is aligned with several before it, and then those after it with it.
-        self._rows_of_lane = lru_cache(_LANES_AT_HAND)(self._made_rows_of_lane)
+        self._graphs_of_lane = lru_cache(_LANES_AT_HAND)(self._found_graphs_of_lane)
 
-    def by(self, at: int) -> LookupRow | EntryRow | None:
-        """The lookup or entry that the graph of a lookup replaced; None if there is none."""
-        row = self._rows[at]
-        if row.gm is None:
-            return None
-        found = self._in_runs(self._runs_to_align(row, row.direction, at), row, at)
-        if found is None and row.direction in _OTHER_DIRECTION:
-            other = _OTHER_DIRECTION[row.direction]
-            found = self._in_runs(self._runs_to_align(row, other, at), row, at)
-        return found
+    def by(self, at: int) -> int:
+        """The place of the lookup whose graph the graph of a lookup replaced; -1 if there is none."""
+        if self._rows.gm[at] == NONE:
+            return NONE
+        direction = self._rows.direction[at]
+        found = self._in_runs(self._runs_to_align(direction, at), at)
+        if found is None and direction in _OTHER_DIRECTION:
+            found = self._in_runs(self._runs_to_align(_OTHER_DIRECTION[direction], at), at)
+        return NONE if found is None else found.place
 
     def may_be(self, at: int) -> LookupRow | EntryRow | None:
         """A graph that it may be another form of, if the functions of one of them are not named."""
         row = self._rows[at]
         if row.gm is None:
             return None
-        lanes = self._runs_to_align(row, row.direction, at)[:_RUNS_ALIGNED]
+        lanes = self._runs_to_align(row.direction, at)[:_RUNS_ALIGNED]
         if row.direction in _OTHER_DIRECTION:
-            lanes += self._runs_to_align(row, _OTHER_DIRECTION[row.direction], at)[:_RUNS_ALIGNED]
+            lanes += self._runs_to_align(_OTHER_DIRECTION[row.direction], at)[:_RUNS_ALIGNED]
         if not lanes:
             return self._like_entry(row, at)
+        graph = self._graph(at)
         for lane in [] if is_named(row) else lanes:
             for place in self._of_lane.before(lane, at)[-_GRAPHS_TRIED:].tolist():
-                other: LookupRow = self._rows[place]
-                if other.detail_set is not None and self._aligner.may_be_alike(other, row):
-                    return other
+                other = self._graph(place)
+                if other.detail_set is not None and self._aligner.may_be_alike(other, graph):
+                    found: LookupRow = self._rows[place]
+                    return found
         return None
 
     def code_likeness(self, a: int, b: int) -> float:
         """How alike the code of the graphs in two sets of hash details is."""
         return self._aligner.code_likeness(a, b)
 
-    def _in_runs(self, runs: Sequence[int], row: LookupRow, at: int) -> LookupRow | None:
+    def _in_runs(self, runs: Sequence[int], at: int) -> LookedUp | None:
         """The lookup of some runs that the graph of a lookup replaced."""
-        found: list[tuple[float, LookupRow]] = []
-        own = int(self._lane[at])
+        found: list[tuple[float, LookedUp]] = []
+        own, graph = int(self._lane[at]), self._graph(at)
         for lane in runs[:_RUNS_ALIGNED]:
             pairs = self._partners.get((lane, own))
             if pairs is None:
                 pairs = self._partners[lane, own] = self._align(lane, own, at)
-            partner = pairs.get(row.lookup)
-            if partner is not None and not self._is_concurrent(partner, row):
-                found.append((self._aligner.score(partner, row), partner))
+            partner = pairs.get(at)
+            if partner is not None and not self._is_concurrent(partner.place, at):
+                found.append((self._aligner.score(partner, graph), partner))
         if not found:
             return None
         # Runs of another program may lie between. Among those about as alike as the best, take the nearest, then the latest.
         enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
         alike = [partner for score, partner in found if score >= enough]
-        return min(alike, key=lambda partner: self._nearness.between(partner, row))
+        return min(alike, key=lambda partner: self._nearness.between(partner, graph))
 
     def _first_places(self) -> dict[_Kind, tuple[Numbers, Numbers]]:
         """For each kind: its runs, the latest first, and the first place of each with hash details."""
@@ -123,12 +140,13 @@ class ReplacedGraphs:
             places[kind].append(at)
         return {kind: (lookups.run[mine], np.array(mine)) for kind, mine in places.items()}
 
-    def _runs_to_align(self, row: LookupRow, direction: str | None, at: int) -> list[int]:
+    def _runs_to_align(self, direction: str | None, at: int) -> list[int]:
         """The lanes of earlier runs in a direction, the latest first; those of the same rank before the others."""
-        if (row.cache, direction) not in self._runs_of_kind:
+        kind = self._rows.cache[at] or "", direction
+        if kind not in self._runs_of_kind:
             return []
-        runs, places = self._runs_of_kind[row.cache, direction]
-        chosen = (places < at) & (runs != row.run)
+        runs, places = self._runs_of_kind[kind]
+        chosen = (places < at) & (runs != self._rows.run[at])
         if self._only_run is not None:
             chosen &= runs == self._only_run
         places = places[chosen]
@@ -136,13 +154,21 @@ class ReplacedGraphs:
         ordered: list[int] = self._lane[places[np.argsort(is_other, kind="stable")]].tolist()
         return ordered
 
-    def _align(self, lane: int, own: int, at: int) -> dict[int, LookupRow]:
-        count = len(self._of_lane.before(lane, at))
-        before = [row for row in self._rows_of_lane(lane)[:count] if row.detail_set is not None]
-        after = self._rows_of_lane(own)
-        is_one = bool(before and after) and self._are_of_one_program(before[0].run, after[0].run)
-        pairs = self._aligner.partners(before, after, is_one_program=is_one)
-        return {new.lookup: old for old, new in pairs}
+    def _align(self, lane: int, own: int, at: int) -> dict[int, LookedUp]:
+        before, after = self._graphs_of_lane(lane), self._graphs_of_lane(own)
+        before = before[: before.searchsorted(at)]
+        gm, run = self._rows.gm, self._rows.run
+        replaced, share_a_graph = replaced_stretches(gm[before].tolist(), gm[after].tolist())
+        if not replaced:
+            return {}
+        is_one = share_a_graph or self._are_of_one_program(int(run[before[0]]), int(run[after[0]]))
+        return {
+            new.place: old
+            for old_ones, new_ones in replaced
+            for old, new in self._aligner.pair_up(
+                self._graphs_at(before[old_ones]), self._graphs_at(after[new_ones]), is_one
+            )
+        }
 
     def _are_of_one_program(self, run: int, other: int) -> bool:
         """Whether two runs are known to be of one program: by their commands, or by a graph that both have."""
@@ -152,20 +178,40 @@ class ReplacedGraphs:
         one, another = (self._rows.gm[self._of_run.of(number)] for number in (run, other))
         return len(np.intersect1d(one, another)) > 0
 
-    def _graph_above(self, row: LookupRow) -> int | None:
+    def _graph_above(self, graph: LookedUp) -> int | None:
         """The graph that AOTAutograd made the graph of an FX lookup from, if it is known."""
-        above = None if row.aot_lookup is None else self._rows.place_of(row.aot_lookup)
-        if above is None or not self._has_program[above]:
+        above = int(self._rows.aot[graph.place])
+        if above == NONE or not self._has_program[above]:
             return None
         return int(self._rows.gm[above])
 
-    def _made_rows_of_lane(self, lane: int) -> list[LookupRow]:
-        return [self._rows[place] for place in self._of_lane.of(lane).tolist()]
+    def _found_graphs_of_lane(self, lane: int) -> Numbers:
+        """The places of the graphs of a lane; one looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
+        places = self._of_lane.of(lane)
+        places = places[self._rows.gm[places] != NONE]
+        keys = self._rows.cache_key.codes[places]
+        found: Numbers = places[np.diff(keys, prepend=NONE - 1) != 0]
+        return found
+
+    def _graphs_at(self, places: Numbers) -> list[LookedUp]:
+        return [self._graph(place) for place in places.tolist()]
+
+    def _made_graph(self, at: int) -> LookedUp:
+        rows, detail_set, gm = self._rows, int(self._rows.detail_set[at]), int(self._rows.gm[at])
+        return LookedUp(
+            at,
+            int(rows.cache_key.codes[at]),
+            rows.compile_id[at],
+            rows.function[at],
+            rows.file[at],
+            None if detail_set == NONE else detail_set,
+            None if gm == NONE else gm,
+        )
 
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
         assert row.detail_set is not None
         best, best_likeness = None, _LIKE_ENOUGH
-        for number in self._stored.of_kind(row, at):
+        for number in self._stored.of_kind(at):
             entry = self._stored.rows[number]
             assert entry.detail_set is not None
             found = self._aligner.code_likeness(entry.detail_set, row.detail_set)

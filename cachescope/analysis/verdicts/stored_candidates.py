@@ -9,14 +9,14 @@ import numpy as np
 
 from cachescope.analysis.history.entry_times import NEVER, EntryTimes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.places_by_group import Numbers
-from cachescope.analysis.history.rows import EntryRow, LookupRow
+from cachescope.analysis.history.lookups import MISSING
+from cachescope.analysis.history.places_by_group import NONE, Numbers
 
 _Graph = tuple[str, str | None, int | None]
 
 
 class StoredCandidates:
-    """The entries with hash details, by kind and by graph; numbered as in `rows`.
+    """The entries with hash details, by kind and by graph; numbered as in `rows`. Lookups are named by their place in time order.
 
     Parameters
     ----------
@@ -25,6 +25,7 @@ class StoredCandidates:
     """
 
     def __init__(self, history: History, times: EntryTimes) -> None:
+        self._lookups = history.lookups
         self.rows = [entry for entry in history.entries if entry.detail_set is not None]
         looked_up = [history.lookups_of(entry) for entry in self.rows]
         # The first recorded lookup of a key represents its entries from then on; if it missed, it wrote them.
@@ -36,45 +37,49 @@ class StoredCandidates:
         intervals = [times.interval(entry) for entry in self.rows]
         self._begin: Numbers = np.array([begin for begin, _ in intervals], dtype=np.int64)
         self._end: Numbers = np.array([end for _, end in intervals], dtype=np.int64)
-        self._number = {entry.entry: number for number, entry in enumerate(self.rows)}
         self._of_kind: dict[tuple[str, str | None], list[int]] = defaultdict(list)
         self._of_graph: dict[_Graph, list[int]] = defaultdict(list)
         for number, entry in enumerate(self.rows):
             self._of_kind[entry.cache, entry.direction].append(number)
             self._of_graph[entry.cache, entry.direction, entry.gm].append(number)
 
-    def number_of(self, entry: EntryRow) -> int:
-        """The number of one of the entries."""
-        return self._number[entry.entry]
-
-    def with_kind(self, row: LookupRow) -> Sequence[int]:
+    def with_kind(self, at: int) -> Sequence[int]:
         """All entries of the cache and direction of a lookup."""
-        return self._of_kind.get((row.cache, row.direction), [])
+        if not self.rows:
+            return []
+        lookups = self._lookups
+        return self._of_kind.get((lookups.cache[at] or "", lookups.direction[at]), [])
 
-    def with_graph(self, row: LookupRow) -> Sequence[int]:
+    def with_graph(self, at: int) -> Sequence[int]:
         """All entries of the graph of a lookup."""
-        return self._of_graph.get((row.cache, row.direction, row.gm), [])
+        if not self.rows:
+            return []
+        lookups, gm = self._lookups, int(self._lookups.gm[at])
+        graph = lookups.cache[at] or "", lookups.direction[at], None if gm == NONE else gm
+        return self._of_graph.get(graph, [])
 
-    def of_kind(self, row: LookupRow, at: int) -> list[int]:
+    def of_kind(self, at: int) -> list[int]:
         """The candidates of the cache and direction of a lookup."""
-        return self._there(self.with_kind(row), row, at)
+        return self._there(self.with_kind(at), at)
 
-    def of_graph(self, row: LookupRow, at: int) -> list[int]:
+    def of_graph(self, at: int) -> list[int]:
         """The candidates of the graph of a lookup."""
-        return self._there(self.with_graph(row), row, at)
+        return self._there(self.with_graph(at), at)
 
-    def may_be_of_graph(self, row: LookupRow, at: int) -> bool:
+    def may_be_of_graph(self, at: int) -> bool:
         """Whether an entry of a lookup's graph may have existed, and nothing shows whether it did."""
-        numbers = np.array(self.with_graph(row), dtype=np.int64)
+        numbers = np.array(self.with_graph(at), dtype=np.int64)
         may_be = self._until[numbers] >= at
-        if row.time is not None:
-            may_be &= (self._begin[numbers] <= row.time) & (row.time < self._end[numbers])
+        time = self._lookups.time[at]
+        if time != MISSING:
+            may_be &= (self._begin[numbers] <= time) & (time < self._end[numbers])
         return bool(may_be.any())
 
-    def _there(self, entries: Sequence[int], row: LookupRow, at: int) -> list[int]:
-        if row.time is None or not entries:
+    def _there(self, entries: Sequence[int], at: int) -> list[int]:
+        time = self._lookups.time[at]
+        if time == MISSING or not entries:
             return []
         numbers = np.array(entries)
-        there = (self._end[numbers] <= row.time) & (self._until[numbers] >= at)
+        there = (self._end[numbers] <= time) & (self._until[numbers] >= at)
         found: list[int] = numbers[there].tolist()
         return found

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.places_by_group import NONE
 from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.verdicts.baselines import Baselines, Choice
 from cachescope.details import HashDetails
@@ -17,8 +20,8 @@ def found(store: HashDetails, runs: list[list[LookupRow]], choice: Choice | None
     every = [row for run in runs for row in run]
     about = [RunRow(n, None, n, None) for n in range(len(runs))]
     baselines = Baselines(History.of_rows(every, runs=about), store, choice or Choice())
-    candidates = [baselines.find(at) for at in range(len(every) - len(runs[-1]), len(every))]
-    return [getattr(candidate, "lookup", None) for candidate in candidates]
+    places = np.arange(len(every) - len(runs[-1]), len(every))
+    return [None if at == NONE else every[at].lookup for at in baselines.find_each(places).lookup.tolist()]
 
 
 def runs_of(*programs: list[str]) -> tuple[HashDetails, list[list[LookupRow]]]:

@@ -144,6 +144,16 @@ def is_another_call(history: Made, one: LookupRow, row: LookupRow) -> bool:
     return one.compile_id[0] != row.compile_id[0] and changed == {"example_inputs[0]"}
 
 
+def baseline_of(baselines: Baselines, history: Made, at: int) -> Candidate | None:
+    """What one lookup is compared with."""
+    found = baselines.find_each(np.array([at]))
+    (lookup,), (entry,) = found.lookup.tolist(), found.entry.tolist()
+    assert NONE in (lookup, entry)
+    if lookup != NONE:
+        return history.lookups[lookup]
+    return None if entry == NONE else baselines.stored.rows[entry]
+
+
 @settings(max_examples=20)
 @given(
     made=st.lists(lookups, max_size=10),
@@ -158,15 +168,10 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
     for at, row in enumerate(history.lookups):
         if row.detail_set is None:
             continue
-        wanted = expected(history, at)
-        each = baselines.find_each(np.array([at]))
-        (lookup,), (entry,) = each.lookup.tolist(), each.entry.tolist()
+        wanted, found = expected(history, at), baseline_of(baselines, history, at)
         if wanted is not None:
-            is_lookup = isinstance(wanted, LookupRow)
-            assert (lookup == NONE, entry == NONE) == (not is_lookup, is_lookup)
-            assert (history.lookups[lookup] if is_lookup else baselines.stored.rows[entry]) == wanted
-            assert baselines.find(at) == wanted
-        elif (found := baselines.find(at)) is not None:
+            assert found == wanted
+        elif found is not None:
             # It stands in the place of another graph.
             assert found.gm != row.gm
 
@@ -190,7 +195,7 @@ def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
                 fewer == 0 and isinstance(one, LookupRow) and isinstance(best, EntryRow)
             )
             best = one if is_better else best
-        assert baselines.find(at) == best
+        assert baseline_of(baselines, history, at) == best
 
 
 @settings(max_examples=100)
@@ -205,7 +210,7 @@ def test_a_nearer_key_differs_in_some_of_the_fields_or_in_fewer(
     history = Made(made, entries, ranks)
     baselines = Baselines(history.history, history.store, Choice())
     for at, row in enumerate(history.lookups):
-        if row.detail_set is None or (found := baselines.find(at)) is None:
+        if row.detail_set is None or (found := baseline_of(baselines, history, at)) is None:
             continue
         places = np.array([at])
         (nearer,), (apart,) = baselines.nearer(places, baselines.find_each(places))
