@@ -35,6 +35,15 @@ def firsts(numbers: Numbers) -> Numbers:
     return found
 
 
+def same_before(numbers: Numbers) -> Numbers:
+    """For each place, the latest place before it with the same number; -1 if there is none."""
+    found = np.full(len(numbers), NONE, dtype=np.int64)
+    order = np.argsort(numbers, kind="stable")
+    is_same = numbers[order][1:] == numbers[order][:-1]
+    found[order[1:][is_same]] = order[:-1][is_same]
+    return found
+
+
 class Grouped:
     """The places 0, 1, 2, … by group; a place whose group is -1 belongs to none.
 

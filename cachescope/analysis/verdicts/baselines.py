@@ -10,7 +10,7 @@ Lookups are named by their place in time order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -21,10 +21,9 @@ from cachescope.analysis.fields import is_input
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import MISSING, Flags
-from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, firsts, numbered, paired
+from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, numbered, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.verdicts.candidate_sets import CandidateSets
-from cachescope.analysis.verdicts.changed_fields import AT_ONCE, ChangedFields, changed_fields
 from cachescope.analysis.verdicts.nearness import Nearness
 from cachescope.analysis.verdicts.rank_fields import RankFields
 from cachescope.analysis.verdicts.recompiles import Recompiles
@@ -102,6 +101,11 @@ class Baselines:
             lookup[is_one] = self._in_place.first(self._place_before[at[is_one]])
             racing = np.flatnonzero(is_one & self.concurrent(lookup, at))
             lookup[racing[~self._hold_a_rank(lookup[racing], at[racing])]] = NONE
+        if self._choice.mode == "nearest" and not self.stored.rows:
+            kind = self._of_kind.group[at]
+            for first in np.unique(kind, return_index=True)[1].tolist():
+                mine = kind == kind[first]
+                lookup[mine] = self._sets_of_kind(int(at[first])).near(at[mine])
         for number in np.flatnonzero(lookup == NONE).tolist():
             lookup[number], entry[number] = self._find(int(at[number]))
         return Compared(lookup, entry)
@@ -193,8 +197,7 @@ class Baselines:
 
     def are_alike_by(self, found: Candidate, row: LookupRow) -> str:
         """A clause on why one graph is taken for another form of the other."""
-        assert found.detail_set is not None and row.detail_set is not None
-        share = self._replaced.code_likeness(found.detail_set, row.detail_set)
+        share = self._replaced.code_likeness(found, row)
         text = f"{share * 100:.0f} % of their code is alike"
         if isinstance(found, LookupRow) and found.function is not None:
             is_one = (found.function, found.file) == (row.function, row.file)
@@ -233,30 +236,8 @@ class Baselines:
 
     def _hold_a_rank(self, before: Numbers, after: Numbers) -> Flags:
         """Whether the sets of two lookups differ, and only in fields that contain the rank."""
-        sets = self._rows.detail_set
-        found = [
-            self._hold_a_rank_in(
-                changed_fields(self._details, sets[one], sets[other]), self._rank[one], self._rank[other]
-            )
-            for one, other in in_chunks(before, after)
-        ]
-        return np.concatenate([np.zeros(0, dtype=bool), *found])
-
-    def _hold_a_rank_in(self, changes: ChangedFields, before: Numbers, after: Numbers) -> Flags:
-        """As `_hold_a_rank`, from what changed in some pairs and the ranks of both sides."""
-        is_known = (before != NONE) & (after != NONE)
-        apart = np.where(is_known, after - before, _NOT_KNOWN)[changes.pair]
-        components = paired(changes.old.astype(np.int64) + 1, changes.new.astype(np.int64))
-        asked = paired(components, numbered(apart))
-        sides = (column[firsts(asked)].tolist() for column in (changes.old, changes.new, apart))
-        holds: Flags = np.zeros(int(asked.max(initial=NONE)) + 1, dtype=bool)
-        for number, (old, new, steps) in enumerate(zip(*sides, strict=True)):
-            holds[number] = self._rank_fields.holds_a_rank(
-                None if old == NONE else old,
-                None if new == NONE else new,
-                None if steps == _NOT_KNOWN else steps,
-            )
-        return changes.where_all(holds[asked])
+        sets, ranks = self._rows.detail_set, (self._rank[before], self._rank[after])
+        return self._rank_fields.all_hold_a_rank(sets[before], sets[after], ranks)
 
     def _may_have_nearer(self, at: Numbers, found: Compared) -> Flags:
         """Which lookups are compared with a key of the same graph, and not with one that the user chose."""
@@ -390,12 +371,6 @@ class Baselines:
             return np.where(self._run == chosen, NONE, chosen)
         of_rank = Grouped(paired(self._graph, self._rank)).greatest_other_before(self._run)
         return np.where(of_rank == NONE, self._of_graph.greatest_other_before(self._run), of_rank)
-
-
-def in_chunks(*columns: Numbers) -> Iterator[tuple[Numbers, ...]]:
-    """The same numbers of several columns at a time."""
-    for start in range(0, len(columns[0]), AT_ONCE):
-        yield tuple(column[start : start + AT_ONCE] for column in columns)
 
 
 def _frame_of(compile_id: str | None) -> str | None:

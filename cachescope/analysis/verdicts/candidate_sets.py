@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from cachescope.analysis.fields import is_input
-from cachescope.analysis.history.places_by_group import NONE, Numbers
+from cachescope.analysis.history.places_by_group import NONE, Numbers, same_before
 from cachescope.analysis.verdicts.field_differences import FieldDifferences, Flags
 from cachescope.details import HashDetails
 
@@ -34,6 +34,19 @@ class CandidateSets:
         self._sets, numbers = np.unique(every, return_inverse=True)
         self._of_place: Numbers = numbers[: len(places)]
         self._of_entry = dict(zip(entries, numbers[len(places) :].tolist(), strict=True))
+
+    def near(self, lookups: Numbers) -> Numbers:
+        """For each lookup, the place of the latest before it with the same set, or else with one other field; -1 if none."""
+        found = self._near[self._places.searchsorted(lookups)]
+        return np.where(found == NONE, NONE, self._places[found])
+
+    @cached_property
+    def _near(self) -> Numbers:
+        latest = np.full(len(self._places), NONE, dtype=np.int64)
+        for numbers in self._differences.without_each():
+            latest = np.maximum(latest, same_before(numbers[self._of_place]))
+        equal = same_before(self._of_place)
+        return np.where(equal == NONE, latest, equal)
 
     def nearest(self, at: int, lookups: Numbers, entries: Sequence[int]) -> tuple[int, int]:
         """The place of a lookup, or an entry, with the fewest changed fields; among equals the latest, lookups first.

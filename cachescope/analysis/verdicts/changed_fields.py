@@ -18,7 +18,7 @@ from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 
 # Pairs that are compared together: of a million, the differences would take a gigabyte.
-AT_ONCE: Final = 1 << 16
+_AT_ONCE: Final = 1 << 16
 
 Component = tuple[int, int]
 
@@ -82,6 +82,12 @@ def changed_fields(details: HashDetails, before: Numbers, after: Numbers) -> Cha
     return ChangedFields(
         numbers, fields.astype(np.int32), olds.astype(np.int32), news.astype(np.int32), starts
     )
+
+
+def in_chunks(*columns: Numbers) -> Iterator[tuple[Numbers, ...]]:
+    """The same numbers of several columns at a time."""
+    for start in range(0, len(columns[0]), _AT_ONCE):
+        yield tuple(column[start : start + _AT_ONCE] for column in columns)
 
 
 def _in_place(details: HashDetails, before: Numbers, after: Numbers) -> tuple[Numbers, Codes, Codes, Flags]:

@@ -6,13 +6,14 @@ is counted over those fields alone, for all other sets at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from cachescope.analysis.history.places_by_group import paired
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 
@@ -109,6 +110,18 @@ class FieldDifferences:
             found = np.take_along_axis(before, chosen[:, None], axis=1)[:, 0]
             nearer[here] = np.where(fewer.any(axis=1), found, -1)
         return nearer, apart
+
+    def without_each(self) -> Iterator[Numbers]:
+        """For each field that differs: a number for each set, equal for sets that are equal in all other fields."""
+        columns = [column.astype(np.int64) for column in self._by_field]
+        every = np.zeros(len(self._hashes), dtype=np.int64)
+        after = [every]
+        for column in columns[:0:-1]:
+            after.append(paired(after[-1], column))
+        before = every
+        for column in columns:
+            yield paired(before, after.pop())
+            before = paired(before, column)
 
     @cached_property
     def _by_field(self) -> Codes:

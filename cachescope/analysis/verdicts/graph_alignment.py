@@ -36,7 +36,19 @@ _LIBRARY: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 _MOST_COMPARED: Final = 100 * 100
 
 
-class Graph(Protocol):
+class Code(Protocol):
+    """The code of a graph that was looked up or stored."""
+
+    @property
+    def detail_set(self) -> int | None:
+        """Its hash details."""
+
+    @property
+    def gm(self) -> int | None:
+        """Hash code of the graph; equal codes are equal graphs."""
+
+
+class Graph(Code, Protocol):
     """A graph that was looked up or stored, as far as it is compared with others."""
 
     @property
@@ -54,14 +66,6 @@ class Graph(Protocol):
     @property
     def file(self) -> str | None:
         """The file of that function."""
-
-    @property
-    def detail_set(self) -> int | None:
-        """Its hash details."""
-
-    @property
-    def gm(self) -> int | None:
-        """Hash code of the graph; equal codes are equal graphs."""
 
 
 SomeGraph = TypeVar("SomeGraph", bound=Graph)
@@ -115,7 +119,7 @@ class GraphAligner(Generic[SomeGraph]):
         assert a.detail_set is not None and b.detail_set is not None
         same_place = a.compile_id is not None and a.compile_id == b.compile_id
         same_inputs = self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
-        return _CODE * self._code_likeness_of(a, b) + _PLACE * same_place + _INPUTS * same_inputs
+        return _CODE * self.code_likeness(a, b) + _PLACE * same_place + _INPUTS * same_inputs
 
     def are_alike(self, a: SomeGraph, b: SomeGraph, *, is_one_program: bool = False) -> bool:
         """Whether one graph may be another form of the other.
@@ -127,27 +131,24 @@ class GraphAligner(Generic[SomeGraph]):
         above = self._graph_above(a)
         if above is not None and above == self._graph_above(b):
             return True
-        return self._code_likeness_of(a, b) >= _enough(a, b, is_one_program)
+        return self.code_likeness(a, b) >= _enough(a, b, is_one_program)
 
     def may_be_alike(self, a: SomeGraph, b: SomeGraph) -> bool:
         """Whether one graph may be a form of the other, if a source function is unknown."""
         if is_named(a) and is_named(b):
             return False
         is_in_place = a.compile_id is not None and a.compile_id == b.compile_id
-        return self._code_likeness_of(a, b) >= (_ENOUGH_OF_ONE_FUNCTION if is_in_place else _ENOUGH)
+        return self.code_likeness(a, b) >= (_ENOUGH_OF_ONE_FUNCTION if is_in_place else _ENOUGH)
 
-    def _code_likeness_of(self, a: SomeGraph, b: SomeGraph) -> float:
+    def code_likeness(self, a: Code, b: Code) -> float:
+        """How alike the code of two graphs with hash details is."""
         assert a.detail_set is not None and b.detail_set is not None
         # A fleet compares the same graphs again and again, under many keys.
         if a.gm is None or b.gm is None:
-            return self.code_likeness(a.detail_set, b.detail_set)
+            return likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
         if (a.gm, b.gm) not in self._likeness:
-            self._likeness[a.gm, b.gm] = self.code_likeness(a.detail_set, b.detail_set)
+            self._likeness[a.gm, b.gm] = likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
         return self._likeness[a.gm, b.gm]
-
-    def code_likeness(self, a: int, b: int) -> float:
-        """How alike the code of the graphs in two sets of hash details is."""
-        return likeness(self._words_of(a), self._words_of(b))
 
     def pair_up(
         self, old: Sequence[SomeGraph], new: Sequence[SomeGraph], is_one_program: bool

@@ -15,8 +15,8 @@ from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.history.places_by_group import NONE, Numbers, firsts, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.history.timeline import NOT_KNOWN
-from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice, Compared, in_chunks
-from cachescope.analysis.verdicts.changed_fields import Component, changed_fields
+from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice, Compared
+from cachescope.analysis.verdicts.changed_fields import Component, changed_fields, in_chunks
 from cachescope.analysis.verdicts.changed_keys import OF_ITS_OWN, ChangedKeys, Fields
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Why

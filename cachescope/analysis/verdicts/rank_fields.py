@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import numpy as np
+
 from cachescope.analysis.differences import field_change
+from cachescope.analysis.history.lookups import Flags
+from cachescope.analysis.history.places_by_group import NONE, Numbers, firsts, numbered, paired
+from cachescope.analysis.verdicts.changed_fields import changed_fields, in_chunks
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 
@@ -18,45 +23,50 @@ _DEVICE: Final = re.compile(r"(?<![a-z])[a-z]++:\d|device\(type='[a-z]++', index
 # In a bare number, only the name of the field shows what it counts.
 _COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)(?:$|[\]._])|device_index")
 
+_NOT_KNOWN: Final = -(2**62)
+
 
 class RankFields:
     """Identifies fields that contain a rank; answers are cached."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
-        self._known: dict[tuple[int | None, int | None, int | None], bool] = {}
+        self._known: dict[tuple[int, int, int], bool] = {}
 
-    def all_hold_a_rank(self, before: int, after: int, ranks: tuple[int | None, int | None]) -> bool:
-        """Whether two sets of hash details differ, and only in fields that contain the rank.
+    def all_hold_a_rank(self, before: Numbers, after: Numbers, ranks: tuple[Numbers, Numbers]) -> Flags:
+        """Which pairs of sets of hash details differ, and only in fields that contain the rank.
 
         Parameters
         ----------
-        before, after : int
+        before, after : array of int
             The sets.
-        ranks : tuple of int or None
-            The rank of each side, if known.
+        ranks : tuple of array of int
+            The rank of each side; -1 if it is not known.
         """
-        changes = self._details.changes(before, after)
-        apart = None if None in ranks else (ranks[1] or 0) - (ranks[0] or 0)
-        return bool(changes) and all(self.holds_a_rank(old, new, apart) for _, old, new in changes)
+        found = [self._hold_a_rank(*some) for some in in_chunks(before, after, *ranks)]
+        return np.concatenate([np.zeros(0, dtype=bool), *found])
 
-    def holds_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
-        """Whether two components of a field differ, and only by the rank.
+    def _hold_a_rank(self, before: Numbers, after: Numbers, one: Numbers, other: Numbers) -> Flags:
+        changes = changed_fields(self._details, before, after)
+        is_known = (one != NONE) & (other != NONE)
+        apart = np.where(is_known, other - one, _NOT_KNOWN)[changes.pair]
+        components = paired(changes.old.astype(np.int64) + 1, changes.new.astype(np.int64))
+        asked = paired(components, numbered(apart))
+        sides = (column[firsts(asked)].tolist() for column in (changes.old, changes.new, apart))
+        holds: Flags = np.array([self._holds_a_rank(*each) for each in zip(*sides, strict=True)], dtype=bool)
+        return changes.where_all(holds[asked])
 
-        Parameters
-        ----------
-        before, after : int or None
-            The components; None if a side lacks the field.
-        apart : int or None
-            How far apart the ranks are, if known.
-        """
+    def _holds_a_rank(self, before: int, after: int, apart: int) -> bool:
+        """Whether two components of a field differ, and only by the rank."""
         asked = before, after, apart
         if asked not in self._known:
-            self._known[asked] = self._looks_like_a_rank(before, after, apart)
+            self._known[asked] = self._looks_like_a_rank(
+                before, after, None if apart == _NOT_KNOWN else apart
+            )
         return self._known[asked]
 
-    def _looks_like_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
-        if before is None or after is None:
+    def _looks_like_a_rank(self, before: int, after: int, apart: int | None) -> bool:
+        if NONE in (before, after):
             return False
         old, new = (parse_component(self._details.components[code]) for code in (before, after))
         if old is None or new is None:

@@ -13,7 +13,7 @@ import numpy as np
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.verdicts.graph_alignment import GraphAligner, is_named, replaced_stretches
+from cachescope.analysis.verdicts.graph_alignment import Code, GraphAligner, is_named, replaced_stretches
 from cachescope.analysis.verdicts.nearness import Nearness
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
@@ -105,8 +105,8 @@ class ReplacedGraphs:
                     return found
         return None
 
-    def code_likeness(self, a: int, b: int) -> float:
-        """How alike the code of the graphs in two sets of hash details is."""
+    def code_likeness(self, a: Code, b: Code) -> float:
+        """How alike the code of two graphs with hash details is."""
         return self._aligner.code_likeness(a, b)
 
     def _in_runs(self, runs: Sequence[int], at: int) -> LookedUp | None:
@@ -209,12 +209,10 @@ class ReplacedGraphs:
         )
 
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
-        assert row.detail_set is not None
         best, best_likeness = None, _LIKE_ENOUGH
         for number in self._stored.of_kind(at):
             entry = self._stored.rows[number]
-            assert entry.detail_set is not None
-            found = self._aligner.code_likeness(entry.detail_set, row.detail_set)
+            found = self._aligner.code_likeness(entry, row)
             if found >= best_likeness:
                 best, best_likeness = entry, found
         return best

@@ -176,8 +176,8 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
             assert found.gm != row.gm
 
 
-@settings(max_examples=20)
-@given(made=st.lists(lookups, max_size=10), entries=st.lists(stored, max_size=4))
+@settings(max_examples=40)
+@given(made=st.lists(lookups, max_size=10), entries=st.just([]) | st.lists(stored, max_size=4))
 def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
     made: list[tuple], entries: list[tuple]
 ) -> None:
