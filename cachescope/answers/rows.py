@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 SomeRow = TypeVar("SomeRow", bound="DataclassInstance")
 Places = npt.NDArray[np.intp]
+
+# Rows that are turned into Python's values together, and how many such blocks are kept.
+_AT_ONCE: Final = 4096
+_BLOCKS_AT_HAND: Final = 64
 
 
 class Rows(Mapping[int, SomeRow]):
@@ -40,8 +44,7 @@ class Rows(Mapping[int, SomeRow]):
         self._sorted = self._ids[self._order]
 
     def __getitem__(self, number: int) -> SomeRow:
-        at = self.place(number)
-        return self._kind(*(values[at] for values in self._columns))
+        return self._row(self.place(number))
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._ids.tolist())
@@ -72,17 +75,24 @@ class Rows(Mapping[int, SomeRow]):
 
     def at(self, places: Places) -> Sequence[SomeRow]:
         """The rows at some places, each made when it is looked at."""
-        return _Chosen(self._kind, self._columns, places)
+        return _Chosen(self._row, places)
+
+    def _row(self, place: int) -> SomeRow:
+        number, at = divmod(place, _AT_ONCE)
+        return self._kind(*(values[at] for values in self._block(number)))
 
     @cached_property
-    def _columns(self) -> list[list[Any]]:
-        return list(plain_columns(self.frame, [field.name for field in fields(self._kind)]).values())
+    def _block(self) -> Callable[[int], list[list[Any]]]:
+        return lru_cache(_BLOCKS_AT_HAND)(self._read_block)
+
+    def _read_block(self, number: int) -> list[list[Any]]:
+        some = self.frame.iloc[number * _AT_ONCE : (number + 1) * _AT_ONCE]
+        return list(plain_columns(some, [field.name for field in fields(self._kind)]).values())
 
 
 class _Chosen(Sequence[SomeRow]):
-    def __init__(self, kind: type[SomeRow], columns: list[list[Any]], places: Places) -> None:
-        self._kind = kind
-        self._columns = columns
+    def __init__(self, row: Callable[[int], SomeRow], places: Places) -> None:
+        self._row = row
         self._places = places
 
     def __len__(self) -> int:
@@ -94,6 +104,5 @@ class _Chosen(Sequence[SomeRow]):
     def __getitem__(self, at: slice) -> Sequence[SomeRow]: ...
     def __getitem__(self, at: int | slice) -> SomeRow | Sequence[SomeRow]:
         if isinstance(at, slice):
-            return _Chosen(self._kind, self._columns, self._places[at])
-        place = self._places[at]
-        return self._kind(*(values[place] for values in self._columns))
+            return _Chosen(self._row, self._places[at])
+        return self._row(int(self._places[at]))
