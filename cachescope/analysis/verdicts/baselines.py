@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 
 from cachescope.analysis.fields import is_input
-from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
+from cachescope.analysis.history.entry_times import EntryTimes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import MISSING, Flags
+from cachescope.analysis.history.lookups import Flags
 from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, numbered, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.verdicts.candidate_sets import CandidateSets
@@ -28,6 +28,7 @@ from cachescope.analysis.verdicts.nearness import Nearness
 from cachescope.analysis.verdicts.rank_fields import RankFields
 from cachescope.analysis.verdicts.recompiles import Recompiles
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
+from cachescope.analysis.verdicts.running_compiles import RunningCompiles
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
 
@@ -83,12 +84,11 @@ class Baselines:
         place, self._place_before = self._places()
         self._in_place = Grouped(place)
         self._how_many_in_place = self._in_place.how_many_before(self._place_before)
-        self._time: Numbers = np.where(lookups.time == MISSING, NEVER, lookups.time)
-        self._end: Numbers = np.where(lookups.is_miss, history.end, LONG_AGO)
+        self.running = RunningCompiles(history)
         self._rank_fields = RankFields(details)
         self._nearness = Nearness(details)
         self.stored = StoredCandidates(history, EntryTimes(history))
-        self._replaced = ReplacedGraphs(history, details, self.stored, choice.run, self._are_concurrent)
+        self._replaced = ReplacedGraphs(history, details, self.stored, choice.run, self.running)
         self._recompiles = Recompiles(lookups, self._nearness)
         self._sets: dict[tuple[str, int], CandidateSets] = {}
 
@@ -99,7 +99,7 @@ class Baselines:
         if self._choice.mode in ("auto", "run"):
             is_one = self._how_many_in_place[at] == 1
             lookup[is_one] = self._in_place.first(self._place_before[at[is_one]])
-            racing = np.flatnonzero(is_one & self.concurrent(lookup, at))
+            racing = np.flatnonzero(is_one & self.running.were_running(lookup, at))
             lookup[racing[~self._hold_a_rank(lookup[racing], at[racing])]] = NONE
         if self._choice.mode == "nearest" and not self.stored.rows:
             kind = self._of_kind.group[at]
@@ -124,11 +124,11 @@ class Baselines:
         else:
             candidates = (in_place, []) if len(in_place) else self._of_same_graph(at)
             found = self._sets_of_graph(at).nearest(at, *candidates)
-        if self._are_concurrent(found[0], at):
+        if self.running.was_running(found[0], at):
             if self._hold_a_rank(np.array(found[:1]), np.array([at]))[0]:
                 return found
             lookups, entries = self._of_same_graph(at)
-            found = self._sets_of_graph(at).nearest(at, self._ended(at, lookups), entries)
+            found = self._sets_of_graph(at).nearest(at, self.running.finished(lookups, at), entries)
         return found if found != _NOTHING else (self._of_another_graph(at), NONE)
 
     def _of_another_graph(self, at: int) -> int:
@@ -184,7 +184,7 @@ class Baselines:
         if not all(map(is_input, changed)) or not self._may_have_nearer_in_parts(at, found):
             return None
         tried = self._of_graph.before(int(self._graph[at]), at)[-_NEARER_TRIED:]
-        tried = self._ended(at, self._without_other_calls(at, tried))
+        tried = self.running.finished(self._without_other_calls(at, tried), at)
         return self._with_fewer_parts(self._rows[at], found, tried)
 
     def may_be_stored(self, at: int) -> bool:
@@ -215,24 +215,7 @@ class Baselines:
         if isinstance(found, EntryRow):
             return False
         place, at = (self._rows.place_of(one.lookup) for one in (found, row))
-        return place is not None and at is not None and self._are_concurrent(place, at)
-
-    def concurrent(self, lookup: Numbers, at: Numbers) -> Flags:
-        """Which baselines were still being compiled by another process when the lookup was made."""
-        is_other = (lookup != NONE) & (self._run[lookup] != self._run[at])
-        found: Flags = is_other & (self._end[lookup] > self._time[at])
-        return found
-
-    def _are_concurrent(self, place: int, at: int) -> bool:
-        if place == NONE or self._run[place] == self._run[at]:
-            return False
-        return bool(self._end[place] > self._time[at])
-
-    def _ended(self, at: int, places: Numbers) -> Numbers:
-        """The places without those still being compiled by another process."""
-        has_ended = (self._end[places] <= self._time[at]) | (self._run[places] == self._run[at])
-        kept: Numbers = places[has_ended]
-        return kept
+        return place is not None and at is not None and self.running.was_running(place, at)
 
     def _hold_a_rank(self, before: Numbers, after: Numbers) -> Flags:
         """Whether the sets of two lookups differ, and only in fields that contain the rank."""
@@ -268,7 +251,7 @@ class Baselines:
         sets = self._sets_of_graph(int(lookups[0]))
         before = sets.before(lookups, _NEARER_TRIED)
         is_of_run = self._run[before] == self._run[lookups, None]
-        has_ended = (self._end[before] <= self._time[lookups, None]) | is_of_run
+        has_ended = ~self.running.were_running(before, lookups[:, None])
         frame, own = self._frame[before], self._frame[lookups, None]
         is_elsewhere = is_of_run & (frame != own) & (frame != NONE) & (own != NONE)
         return sets.nearer(lookups, baselines, has_ended, is_elsewhere)

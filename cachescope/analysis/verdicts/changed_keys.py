@@ -69,7 +69,7 @@ class ChangedKeys:
         rows, is_entry = self._rows, compared.entry != NONE
         is_plain = self._baselines.are_of_one_graph(at, compared)
         is_plain &= is_entry | (rows.run[compared.lookup] != rows.run[at])
-        number = self._baselines.concurrent(compared.lookup, at) + 2 * is_entry
+        number = self._baselines.running.were_running(compared.lookup, at) + 2 * is_entry
         numbers: list[int] = np.where(is_plain, number, OF_ITS_OWN).tolist()
         return numbers
 

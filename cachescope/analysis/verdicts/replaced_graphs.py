@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
 
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.lookups import Flags, Lookups
 from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.verdicts.graph_alignment import Code, GraphAligner, is_named, replaced_stretches
 from cachescope.analysis.verdicts.nearness import Nearness
+from cachescope.analysis.verdicts.running_compiles import RunningCompiles
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
 
@@ -54,27 +56,27 @@ class ReplacedGraphs:
         details: HashDetails,
         stored: StoredCandidates,
         only_run: int | None,
-        is_concurrent: Callable[[int, int], bool],
+        running: RunningCompiles,
     ) -> None:
         self._rows = lookups = history.lookups
         self._stored = stored
         self._only_run = only_run
-        self._is_concurrent = is_concurrent
+        self._running = running
         self._nearness = Nearness(details)
         self._rank_of_place = history.rank
         # Many programs make small FX graphs; the graph that dynamo hands on contains the names of one program.
-        self._has_program = lookups.is_aot & (lookups.gm != NONE)
-        self._of_run = Grouped(np.where(self._has_program, lookups.run, NONE))
+        has_program = lookups.is_aot & (lookups.gm != NONE)
+        self._of_run = Grouped(np.where(has_program, lookups.run, NONE))
         self._programs = {run.run: run.program for run in history.runs}
-        self._aligner = GraphAligner(details, self._graph_above)
+        self._aligner = GraphAligner(details, partial(_graph_above, lookups, has_program))
         caches = paired(lookups.run_number, lookups.cache.codes.astype(np.int64))
         self._lane = paired(caches, lookups.direction.codes.astype(np.int64))
         self._of_lane = Grouped(self._lane)
         self._runs_of_kind = self._first_places()
         self._partners: dict[tuple[int, int], dict[int, LookedUp]] = {}
-        self._graph = lru_cache(_GRAPHS_AT_HAND)(self._made_graph)
+        self._graph = lru_cache(_GRAPHS_AT_HAND)(partial(_graph, lookups))
         # A run is aligned with several before it, and then those after it with it.
-        self._graphs_of_lane = lru_cache(_LANES_AT_HAND)(self._found_graphs_of_lane)
+        self._graphs_of_lane = lru_cache(_LANES_AT_HAND)(partial(_graphs_of_lane, lookups, self._of_lane))
 
     def by(self, at: int) -> int:
         """The place of the lookup whose graph the graph of a lookup replaced; -1 if there is none."""
@@ -118,7 +120,7 @@ class ReplacedGraphs:
             if pairs is None:
                 pairs = self._partners[lane, own] = self._align(lane, own, at)
             partner = pairs.get(at)
-            if partner is not None and not self._is_concurrent(partner.place, at):
+            if partner is not None and not self._running.was_running(partner.place, at):
                 found.append((self._aligner.score(partner, graph), partner))
         if not found:
             return None
@@ -178,35 +180,8 @@ class ReplacedGraphs:
         one, another = (self._rows.gm[self._of_run.of(number)] for number in (run, other))
         return len(np.intersect1d(one, another)) > 0
 
-    def _graph_above(self, graph: LookedUp) -> int | None:
-        """The graph that AOTAutograd made the graph of an FX lookup from, if it is known."""
-        above = int(self._rows.aot[graph.place])
-        if above == NONE or not self._has_program[above]:
-            return None
-        return int(self._rows.gm[above])
-
-    def _found_graphs_of_lane(self, lane: int) -> Numbers:
-        """The places of the graphs of a lane; one looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
-        places = self._of_lane.of(lane)
-        places = places[self._rows.gm[places] != NONE]
-        keys = self._rows.cache_key.codes[places]
-        found: Numbers = places[np.diff(keys, prepend=NONE - 1) != 0]
-        return found
-
     def _graphs_at(self, places: Numbers) -> list[LookedUp]:
         return [self._graph(place) for place in places.tolist()]
-
-    def _made_graph(self, at: int) -> LookedUp:
-        rows, detail_set, gm = self._rows, int(self._rows.detail_set[at]), int(self._rows.gm[at])
-        return LookedUp(
-            at,
-            int(rows.cache_key.codes[at]),
-            rows.compile_id[at],
-            rows.function[at],
-            rows.file[at],
-            None if detail_set == NONE else detail_set,
-            None if gm == NONE else gm,
-        )
 
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
         best, best_likeness = None, _LIKE_ENOUGH
@@ -216,3 +191,34 @@ class ReplacedGraphs:
             if found >= best_likeness:
                 best, best_likeness = entry, found
         return best
+
+
+# Functions rather than methods: whatever refers to its own methods lives on until the garbage collector runs.
+
+
+def _graph_above(lookups: Lookups, has_program: Flags, graph: LookedUp) -> int | None:
+    """The graph that AOTAutograd made the graph of an FX lookup from, if it is known."""
+    above = int(lookups.aot[graph.place])
+    return int(lookups.gm[above]) if above != NONE and has_program[above] else None
+
+
+def _graphs_of_lane(lookups: Lookups, of_lane: Grouped, lane: int) -> Numbers:
+    """The places of the graphs of a lane; one looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
+    places = of_lane.of(lane)
+    places = places[lookups.gm[places] != NONE]
+    keys = lookups.cache_key.codes[places]
+    found: Numbers = places[np.diff(keys, prepend=NONE - 1) != 0]
+    return found
+
+
+def _graph(lookups: Lookups, at: int) -> LookedUp:
+    detail_set, gm = int(lookups.detail_set[at]), int(lookups.gm[at])
+    return LookedUp(
+        at,
+        int(lookups.cache_key.codes[at]),
+        lookups.compile_id[at],
+        lookups.function[at],
+        lookups.file[at],
+        None if detail_set == NONE else detail_set,
+        None if gm == NONE else gm,
+    )
