@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from cachescope.component_sets import Codes, ComponentSets, Numbers
 from cachescope.components import Detail, join_components, parse_component
@@ -300,7 +301,7 @@ class HashDetails:
         codes = self.sets[set_code]
         return dict(zip(self.field_codes[codes].tolist(), codes.tolist(), strict=True))
 
-    def restore(self, components: Sequence[str], sets: Sequence[list[int]]) -> None:
+    def restore(self, components: Sequence[str], sets: Iterable[npt.NDArray[np.integer]]) -> None:
         """Fill an empty store with the contents of another one, with the same codes.
 
         Raises
@@ -312,9 +313,7 @@ class HashDetails:
             if not isinstance(text, str) or self.add_component(text) != number:
                 raise ValueError(f"component {number} is no hash detail, or is there twice")
         for number, codes in enumerate(sets):
-            if not isinstance(codes, list) or not all(
-                type(code) is int and 0 <= code < len(components) for code in codes
-            ):
+            if len(codes) and not (codes.min() >= 0 and codes.max() < len(components)):
                 raise ValueError(f"set {number} has components that are not there")
-            if self.add_codes(np.array(codes, dtype=np.int32).tobytes()) != number:
+            if self.add_codes(codes.astype(np.int32).tobytes()) != number:
                 raise ValueError(f"set {number} is there twice")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from cachescope.details import HashDetails
 from cachescope.errors import SourceError
 from cachescope.readers.assemble import Tables
-from cachescope.readers.stored_frames import failures_of, read_frames, read_table
+from cachescope.readers.stored_frames import failures_of, read_batches, read_frames, read_table
 
 MANIFEST: Final = "cachescope.json"
 FORMAT: Final = 3
@@ -46,7 +51,24 @@ def read_saved_scope(path: str) -> Tables:
 
 def _details(folder: Path) -> HashDetails:
     components = read_table(folder / "components.parquet", ["component"])["component"]
-    sets = read_table(folder / "detail_sets.parquet", ["components"])["components"]
     details = HashDetails()
-    details.restore(components.to_pylist(), sets.to_pylist())
+    details.restore(components.to_pylist(), _sets(folder / "detail_sets.parquet"))
     return details
+
+
+def _sets(file: Path) -> Iterator[npt.NDArray[np.integer]]:
+    """The component codes of each set.
+
+    Raises
+    ------
+    ValueError
+        If the file has something else.
+    """
+    for batch in read_batches(file, ["components"]):
+        lists = batch.column(0)
+        if not pa.types.is_list(lists.type) or not pa.types.is_integer(lists.type.value_type):
+            raise ValueError("detail_sets.parquet: components has another type")
+        codes, ends = lists.flatten(), lists.offsets.to_numpy()
+        if lists.null_count or codes.null_count:
+            raise ValueError("detail_sets.parquet: components has missing values")
+        yield from np.split(codes.to_numpy(), ends[1:-1] - ends[0])

@@ -54,6 +54,8 @@ _JSON: Final = ("inductor_configs", "torch_determinism_configs", "cuda_matmul_pr
 _JSON_OBJECTS: Final = ("torch_manifest",)
 _JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
 
+_ROWS_AT_ONCE: Final = 4096
+
 
 @contextlib.contextmanager
 def failures_of(source: str, what: str) -> Iterator[None]:
@@ -87,6 +89,16 @@ def read_table(file: Path | str, columns: list[str] | None = None) -> pa.Table:
         table = stored.read(columns=columns)
     table.validate(full=True)
     return table
+
+
+def read_batches(file: Path | str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """As `read_table`, some rows at a time."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(file, page_checksum_verification=True) as stored:
+        for batch in stored.iter_batches(_ROWS_AT_ONCE, columns=columns):
+            batch.validate(full=True)
+            yield batch
 
 
 def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd.DataFrame]:
