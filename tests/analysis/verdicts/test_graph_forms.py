@@ -1,0 +1,246 @@
+"""Which graphs may be forms of one another, and which are paired: codes of words in, likeness worked out by counting them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.verdicts.graph_alignment import GraphAligner, replaced_stretches
+from cachescope.details import HashDetails
+from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.made import component
+
+(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
+Function = tuple[str | None, str | None]
+
+
+class Made:
+    """Graphs of ten words each, one a letter: of two of them the likeness is a tenth for each word that they share."""
+
+    def __init__(self) -> None:
+        self.store = HashDetails()
+        self.aligner: GraphAligner[LookupRow] = GraphAligner(self.store)
+
+    def graph(
+        self, words: str, function: Function = (None, None), compile_id: str | None = "0/0", inputs: str = "T"
+    ) -> LookupRow:
+        code = " ".join(f"{word}_op" for word in words)
+        details, _ = self.store.add([component("gm", code), component("example_inputs[0]", inputs)])
+        assert details is not None
+        gm = self.store.hash_code(details, "gm")
+        name, file = function
+        return replace(
+            TEMPLATE,
+            detail_set=details,
+            gm=gm,
+            function=name,
+            file=file,
+            compile_id=compile_id,
+            cache_key=words,
+        )
+
+    def alike(self, shared: int, one: Function, other: Function, is_one_program: bool = False) -> bool:
+        a, b = self.graph("abcdefghij", one, "0/0"), self.graph(sharing(shared), other, "7/0")
+        return self.aligner.are_alike(a, b, is_one_program=is_one_program)
+
+
+def sharing(words: int) -> str:
+    """Ten words, of which so many are among the first ten letters."""
+    return "abcdefghij"[:words] + "klmnopqrst"[words:]
+
+
+SITE = "/venv/lib/python3.13/site-packages/torch/nn/modules.py"
+FEWEST: list[tuple[Function, Function, bool, int | None]] = [
+    # A function of the user may have been rewritten; many programs call one of a library.
+    (("f", "/a.py"), ("f", "/a.py"), False, 2),
+    (("f", SITE), ("f", SITE), False, 6),
+    (("f", r"C:\dist-packages\a.py"), ("f", r"C:\dist-packages\a.py"), False, 6),
+    (("f", "/my-site-packages/a.py"), ("f", "/my-site-packages/a.py"), False, 2),
+    # Renamed, or moved, and not both.
+    (("f", "/a.py"), ("g", "/a.py"), False, 6),
+    (("f", "/one/a.py"), ("f", "/two/a.py"), False, 6),
+    (("f", "/one/a.py"), ("g", "/two/a.py"), False, None),
+    (("f", "/one/a.py"), ("f", "/one/b.py"), False, None),
+    (("f", "/one/a.py"), ("f", "/one/b.py"), True, None),
+    # Without a name of its own: of one program, or of one call.
+    ((None, None), (None, None), False, None),
+    ((None, None), (None, None), True, 6),
+    (("f", "/a.py"), (None, None), True, 6),
+    ((None, None), ("f", "/a.py"), True, 6),
+    (("f", "/a.py"), (None, None), False, None),
+    (("<lambda>", "/a.py"), ("<lambda>", "/a.py"), False, 9),
+    (("<lambda>", "/a.py"), ("<lambda>", "/a.py"), True, 6),
+    ((None, "/a.py"), (None, "/a.py"), False, 9),
+    (("<lambda>", "/a.py"), ("<lambda>", "/b.py"), False, None),
+    (("<lambda>", "/a.py"), ("<listcomp>", "/a.py"), False, None),
+    (("<lambda>", "/a.py"), ("f", "/a.py"), False, None),
+    (("f", None), ("f", None), False, None),
+    (("f", None), ("f", None), True, 6),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "is_one_program", "fewest"), FEWEST)
+def test_how_many_of_ten_words_make_two_graphs_forms_of_one(
+    one: Function, other: Function, is_one_program: bool, fewest: int | None
+) -> None:
+    made = Made()
+    found = [made.alike(shared, one, other, is_one_program) for shared in range(11)]
+    assert found == [fewest is not None and shared >= fewest for shared in range(11)]
+
+
+def test_graphs_of_one_graph_above_are_forms_of_one() -> None:
+    made = Made()
+    above = {"abcdefghij": 5, "klmnopqrst": 5, "uvwxyzABCD": None, "EFGHIJKLMN": None, "OPQRSTUVWX": 6}
+    aligner = GraphAligner[LookupRow](made.store, lambda graph: above[str(graph.cache_key)])
+    one, other, none, nor, third = map(made.graph, above)
+    assert aligner.are_alike(one, other)
+    assert not aligner.are_alike(one, third)
+    assert not aligner.are_alike(none, nor)
+    assert not aligner.are_alike(one, none)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "ids", "fewest"),
+    [
+        ((None, None), (None, None), ("0/0", "0/0"), 2),
+        (("f", "/a.py"), (None, None), ("0/0", "0/0"), 2),
+        ((None, None), (None, None), ("0/0", "1/0"), 6),
+        ((None, None), (None, None), (None, None), 6),
+        # Where both are named it is known.
+        (("f", "/a.py"), ("f", "/a.py"), ("0/0", "0/0"), None),
+        (("f", "/a.py"), ("g", "/b.py"), ("0/0", "0/0"), None),
+    ],
+)
+def test_how_many_of_ten_words_make_it_possible(
+    one: Function, other: Function, ids: tuple[str | None, str | None], fewest: int | None
+) -> None:
+    made = Made()
+    a = made.graph("abcdefghij", one, ids[0])
+    found = [made.aligner.may_be_alike(a, made.graph(sharing(n), other, ids[1])) for n in range(11)]
+    assert found == [fewest is not None and shared >= fewest for shared in range(11)]
+
+
+@pytest.mark.parametrize(
+    ("shared", "compile_ids", "inputs", "score"),
+    [
+        (10, ("0/0", "0/0"), ("T", "T"), 1.0),
+        (5, ("0/0", "0/0"), ("T", "T"), 0.7),
+        (5, ("0/0", "1/0"), ("T", "T"), 0.5),
+        (5, (None, None), ("T", "T"), 0.5),
+        (5, ("0/0", "0/0"), ("T", "U"), 0.5),
+        (0, ("0/0", "1/0"), ("T", "U"), 0.0),
+    ],
+)
+def test_the_score_of_two_graphs(
+    shared: int, compile_ids: tuple[str | None, str | None], inputs: tuple[str, str], score: float
+) -> None:
+    made = Made()
+    a = made.graph("abcdefghij", compile_id=compile_ids[0], inputs=inputs[0])
+    b = made.graph(sharing(shared), compile_id=compile_ids[1], inputs=inputs[1])
+    assert made.aligner.score(a, b) == pytest.approx(score)
+    assert made.aligner.score(b, a) == pytest.approx(score)
+
+
+def test_likeness_is_known_again_by_the_graph_and_else_by_the_details() -> None:
+    made = Made()
+    one, half, other = map(made.graph, ("abcdefghij", sharing(5), sharing(0)))
+    for _ in range(2):
+        assert made.aligner.code_likeness(one, half) == 0.5
+        assert made.aligner.code_likeness(one, other) == 0
+        assert made.aligner.code_likeness(one, one) == 1
+    nameless = [replace(graph, gm=None) for graph in (half, other)]
+    assert [made.aligner.code_likeness(one, graph) for graph in nameless] == [0.5, 0]
+    assert [made.aligner.code_likeness(graph, one) for graph in nameless] == [0.5, 0]
+    assert made.aligner.code_likeness(*nameless) == 0.5
+
+
+F: Function = ("f", "/a.py")
+A, A9, A5 = "abcdefghij", sharing(9), sharing(5)
+Z, Z9, Z5 = "ABCDEFGHIJ", "ABCDEFGHIz", "ABCDEvwxyz"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pairs"),
+    [
+        ([], [A], []),
+        ([A], [], []),
+        ([A], [A9], [(0, 0)]),
+        ([A], [Z], []),
+        # The most alike, wherever it stands.
+        ([A], [A5, A9], [(0, 1)]),
+        ([A], [A9, A5], [(0, 0)]),
+        ([A5, A9], [A], [(1, 0)]),
+        ([A9, A5], [A], [(0, 0)]),
+        # In order; of two that cross the more alike.
+        ([A, Z], [A9, Z9], [(0, 0), (1, 1)]),
+        ([A, Z], [Z9, A5], [(1, 0)]),
+        ([A, Z], [Z5, A9], [(0, 1)]),
+        # A5 has six words of A9 and five of A.
+        ([A5, Z], [A, A9, Z9], [(0, 1), (1, 2)]),
+        ([A, A], [A5, A5], [(0, 0), (1, 1)]),
+        ([Z, A, Z], [A9, Z9], [(1, 0), (2, 1)]),
+        ([A, Z], [Z9, A9, Z5], [(0, 1), (1, 2)]),
+    ],
+)
+def test_the_pairs_of_the_greatest_score_in_order(
+    old: list[str], new: list[str], pairs: list[tuple[int, int]]
+) -> None:
+    made = Made()
+    before, after = ([made.graph(words, F) for words in side] for side in (old, new))
+    for at, graph in enumerate(before):
+        before[at] = replace(graph, lookup=at)
+    for at, graph in enumerate(after):
+        after[at] = replace(graph, lookup=at, compile_id="7/0")
+    found = made.aligner.pair_up(before, after, False)
+    assert [(one.lookup, other.lookup) for one, other in found] == pairs
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stretches", "share"),
+    [
+        ([], [], [], False),
+        ([1], [1], [], True),
+        ([1], [2], [((0, 1), (0, 1))], False),
+        ([1, 2, 3], [1, 4, 3], [((1, 2), (1, 2))], True),
+        ([1, 2], [1, 2, 3], [], True),
+        ([1, 2, 3], [1, 3], [], True),
+        ([1, 2, 9, 3], [4, 9, 5, 6], [((0, 2), (0, 1)), ((3, 4), (2, 4))], True),
+        ([], [1], [], False),
+    ],
+)
+def test_where_graphs_stand_in_place_of_others(
+    before: list[int], after: list[int], stretches: list[tuple[tuple[int, int], tuple[int, int]]], share: bool
+) -> None:
+    found, is_shared = replaced_stretches(before, after)
+    assert [((one.start, one.stop), (other.start, other.stop)) for one, other in found] == stretches
+    assert is_shared is share
+
+
+def changed_to(
+    before: Sequence[LookupRow], after: Sequence[LookupRow], made: Made, **told: bool
+) -> list[str]:
+    return [
+        f"{one.cache_key} {other.cache_key}" for one, other in made.aligner.partners(before, after, **told)
+    ]
+
+
+def test_runs_that_share_a_graph_are_of_one_program() -> None:
+    made = Made()
+    one, edited, shared = map(made.graph, (A, sharing(7), Z))
+    assert changed_to([one], [edited], made) == []
+    assert changed_to([one, shared], [edited, shared], made) == [f"{A} {sharing(7)}"]
+    assert changed_to([one], [edited], made, is_one_program=True) == [f"{A} {sharing(7)}"]
+
+
+def test_what_has_no_graph_and_what_is_looked_up_again_has_no_place() -> None:
+    made = Made()
+    one, edited = made.graph(A, F), made.graph(A9, F)
+    nothing = replace(one, gm=None, cache_key="nothing")
+    assert changed_to([nothing, one, one], [edited, edited], made) == [f"{A} {A9}"]
+    # Again later is another place.
+    between = made.graph(Z, F)
+    found = changed_to([one, between, one], [edited, between, edited], made)
+    assert found == [f"{A} {A9}"] * 2

@@ -1,0 +1,139 @@
+"""Which entries a lookup may be compared with, by when they were there: rows in, worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cachescope.analysis.history.entry_times import EntryTimes
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.rows import EntryRow, LookupRow
+from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
+from cachescope.details import HashDetails
+from tests.analysis.verdicts.test_graph_alignment import A, B, rows
+
+STORE = HashDetails()
+OF_A, OF_B = rows(STORE, [A, B], 0)
+# Times that are no whole seconds: those of entries are exact to 1 ns.
+AT = 10**9 + 1
+
+
+def lookup(key: str, time: int | None, graph: LookupRow = OF_A, **told: str | int | None) -> LookupRow:
+    return replace(graph, **{"cache_key": key, "time": time, "time_taken_ns": 1, **told})  # type: ignore[arg-type]
+
+
+def entry(
+    number: int, key: str, modified: int | None, graph: LookupRow = OF_A, **told: str | int | None
+) -> EntryRow:
+    made = EntryRow(
+        number, "fxgraph", key, "/cache", f"/cache/{key}", modified, "ok",
+        None, None, None, None, "inference", graph.detail_set, graph.gm,
+    )  # fmt: skip
+    return replace(made, **told)  # type: ignore[arg-type]
+
+
+def candidates(lookups: list[LookupRow], *entries: EntryRow) -> StoredCandidates:
+    history = History.of_rows(lookups, entries)
+    return StoredCandidates(history, EntryTimes(history))
+
+
+def of_last(lookups: list[LookupRow], *entries: EntryRow) -> list[int]:
+    return candidates(lookups, *entries).of_kind(len(lookups) - 1)
+
+
+OTHER = entry(9, "f9", 3)
+
+
+@pytest.mark.parametrize(
+    ("time", "there"), [(AT, []), (AT + 1, [0]), (AT + 2, [0]), (None, [])], ids=["then", "1 ns", "2 ns", "no"]
+)  # fmt: skip
+def test_an_entry_is_there_a_nanosecond_after_it_was_written(time: int | None, there: list[int]) -> None:
+    assert of_last([lookup("f2", time)], entry(0, "f1", AT), replace(OTHER, cache="aotautograd")) == there
+
+
+@pytest.mark.parametrize(
+    ("earlier", "there"),
+    [
+        ([], [0, 1]),
+        # The first lookup of its key stands for an entry from then on, and wrote it if it missed.
+        ([lookup("f1", 2 * AT, outcome="hit")], [1]),
+        ([lookup("f1", AT - 1)], [1]),
+        ([lookup("f3", 2 * AT)], [0, 1]),
+        ([lookup("f1", 2 * AT, cache="aotautograd")], [0, 1]),
+    ],
+)
+def test_a_lookup_stands_for_the_entry_of_its_key(earlier: list[LookupRow], there: list[int]) -> None:
+    assert of_last([*earlier, lookup("f2", 3 * AT)], entry(0, "f1", AT), OTHER) == there
+
+
+def test_until_its_first_lookup_an_entry_is_there_if_that_hit() -> None:
+    later = lookup("f2", 2 * AT), lookup("f1", 3 * AT, outcome="hit"), lookup("f4", 4 * AT)
+    found = candidates(list(later), entry(0, "f1", AT), OTHER)
+    assert [found.of_kind(at) for at in range(3)] == [[0, 1], [0, 1], [1]]
+    missed = candidates([later[0], lookup("f1", 3 * AT), later[2]], entry(0, "f1", 3 * AT + 1), OTHER)
+    assert [missed.of_kind(at) for at in range(3)] == [[1], [1], [1]]
+
+
+def test_entries_are_those_of_the_cache_the_direction_and_the_graph() -> None:
+    entries = [
+        entry(0, "f10", AT),
+        entry(1, "f11", AT + 1, OF_B),
+        entry(2, "f12", AT + 2, direction="forward"),
+        entry(3, "a13", AT + 3, cache="aotautograd"),
+        entry(4, "f14", AT + 4, detail_set=None, gm=None),
+        entry(5, "f15", AT + 5, gm=None),
+    ]
+    asked = [
+        lookup("f1", 2 * AT),
+        lookup("f2", 2 * AT, OF_B),
+        lookup("f3", 2 * AT, direction="forward"),
+        lookup("a4", 2 * AT, cache="aotautograd"),
+        lookup("f5", 2 * AT, gm=None),
+        lookup("f6", 2 * AT, direction="backward"),
+    ]
+    found = candidates(asked, *entries)
+    assert [one.entry for one in found.rows] == [0, 1, 2, 3, 5]
+    keys = [[found.rows[number].entry for number in found.of_kind(at)] for at in range(6)]
+    assert keys == [[0, 1, 5], [0, 1, 5], [2], [3], [0, 1, 5], []]
+    keys = [[found.rows[number].entry for number in found.of_graph(at)] for at in range(6)]
+    assert keys == [[0], [1], [2], [3], [5], []]
+    for at in range(6):
+        assert list(found.with_kind(at)) == found.of_kind(at)
+        assert list(found.with_graph(at)) == found.of_graph(at)
+
+
+def test_without_entries_there_are_none() -> None:
+    found = candidates([lookup("f1", AT)])
+    assert (found.of_kind(0), found.of_graph(0)) == ([], [])
+    assert (list(found.with_kind(0)), list(found.with_graph(0))) == ([], [])
+    assert not found.may_be_of_graph(0)
+
+
+@pytest.mark.parametrize(
+    ("modified", "time", "may_be"),
+    [
+        # Of a directory whose times tell nothing an entry may always have been there.
+        (None, AT, True),
+        (None, None, True),
+        # Within the nanosecond in which it was written, neither is known.
+        (AT, AT - 1, False),
+        (AT, AT, True),
+        (AT, AT + 1, False),
+        (AT, None, True),
+    ],
+)
+def test_an_entry_may_have_been_there_if_nothing_shows_it(
+    modified: int | None, time: int | None, may_be: bool
+) -> None:
+    found = candidates([lookup("f2", time)], entry(0, "f1", modified), replace(OTHER, gm=OF_B.gm))
+    assert found.may_be_of_graph(0) is may_be
+
+
+def test_an_entry_that_a_lookup_stands_for_may_not_have_been_there_by_itself() -> None:
+    lookups = [lookup("f2", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
+    found = candidates(lookups, entry(0, "f1", None))
+    assert [found.may_be_of_graph(at) for at in range(3)] == [True, True, False]
+    lookups[1] = replace(lookups[1], outcome="full_miss")
+    found = candidates(lookups, entry(0, "f1", None))
+    assert [found.may_be_of_graph(at) for at in range(3)] == [False, False, False]
