@@ -168,3 +168,112 @@ def test_of_a_graph_that_other_inputs_made_nothing_is_said_to_be_changed() -> No
     inputs = cause_advice(AdviceFacts("key_changed", changes=(cast,))) or ""
     assert alone and inputs and both == inputs
     assert alone not in both
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("Unsupported post grad custom pass", "Give the pass a uuid"),
+        ("Skipping graph with frozen constants: freezing is on", "Frozen graphs hold weights"),
+        ("cannot serialize mkldnn tensors", "Frozen graphs hold weights"),
+        ("FX graph cache is not enabled", "leave TORCHINDUCTOR_FX_GRAPH_CACHE on"),
+        ("Unsupported op … of … tensors", None),
+    ],
+)
+def test_what_torch_did_not_cache_is_advised_on_by_its_reason(kind: str, said: str | None) -> None:
+    advice = cause_advice(AdviceFacts("bypassed", kind))
+    assert advice is None if said is None else said in (advice or "")
+
+
+@pytest.mark.parametrize(
+    ("cache_dir", "said"),
+    [
+        ("/tmp/tmpab12_xyz", "fresh_cache()"),
+        ("/tmp/tmpab12_xyz/", "fresh_cache()"),
+        ("C:\\Temp\\torchinductor_me\\", "Something may have cleared"),
+        ("/tmp/torchinductor_me", "The default directory"),
+        ("/tmp/torchinductor_me/", "The default directory"),
+        ("/data/tmpab12_xyz/cache", "Something may have cleared"),
+        ("/data/tmpab12_xyz9", "Something may have cleared"),
+        (None, "Something may have cleared"),
+    ],
+)
+def test_a_directory_that_was_emptied_is_advised_on_by_its_name(cache_dir: str | None, said: str) -> None:
+    assert said in (cause_advice(AdviceFacts("entry_unavailable", "deleted", cache_dir=cache_dir)) or "")
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [("written with its backward graph", "Call backward() once"), ("began its compile anew", None)],
+)
+def test_what_was_never_stored_is_advised_on_by_its_reason(reason: str, said: str | None) -> None:
+    advice = cause_advice(AdviceFacts("entry_unavailable", "never stored", reason))
+    assert advice is None if said is None else said in (advice or "")
+
+
+def option(name: str) -> FieldChange:
+    return field_change(f"inductor_config[{name}]", "1", "2")
+
+
+def test_three_options_are_said_one_by_one() -> None:
+    assert [f"config.option_{n}" in (changes_advice([*map(option, ("option_0", "option_1", "option_2"))]) or "")
+            for n in range(3)] == [True] * 3  # fmt: skip
+    # Four are one sentence, and what else changed has its own.
+    advice = changes_advice(
+        [*(option(f"option_{n}") for n in range(4)), field_change("default_dtype", "a", "b")]
+    )
+    assert advice == (
+        "4 options of torch._inductor.config differ; keep them equal in every process. "
+        "Set by torch.set_default_dtype(…)."
+    )
+
+
+@pytest.mark.parametrize(("fields", "rest"), [(4, None), (5, "there is 1 more"), (6, "there are 2 more")])
+def test_four_sentences_are_said_and_the_others_are_counted(fields: int, rest: str | None) -> None:
+    names = (
+        "default_dtype",
+        "grad_enabled",
+        "autocast_state",
+        "cache_key_tag",
+        "autograd_config",
+        "aot_config",
+    )
+    advice = changes_advice([field_change(name, "1", "2") for name in names[:fields]]) or ""
+    assert advice.startswith("Set by torch.set_default_dtype(…). Set by torch.no_grad()")
+    assert "Set by TORCH_COMPILE_CACHE_KEY_TAG" in advice
+    assert "_functorch.config" not in advice
+    assert ("more to say" in advice) is (rest is not None)
+    assert rest is None or rest in advice
+    # The same sentence is said once.
+    assert changes_advice([field_change(n, "1", "2") for n in ("disable_amp", "autocast_state")]) == (
+        "Set by torch.autocast(…) around the call."
+    )
+
+
+def test_below_a_key_of_autograd_that_changed_the_graphs_were_found() -> None:
+    renamed = field_change("gm", GRAPH.format(local="a", argument="p_0", number="2.5"),
+                           GRAPH.format(local="b", argument="p_0", number="2.5"))  # fmt: skip
+    other = field_change("gm", "def forward(self, x): return (x,)", "def forward(self, y, z): return (y, z)")
+    dtype = field_change(
+        "example_inputs[0]", TENSOR.format(**BEFORE), TENSOR.format(**{**BEFORE, "dtype": "b"})
+    )
+    found = [cause_advice(AdviceFacts("key_changed", changes=changes, were_graphs_found=True)) or ""
+             for changes in ((renamed,), (other,), (other, dtype))]  # fmt: skip
+    assert all(advice.startswith("The FX graphs below were found") for advice in found)
+    assert ["Only names in the code" in advice for advice in found] == [True, False, False]
+    assert ["is what AOTAutograd alone hashes" in advice for advice in found] == [False, True, True]
+    assert "The FX graphs below" not in (changes_advice([renamed]) or "")
+
+
+def test_a_set_in_another_order_is_no_other_value() -> None:
+    reordered = field_change("default_dtype", "{'a', 'b'}", "{'b', 'a'}")
+    assert "PYTHONHASHSEED" in (changes_advice([reordered]) or "")
+    assert changes_advice([field_change("default_dtype", "{'a', 'b'}", "{'b', 'c'}")]) == (
+        "Set by torch.set_default_dtype(…)."
+    )
+
+
+def test_where_nothing_is_certain_nothing_is_said() -> None:
+    assert changes_advice([]) is None
+    assert changes_advice([field_change("a_field_of_no_torch", "1", "2")]) is None
+    assert cause_advice(AdviceFacts("first_lookup")) is None

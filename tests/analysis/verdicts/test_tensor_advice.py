@@ -1,0 +1,92 @@
+"""What to do about an input that changed: its parts in, sentences out."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachescope.analysis.differences import FieldChange, field_change
+from cachescope.analysis.verdicts.tensor_advice import dynamism_advice, tensor_advice
+
+DTYPE, LAYOUT, GRAD, ORDER = "dtype changed", "layout changed", "requires_grad changed", "one memory format"
+INDEX, DEVICE = "another device of the same kind", "another kind of device"
+SIZES, ONE, RANK, SYMBOL = (
+    "Pad it to one size",
+    "to or from 0 or 1",
+    "number of dimensions",
+    "computed in another way",
+)
+
+
+def changed(**parts: tuple[str, str]) -> FieldChange:
+    """An input whose metadata has these parts, before and after."""
+    before, after = (
+        f"TensorMetadata({', '.join(f'{name}={texts[side]}' for name, texts in parts.items())})"
+        for side in (0, 1)
+    )
+    return field_change("example_inputs[0]", before, after)
+
+
+def size(before: str, after: str) -> FieldChange:
+    return changed(shape=(f"torch.Size([{before}])", f"torch.Size([{after}])"))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (changed(dtype=("a", "b")), [DTYPE]),
+        (changed(dtype=("a", "b"), storage_bytes=("4", "8")), [DTYPE]),
+        (changed(storage_bytes=("4", "8")), []),
+        (changed(layout=("a", "b"), is_sparse=("False", "True"), stride=("(1,)", "(2,)")), [LAYOUT]),
+        (changed(layout=("a", "b"), memory_format=("c", "d")), [LAYOUT]),
+        (changed(stride=("(8, 1)", "(1, 8)")), [ORDER]),
+        (changed(memory_format=("a", "b")), [ORDER]),
+        (changed(requires_grad=("False", "True")), [GRAD]),
+        (changed(dtype=("a", "b"), layout=("a", "b"), requires_grad=("a", "b")), [DTYPE, LAYOUT, GRAD]),
+        (changed(device=("device(type='cuda', index=0)", "device(type='cuda', index=3)")), [INDEX]),
+        (changed(device=("cuda:0", "cuda:1")), [INDEX]),
+        (changed(device=("device(type='cuda', index=0)", "device(type='xpu', index=0)")), [DEVICE]),
+        (changed(is_quantized=("False", "True")), []),
+        (size("4, 2", "5, 2"), [SIZES]),
+        (size("4, 2", "5, 3"), [SIZES]),
+        (size("4, 2", "4, 1"), [ONE]),
+        (size("0, 2", "4, 2"), [ONE]),
+        # A 1 that has not changed says nothing.
+        (size("1, 2", "1, 3"), [SIZES]),
+        (size("4, 2", "4"), [RANK]),
+        (size("4", ""), [RANK]),
+        (size("s0, 2", "s1, 2"), [SYMBOL]),
+        (size("s0, 2", "4, 2"), [SYMBOL]),
+        (size("s0, 2", "s0, 3"), [SIZES]),
+        (size("s0, 2", "s0, 1"), [ONE]),
+        # The strides follow from the sizes.
+        (changed(shape=("torch.Size([4, 2])", "torch.Size([4, 3])"), stride=("(2, 1)", "(3, 1)")), [SIZES]),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_an_input(change: FieldChange, said: list[str]) -> None:
+    found = tensor_advice(change)
+    assert len(found) == len(said)
+    assert all(words in sentence for words, sentence in zip(said, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([], None),
+        ([("example_inputs[0]", "('s0',)", "4")], "is a fixed number now"),
+        ([("example_inputs[0]", "4", "('s0',)")], "is symbolic now"),
+        ([("example_inputs[0]", "('s0',)", "('s1',)")], None),
+        # A symbol of several inputs is one.
+        ([("example_inputs[0]", "('s0',)", "('s1',)"), ("example_inputs[1]", "('s0',)", "('s2',)")], "is symbolic now"),
+        ([("example_inputs[0]", "('s0',)", "('u1',)"), ("example_inputs[1]", "[s1, 2]", "[u1, 2]")], "is a fixed number"),
+        ([("example_inputs[0]", "('s0',)", None), ("example_inputs[1]", None, "[s0]")], None),
+        ([("example_inputs[0]", "('s0',)", None)], "is a fixed number now"),
+        # Of the inputs alone.
+        ([("gm", "s0", "4"), ("aot_config", "s0", "4")], None),
+        ([("example_inputs[0]", "class0", "class1")], None),
+    ],
+)  # fmt: skip
+def test_whether_sizes_are_symbolic(
+    changes: list[tuple[str, str | None, str | None]], said: str | None
+) -> None:
+    found = dynamism_advice([field_change(*change) for change in changes])
+    assert found is None if said is None else said in (found or "")
