@@ -217,3 +217,39 @@ def test_another_torch_stands_first_whatever_it_cost() -> None:
     assert first["time_lost_ns"] < causes[1]["time_lost_ns"]
     assert first["fields"][0] == "torch_version"
     assert miss_rows(scope)[-1]["root"] is False
+
+
+OF_THEM = {"gm": OTHER, "x": "1"}
+THIRD = {"gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)", "x": "1"}
+GONE = {"outcome": "bypass", "bypass_reason": "no"}
+# Of lookups without an AOTAutograd miss above them: what is looked up, and whether each is a root.
+ALONE: dict[str, tuple[list[Made], list[bool]]] = {
+    "two graphs of one compile": ([fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "x": "2"}, at=101)], [True, False]),
+    "three graphs of one compile": (
+        [fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "x": "2"}, at=101), fx("f4", details={**G, "x": "2", "y": "2"}, at=102),
+         fx("f5", details={**OF_THEM, "x": "2", "new": "1"}, at=103), fx("f6", details={**OF_THEM, "x": "2", "y": "2"}, at=104)],
+        [True, False, True, True, False]),
+    "of two compiles": ([fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "x": "2"}, at=101, compile_id="1/0")], [True, True]),
+    "of compiles with one id, after a reset": (
+        [fx("f2", details=X2, at=100, segment=0), fx("f3", details={**OF_THEM, "x": "2"}, at=101, segment=1)], [True, True]),
+    "for two reasons": ([fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "z": "2"}, at=101)], [True, True]),
+    "bypassed for one reason": ([fx(None, at=100, **GONE), fx(None, at=101, **GONE)], [True, False]),
+    "bypassed for two reasons": ([fx(None, at=100, **GONE), fx(None, at=101, **{**GONE, "bypass_reason": "other"})], [True, True]),
+    "below an autograd hit": ([aot("a1", "hit", G, at=99), fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "x": "2"}, at=101)], [True, False]),
+    "autograd's own keys": ([aot("a2", details=X2, at=100), aot("a3", details={**OF_THEM, "x": "2"}, at=101)], [True, True]),
+    "autograd's own key again": ([aot("a2", at=100, **GONE), aot("a2", at=101, **GONE)], [True, False]),
+    "autograd without a key": ([aot(None, at=100, **GONE), aot(None, at=101, **GONE)], [True, True]),
+    "without a compile": ([fx(None, at=100, **GONE, compile_id=None), fx(None, at=101, **GONE, compile_id=None)], [True, True]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ALONE)
+def test_of_what_missed_for_one_reason_in_one_compile_the_first_is_the_root(case: str) -> None:
+    lookups, wanted = ALONE[case]
+    before = [
+        fx("f0", details=G, at=0, took=1.0),
+        fx("f1", details=OF_THEM, at=2, took=1.0, compile_id="1/0"),
+        aot("a0", details=G, at=4, took=1.0, compile_id="2/0"),
+        aot("a9", details=OF_THEM, at=6, took=1.0, compile_id="3/0"),
+    ]
+    assert roots(run(*before, **HERE), run(*lookups, **HERE))[4:] == wanted

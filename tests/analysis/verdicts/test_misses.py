@@ -264,6 +264,11 @@ def test_entries_tell_of_damage() -> None:
     refused = again(graph("f11", **SAVED), load_error=LOAD_ERROR)
     assert last(*refused, entries=[cut])["kind"] == "damaged"
     assert last(*refused, entries=[SOUND])["kind"] == "load error"
+    # Both are compared with the lookup of the key before.
+    assert [last(*refused, entries=found)["baseline_lookup"] for found in ([cut], [SOUND])] == [0, 0]
+    assert last(first, second, entries=[cut, SOUND])["baseline_lookup"] == 0
+    other = entry("fxgraph", "f12", at=200, status="damaged", name="bad", damage=REFUSED)
+    assert last(*refused, entries=[other, SOUND])["kind"] == "load error"
 
 
 def test_an_entry_that_may_not_be_read_proves_nothing() -> None:
@@ -358,6 +363,13 @@ def test_guards_that_nothing_recorded() -> None:
 
 def test_what_hit_or_is_not_known_is_no_miss() -> None:
     assert miss_rows(scope_of(run(fx("f11", "hit", G, at=0), fx("f12", "unknown", G, at=1)))) == []
+    # Whatever torch reports beside it.
+    told = {"status_detailed": "hit", "load_error": LOAD_ERROR}
+    assert (
+        miss_rows(scope_of(run(aot("a11", "hit", G, at=0, **told), fx("f11", "hit", G, at=1, **told)))) == []
+    )
+    again = run(aot("a11", "hit", G, at=9, **told), fx("f11", "unknown", G, at=10, **told))
+    assert len(miss_rows(scope_of(run(aot("a11", details=G, at=0)), again))) == 1
 
 
 @pytest.mark.parametrize(
@@ -367,6 +379,8 @@ def test_what_hit_or_is_not_known_is_no_miss() -> None:
         ({**G, "x": "2", "y": "3"}, "key_changed", ("x", "y"), "the same graph, and 2 fields of the key differ: x, y"),
         ({**G, **{f"f{n}": "1" for n in range(6)}}, "key_changed", tuple(f"f{n}" for n in range(6)),
          "the same graph, and 6 fields of the key differ: f0, f1, f2 and 3 more"),
+        ({**G, **{f"f{n}": "1" for n in range(5)}}, "key_changed", tuple(f"f{n}" for n in range(5)),
+         "the same graph, and 5 fields of the key differ: f0, f1, f2 and 2 more"),
         ({**G, **{f"f{n}": "1" for n in range(4)}}, "key_changed", tuple(f"f{n}" for n in range(4)),
          "the same graph, and 4 fields of the key differ: f0, f1, f2, f3"),
         (dict(G), "no_detail_differs", (), "the keys differ and every recorded field is equal"),

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.made import CODE, Details, Made, Run, aot, entry, fx, miss_rows, run, scope_of
+from cachescope.analysis.history.rows import RunRow
+from cachescope.analysis.verdicts.change_kinds import ChangeKinds
+from cachescope.details import HashDetails
+from cachescope.keys.detail_hash import detail_hash
+from tests.made import CODE, Details, Made, Run, aot, component, entry, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1", "torch_version": "b'one'"}
 HERE = {"cache_dir": "/cache"}
@@ -252,3 +256,113 @@ def test_programs_that_share_a_graph_are_one_though_nothing_names_a_function() -
     assert (row["verdict"], row["changed"], row["baseline_lookup"]) == ("key_changed", ("gm",), 1)
     alone = run(of(other, "3", 25, "1/0"), **HERE)
     assert last(first, alone)["verdict"] == "first_lookup"
+
+
+INFERENCE = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"}
+COLD, UNTOLD = "first_lookup", "details_not_recorded"
+
+
+@pytest.mark.parametrize(
+    ("lookups", "wanted"),
+    [
+        # The backward graph of a compile has a key of its own.
+        ([aot("a1", details=None, at=0), fx("f1", details=None, at=1), fx("f2", details=None, at=2)], COLD),
+        ([fx("f1", details=None, at=1), fx("f2", details=None, at=2)], COLD),
+        ([fx("f1", details=None, at=1), fx("f1", "unknown", None, at=2), fx("f2", details=None, at=3)], COLD),
+        ([fx("f1", details=None, at=1), fx("f2", details=None, at=2, compile_id="1/0")], COLD),
+        # Under another AOTAutograd lookup the compile ids have begun again.
+        ([aot("a1", details=None, at=0), fx("f1", details=None, at=1),
+          aot("a1", details=None, at=2), fx("f2", details=None, at=3)], UNTOLD),
+        # An inference graph has no backward graph, and of one whose lines are lost it is not known.
+        ([fx("f1", details={**G, **INFERENCE}, at=1), fx("f2", details=None, at=2)], UNTOLD),
+        ([fx("f1", details={**G, **INFERENCE}, at=1), fx("f2", details=None, at=2, compile_id="1/0")], COLD),
+        ([fx("f1", details=None, at=1, is_details_cut=True), fx("f2", details=None, at=2)], UNTOLD),
+        ([aot("a1", details=None, at=0), aot("a2", details=None, at=1)], COLD),
+        ([aot("a1", details=None, at=0, is_details_cut=True), aot("a2", details=None, at=1)], UNTOLD),
+    ],
+)  # fmt: skip
+def test_a_compile_id_that_a_process_used_before_is_no_cold_start(lookups: list[Made], wanted: str) -> None:
+    assert last(run(*lookups))["verdict"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("stored", "lookups", "wanted"),
+    [
+        ("f9", [], UNTOLD),
+        ("f1", [key("1", 1, None)], COLD),
+        ("f1", [key("1", 1, None, outcome="hit", took=None)], UNTOLD),
+        # The first lookup of a key shows it: a later hit finds what it wrote.
+        ("f1", [key("1", 1, None), key("1", 5, None, outcome="hit", took=None)], COLD),
+    ],
+)
+def test_an_entry_that_no_recorded_miss_wrote_was_there_before(
+    stored: str, lookups: list[Made], wanted: str
+) -> None:
+    runs = run(*lookups, key("2", 10, None, compile_id="9/0"), **HERE)
+    assert last(runs, entries=[entry("fxgraph", stored, at=3)])["verdict"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("earlier", "evidence"),
+    [
+        (fx("f1", details=None, at=0), "not_known"),
+        (fx("f1", "guard_miss", None, at=0), "not_known"),
+        (fx("f1", "unknown", None, at=0), "not_known"),
+        # What hit was stored before and is of another graph; a bypass stores nothing.
+        (fx("f1", "hit", None, at=0), "inferred"),
+        (fx(None, "bypass", None, at=0), "inferred"),
+        (aot("a1", details=None, at=0), "inferred"),
+        (fx("f1", details=None, at=20), "inferred"),
+    ],
+)
+def test_an_earlier_miss_without_details_may_be_of_the_same_graph(earlier: Made, evidence: str) -> None:
+    rows = miss_rows(scope_of(run(earlier), run(key("2", 10, X2))))
+    (row,) = (
+        one for one in rows if one["changed"] == () and one["verdict"] == COLD and "graph" in one["reason"]
+    )
+    assert row["evidence"] == evidence
+
+
+DEFAULTED = "inductor_config[epilogue_fusion]"
+
+
+def hashed(name: str, value: bool) -> str:
+    return f"[{detail_hash(value)}] {name}: {value}"
+
+
+@pytest.mark.parametrize(
+    ("values", "versions", "besides"),
+    [
+        ((True, False), ("2.10.0", "2.13.0"), (DEFAULTED,)),
+        # It had been set before, or is at its default now, or has not changed.
+        ((False, True), ("2.10.0", "2.13.0"), ()),
+        ((True, True), ("2.10.0", "2.13.0"), ()),
+        ((True, None), ("2.10.0", "2.13.0"), ()),
+        ((None, False), ("2.10.0", "2.13.0"), ()),
+        # Of a torch that is not known no default is.
+        ((True, False), (None, "2.13.0"), ()),
+        ((True, False), ("2.10.0", None), ()),
+    ],
+)
+def test_what_was_set_besides_another_torch(
+    values: tuple[bool | None, bool | None], versions: tuple[str | None, str | None], besides: tuple[str, ...]
+) -> None:
+    store = HashDetails()
+    sets = [
+        store.add(
+            [component("torch_version", f"b'{at}'"), *([] if value is None else [hashed(DEFAULTED, value)])]
+        )[0]
+        for at, value in enumerate(values)
+    ]
+    runs = [RunRow(at, None, None, None, torch_version=version) for at, version in enumerate(versions)]
+    assert None not in sets
+    found = ChangeKinds(store, runs).changed_besides(*sets, (0, 1))  # type: ignore[arg-type]
+    assert found == besides
+    assert ChangeKinds(store, runs).changed_besides(*sets, (None, 1)) == ()  # type: ignore[arg-type]
+
+
+def test_an_option_of_which_no_default_is_known_is_not_said_to_be_set() -> None:
+    store = HashDetails()
+    sets = [store.add([hashed("inductor_config[cpp.cxx]", value)])[0] for value in (True, False)]
+    runs = [RunRow(at, None, None, None, torch_version="2.13.0") for at in (0, 1)]
+    assert ChangeKinds(store, runs).changed_besides(*sets, (0, 1)) == ()  # type: ignore[arg-type]
