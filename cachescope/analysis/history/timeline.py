@@ -20,7 +20,7 @@ from cachescope.analysis.history.rows import RunRow
 # A text log does not record when a compile ended; a race is over by then.
 _UNKNOWN_COMPILE_NS: Final = 2_000_000_000
 # A symbolic size, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
-_SYMBOL: Final = re.compile(r"\b(?:Size\(\[[^][]*\b|\(')[su]\d+\b")
+_SYMBOL: Final = re.compile(r"(?:\bSize\(\[[^][]*\b|\(')[su]\d+\b")
 NOT_KNOWN: Final = "not known"
 """The kind if no source records the reason."""
 # What the operating system reports when a file cannot be written.
