@@ -47,9 +47,9 @@ def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
         if mapping.setdefault(a, b) != b:
             return False
     renamed = {a: b for a, b in mapping.items() if a != b}
-    if len(set(mapping.values())) != len(mapping) or any(not a.isidentifier() for a in renamed):
+    names = {name for pair in renamed.items() for name in pair}
+    if len(set(mapping.values())) != len(mapping) or not all(map(str.isidentifier, names)):
         return False
     # A called or looked-up name is no local: `torch.sin(`, `.add(`, `aten.mm.default`.
     text = f"{change.before}\n{change.after}"
-    called = {name for pair in renamed.items() for name in pair}
-    return not any(re.search(rf"\.{name}\b|\b{name}[.(]", text) for name in called)
+    return not any(re.search(rf"\.{name}\b|\b{name}[.(]", text) for name in names)

@@ -23,6 +23,7 @@ NAMES, NUMBERS, OTHER, EQUAL = (
         ("a = f(1, 2)", "a = f(3, 4)", NUMBERS),
         # A name in place of a number, and a number in place of a name.
         ("a = b + 1", "a = b + c", OTHER),
+        ("a = b + c", "a = b + 1", OTHER),
         ("a = b + 1", "c = b + 2", OTHER),
         ("a = b", "c = b", NAMES),
         ("a = b; c = a", "d = b; c = d", NAMES),
