@@ -223,7 +223,7 @@ class Timeline:
         """What an FX graph shares with the AOTAutograd lookup that it was made under: the end of their process."""
         lookups = self._lookups
         aot = int(lookups.aot[at])
-        if aot != NONE and lookups.is_aot[aot] and lookups.is_miss[aot]:
+        if aot != NONE and lookups.is_miss[aot]:
             found = self._why_not_stored(aot)
             if found is not None and found.kind in ("process ended", NOT_KNOWN):
                 return found

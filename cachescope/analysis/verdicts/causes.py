@@ -37,7 +37,7 @@ def link_consequences(misses: Misses) -> None:
     parent = number_of[lookups.aot[at]]
     has_parent = parent != NONE
     was_gone = np.append(kind_of.each(_graph_entry_was_gone), False)[parent]
-    explained = has_parent & ~was_gone & kind_of.pairs(parent, np.arange(len(at)), _explains)
+    explained = kind_of.pairs(parent, np.arange(len(at)), _explains)
     misses.follows[explained] = parent[explained]
     of_forward = _follow_their_forward_graph(misses, kind_of, ~has_parent)
     rest = ~was_gone & ~explained & ~of_forward & lookups.compile_id.is_known[at]

@@ -31,7 +31,7 @@ class Fields:
     names: tuple[str, ...]
     are_inputs: bool
     is_of_its_own: bool
-    """Whether more than these fields and their values decides about the sentence: the graph, or torch itself, is another."""
+    """Whether more than these fields and their values decides about the sentence: torch itself is another."""
 
 
 class ChangedKeys:
@@ -59,9 +59,8 @@ class ChangedKeys:
             names = tuple(
                 self._details.fields[code] for code in np.frombuffer(codes, dtype=np.int32).tolist()
             )
-            is_of_its_own = TORCH_VERSION in names or "gm" in names
             are_inputs = bool(names) and all(map(is_input, names))
-            found = self._named[codes] = Fields(names, are_inputs, is_of_its_own)
+            found = self._named[codes] = Fields(names, are_inputs, TORCH_VERSION in names)
         return found
 
     def alike(self, at: Numbers, compared: Compared) -> list[int]:

@@ -198,9 +198,7 @@ class NewKeys:
     def _is_told_above(self, at: int, row: LookupRow) -> bool:
         """Whether only its AOTAutograd key could identify the earlier form of a graph, and that key has no recorded details."""
         above = int(self._rows.aot[at])
-        if above == NONE or not self._rows.is_aot[above]:
-            return False
-        if self._rows.detail_set[above] != NONE or is_named(row):
+        if above == NONE or self._rows.detail_set[above] != NONE or is_named(row):
             return False
         return self._pasts.other_run_before(at)
 

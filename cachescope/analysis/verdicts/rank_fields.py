@@ -79,8 +79,7 @@ class RankFields:
             )
         if change.kind != "value":
             return False
-        is_number = old.value_text.isdecimal() and new.value_text.isdecimal()
-        if is_number and not _COUNTS_RANKS.search(old.field):
+        if old.value_text.isdecimal() and not _COUNTS_RANKS.search(old.field):
             return False
         return _differ_in_numbers(old.value_text, new.value_text, apart)
 
