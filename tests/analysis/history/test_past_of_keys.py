@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import Lookups
-from cachescope.analysis.history.past_of_keys import PastOfKeys
+from cachescope.analysis.history.past_of_keys import KeyPast, PastOfKeys
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.history.timeline import Timeline
 from cachescope.details import HashDetails
@@ -133,3 +133,101 @@ def test_a_fleet_that_races_is_counted_and_not_listed(runs: int) -> None:
     pasts, _ = pasts_of(history, {})
     found = [past.racing() for _, past in pasts.of_each(np.ones(runs, dtype=bool))]
     assert found[-1] == (0, tuple(range(8)), runs - 1 - 8)
+
+
+def row(run: int, time: int | None, taken: int = 1, **told: object) -> LookupRow:
+    return replace(TEMPLATE, **{"run": run, "time": time, "time_taken_ns": taken, "cache_key": "k", **told})  # type: ignore[arg-type]
+
+
+def past_of_last(
+    *made: LookupRow, directories: dict[int, str | None] | None = None
+) -> tuple[PastOfKeys, KeyPast]:
+    history = [replace(one, lookup=at) for at, one in enumerate(made)]
+    pasts, _ = pasts_of(history, directories or {})
+    asked = np.arange(len(history)) == len(history) - 1
+    ((_, past),) = pasts.of_each(asked)
+    return pasts, past
+
+
+def test_of_compiles_that_ended_in_another_order_the_latest_lookup_is_found() -> None:
+    """The compile of the last of them is that of the lookup itself, and nothing that it had stored."""
+    made = row(0, 0, 30), row(1, 1, 20), row(2, 2, 10), row(2, 40)
+    assert past_of_last(*made)[1].latest_stored == 1
+    assert past_of_last(*made[:3], row(3, 40))[1].latest_stored == 2
+    # Until then some of them are still being compiled.
+    assert past_of_last(*made[:3], row(2, 25))[1].latest_stored == 1
+    assert past_of_last(*made[:3], row(2, 15))[1].latest_stored is None
+    assert past_of_last(*made[:3], row(2, None))[1].latest_stored == 1
+
+
+@pytest.mark.parametrize(
+    ("directories", "wanted"),
+    [
+        ({0: "/z", 1: "/a", 2: "/b"}, "/b"),
+        ({0: "/a", 1: "/z", 2: "/b"}, "/z"),
+        ({0: "/z", 1: "/a", 2: "/z"}, None),
+        ({0: "/z", 1: None, 2: "/b"}, "/b"),
+        ({0: None, 1: "/a", 2: "/b"}, None),
+        ({0: "/z", 1: None, 2: None}, None),
+    ],
+)
+def test_the_directory_in_which_it_was_stored(directories: dict[int, str | None], wanted: str | None) -> None:
+    """The last by name of the others, the lookup of the same compile aside."""
+    pasts, past = past_of_last(row(1, 0), row(2, 5), row(0, 10), row(0, 20), directories=directories)
+    assert (None if past.elsewhere is None else pasts.directory(past.elsewhere)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("made", "refused"),
+    [
+        ([row(1, 0, save_bypass="no")], 0),
+        ([row(1, 0)], None),
+        ([row(1, 0, 20, save_bypass="no")], None),
+        ([row(1, 0, 19, save_bypass="no")], 0),
+        ([row(1, 0, save_bypass="no"), row(2, 5)], None),
+        ([row(1, 0), row(2, 5, save_bypass="no")], 1),
+        ([row(1, 0, save_bypass="no"), row(2, 5, outcome="hit")], None),
+        ([row(1, 0, save_bypass="no"), row(2, 5, outcome="unknown")], 0),
+        # Of the compile of the lookup itself nothing is stored yet.
+        ([row(1, 0, save_bypass="no"), row(0, 5)], 0),
+        ([row(0, 0, save_bypass="no")], None),
+        ([row(1, None, save_bypass="no")], 0),
+    ],
+)
+def test_the_latest_miss_that_stored_nothing(made: list[LookupRow], refused: int | None) -> None:
+    assert past_of_last(*made, row(0, 20))[1].refused == refused
+
+
+def test_those_that_race_are_named_without_the_run_that_asks() -> None:
+    racing = [row(run, run, 100) for run in range(10)]
+    found = past_of_last(*racing, row(0, 20, compile_id="1/0"))[1].racing()
+    assert found == (1, tuple(range(1, 9)), 1)
+    found = past_of_last(*racing, row(99, 20))[1].racing()
+    assert found == (0, tuple(range(8)), 2)
+    found = past_of_last(*racing[:9], row(0, 20, compile_id="1/0"))[1].racing()
+    assert found == (1, tuple(range(1, 9)), 0)
+    # A run counts once, and one that has ended does not count.
+    found = past_of_last(row(1, 0, 5), row(2, 1, 100), row(2, 2, 100), row(0, 20))[1].racing()
+    assert found == (1, (2,), 0)
+    # The very moment of its end is within it.
+    assert past_of_last(row(1, 0, 20), row(0, 20))[1].racing() == (0, (1,), 0)
+    assert past_of_last(row(1, 0, 19), row(0, 20))[1].racing() is None
+    assert past_of_last(row(1, 0, 19, outcome="hit"), row(0, 20))[1].racing() is None
+    assert past_of_last(row(1, 0, 20), row(0, None))[1].racing() is None
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        ([row(0, 0), row(0, 1)], [False, False]),
+        ([row(0, 0), row(1, 1), row(0, 2)], [False, True, True]),
+        ([row(0, 0), row(0, 1), row(1, 2)], [False, False, True]),
+        ([row(0, 0), row(1, 1, cache="aotautograd"), row(0, 2)], [False, False, False]),
+        ([row(0, 0), row(1, 1, cache_key=None), row(0, 2)], [False, True, False]),
+        ([row(1, 0, cache_key=None), row(0, 1)], [False, False]),
+        ([row(1, 0, cache_key=None), row(0, 1, cache_key=None)], [False, False]),
+    ],
+)
+def test_whether_another_run_had_looked_anything_up_before(made: list[LookupRow], wanted: list[bool]) -> None:
+    pasts, _ = pasts_of([replace(one, lookup=at) for at, one in enumerate(made)], {})
+    assert [pasts.other_run_before(at) for at in range(len(made))] == wanted
