@@ -50,7 +50,7 @@ def inferred_guard_misses(
     symbolic: dict[int, bool] = {NONE: False}
     found: dict[int, None] = {}
     for at in np.flatnonzero(is_open & lookups.cache_key.is_known & ~lookups.load_error.is_known).tolist():
-        stored = of_key.get((lookups.cache[at] or "", lookups.cache_key[at] or ""), [])
+        stored = of_key.get((lookups.cache_of(at), lookups.cache_key[at] or ""), [])
         if at not in had_been_stored and not stored:
             continue
         detail_set = int(lookups.detail_set[at])

@@ -167,7 +167,7 @@ class Lookups(Sequence[LookupRow]):
             int(self.order[at]),
             known(self.time[at]),
             known(self.end_time[at]),
-            self.cache[at] or "",
+            self.cache_of(at),
             self.cache_key[at],
             self.outcome[at] or "",
             self.status_detailed[at],
@@ -242,6 +242,10 @@ class Lookups(Sequence[LookupRow]):
     def aot(self) -> Numbers:
         """The place of the AOTAutograd lookup that each was made under; -1 if there is none."""
         return self.places_of(self.aot_lookup)
+
+    def cache_of(self, at: int) -> str:
+        """The cache that a lookup was made in; every lookup has one."""
+        return self.cache[at] or ""
 
     def place_of(self, lookup: int) -> int | None:
         """The place of the lookup that has an id; None if there is none."""

@@ -164,7 +164,7 @@ class Baselines:
 
     def sets_of(self, found: Compared) -> Numbers:
         """The set of hash details of each baseline."""
-        of_entry = np.array([*(entry.detail_set for entry in self.stored.rows), NONE], dtype=np.int64)
+        of_entry = np.append(self.stored.detail_set, NONE)
         sets: Numbers = np.where(
             found.entry == NONE, self._rows.detail_set[found.lookup], of_entry[found.entry]
         )
@@ -331,7 +331,7 @@ class Baselines:
         key = name, int(grouped.group[at])
         if key not in self._sets:
             places = grouped.of(key[1])
-            stored = {e: self.stored.rows[e].detail_set or 0 for e in entries}
+            stored = {e: int(self.stored.detail_set[e]) for e in entries}
             self._sets[key] = CandidateSets(self._details, places, self._rows.detail_set[places], stored)
         return self._sets[key]
 

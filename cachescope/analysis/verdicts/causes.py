@@ -70,7 +70,9 @@ class _KindsOfMisses:
             np.array(of_why, dtype=np.int64)[misses.why], caches.codes[misses.at].astype(np.int64)
         )
         self._first = firsts(self.number).tolist()
-        self._of = [(misses.why_of(number), caches[int(misses.at[number])] or "") for number in self._first]
+        self._of = [
+            (misses.why_of(number), misses.lookups.cache_of(int(misses.at[number]))) for number in self._first
+        ]
 
     def each(self, holds: Callable[[Why], bool]) -> Flags:
         """For which misses something holds."""

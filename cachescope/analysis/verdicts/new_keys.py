@@ -193,7 +193,7 @@ class NewKeys:
         rows = self._rows
         is_one = (rows.detail_set == NONE) & rows.outcome.are("full_miss", "guard_miss", "unknown")
         places = np.flatnonzero(is_one)[::-1]
-        return {rows.cache[at] or "": at for at in places.tolist()}
+        return {rows.cache_of(at): at for at in places.tolist()}
 
     def _is_told_above(self, at: int, row: LookupRow) -> bool:
         """Whether only its AOTAutograd key could identify the earlier form of a graph, and that key has no recorded details."""
@@ -205,7 +205,7 @@ class NewKeys:
     # Without hash details.
 
     def _without_details(self, at: int) -> Why:
-        cache = self._rows.cache[at] or ""
+        cache = self._rows.cache_of(at)
         if self._rows.details[at] == "incomplete":
             return _lines_are_missing(cache)
         is_first = not self._pasts.other_run_before(at) and not self._is_compiled_again(at)

@@ -136,7 +136,7 @@ class ReplacedGraphs:
         _, first = np.unique(lanes, return_index=True)
         first = first[lanes[first] != NONE]
         first = first[np.argsort(-lookups.run[first], kind="stable")]
-        kinds = [(lookups.cache[at] or "", lookups.direction[at]) for at in first.tolist()]
+        kinds = [(lookups.cache_of(at), lookups.direction[at]) for at in first.tolist()]
         places: dict[_Kind, list[int]] = defaultdict(list)
         for kind, at in zip(kinds, first.tolist(), strict=True):
             places[kind].append(at)
@@ -144,7 +144,7 @@ class ReplacedGraphs:
 
     def _runs_to_align(self, direction: str | None, at: int) -> list[int]:
         """The lanes of earlier runs in a direction, the latest first; those of the same rank before the others."""
-        kind = self._rows.cache[at] or "", direction
+        kind = self._rows.cache_of(at), direction
         if kind not in self._runs_of_kind:
             return []
         runs, places = self._runs_of_kind[kind]

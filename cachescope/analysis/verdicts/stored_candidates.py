@@ -18,6 +18,8 @@ _Graph = tuple[str, str | None, int | None]
 class StoredCandidates:
     """The entries with hash details, by kind and by graph; numbered as in `rows`. Lookups are named by their place in time order.
 
+    `detail_set` has the set of each.
+
     Parameters
     ----------
     history : History
@@ -35,6 +37,7 @@ class StoredCandidates:
             dtype=np.int64,
         )
         intervals = [times.interval(entry) for entry in self.rows]
+        self.detail_set: Numbers = np.array([entry.detail_set for entry in self.rows], dtype=np.int64)
         self._begin: Numbers = np.array([begin for begin, _ in intervals], dtype=np.int64)
         self._end: Numbers = np.array([end for _, end in intervals], dtype=np.int64)
         self._of_kind: dict[tuple[str, str | None], list[int]] = defaultdict(list)
@@ -48,14 +51,14 @@ class StoredCandidates:
         if not self.rows:
             return []
         lookups = self._lookups
-        return self._of_kind.get((lookups.cache[at] or "", lookups.direction[at]), [])
+        return self._of_kind.get((lookups.cache_of(at), lookups.direction[at]), [])
 
     def with_graph(self, at: int) -> Sequence[int]:
         """All entries of the graph of a lookup."""
         if not self.rows:
             return []
         lookups, gm = self._lookups, int(self._lookups.gm[at])
-        graph = lookups.cache[at] or "", lookups.direction[at], None if gm == NONE else gm
+        graph = lookups.cache_of(at), lookups.direction[at], None if gm == NONE else gm
         return self._of_graph.get(graph, [])
 
     def of_kind(self, at: int) -> list[int]:

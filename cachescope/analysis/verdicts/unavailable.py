@@ -75,7 +75,7 @@ class UnavailableEntries:
         lookups = self._rows
         is_inner = (lookups.aot != NONE) & ~lookups.is_hit
         inner = paired(np.where(is_inner, lookups.aot, NONE), lookups.cache_key.codes.astype(np.int64))
-        is_again = is_inner & (inner >= 0)
+        is_again = is_inner.copy()
         is_again[np.flatnonzero(is_inner)[np.unique(inner[is_inner], return_index=True)[1]]] = False
         found: Flags = lookups.load_error.is_known | (lookups.is_aot & lookups.status_detailed.are("hit"))
         found[lookups.aot[is_again]] = True
