@@ -125,6 +125,14 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         again(graph("f11", **SAVED), took=None, compile_error=NO_ROOM),
         ("load error", "inferred", "this process could not use the directory"),
     ),
+    "its compile failed, and not for want of room": (
+        again(graph("f11", **SAVED), took=None, compile_error="ValueError: later"),
+        ("deleted", "inferred", "deleted, moved or cleared"),
+    ),
+    "a graph that torch calls a hit": (
+        again(graph("f11", **SAVED), status_detailed="hit"),
+        ("deleted", "inferred", "deleted, moved or cleared"),
+    ),
     "missed or refused by its guards": (
         (run(graph("f11", None, **SAVED), **HERE), run(graph("f11", None, at=100), **HERE)),
         ("not known", "not_known", "it was not found, or its guards did not hold"),
@@ -157,6 +165,10 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     ),
     "torch calls it a hit": (
         (run(*pair("a11", graph("f11", at=1), status_detailed="hit"), **HERE),),
+        ("graph entry", "recorded", "the FX graph entry that it points to"),
+    ),
+    "the graph is there twice, in whatever way it missed": (
+        (run(*pair("a11", graph("f11", at=1), graph("f12", at=2), graph("f11", at=3, outcome="unknown")), **HERE),),
         ("graph entry", "recorded", "the FX graph entry that it points to"),
     ),
     "begun anew": (

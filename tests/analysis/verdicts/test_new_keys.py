@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.rows import RunRow
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.rows import LookupRow, RunRow
+from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.change_kinds import ChangeKinds
+from cachescope.analysis.verdicts.judged_frames import judged
 from cachescope.details import HashDetails
 from cachescope.keys.detail_hash import detail_hash
+from tests.analysis.verdicts.test_graph_alignment import rows as rows_of_graphs
 from tests.made import CODE, Details, Made, Run, aot, component, entry, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1", "torch_version": "b'one'"}
@@ -366,3 +371,128 @@ def test_an_option_of_which_no_default_is_known_is_not_said_to_be_set() -> None:
     sets = [store.add([hashed("inductor_config[cpp.cxx]", value)])[0] for value in (True, False)]
     runs = [RunRow(at, None, None, None, torch_version="2.13.0") for at in (0, 1)]
     assert ChangeKinds(store, runs).changed_besides(*sets, (0, 1)) == ()  # type: ignore[arg-type]
+
+
+def test_without_a_graph_twice_an_autograd_miss_is_of_a_new_key() -> None:
+    """Two graphs below, or one that hit after it had missed."""
+    for below in (
+        [fx("f1", details=G, at=1), fx("f2", details=X2, at=2)],
+        [fx("f1", details=G, at=1), fx("f1", "hit", G, at=2)],
+    ):
+        (above, *_) = miss_rows(scope_of(run(aot("a1", details=G, at=0), *below)))
+        assert above["verdict"] == "first_lookup"
+
+
+UNNAMED = {"function": None, "file": None}
+NEW_GRAPH = {**G, "gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)"}
+FORWARD = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "False"}
+BACKWARD = {"fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"}
+
+
+@pytest.mark.parametrize(
+    ("before", "below", "wanted"),
+    [
+        ([G], NEW_GRAPH, "lookup 1"),
+        # The first with details in its direction.
+        ([{**G, **BACKWARD}, {**G, **FORWARD}], {**NEW_GRAPH, **FORWARD}, "lookup 2"),
+        ([{**G, **FORWARD}, {**G, **BACKWARD}], {**NEW_GRAPH, **FORWARD}, "lookup 1"),
+        ([{**G, **BACKWARD}], {**NEW_GRAPH, **FORWARD}, None),
+        ([None], NEW_GRAPH, None),
+        ([], NEW_GRAPH, None),
+    ],
+)
+def test_a_graph_is_the_one_that_autograd_had_made_before_its_key_changed(
+    before: list[Details | None], below: Details, wanted: str | None
+) -> None:
+    graphs = [
+        fx(f"f{at}", details=details, at=at, took=1.0, **UNNAMED) for at, details in enumerate(before, 1)
+    ]
+    first = run(aot("a1", details=G, at=0, **UNNAMED), *graphs, **HERE)
+    now = aot("a2", details=X2, at=50, **UNNAMED), fx("f9", details=below, at=51, took=1.0, **UNNAMED)
+    rows = miss_rows(scope_of(first, run(*now, **HERE)))
+    assert rows[-2]["baseline"] == "lookup 0"
+    assert rows[-1]["baseline"] == wanted
+    # Where the key above is new, nothing tells.
+    now = aot("a2", details=NEW_GRAPH, at=50, **UNNAMED), fx("f9", details=below, at=51, took=1.0, **UNNAMED)
+    assert last(first, run(*now, **HERE))["baseline"] is None
+
+
+def test_each_sentence_says_what_it_is_compared_with_though_one_value_changed_alike() -> None:
+    """Of one value in one field: in another process, in the same process, and against an entry."""
+    other, third = (
+        {**G, "gm": NEW_GRAPH["gm"]},
+        {**G, "gm": "def forward(self, w):\n    return (torch.special.i0(w),)"},
+    )
+    scope = scope_of(
+        run(key("1", 0), key("2", 5, other, compile_id="1/0"), **HERE),
+        run(key("3", 10, X2), **HERE),
+        run(key("4", 20, {**third, "x": "2"}, compile_id="5/0"), **HERE),
+        run(
+            key("5", 30, other, compile_id="1/0"), key("6", 35, {**other, "x": "2"}, compile_id="1/1"), **HERE
+        ),
+        entries=[entry("fxgraph", "f77", third, at=-50)],
+    )
+    rows = {row["lookup"]: row for row in miss_rows(scope)}
+    beginnings = {
+        2: "the same graph",
+        3: "the same graph",
+        5: "compiled again in one process, after compile 1/0",
+    }
+    for lookup, beginning in beginnings.items():
+        assert rows[lookup]["changed"] == ("x",)
+        assert rows[lookup]["reason"] == f"{beginning}, and one field of the key differs: x, 1 -> 2"
+    assert [rows[lookup]["evidence"] for lookup in beginnings] == ["recorded", "inferred", "recorded"]
+    assert "time of modification" in rows[3]["evidence_text"]
+
+
+def looked_up(store: HashDetails, *sets: list[str]) -> list[LookupRow]:
+    """Lookups of processes 0, 1, … 10 s apart."""
+    (template,) = rows_of_graphs(HashDetails(), ["def forward(): return ()"], 0)
+    found = []
+    for at, components in enumerate(sets):
+        details, _ = store.add(components)
+        assert details is not None
+        found.append(replace(template, lookup=at, run=at, time=10 * at, time_taken_ns=1, cache_key=f"f{at}",
+                             detail_set=details, gm=store.hash_code(details, "gm"), function="f", file="/a.py"))  # fmt: skip
+    return found
+
+
+def test_what_was_set_besides_an_upgrade_is_named() -> None:
+    store = HashDetails()
+    sets = [
+        [component("gm", CODE), component("torch_version", f"b'{at}'"), hashed(DEFAULTED, not at)]
+        for at in (0, 1)
+    ]
+    runs = [
+        RunRow(at, None, None, None, torch_version=version) for at, version in enumerate(("2.10.0", "2.13.0"))
+    ]
+    misses, causes = judged(History.of_rows(looked_up(store, *sets), runs=runs), store, Choice())
+    reason = "torch 2.10.0 -> 2.13.0; 1 other fields of the key follow"
+    assert misses[1].why.reason == f"{reason}; changed besides: {DEFAULTED}"
+    assert causes[0].summary == "torch 2.10.0 -> 2.13.0; 1 fields follow"
+
+
+def test_a_graph_whose_printed_code_is_equal_has_no_edit() -> None:
+    """What it captured is another tensor: another hash of the same text."""
+    store = HashDetails()
+    captured = "[" + "a" * 51 + f"] gm: {CODE}"
+    misses, _ = judged(
+        History.of_rows(looked_up(store, [component("gm", CODE)], [captured])), store, Choice()
+    )
+    assert (misses[1].why.verdict, misses[1].why.changed, misses[1].why.kind) == ("key_changed", ("gm",), "")
+    assert "the printed code is equal" in misses[1].why.reason
+
+
+def test_misses_by_the_number_of_their_lookup() -> None:
+    store = HashDetails()
+    found = looked_up(
+        store, [component("gm", CODE)], [component("gm", CODE), component("x", "1")], [component("gm", CODE)]
+    )
+    found[0] = replace(found[0], outcome="hit")
+    misses, _ = judged(History.of_rows(found), store, Choice())
+    assert [miss.row.lookup for miss in misses] == [1, 2]
+    assert [None if (miss := misses.of_lookup(one)) is None else miss.row.lookup for one in (0, 1, 2, 3, -1)] == [
+        None, 1, 2, None, None,
+    ]  # fmt: skip
+    assert [miss.row.lookup for miss in misses[1:]] == [2]
+    assert misses[0].baseline is misses.lookups[0]

@@ -21,6 +21,9 @@ from cachescope.analysis.verdicts.set_order import is_reordered_set
         ("{'ab'}", "{'ba'}", False),
         ("{'a', 'b'}", "{'a', 'c'}", False),
         ("{f(1), 2}", "{2, f(1)}", False),
+        # Written in another way it is no other order.
+        ("{1, 2}", "{2,1}", False),
+        ("{1, 2}", "{1.0, 2}", False),
         ("{1, 2", "2, 1{", False),
         (None, "{1}", False),
         ("{1}", None, False),

@@ -137,3 +137,11 @@ def test_an_entry_that_a_lookup_stands_for_may_not_have_been_there_by_itself() -
     lookups[1] = replace(lookups[1], outcome="full_miss")
     found = candidates(lookups, entry(0, "f1", None))
     assert [found.may_be_of_graph(at) for at in range(3)] == [False, False, False]
+
+
+def test_the_first_of_several_lookups_of_a_key_stands_for_its_entry() -> None:
+    hits = lookup("f1", 3 * AT, outcome="hit"), lookup("f1", 4 * AT, outcome="hit")
+    found = candidates([lookup("f2", 2 * AT), *hits, lookup("f3", 5 * AT)], entry(0, "f1", AT), OTHER)
+    assert [found.of_kind(at) for at in range(4)] == [[0, 1], [0, 1], [1], [1]]
+    lookups = [lookup("f2", None), lookup("f1", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
+    assert not any(candidates(lookups, entry(0, "f1", None)).may_be_of_graph(at) for at in range(4))
