@@ -1,0 +1,136 @@
+"""Earlier compiles of one function in one process: rows in, the nearest of them out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cachescope.analysis.history.lookups import Lookups
+from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.verdicts.nearness import Nearness
+from cachescope.analysis.verdicts.recompiles import Recompiles
+from cachescope.details import HashDetails
+from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.made import component
+
+(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
+Told = tuple[str | None, str, dict[str, Any]]
+
+
+def made(*told: Told) -> tuple[Recompiles, list[LookupRow], Nearness]:
+    """Lookups of one process by their compile ids, with a letter for the value of each of three fields."""
+    store = HashDetails()
+    found = []
+    for at, (compile_id, values, others) in enumerate(told):
+        code, _ = store.add(component(name, value) for name, value in zip("abc", values, strict=True))
+        row = replace(
+            TEMPLATE, lookup=at, run=0, compile_id=compile_id, cache_key=f"f{at}", detail_set=code, gm=None
+        )
+        found.append(replace(row, **others))
+    nearness = Nearness(store)
+    return Recompiles(Lookups.of_rows(found), nearness), found, nearness
+
+
+def at(compile_id: str | None, values: str = "222", **told: Any) -> Told:
+    return compile_id, values, told
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "wanted"),
+    [
+        ([], at("0/0"), None),
+        ([], at("0/1"), None),
+        ([at("0/0")], at("0/1"), 0),
+        ([at("0/0")], at("0/0"), None),
+        ([at("0/1")], at("0/0"), None),
+        ([at("1/0")], at("0/1"), None),
+        ([at("0/0")], at("0/0_1"), None),
+        ([at("0/0_1")], at("0/1"), 0),
+        ([at("0/9")], at("0/10"), 0),
+        ([at("a/0/0")], at("a/0/1"), 0),
+        ([at(None)], at("0/1"), None),
+        ([at("0/0")], at(None), None),
+        ([at("what")], at("what"), None),
+        ([at("0/0", run=1)], at("0/1"), None),
+        ([at("0/0", cache="aotautograd")], at("0/1"), None),
+        ([at("0/0", detail_set=None)], at("0/1"), None),
+        # A forward graph and a backward graph are no forms of one another.
+        ([at("0/0", direction="backward")], at("0/1", direction="forward"), None),
+        ([at("0/0", direction="forward")], at("0/1", direction="backward"), None),
+        ([at("0/0", direction="backward")], at("0/1", direction="backward"), 0),
+        ([at("0/0", direction="forward")], at("0/1", direction="inference"), 0),
+        # The nearest, and of those as near the latest.
+        ([at("0/0", "211"), at("0/1", "221")], at("0/2", "111"), 0),
+        ([at("0/0", "211"), at("0/1", "121")], at("0/2", "111"), 1),
+        ([at("0/0", "221"), at("0/1", "211"), at("0/1", "222")], at("0/2", "111"), 1),
+        # Compile ids that begin again mean other functions from there on.
+        ([at("0/3", "111"), at("0/0")], at("0/1", "111"), 1),
+        ([at("0/0", "111"), at("0/2"), at("0/1")], at("0/3", "111"), 2),
+        ([at("0/0", "111"), at("0/1"), at("0/1"), at("0/2")], at("0/3", "111"), 0),
+        ([at("0/0", "111"), at("0/2"), at("1/0")], at("0/1", "111"), None),
+        # Of the last 32 lookups of the function.
+        ([at("0/0", "111"), *[at("0/1")] * 31], at("0/2", "111"), 0),
+        ([at("0/0", "111"), *[at("0/1")] * 32], at("0/2", "111"), 32),
+    ],
+)
+def test_the_nearest_earlier_compile(before: list[Told], now: Told, wanted: int | None) -> None:
+    recompiles, _, _ = made(*before, now)
+    found = recompiles.before(len(before))
+    assert (None if found is None else found.lookup) == wanted
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_before"),
+    [
+        (at("0/0"), at("0/1"), True),
+        (at("0/1"), at("0/0"), False),
+        (at("0/0"), at("0/0"), False),
+        (at("0/0"), at("1/1"), False),
+        (at("0/0", run=1), at("0/1"), False),
+        (at("0/0", cache="aotautograd"), at("0/1"), False),
+        (at(None), at("0/1"), False),
+        (at("0/0"), at(None), False),
+        (at(None), at(None), False),
+    ],
+)
+def test_whether_a_compile_is_an_earlier_one_of_the_same_function(
+    one: Told, other: Told, is_before: bool
+) -> None:
+    recompiles, (before, after), _ = made(one, other)
+    assert recompiles.is_before(before, after) is is_before
+
+
+TENSOR = "TensorMetadata(dtype={}, shape={})"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fields", "parts"),
+    [
+        ({"a": "1"}, {"a": "1"}, 0, set()),
+        ({"a": "1"}, {"a": "2"}, 1, set()),
+        ({"example_inputs[0]": "1"}, {"example_inputs[0]": "2"}, 1, {"example_inputs[0]"}),
+        ({"a": "1"}, {"a": "1", "example_inputs[0]": "2"}, 1, {"example_inputs[0]"}),
+        ({"example_inputs[0]": TENSOR.format(1, 2)}, {"example_inputs[0]": TENSOR.format(1, 3)}, 1, {"example_inputs[0].shape"}),
+        (
+            {"a": "1", "example_inputs[0]": TENSOR.format(1, 2), "example_inputs[1]": TENSOR.format(1, 2)},
+            {"a": "2", "example_inputs[0]": TENSOR.format(2, 3), "example_inputs[1]": TENSOR.format(1, 3)},
+            3,
+            {"example_inputs[0].dtype", "example_inputs[0].shape", "example_inputs[1].shape"},
+        ),
+    ],
+)  # fmt: skip
+def test_how_far_two_keys_are_apart(
+    before: dict[str, str], after: dict[str, str], fields: int, parts: set[str]
+) -> None:
+    store = HashDetails()
+    one, other = (
+        replace(TEMPLATE, detail_set=store.add(component(*each) for each in side.items())[0])
+        for side in (before, after)
+    )
+    nearness = Nearness(store)
+    assert one.detail_set is not None and other.detail_set is not None
+    for _ in range(2):
+        assert nearness.parts(one.detail_set, other.detail_set) == parts
+        assert nearness.between(one, other) == nearness.between(other, one) == (fields, len(parts))
