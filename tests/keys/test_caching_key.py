@@ -146,3 +146,96 @@ def test_memoizer_keys_are_torchs(
     assert plain in memoizer_keys({"args": tuple(args), "kwargs": kwargs}, pickle.DEFAULT_PROTOCOL)
     encoded = make_key(lambda *args, **kwargs: {"op": args, "with": kwargs}, *args, **kwargs)
     assert memoizer_keys({"op": tuple(args), "with": kwargs}, pickle.DEFAULT_PROTOCOL) == (encoded,)
+
+
+def names_of(params: object) -> set[str]:
+    names = caching_names("fn", params, KEY)
+    assert names.name not in names.others
+    return {names.name, *names.others}
+
+
+def torchs_names(*variants: object) -> set[str]:
+    return {torchs_name((("fn", one), KEY)) for one in variants}
+
+
+@pytest.mark.parametrize(
+    ("params", "twins"),
+    [
+        # An int equals a float, 0 and 1 a bool as well, and 0 minus zero too.
+        (("e", 7), [("e", 7), ("e", 7.0)]),
+        (("e", 7.0), [("e", 7), ("e", 7.0)]),
+        (("e", 1), [("e", 1), ("e", 1.0), ("e", True)]),
+        (("e", False), [("e", 0), ("e", 0.0), ("e", False), ("e", -0.0)]),
+        (("e", (2, 3)), [("e", (a, b)) for a in (2, 2.0) for b in (3, 3.0)]),
+        (("e", 2, 0.5), [("e", 2, 0.5), ("e", 2.0, 0.5)]),
+        (("e", 2, 2j), [("e", 2, 2j), ("e", 2.0, 2j)]),
+        # A complex number without an imaginary part equals others, which nobody tries.
+        (("e", 2 + 0j), [("e", 2 + 0j)]),
+        # Beyond 2**53 a float may be another number.
+        (("e", 2**53), [("e", 2**53)]),
+        (("e", 2**53 - 1), [("e", 2**53 - 1), ("e", float(2**53 - 1))]),
+        # Many numbers are not tried.
+        (("e", 2, 3, 4, 5, 6), [("e", 2, 3, 4, 5, 6)]),
+    ],
+)  # fmt: skip
+def test_equal_numbers_are_all_tried(params: object, twins: list[object]) -> None:
+    assert names_of(params) == torchs_names(*twins)
+    assert caching_names("fn", params, KEY).doubt == MIXED
+
+
+def test_four_numbers_are_tried() -> None:
+    assert len(names_of(("e", 2, 3, 4, 5))) == 16
+
+
+@pytest.mark.parametrize("number", [0.5, 2j, float("inf"), float("nan")])
+def test_a_number_that_equals_no_other_has_one_name(number: float | complex) -> None:
+    names = caching_names("fn", ("e", number), KEY)
+    assert (names.others, names.doubt) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("params", "is_shared"),
+    [
+        (("ab", "ab"), True),
+        ((b"ab", b"ab"), True),
+        (((1.5, None), (1.5, None)), True),
+        ((["ab", {"k": "ab"}],), True),
+        (({"ab": "ab"},), True),
+        (("ab", "ba"), False),
+        # The interpreter has one object for each of these.
+        (("a", "a"), False),
+        (("", ""), False),
+        (("ab", b"ab"), False),
+        (([], []), False),
+    ],
+)
+def test_equal_objects_may_be_one(params: object, is_shared: bool) -> None:
+    assert caching_names("fn", (params, {}), KEY).doubt == (SHARED if is_shared else None)
+
+
+def test_both_doubts_are_said() -> None:
+    assert caching_names("fn", ("ab", "ab", 1), KEY).doubt == f"{SHARED}; {MIXED}"
+
+
+def test_the_protocol_of_later_python() -> None:
+    key = (("fn", ((1,), {})), KEY)
+    assert (
+        caching_names("fn", ((1,), {}), KEY, protocol=5).name
+        == hashlib.sha256(pickle.dumps(key, 5)).hexdigest()[:32]
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoded", "tried"),
+    [
+        ({"op": 1}, [{"op": 1}]),
+        ({"args": (1,), "kwargs": {}}, [{"args": (1,), "kwargs": {}}, ((1,), {})]),
+        ({"kwargs": {}, "args": (1,)}, [{"kwargs": {}, "args": (1,)}]),
+        ([("args", 1)], [[("args", 1)]]),
+    ],
+)
+def test_the_keys_of_a_memoizer(encoded: object, tried: list[object]) -> None:
+    assert memoizer_keys(encoded) == tuple(torchs_name(one) for one in tried)
+    assert memoizer_keys(encoded, 5) == tuple(
+        hashlib.sha256(pickle.dumps(one, 5)).hexdigest()[:32] for one in tried
+    )

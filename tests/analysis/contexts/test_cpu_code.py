@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.analysis.contexts.cpu_code import fits_all, vector_code
+from cachescope.analysis.contexts.cpu_code import VectorCode, fits_all, vector_code
 
 CODE: dict[str, dict[str, str]] = json.loads(
     lzma.decompress((Path(__file__).parents[2] / "data" / "cpu_code.json.xz").read_bytes())
@@ -50,3 +50,104 @@ def test_code_of_tiles_may_be_right_wherever_there_are_vectors() -> None:
     for name in ("_tile_loadd", "amx_kernel"):
         (code,) = vector_code(f'extern "C" void kernel(float* p) {{ {name}_(0, p, 64); }}')
         assert [code.fits(width) for width in (0, 128, 256, 512)] == [False, None, None, None]
+
+
+FLOAT, HALF, BYTE = (
+    "at::vec::Vectorized<float>",
+    "at::vec::Vectorized<at::BFloat16>",
+    "at::vec::Vectorized<int8_t>",
+)
+FLOATS = "at::vec::VectorizedN<float,2>"
+ANY = {128, 256, 512}
+
+
+def loads(vector: str, count: int) -> str:
+    return f"auto x = {vector}::loadu(in_ptr0 + static_cast<int64_t>(x0), static_cast<int64_t>({count}));\n"
+
+
+def loop(step: str, inside: str) -> str:
+    return f"for(int64_t x0=0; x0<64; x0{step}) {{ {inside} }}"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "widths", "has_whole"),
+    [
+        # A load of a whole vector says how many bits it has.
+        (loads(FLOAT, 16), {512}, True),
+        (loads(FLOAT, 8), {256}, True),
+        (loads("at::vec::Vectorized<double>", 4), {256}, True),
+        (loads(FLOATS, 16), {256}, True),
+        (loads("at::vec::VectorizedN<int64_t, 2>", 16), {512}, True),
+        (loads(FLOAT, 4) + loads(FLOAT, 8), {256}, True),
+        (loads(FLOAT, 8) + loads(HALF, 32), {256}, True),
+        (loop("+=static_cast<int64_t>(16L)", loads(FLOAT, 8)), {256}, True),
+        # One of 16 bits may be a half.
+        (loads(HALF, 32), {512}, True),
+        (loads(HALF, 16), {256, 512}, True),
+        (loads(HALF, 8), {128, 256}, True),
+        (loads(HALF, 8) + loads(HALF, 16), {256, 512}, True),
+        (loads("at::vec::VectorizedN<at::Half,2>", 32), {256, 512}, True),
+        # One of bytes says nothing; nor the rest at the end of a loop.
+        (loads(BYTE, 32), ANY, False),
+        (loads(FLOAT, 8).replace("(8)", "(5L)"), ANY, False),
+        # Without a whole load: the step of the loops, and the vectors that it fills.
+        (loop("+=static_cast<int64_t>(8L)", f"{FLOAT}(0);"), {256}, False),
+        (loop("+=static_cast<int64_t>(8)", f"{FLOAT}(0);"), {256}, False),
+        (loop("+= 8L", f"{FLOAT}(0);"), {256}, False),
+        (loop("+=16L", f"{FLOATS}(0);"), {256}, False),
+        (loop("+=16L", "at::vec::convert<float,2,at::BFloat16,1>(y);"), {256}, False),
+        (loop("+=8L", f"{FLOAT}(0); {HALF}(0);"), {256}, False),
+        (loop("+=8L", loop("+=1L", f"{FLOAT}(0);")), {256}, False),
+        (loop("+=8L", loop("+=16L", f"{FLOAT}(0);")), ANY, False),
+        (loop("+=8L", f"{FLOAT}(0); at::vec::Vectorized<double>(0);"), ANY, False),
+        (loop("+=8L", f"{FLOAT}(0); at::vec::VectorizedN<double,2>(0);"), {256}, False),
+        (loop("+=5L", f"{FLOAT}(0);"), ANY, False),
+        (loop("+=16L", loads(HALF, 16) + f"{FLOAT}(0);"), {512}, True),
+        # Of bytes alone, a step is as many as there would be floats.
+        (loop("+=8L", f"{BYTE}(0);"), {256}, False),
+        (loop("+=16L", f"{BYTE}(0); out.store(p + 1);"), {512}, False),
+        (loop("+=5L", f"{BYTE}(0);"), ANY, False),
+        (loop("+=8L", f"{HALF}(0); {BYTE}(0);"), ANY, False),
+        # A whole store is one too; one of the rest is not.
+        (loop("+=8L", f"{FLOAT}(0); y.store(out_ptr0 + x0);"), {256}, True),
+        (loop("+=8L", f"{FLOAT}(0); y.store(out_ptr0 + x0, static_cast<int64_t>(5L));"), {256}, False),
+        (f"{FLOAT}(0); y.store(out_ptr0 + x0);", ANY, True),
+        # Intrinsics name the width.
+        ("_mm512_add_ps(a, b);", {512}, True),
+        ("_mm256_add_ps(a, b); " + loads(FLOAT, 16), {256}, True),
+    ],
+)  # fmt: skip
+def test_the_width_that_a_kernel_was_made_for(kernel: str, widths: set[int], has_whole: bool) -> None:
+    """Made by hand, as torch writes it."""
+    assert vector_code(kernel) == (VectorCode(frozenset(widths), has_whole),)
+
+
+@pytest.mark.parametrize("kernel", ["", loads("Vectorized<float>", 8), "out[0] = in[0];"])
+def test_a_kernel_without_vectors_has_no_width(kernel: str) -> None:
+    assert vector_code(kernel) == ()
+
+
+def test_every_kernel_of_a_source_counts_once() -> None:
+    parts = ["#include <x>", loads(FLOAT, 8), loads(FLOAT, 16), "plain();", loads(FLOAT, 8)]
+    found = vector_code('extern "C"'.join(parts))
+    assert [sorted(code.widths) for code in found] == [[256], [512]]
+
+
+@pytest.mark.parametrize(
+    ("widths", "has_whole", "fits"),
+    [
+        ({256}, True, {0: False, 128: False, 256: True, 512: False}),
+        ({256, 512}, True, {0: False, 128: False, 256: None, 512: None}),
+        ({256}, False, {0: False, 128: None, 256: True, 512: None}),
+    ],
+)
+def test_a_kernel_fits_a_cpu(widths: set[int], has_whole: bool, fits: dict[int, bool | None]) -> None:
+    code = VectorCode(frozenset(widths), has_whole)
+    assert {width: code.fits(width) for width in fits} == fits
+
+
+def test_one_kernel_that_does_not_fit_is_enough() -> None:
+    fits, does_not, may = (VectorCode(frozenset(widths)) for widths in ({256}, {512}, {256, 512}))
+    assert fits_all([fits, fits], 256) is True
+    assert fits_all([fits, may], 256) is None
+    assert fits_all([may, does_not, fits], 256) is False

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from cachescope.analysis.contexts.prediction import ProcessFields, predictions_frame
+from cachescope.details import HashDetails
+from cachescope.keys.detail_hash import detail_hash
 from cachescope.readers.reading import Entry
-from tests.made import CODE, Details, component, entry, scope_of
+from cachescope.terms import AOT_SWITCH, BUNDLED_SWITCH, WOULD_BYPASS
+from tests.made import CODE, Details, aot, component, entry, fx, run, scope_of
 
 OPTION, OTHER_OPTION = "inductor_config[epilogue_fusion]", "inductor_config[shape_padding]"
 OWN: Details = {OPTION: "True", OTHER_OPTION: "True", "torch_version": "b'2.13'"}
@@ -279,3 +283,193 @@ def test_an_autograd_entry(case: str) -> None:
 def test_files_that_are_no_entries_of_a_key_are_left_out() -> None:
     rows = predicted(of_process(), entry("code", "c11"), graph(), entry("lock", "f11"))
     assert [row["entry"] for row in rows] == [1]
+
+
+WIDTH = "inductor_config[cpp.simdlen]"
+CAPABILITY = {"torch.backends.cpu.get_cpu_capability()": "AVX2"}
+LINUX = "Linux-6.1-x86_64-with-glibc2.36"
+
+
+def of_snapshot(
+    fields: dict[str, str] | None = None,
+    settings: dict[str, str] | None = None,
+    problem: str | None = None,
+    platform: str | None = LINUX,
+) -> ProcessFields:
+    return ProcessFields.of_snapshot(fields, settings or {}, problem, "2.13.0", platform)
+
+
+def test_the_fields_of_a_snapshot_are_those_of_the_process() -> None:
+    found = of_snapshot({OPTION: "h1", "gm": "h2", "example_inputs[0]": "h3", "torch_version": "h4"})
+    assert found.hashes == {OPTION: {"h1"}, "torch_version": {"h4"}}
+    assert (found.version, found.off, found.keys, found.programs) == ("2.13.0", {}, set(), set())
+    assert of_snapshot(None).hashes == {}
+
+
+@pytest.mark.parametrize(
+    ("problem", "settings", "off"),
+    [
+        (None, {}, {}),
+        ("the import failed", {}, {}),
+        (f"{WOULD_BYPASS}: a pass", {}, dict.fromkeys(("aotautograd", "fxgraph"), f"{WOULD_BYPASS}: a pass")),
+        (None, {AOT_SWITCH: "False"}, {"aotautograd": f"the process has {AOT_SWITCH} = False"}),
+        (
+            f"{WOULD_BYPASS}: a pass",
+            {AOT_SWITCH: "False"},
+            {"aotautograd": f"the process has {AOT_SWITCH} = False", "fxgraph": f"{WOULD_BYPASS}: a pass"},
+        ),
+    ],
+)
+def test_the_caches_that_a_snapshot_leaves_out(
+    problem: str | None, settings: dict[str, str], off: dict[str, str]
+) -> None:
+    assert of_snapshot({}, settings, problem).off == off
+
+
+@pytest.mark.parametrize(
+    ("fields", "platform", "width"),
+    [
+        ({}, LINUX, 256),
+        # Unset is torch's default, None; else the option decides, and not the CPU.
+        ({WIDTH: detail_hash(None)}, LINUX, 256),
+        ({WIDTH: detail_hash(None, 5)}, LINUX, 256),
+        ({WIDTH: detail_hash(128)}, LINUX, None),
+        ({OPTION: detail_hash(128)}, LINUX, 256),
+    ],
+)
+def test_the_vectors_of_a_snapshot(fields: dict[str, str], platform: str, width: int | None) -> None:
+    found = of_snapshot(fields, CAPABILITY, platform=platform)
+    assert (found.vector_width, found.cpu_capability) == (width, "AVX2")
+    assert of_snapshot(fields, platform=None).cpu_capability == ""
+
+
+@pytest.mark.parametrize(
+    ("switch", "inside"), [({}, None), ({BUNDLED_SWITCH: "True"}, True), ({BUNDLED_SWITCH: "False"}, False)]
+)
+def test_whether_a_snapshot_keeps_graphs_inside(switch: dict[str, str], inside: bool | None) -> None:
+    assert of_snapshot({}, switch).keeps_graphs_inside is inside
+
+
+def hash_of(field: str, text: str) -> str:
+    return component(field, text)[1:52]
+
+
+def test_the_fields_of_a_run_are_those_of_its_fx_lookups() -> None:
+    def one(kwargs: str, **told: str) -> dict[str, str]:
+        return {"gm": "g", "fx_kwargs[x]": kwargs, **told}
+
+    lookups = [
+        aot("a1", details={"aot_only": "1"}),
+        fx("f1", details=one("1", x="1", y="1")),
+        fx("f1", "hit", one("1", x="1", y="1")),
+        fx("f2", "hit", one("2", x="2", y="1")),
+        fx("f3", "hit"),
+        fx(None, "bypass"),
+    ]
+    scope = scope_of(run(*lookups))
+    found = ProcessFields.of_lookups(list(scope.history.lookups), scope.tables.hash_details, "2.13.0")
+    assert found.hashes == {"x": {hash_of("x", "1"), hash_of("x", "2")}, "y": {hash_of("y", "1")}}
+    assert found.keys == {("aotautograd", "a1"), *(("fxgraph", f"f{n}") for n in (1, 2, 3))}
+    # How the graph is compiled is no part of the program: it may follow from options.
+    assert found.programs == {frozenset({("gm", hash_of("gm", "g"))})}
+    assert (found.version, found.off) == ("2.13.0", {})
+
+
+@pytest.mark.parametrize(
+    ("version", "entry_has", "process_has", "will_hit"),
+    [
+        # The entry has what is not the default: it may be an option of its compile.
+        ("2.13.0", False, True, "unknown"),
+        # It has the default: what the process has set, it has set for all.
+        ("2.13.0", True, False, "no"),
+    ],
+)
+def test_an_option_is_what_differs_from_the_default(
+    version: str, entry_has: bool, process_has: bool, will_hit: str
+) -> None:
+    def line(value: bool) -> str:
+        return f"[{detail_hash(value)}] {OPTION}: {value}"
+
+    details = HashDetails()
+    code, _ = details.add([f"[{'g' * 51}] gm: g", line(entry_has)])
+    made = scope_of(entries=[graph(None)]).entries
+    made["detail_set"] = pd.array([code], dtype="Int64")
+    process = ProcessFields({OPTION: frozenset({detail_hash(process_has)})}, version=version)
+    (found,) = predictions_frame(made, details, process, lambda row: "").to_dict("records")
+    assert (found["will_hit"], found["fields"]) == (will_hit, (OPTION,))
+
+
+VECTORS = "auto x = at::vec::Vectorized<float>::loadu(p, static_cast<int64_t>({}));"
+CPU = {"device_types": ("cpu",), "code_key": "c1"}
+
+
+def unsafe(process: ProcessFields, *entries: tuple[Entry, Details | None]) -> list[Any]:
+    """Of each entry whether it would be wrong there; 16 floats are 512 bits, in the code of each."""
+    scope = scope_of(entries=entries)
+    frame = predictions_frame(
+        scope.entries, scope.tables.hash_details, process, lambda row: VECTORS.format(16)
+    )
+    return [None if pd.isna(one) else bool(one) for one in frame["is_unsafe"]]
+
+
+def test_code_of_another_cpu_is_unsafe_where_it_is_found() -> None:
+    narrow, wide = (of_process(vector_width=width) for width in (256, 512))
+    assert unsafe(narrow, graph(**CPU)) == [True]
+    assert unsafe(wide, graph(**CPU)) == [False]
+    assert unsafe(of_process(), graph(**CPU)) == [None]
+    assert unsafe(narrow, graph(device_types=("cuda",))) == [False]
+    # Of what is not found nobody asks.
+    other = of_process({**OWN, "torch_version": "b'2.14'"}, vector_width=256)
+    assert unsafe(other, graph(**CPU)) == [None]
+    assert unsafe(other, autograd("f11"), graph(**CPU)) == [None, None]
+
+
+def test_an_autograd_entry_is_as_safe_as_what_it_loads() -> None:
+    narrow = of_process(vector_width=256)
+    safe = entry("fxgraph", "f22", OF_ENTRY, device_types=("cuda",))
+    assert unsafe(narrow, autograd("f11"), graph(**CPU)) == [True, True]
+    assert unsafe(narrow, autograd("f22"), graph(**CPU), safe) == [False, True, False]
+    assert unsafe(narrow, autograd("f11", "f22"), graph(**CPU), safe) == [True, True, False]
+    # Torch may load any that it finds under the key, and none that it cannot.
+    beside = graph(name="two", device_types=("cuda",))
+    assert unsafe(narrow, autograd("f11"), beside, graph(**CPU)) == [True, False, True]
+    bad = graph(**CPU, name="two", status="damaged", damage="truncated")
+    assert unsafe(narrow, autograd("f11"), graph(device_types=("cuda",)), bad) == [False, False, None]
+    inside = of_process(vector_width=256, keeps_graphs_inside=True)
+    assert unsafe(inside, autograd(details=OF_ENTRY, **CPU)) == [True]
+    assert unsafe(inside, autograd(details=OF_ENTRY, device_types=("cuda",))) == [False]
+
+
+def assumed(process: ProcessFields, *entries: tuple[Entry, Details | None]) -> tuple[str, ...]:
+    found: tuple[str, ...] = predicted(process, *entries)[0]["assuming"]
+    return found
+
+
+SAME = "the same graph and inputs"
+GUARDS = {"guards_expr": "s0 > 4"}
+LATER: Details = {**OF_ENTRY, "default_dtype": "torch.float32"}
+SAME_CPU = "a CPU that runs the kernels compiled beside it (-march=native)"
+LEFT_OUT = ("the same torch.get_default_dtype(), which its key does not hold",)
+OWN_OF_AOT = "equal AOTAutograd fields, which entries do not store"
+
+
+def test_the_assumptions_of_a_graph_entry() -> None:
+    later = of_process({**OWN, "default_dtype": "torch.float32"})
+    looked_up = of_process(keys=frozenset({("fxgraph", "f11")}))
+    assert assumed(later, graph(LATER)) == (SAME,)
+    assert assumed(later, graph(LATER, **GUARDS)) == (SAME, "sizes for which s0 > 4")
+    assert assumed(later, graph(LATER, device_types=("cpu",))) == (SAME, SAME_CPU)
+    assert assumed(of_process(), graph(device_types=("cuda",))) == (SAME, *LEFT_OUT)
+    assert assumed(looked_up, graph(**GUARDS, device_types=("cpu",))) == ("sizes for which s0 > 4",)
+    # A mega-cache is one file: nothing compiled lies beside its entries.
+    packed = graph(LATER, device_types=("cpu",))
+    packed[0].root = packed[0].path
+    assert assumed(later, packed) == (SAME,)
+
+
+def test_the_assumptions_of_an_autograd_entry() -> None:
+    own = autograd("f11", **GUARDS)
+    looked_up = of_process(keys=frozenset({("aotautograd", "a11")}))
+    assert assumed(of_process(), own, graph()) == (SAME, "sizes for which s0 > 4", OWN_OF_AOT)
+    assert assumed(looked_up, own, graph()) == ("sizes for which s0 > 4",)
+    assert assumed(DIFFERS, own, graph()) == ()
