@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import os
+import pickle
 
+import pandas as pd
 import pytest
 
 import cachescope
 from cachescope import IsolationSchema
+from cachescope.analysis.contexts.caching_files import caching_files
 from cachescope.errors import CachescopeError
+from cachescope.keys.caching_key import caching_names, pickled_name
 from tests.conftest import Directory
 
 SCHEMAS = {
@@ -91,3 +95,66 @@ def test_recorded_memoizer_entries_are_named_by_their_parameters(directory: Dire
     memoized = entries[(entries["cache"] == "memoizer") & (entries["status"] == "ok")]
     assert len(memoized)
     assert not memoized["detail"].str.contains("the name is not").any()
+
+
+ONE, OTHER = "1" * 32, "2" * 32
+
+
+def stored(*files: tuple[str | None, str], cache: str = "caching_package") -> pd.DataFrame:
+    """Entries by the name of their function and of their file."""
+    rows = [(cache, name, f"/root/{name}/{file}", 10 + at) for at, (name, file) in enumerate(files)]
+    return pd.DataFrame(rows, columns=["cache", "name", "path", "entry"])
+
+
+def statuses(entries: pd.DataFrame, *calls: tuple[str, object] | bytes) -> list[tuple[str, int | None]]:
+    frame = caching_files(entries, ONE, calls)
+    return [
+        (row.status, None if pd.isna(row.entry) else int(row.entry)) for row in frame.itertuples(index=False)
+    ]
+
+
+def test_calls_are_looked_for_by_function_and_name() -> None:
+    """Made by hand: names are of torch's own rule, which tests/keys/test_caching_key.py holds."""
+    call = ("fn", ((3,), {}))
+    name = caching_names(*call, ONE).name
+    assert statuses(stored(("other", "x"), ("fn", name)), call) == [("found", 11)]
+    assert statuses(stored(("other", name)), call) == [("absent", None)]
+    assert statuses(stored((None, name)), call) == [("absent", None)]
+    assert statuses(stored(("fn", name), cache="memoizer"), call) == [("absent", None)]
+    assert statuses(stored(("fn", caching_names(*call, OTHER).name)), call) == [("absent", None)]
+
+
+def test_a_call_of_several_names_is_found_by_any_and_else_unknown() -> None:
+    call = ("fn", ("e", 7))
+    names = caching_names(*call, ONE)
+    assert len(names.others) == 1
+    assert statuses(stored(("fn", names.others[0])), call) == [("found", 10)]
+    # The name of these very objects comes first.
+    assert statuses(stored(("fn", names.others[0]), ("fn", names.name)), call) == [("found", 11)]
+    assert statuses(stored(), call) == [("unknown", None)]
+
+
+def test_keys_that_were_dumped_are_one_call_each() -> None:
+    def dumped(params: object, key: str) -> bytes:
+        return pickle.dumps((("fn", params), key), 4)
+
+    name = pickled_name(dumped(((3,), {}), ONE))
+    keys = [dumped(((3,), {}), key) for key in (ONE, OTHER)]
+    frame = caching_files(stored(("fn", name)), ONE, [("given", ((1,), {})), *keys])
+    # First what was dumped, once, whatever the schema was.
+    assert frame["callee"].tolist() == ["fn", "given"]
+    assert frame["params"].iloc[0] == "((3,), {})"
+    assert frame["file_name"].iloc[0] == name
+    assert frame["isolation_key"].tolist() == [ONE, ONE]
+    assert frame["status"].tolist() == ["found", "absent"]
+    assert frame["reason"].isna().all()
+    # What is no call of a function stands for itself.
+    for odd in ((("fn", 1, 2), ONE), ("fn", ONE)):
+        (row,) = caching_files(stored(), ONE, [pickle.dumps(odd, 4)]).to_dict("records")
+        assert row["status"] == "absent" and "fn" in row["callee"] and row["params"] == "None"
+
+
+def test_parameters_that_have_no_name() -> None:
+    (row,) = caching_files(stored(), ONE, [("fn", ((object,), {}))]).to_dict("records")
+    assert row["status"] == "unknown" and pd.isna(row["file_name"])
+    assert row["reason"].startswith("no name can be made of these parameters: cannot pickle a ")

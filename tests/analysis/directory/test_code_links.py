@@ -11,7 +11,16 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.links.code import CHOICE, CPP_SOURCE, INCLUDE, NOT_THERE, SAME_NAME
+from cachescope.analysis.directory.links.code import (
+    CHOICE,
+    CPP_SOURCE,
+    INCLUDE,
+    NOT_THERE,
+    SAME_NAME,
+    choice_links,
+)
+from cachescope.analysis.directory.links.files import Files
+from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Directory
 
 TORCHES = ["torch_2.13.0", "torch_2.15.0", "torch_2.10.0", "torch_2.6.0"]
@@ -111,3 +120,45 @@ def test_a_kernel_that_is_gone_has_a_row_and_is_no_loss(directory: Directory, tm
     assert pd.isna(gone.child)
     # torch compiles it again from the source in the wrapper; only the locks are left.
     assert set(scope.orphans["cache"]) == {"lock"}
+
+
+A_KEY, B_KEY = (f"c{letter * 51}" for letter in "ab")
+
+
+def row(number: int, cache: str = "code", key: str | None = A_KEY, **told: Any) -> EntryRow:
+    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
+    several = dict.fromkeys(("device_types", "fx_keys", "kernel_keys", "triton_hashes"), ())
+    made = {"entry": number, "cache": cache, "cache_key": key, "root": "/c", "path": f"/c/aa/{key}.py", "status": "ok"}  # fmt: skip
+    return EntryRow(**{**nothing, **several, **made, **told})
+
+
+def timed(number: int, **told: Any) -> EntryRow:
+    return row(number, "autotune", None, **{"path": "/c/cache/x", **told})
+
+
+@pytest.mark.parametrize(
+    ("rows", "timings", "wanted"),
+    [
+        ([row(0), timed(1)], [(1, f"triton_mm-{A_KEY}")], [(1, [0])]),
+        ([row(0), timed(1)], [(1, A_KEY)], [(1, [0])]),
+        # A choice of a library has the hash of its name, and no file.
+        ([row(0), timed(1)], [(1, f"mkl-{B_KEY}")], []),
+        ([row(0), timed(1)], [(1, "mm"), (1, f"{A_KEY}-mm"), (1, f"mm{A_KEY}")], []),
+        ([row(0), timed(1, root="/d")], [(1, A_KEY)], []),
+        # Each code once for each file of timings.
+        ([row(0), timed(1), timed(2)], [(1, A_KEY), (1, f"x-{A_KEY}"), (2, A_KEY)], [(1, [0]), (2, [0])]),
+        # What is no file of timings that is there names nothing.
+        ([row(0), timed(1)], [(0, A_KEY), (7, A_KEY)], []),
+        ([row(0), timed(1, status="temporary")], [(1, A_KEY)], []),
+        # C++ that begins with that text, where there is no Python of that name.
+        ([row(0, key=B_KEY, path="/c/bb/x.cpp", kernel_keys=(A_KEY,)), timed(1)], [(1, A_KEY)], [(1, [0])]),
+        ([row(0, key=B_KEY, path="/c/bb/x.cpp", kernel_keys=(A_KEY,)), row(1), timed(2)], [(2, A_KEY)], [(2, [1])]),
+    ],
+)  # fmt: skip
+def test_links_of_timings(
+    rows: list[EntryRow], timings: list[tuple[int, str]], wanted: list[tuple[int, list[int]]]
+) -> None:
+    """Made by hand."""
+    found = list(choice_links(Files(rows), timings))
+    assert [(link.parent.entry, [one.entry for one in link.children]) for link in found] == wanted
+    assert {(link.kind, link.key, link.known_by) for link in found} <= {("code", A_KEY, CHOICE)}

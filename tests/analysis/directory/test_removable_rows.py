@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from cachescope.analysis.directory.links.removable import removable_frame
@@ -119,3 +120,20 @@ def test_what_was_compiled_from_code_goes_with_it() -> None:
     assert found["reason"].str.endswith("would have it compiled again").all()
     assert found["reason"].iloc[0].startswith("no FX entry uses this code")
     assert found["reason"].iloc[1].startswith("belongs to code that no FX entry uses")
+
+
+def test_what_was_compiled_from_code_is_as_old_as_when_it_was_seen() -> None:
+    """Without a time to count from, each file is as old as it was then; one that says none proves no age."""
+    files = [entry("code", "c11", at=-OLD, name=f"c11{end}") for end in (".py", ".so", ".o", ".a")]
+    frame = scope_of(entries=files).entries
+    seen = [NOON_NS, NOON_NS, NOON_NS - int(1.5 * DAY * 10**9), None]
+    frame["seen_time"] = pd.Series(pd.to_datetime(seen, utc=True)).astype(frame["modified_time"].dtype)
+    orphans = ORPHANS.build([{"entry": 0, "cache": "code", "reason": "no FX entry uses this code"}])
+    assert removable_frame(frame, orphans)["entry"].tolist() == [0, 1]
+    assert removable_frame(frame, orphans, NOON_NS)["entry"].tolist() == [0, 1, 2, 3]
+
+
+def test_code_without_a_key_belongs_to_no_other() -> None:
+    files = [entry("code", "c11", at=-OLD, name=name, cache_key=None) for name in ("a.py", "a.so")]
+    orphans = ORPHANS.build([{"entry": 0, "cache": "code", "reason": "no FX entry uses this code"}])
+    assert removable_frame(scope_of(entries=files).entries, orphans, NOON_NS)["entry"].tolist() == [0]
