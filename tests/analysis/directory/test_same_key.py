@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import cachescope
+from cachescope.analysis.directory.same_key import marks_beside
+from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Recording
 from tests.made import entry, scope_of
 
@@ -69,3 +71,34 @@ def test_what_is_beside_an_entry(one: dict[str, Any], other: dict[str, Any], mar
     """Made by hand."""
     entries = [entry("fxgraph", "f1", name=name, **told) for name, told in (("a", one), ("b", other))]
     assert scope_of(entries=entries).guards["beside"].iloc[0] == marks
+
+
+@pytest.mark.parametrize(
+    ("rows", "marks"),
+    [
+        ([{}], {}),
+        ([{}, {"cache": "aotautograd"}], {}),
+        ([{}, {"cache_key": "f2"}], {}),
+        ([{"cache": "code"}, {"cache": "code"}], {}),
+        ([{"cache_key": None}, {"cache_key": None}], {}),
+        ([{}, {"status": "unreadable"}], {}),
+        # The contents of a damaged one are compared with nothing.
+        ([{}, {"status": "damaged"}], {0: ("damaged",), 1: ()}),
+        ([{"status": "damaged"}, {"status": "damaged"}], {0: ("damaged",), 1: ("damaged",)}),
+        # In the order in which a reader should learn of them.
+        (
+            [{"code_key": "c1"}, {"code_key": "c2"}, {"code_key": "c1", "guards_expr": "s"}, {"status": "damaged"}],
+            {
+                0: ("damaged", "other_code", "other_guards", "equal_guards"),
+                1: ("damaged", "other_code", "other_guards", "equal_guards"),
+                2: ("damaged", "other_code", "other_guards"),
+                3: (),
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_marks_by_rows(rows: list[dict[str, Any]], marks: dict[int, tuple[str, ...]]) -> None:
+    """Made by hand; what shares its key with no other has none."""
+    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
+    made = {"cache": "fxgraph", "cache_key": "f1", "root": "/c", "status": "ok"}
+    assert marks_beside(EntryRow(**{**nothing, **made, "entry": at, **told}) for at, told in enumerate(rows)) == marks  # fmt: skip

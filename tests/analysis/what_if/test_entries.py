@@ -1,0 +1,218 @@
+"""The entries of all cells, and the lookups as arrays: lookups and entries of a directory in; made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
+from cachescope.analysis.what_if.entries import NO_GUARDS, NOT_KNOWN, EntriesOfCells
+from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Recorded
+from cachescope.analysis.what_if.replay import Replay
+from cachescope.details import HashDetails
+from tests.analysis.what_if.test_replay import row
+
+
+def miss(key: str, time: int, taken: int | None = 10, **told: Any) -> dict[str, Any]:
+    return {"cache_key": key, "time": time, "time_taken_ns": taken, "outcome": "full_miss", **told}
+
+
+def hit(key: str, time: int, **told: Any) -> dict[str, Any]:
+    return {"cache_key": key, "time": time, "outcome": "hit", **told}
+
+
+def stored(number: int, key: str, time: int | None, **told: Any) -> EntryRow:
+    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
+    made = {"entry": number, "cache": "fxgraph", "cache_key": key, "root": "d", "path": f"/d/{key}/{number}", "status": "ok"}  # fmt: skip
+    return EntryRow(**{**nothing, **made, "modified_time": time, **told})
+
+
+def rows_of(*lookups: dict[str, Any]) -> list[LookupRow]:
+    """Each in a run of its own, and of one directory, if nothing else is said."""
+    return [
+        replace(row(at, at, 0, "fxgraph", "", False, None, None, None), **told)
+        for at, told in enumerate(lookups)
+    ]
+
+
+def history(
+    *lookups: dict[str, Any], entries: tuple[EntryRow, ...] = (), dirs: tuple[str | None, ...] = ()
+) -> History:
+    rows = rows_of(*lookups)
+    named = dirs or ("d",) * len(rows)
+    return History.of_rows(
+        rows, entries, [RunRow(at, None, None, directory) for at, directory in enumerate(named)]
+    )
+
+
+def columns(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> list[tuple[int, ...]]:
+    """Since when each entry of each key is there, to when, which miss stored it, and its guards."""
+    replay = Replay(history(*lookups, entries=entries), HashDetails())
+    found = EntriesOfCells(replay.recorded, replay.cells)
+    of_cells, which = found.of(replay.cells.of_lookup[[0]])
+    assert set(which.tolist()) <= {0}
+    return sorted(
+        zip(of_cells.since.tolist(), of_cells.gone.tolist(), of_cells.source.tolist(), of_cells.guards.tolist(), strict=True)
+    )  # fmt: skip
+
+
+A, B = 1, 2
+
+
+@pytest.mark.parametrize(
+    ("lookups", "entries", "wanted"),
+    [
+        ([miss("f1", 100), miss("f2", 200)], (), [(1, NEVER, 0, NO_GUARDS)]),
+        ([miss("f1", 100), miss("f1", 105), hit("f1", 200)], (), [(2, NEVER, 0, NO_GUARDS), (2, NEVER, 1, NO_GUARDS)]),
+        ([hit("f1", 100), hit("f1", 105)], (), [(0, NEVER, -1, NO_GUARDS)]),
+        ([hit("f1", 100)], (stored(0, "f1", 50),), [(0, NEVER, -1, NO_GUARDS)]),
+        ([miss("f1", 100), hit("f1", 200, guards_expr="s > 1")], (), [(1, NEVER, 0, A)]),
+        # Of a cell that shows guards, an entry whose own are not known.
+        ([miss("f1", 100), hit("f1", 200, guards_expr="a"), {"cache_key": "f1", "time": 300, "time_taken_ns": 5, "outcome": "guard_miss"}], (),
+         [(1, NEVER, 0, A), (3, NEVER, 2, NOT_KNOWN)]),
+        ([miss("f1", 100), hit("f1", 200, guards_expr="a"), {"cache_key": "f1", "time": 300, "time_taken_ns": 5, "outcome": "guard_miss"}, hit("f1", 400, guards_expr="b")], (),
+         [(1, NEVER, 0, A), (3, NEVER, 2, B)]),
+        # One that went away.
+        ([miss("f1", 100), miss("f1", 200)], (), [(1, 1, 0, NO_GUARDS), (2, NEVER, 1, NO_GUARDS)]),
+        # What a directory shows, of entries that no miss stored, and of those that one did.
+        ([hit("f1", 100), hit("f2", 200)], (stored(0, "f1", 50, guards_expr="a"),), [(0, NEVER, -1, A)]),
+        ([miss("f1", 100)], (stored(0, "f1", 110, guards_expr="a"),), [(1, NEVER, 0, A)]),
+        ([miss("f1", 100)], (stored(0, "f1", 110, guards_expr=""),), [(1, NEVER, 0, NO_GUARDS)]),
+        ([miss("f1", 100), miss("f1", 102)], (stored(0, "f1", 112, guards_expr="b"), stored(1, "f1", 110, guards_expr="a")),
+         [(2, NEVER, 0, A), (2, NEVER, 1, B)]),
+        # As many as there were misses, or nothing says which is of which.
+        ([miss("f1", 100)], (stored(0, "f1", 110, guards_expr="a"), stored(1, "f1", 111, guards_expr="b")), [(1, NEVER, 0, NOT_KNOWN)]),
+        ([miss("f1", 100)], (stored(0, "f1", 110, status="damaged", guards_expr="a"),), [(1, NEVER, 0, NO_GUARDS)]),
+    ],
+    ids=range(14),
+)  # fmt: skip
+def test_the_entries_of_a_key(
+    lookups: list[dict[str, Any]], entries: tuple[EntryRow, ...], wanted: list[tuple[int, ...]]
+) -> None:
+    assert columns(*lookups, entries=entries) == wanted
+
+
+def test_the_guards_of_what_each_lookup_stored() -> None:
+    lookups = [miss("f1", 100), hit("f1", 200, guards_expr="a"), miss("f2", 300), hit("f3", 400)]
+    replay = Replay(history(*lookups), HashDetails())
+    found = EntriesOfCells(replay.recorded, replay.cells)
+    assert found.guards_of_miss.tolist() == [A, NOT_KNOWN, NO_GUARDS, NOT_KNOWN]
+
+
+def recorded(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> Recorded:
+    return Recorded(history(*lookups, entries=entries))
+
+
+def test_outcomes_and_what_was_stored() -> None:
+    found = recorded(
+        hit("f1", 1), miss("f1", 2), miss("f1", 3, None, compile_error="E: x"),
+        {"cache_key": None, "time": 4, "outcome": "bypass"}, {"cache_key": "f1", "time": 5, "outcome": "guard_miss"},
+        {"cache_key": "f1", "time": 6, "outcome": "unknown"}, hit(None, 7), miss(None, 8),  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert found.outcome.tolist() == [HIT, MISS, MISS, OTHER, MISS, OTHER, OTHER, OTHER]
+    assert found.storing.tolist() == [False, True, False, False, True, False, False, False]
+    assert found.key.tolist()[:3] == [0, 0, 0]
+    assert [found.key[at] for at in (3, 6, 7)] == [-1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("lookups", "since"),
+    [
+        # From the first lookup after the end of the compile, and always after its own.
+        ([miss("f1", 100, 10), hit("f2", 105), hit("f2", 110), hit("f2", 111)], 3),
+        ([miss("f1", 100, 10), hit("f2", 109)], 2),
+        ([miss("f1", 100, 0), hit("f2", 100), hit("f2", 101)], 2),
+        # A lookup without a time was made when the one before it was.
+        ([miss("f1", 100, 10), hit("f2", 105), hit("f2", None), hit("f2", 111)], 3),
+        ([miss("f1", 100, 10), hit("f2", 111), hit("f2", None)], 1),
+    ],
+)
+def test_since_when_a_result_is_there(lookups: list[dict[str, Any]], since: int) -> None:
+    assert int(recorded(*lookups).since[0]) == since
+
+
+def test_graphs_of_one_compile_are_there_after_the_last() -> None:
+    aot = {"cache": "aotautograd", "cache_key": "a1", "time": 100, "outcome": "full_miss"}
+    graphs = [miss("f1", 101, 1, aot_lookup=0), hit("f9", 103), miss("f2", 104, 1, aot_lookup=0)]
+    found = recorded(aot, *graphs, hit("f9", 200))
+    assert found.since.tolist()[1:4:2] == [4, 4]
+
+
+@pytest.mark.parametrize(("time", "position"), [(None, 0), (99, 0), (100, 1), (150, 1), (200, 2), (999, 2)])
+def test_the_position_of_a_time(time: int | None, position: int) -> None:
+    assert recorded(hit("f1", 100), hit("f1", 200)).position_of(time) == position
+
+
+def test_the_keys_and_their_details() -> None:
+    aot = {
+        "cache": "aotautograd",
+        "cache_key": "f1",
+        "time": 5,
+        "outcome": "hit",
+        "detail_set": 7,
+        "direction": None,
+    }
+    found = recorded(
+        hit("f1", 1, direction="forward"), hit("f1", 2, detail_set=3, direction="backward"), hit("f1", 3, detail_set=4),
+        hit("f2", 4), aot,
+        entries=(
+            stored(0, "f1", 1, detail_set=8), stored(1, "f2", 1, detail_set=9, direction="inference"),
+            stored(2, "f3", 1), stored(3, "f3", 2, detail_set=10), stored(4, "f1", 3, cache="aotautograd"),
+            stored(5, "f2", 3, cache="aotautograd"),
+        ),
+    )  # fmt: skip
+    keys = found.keys
+    named = [
+        (*keys.homes[home], keys.name_of(key), detail_set)
+        for key, (home, detail_set) in enumerate(zip(keys.home.tolist(), keys.detail_set.tolist(), strict=True))
+    ]  # fmt: skip
+    assert named == [
+        # The first details that any source has, and the direction that goes with them.
+        ("fxgraph", "backward", "f1", 3),
+        ("fxgraph", "inference", "f2", 9),
+        ("aotautograd", None, "f1", 7),
+        ("fxgraph", None, "f3", 10),
+        ("aotautograd", None, "f2", -1),
+    ]
+    assert found.key.tolist() == [0, 0, 0, 1, 2]
+    assert found.key_of_entry == [0, 1, 3, 3, 2, 4]
+    assert len(keys) == 5
+
+
+def test_directories() -> None:
+    def of(dirs: tuple[str | None, ...], *lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> Any:
+        return Replay(history(*lookups, entries=entries, dirs=dirs), HashDetails()).directories
+
+    two = of(("a", "b", "a"), *(hit(f"f{at}", at) for at in range(3)))
+    assert (two.are_all_known, two.of_lookup.tolist()) == (True, [0, 1, 0])
+    # Where one is known, the others have that; where two are, one more.
+    one = of(("a", None), hit("f1", 1), hit("f2", 2))
+    assert (one.count, one.are_all_known, one.of_lookup.tolist()) == (1, False, [0, 0])
+    more = of(("a", "b", None), *(hit(f"f{at}", at) for at in range(3)))
+    assert (more.count, more.of_lookup.tolist()) == (3, [0, 1, 2])
+    none = of((None, None), hit("f1", 1), hit("f2", 2))
+    assert (none.count, none.are_all_known, none.of_lookup.tolist()) == (1, False, [0, 0])
+    # A run that found what one directory alone was given is of that one, and so is what it stored.
+    chain = of(("a", "b", None, None), miss("f1", 1), miss("f2", 5), hit("f2", 50), hit("f2", 60))
+    assert chain.of_lookup.tolist() == [0, 1, 1, 1]
+    before = of(("a", "b", None), hit("f1", 1), miss("f2", 5), hit("f1", 50))
+    assert before.of_lookup.tolist() == [0, 1, 2]
+    late = of(("a", "b", None), miss("f1", 1), hit("f2", 2), hit("f3", 50))
+    assert late.of_lookup.tolist() == [0, 1, 2]
+
+
+def test_which_directory_is_which() -> None:
+    def of(entries: tuple[EntryRow, ...], *lookups: dict[str, Any], dirs: tuple[str | None, ...] = ()) -> Any:
+        return Replay(history(*lookups, entries=entries, dirs=dirs), HashDetails()).directories.of_root
+
+    f1, f2 = hit("f1", 1), hit("f2", 2)
+    assert of((stored(0, "f1", 1),), f1, f2, dirs=("d", "e")) == {"d": [0]}
+    assert of((stored(0, "f1", 1, root="e"),), f1, f2, dirs=("d", "e")) == {"e": [1]}
+    # One that was moved is where most of its keys were looked up; if none were, it may be any.
+    moved = [stored(0, "f2", 1, root="m"), stored(1, "f3", 1, root="m"), stored(2, "f1", 1, root="m")]
+    assert of(tuple(moved), f1, f2, hit("f3", 3), dirs=("d", "e", "e")) == {"m": [1]}
+    assert of((stored(0, "f9", 1, root="m"),), f1, f2, dirs=("d", "e")) == {"m": [0, 1]}
+    assert of((stored(0, "f9", 1, root="m"),)) == {"m": [0]}
