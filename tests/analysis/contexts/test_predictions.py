@@ -229,6 +229,36 @@ AUTOGRAD: dict[str, tuple[list[tuple[Entry, Details | None]], ProcessFields, tup
         of_process(keys=frozenset({("aotautograd", "a11")})),
         ("yes", "the process looked this very key up"),
     ),
+    "it was looked up, and its graph is gone": (
+        [autograd("f11")],
+        of_process(keys=frozenset({("aotautograd", "a11")})),
+        ("no", "the FX entry it points to is gone"),
+    ),
+    "it was looked up, and its graph is damaged": (
+        [autograd("f11"), BAD],
+        of_process(keys=frozenset({("aotautograd", "a11")})),
+        ("no", "it is damaged: truncated"),
+    ),
+    "it was looked up, and its graph would not be found": (
+        [autograd("f11"), graph({**OF_ENTRY, "x": "1"})],
+        of_process(keys=frozenset({("aotautograd", "a11")})),
+        ("yes", "the process looked this very key up"),
+    ),
+    "it was looked up, and it is damaged itself": (
+        [autograd("f11", status="damaged", damage="truncated"), graph()],
+        of_process(keys=frozenset({("aotautograd", "a11")})),
+        ("no", "it is damaged: truncated"),
+    ),
+    "it has another name than its content": (
+        [autograd("f11", status="damaged", damage="content hash differs from the name"), graph()],
+        of_process(),
+        ("unknown", "renamed or altered, torch loads it if it can"),
+    ),
+    "it has details of its own, and its graph is gone": (
+        [autograd("f11", details=OF_ENTRY)],
+        of_process(),
+        ("yes", "equal in its graphs"),
+    ),
     "its graphs were looked up under another key": (
         [autograd("f11"), graph()],
         of_process(keys=LOOKED_UP | {("aotautograd", "a22")}),

@@ -170,3 +170,56 @@ def test_triton_kernels_that_entries_bundle(
 ) -> None:
     found = Directory({"triton_hashes": first}, {"triton_hashes": second}).compare()
     assert (found.same, found.known_by) == (same, f"by code; {text}")
+
+
+def test_what_is_gone_is_no_kernel() -> None:
+    """The header of a kernel, and a kernel of a wrapper, of which there is no file."""
+    directory = Directory()
+    for of in (0, 1):
+        directory.compiled(of, "one")
+        for parent in (directory.wrappers[of], directory.sources[of, "k1"]):
+            gone = {"parent": parent, "parent_kind": "code", "child": None, "child_kind": "code"}
+            directory.links.append({**gone, "child_key": "k9"})
+    assert directory.compare() == Compared(True, "by code; compiled files of the same bytes")
+
+
+def test_only_compiled_files_are_compared() -> None:
+    directory = Directory()
+    for of in (0, 1):
+        directory.compiled(of, "one")
+        directory.below(directory.sources[of, "k1"], "kernel.json", "k1")
+        # What a wrapper names that is no C++, and what an entry names that is no code.
+        directory.below(directory.wrappers[of], "kernel.py", "k2")
+        triton = directory.file("triton", "t1", "kernel.json", 50.0)
+        link = {"parent": of, "parent_kind": "fxgraph", "child": triton, "child_kind": "triton"}
+        directory.links.append({**link, "child_key": "t1"})
+    assert directory.compare() == Compared(True, "by code; compiled files of the same bytes")
+
+
+@pytest.mark.parametrize(
+    ("hashes", "bundled", "same"),
+    [
+        (("one", "one"), (("t1",), ("t2",)), False),
+        (("one", "two"), (("t1",), ("t1",)), False),
+        (("one", None), (("t1",), ("t1",)), None),
+        (("one", "one"), (("t1",), ("t1",)), True),
+        (("one", "one"), (("t1",), ()), True),
+    ],
+)
+def test_kernels_of_both_kinds(
+    hashes: tuple[str, str | None], bundled: tuple[tuple[str, ...], ...], same: bool | None
+) -> None:
+    directory = Directory(*({"triton_hashes": one} for one in bundled))
+    for of, hash_ in enumerate(hashes):
+        directory.compiled(of, hash_)
+    assert directory.compare().same is same
+
+
+@pytest.mark.parametrize("form", ["k.so", "k.pyd", "k.dylib", "k.cubin", "k.hsaco", "k.o"])
+def test_what_is_compiled(form: str) -> None:
+    directory = Directory()
+    for of in (0, 1):
+        source = directory.below(directory.wrappers[of], "kernel.cpp", "k1")
+        made = directory.below(source, form, "k1")
+        directory.hashes[directory.files[made][0].path] = str(of)
+    assert directory.compare().same is False

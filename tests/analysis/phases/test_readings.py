@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cachescope.analysis.phases.readings import Readings, readings_of_runs
+import pytest
+
+from cachescope.analysis.phases.readings import Readings, compile_of, readings_of_runs
 from cachescope.frames.phases import PHASES
 from cachescope.frames.recorded import LOOKUPS
 
@@ -79,3 +81,40 @@ def test_a_later_attempt_is_of_the_compile_that_its_events_name() -> None:
     """Events name no attempt: torch/_dynamo/utils.py prints the CompileId; envelopes have the attempt as well."""
     hit = readings(ROWS, [lookup("aotautograd", "hit", segment=0, compile_id="0/0_1")])
     assert hit.could_save_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("compile_id", "segment", "wanted"),
+    [
+        (None, 2, (None, 2)),
+        ("0/0", 2, ("0/0", 2)),
+        ("0/0", 0, ("0/0", 0)),
+        # Of an attempt, that of the first one.
+        ("0/0_1", 0, ("0/0", 1)),
+        ("0/0_2", 3, ("0/0", 3)),
+    ],
+)
+def test_the_compile_of_a_lookup(
+    compile_id: str | None, segment: int, wanted: tuple[str | None, int]
+) -> None:
+    assert compile_of({"compile_id": compile_id, "segment": segment}) == wanted
+
+
+def test_hits_of_both_caches_and_of_other_compiles() -> None:
+    made = [
+        lookup("aotautograd", "hit", 50),
+        lookup("fxgraph", "hit", 40),
+        lookup("aotautograd", "hit", 5, compile_id="1/0"),
+        lookup("aotautograd", "hit", compile_id="2/0"),
+        lookup("fxgraph", "full_miss", compile_id="3/0"),
+        lookup("aotautograd", "hit", 9, compile_id="3/0"),
+    ]
+    found = readings([*ROWS, phase(6, True, compile_id="9/9", unended=2), phase(0, None, unended=1)], made)
+    assert (found.saved_ns, found.hits, found.hits_without_time) == (45, 3, 1)
+    assert (found.total_ns, found.could_save_ns, found.stays_ns, found.unended) == (20, 6, 14, 3)
+
+
+def test_runs_are_read_apart() -> None:
+    rows = [phase(1, True), phase(2, True, run=4)]
+    found = readings_of_runs(PHASES.build(rows), LOOKUPS.build([lookup("fxgraph", "hit", 3, run=4)]))
+    assert {run: (one.total_ns, one.saved_ns) for run, one in found.items()} == {0: (1, 0), 4: (2, 3)}

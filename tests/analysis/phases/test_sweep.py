@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,3 +129,71 @@ def test_a_stack_that_never_ends_takes_no_time_of_its_own() -> None:
     ends = [end(name, 1) for _ in range(125_000) for name in "xa"]
     assert sum(one.count for one in swept(deep).spent.values()) == 250_001
     assert {one.count for one in swept([*mixed, *ends]).spent.values()} == {125_000}
+
+
+def spans(*made: TraceEvent) -> dict[str, tuple[int, int, int, int]]:
+    """By place: how many began, how many never ended, the time of all, and their own."""
+    return {
+        "/".join(str(part) for part in (place.compile_id, place.segment, place.event)): (
+            one.count,
+            one.unended,
+            one.time_ns,
+            one.self_time_ns,
+        )
+        for place, one in swept(list(made)).spent.items()
+    }
+
+
+SECOND = 10**9
+CASES: dict[str, tuple[list[TraceEvent], dict[str, tuple[int, int, int, int]]]] = {
+    "one": ([begin("a", 5), end("a", 9)], {"0/0/0/a": (1, 0, 4, 4)}),
+    "one in another": ([begin("a", 0), begin("b", 2), end("b", 5), end("a", 9)], {"0/0/0/a": (1, 0, 9, 6), "0/0/0/b": (1, 0, 3, 3)}),
+    "twice": ([begin("a", 0), end("a", 2), begin("a", 5), end("a", 6)], {"0/0/0/a": (2, 0, 3, 3)}),
+    "in itself": ([begin("a", 0), begin("a", 2), end("a", 5), end("a", 9)], {"0/0/0/a": (2, 0, 9, 9)}),
+    "never ended": ([begin("a", 0), begin("b", 2)], {"0/0/0/a": (1, 1, 2, 2), "0/0/0/b": (1, 1, 0, 0)}),
+    "its end was lost": ([begin("a", 0), begin("b", 2), end("a", 9)], {"0/0/0/a": (1, 0, 9, 2), "0/0/0/b": (1, 1, 7, 7)}),
+    "an end of nothing": ([end("a", 0), begin("b", 2), end("a", 4), end("b", 5)], {"0/0/0/b": (1, 0, 3, 3)}),
+    "an end of what has ended": ([begin("b", 0), begin("a", 1), end("a", 2), end("a", 4), end("b", 5)], {"0/0/0/b": (1, 0, 5, 4), "0/0/0/a": (1, 0, 1, 1)}),
+    "the outer one ends first": (
+        [begin("o", 0), begin("a", 1), begin("b", 2), end("a", 3), end("b", 5), end("o", 9)],
+        {"0/0/0/o": (1, 0, 9, 5), "0/0/0/a": (1, 0, 2, 1), "0/0/0/b": (1, 0, 3, 3)},
+    ),
+    # Those that no longer matter are passed over: the next outermost ends what is open in it.
+    "one after another": (
+        [begin("a", 0), end("a", 1), begin("b", 2), begin("c", 3), end("b", 5), begin("a", 7), end("a", 8)],
+        {"0/0/0/a": (2, 0, 2, 2), "0/0/0/b": (1, 0, 3, 1), "0/0/0/c": (1, 1, 2, 2)},
+    ),
+    "two compiles": ([begin("a", 0), begin("a", 1, "1/0"), end("a", 3), end("a", 4)], {"0/0/0/a": (1, 0, 4, 2), "1/0/0/a": (1, 0, 2, 2)}),
+    "of no compile": ([begin("a", 0, None), begin("b", 1), end("b", 3), end("a", 4)], {"None/0/a": (1, 0, 4, 2), "0/0/0/b": (1, 0, 2, 2)}),
+    "compiled again": (
+        [begin("dynamo", 0), end("dynamo", 1), begin("dynamo", 5), begin("a", 6), end("a", 7), end("dynamo", 8)],
+        {"0/0/1/dynamo": (1, 0, 1, 1), "0/0/2/dynamo": (1, 0, 3, 2), "0/0/2/a": (1, 0, 1, 1)},
+    ),
+    "a frame of no compile": ([begin("dynamo", 0, None), end("dynamo", 1)], {"None/0/dynamo": (1, 0, 1, 1)}),
+    # Time that ran back a little did not; more than a second, it was set.
+    "back a little": ([begin("a", 2 * SECOND), end("b", SECOND), end("a", 3 * SECOND)], {"0/0/0/a": (1, 0, SECOND, SECOND)}),
+    "set back": ([begin("a", 2 * SECOND), end("b", SECOND - 1), end("a", 3 * SECOND)], {"0/0/0/a": (1, 0, 2 * SECOND + 1, 2 * SECOND + 1)}),
+    "far ahead": ([begin("a", 0), end("b", MOST_NS_OF_A_DURATION), end("a", MOST_NS_OF_A_DURATION + 1)], {"0/0/0/a": (1, 0, MOST_NS_OF_A_DURATION + 1, MOST_NS_OF_A_DURATION + 1)}),
+    "too far ahead": ([begin("a", 0), end("b", MOST_NS_OF_A_DURATION + 1), end("a", MOST_NS_OF_A_DURATION + 3)], {"0/0/0/a": (1, 0, 2, 2)}),
+    # Between events of nothing no time passes.
+    "a pause": ([begin("a", 0), end("a", 1), begin("b", 8), end("b", 9)], {"0/0/0/a": (1, 0, 1, 1), "0/0/0/b": (1, 0, 1, 1)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_spent(name: str) -> None:
+    made, wanted = CASES[name]
+    assert spans(*made) == wanted
+
+
+def test_traces_of_one_process_are_swept_one_by_one() -> None:
+    """What is open at the end of one has no end in the next; compiles go on being counted."""
+    sweep = Sweep()
+    sweep.run([begin("dynamo", 0), begin("a", 5)])
+    sweep.run([end("a", 0), begin("dynamo", 1), end("dynamo", 3)])
+    found = {place: (one.count, one.unended, one.time_ns) for place, one in sweep.spent.items()}
+    assert found == {
+        Place("0/0", 1, "dynamo"): (1, 1, 5),
+        Place("0/0", 1, "a"): (1, 1, 0),
+        Place("0/0", 2, "dynamo"): (1, 0, 2),
+    }
