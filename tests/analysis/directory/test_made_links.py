@@ -230,6 +230,25 @@ def test_a_lock_of_a_folder_guards_what_is_in_it() -> None:
     assert alone(lock, other) == []
 
 
+@pytest.mark.parametrize(
+    ("cache", "told"),
+    [
+        ("lock", {"cache_key": None}),
+        ("lock", {"status": "unreadable"}),
+        ("lock", {"status": "damaged"}),
+        ("other", {}),
+    ],
+)
+def test_what_is_no_whole_lock_guards_nothing(cache: str, told: dict[str, Any]) -> None:
+    lock = entry(cache, A, name=f"{A}.lock", **told)
+    assert links(lock, py(A)) == []
+
+
+def test_a_lock_guards_every_file_of_its_beginning_once() -> None:
+    files = [entry("lock", A[:5], name="x.lock"), py(A), so(A), py(B), py(A, root="/other")]
+    assert links(*files) == [(0, "code", at, "the name of the lock") for at in (1, 2)]
+
+
 def row(number: int, cache: str = "fxgraph", key: str | None = "fabc", **told: Any) -> EntryRow:
     nothing = dict.fromkeys(field.name for field in fields(EntryRow))
     made = {"entry": number, "cache": cache, "cache_key": key, "path": f"/c/{key}/e{number}", "fx_keys": (), "status": "ok", "device_types": (), "modified_time": 5}  # fmt: skip

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import groupby
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,3 +70,91 @@ def test_every_pair_of_keys_is_compared(found: list[Key], largest: int, at_once:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searched, "_VALUES", at_once)
         assert field_sets(replay, largest) == (slow(found, largest) if len(replay.table.varying) > 1 else [])
+
+
+def keys_of(*values: str, missed: str = "") -> list[Key]:
+    """Keys of one graph; a letter of `values` is the value of a field, one of `missed` says m or h."""
+    return [
+        (0, tuple(map(int, each)), (missed or "m" * len(values))[at] == "m") for at, each in enumerate(values)
+    ]
+
+
+def sets_of(found: list[Key], largest: int = 2) -> list[str]:
+    return ["".join(sorted(fields)) for fields in field_sets(replay_of(found), largest)]
+
+
+@pytest.mark.parametrize(
+    ("found", "largest", "wanted"),
+    [
+        (keys_of("0000"), 2, []),
+        # A field alone is no set.
+        (keys_of("0000", "1000"), 2, []),
+        (keys_of("0000", "1000", "0100"), 2, ["ab"]),
+        (keys_of("0000", "1100"), 2, ["ab"]),
+        # A pair of which neither was missed says nothing.
+        (keys_of("0000", "1100", missed="hh"), 2, []),
+        (keys_of("0000", "1100", missed="mh"), 2, ["ab"]),
+        (keys_of("0000", "1100", missed="hm"), 2, ["ab"]),
+        # A larger set, if it is the nearest.
+        (keys_of("0000", "1110"), 2, ["abc"]),
+        (keys_of("0000", "1110"), 3, ["abc"]),
+        (keys_of("0000", "1110", "1100"), 2, ["ab", "abc"]),
+        (keys_of("0000", "1110", "2220", "1120"), 2, ["abc", "ab"]),
+        # The most frequent first, then by name.
+        (keys_of("0000", "0011", "1100", "1111"), 2, ["ab", "cd"]),
+        (keys_of("0000", "0011", "1111", "1122"), 2, ["cd", "ab"]),
+        (keys_of("0000", "0011", "1100"), 1, ["ab", "cd"]),
+    ],
+    ids=range(14),
+)  # fmt: skip
+def test_the_sets_that_separate_keys(found: list[Key], largest: int, wanted: list[str]) -> None:
+    assert sets_of(found, largest) == wanted
+
+
+def test_with_many_keys_the_first_and_a_few_before_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searched, "_COMPARISONS", 1)
+    # The last differs from the second in a and b; between these stand three, or four, that are far off.
+    far = ["2222", "1212", "2121", "1221"]
+    near, too_far = (["0000", "1111", *far[:n], "0011"] for n in (3, 4))
+    assert "ab" in sets_of(keys_of(*near, missed="hm" + "h" * (len(near) - 2)))
+    assert "ab" not in sets_of(keys_of(*too_far, missed="hm" + "h" * (len(too_far) - 2)))
+    # With the first, each is.
+    assert "cd" in sets_of(keys_of(*too_far, missed="m" + "h" * 6))
+
+
+def test_so_many_sets_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = keys_of("0000", "0011", "0022", "1100", "1111")
+    every = sets_of(found)
+    assert len(every) > 1
+    monkeypatch.setattr(searched, "_SETS", 1)
+    assert sets_of(found) == every[:1]
+
+
+@pytest.mark.parametrize(
+    ("graphs", "size", "parts"),
+    [
+        ([], 1, [(0, 0)]),
+        ([3, 3, 3], 1, [(0, 3)]),
+        ([3, 3, 4, 5, 5], 1, [(0, 2), (2, 3), (3, 5)]),
+        ([3, 3, 4, 5, 5], 2, [(0, 2), (2, 5)]),
+        ([3, 3, 4, 5, 5], 3, [(0, 3), (3, 5)]),
+        ([3, 3, 4, 5, 5], 4, [(0, 5)]),
+    ],
+)
+def test_graphs_are_searched_whole(graphs: list[int], size: int, parts: list[tuple[int, int]]) -> None:
+    found = searched._parts(np.array(graphs, dtype=np.int64), size)
+    assert [(part.start, part.stop) for part in found] == parts
+
+
+def test_a_graph_of_another_direction_is_another() -> None:
+    """The first and the last are forward: of what separates them from the other nothing is counted."""
+    store = HashDetails()
+    rows = []
+    for at, (values, direction) in enumerate((("000", "forward"), ("011", "backward"), ("110", "forward"))):
+        lines = [f"[{hash_of('g')}] gm: g"]
+        lines += [f"[{hash_of(f'{f}{v}')}] {f}: {v}" for f, v in zip("abc", values, strict=True)]
+        code, _ = store.add(lines)
+        one = row(at, 0, 10 + at, "fxgraph", f"f{at}", False, None, 1, code)
+        rows.append(replace(one, direction=direction))
+    replay = Replay(History.of_rows(rows, runs=[RunRow(0, None, None, "d")]), store)
+    assert field_sets(replay, 2) == [frozenset("ab")]

@@ -1,0 +1,230 @@
+"""The frames of a replay: what became of the lookups in, rows out; made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.what_if.frames import (
+    Rates,
+    ReplayInput,
+    causes_frame,
+    differences_frame,
+    lookups_frame,
+    rates_frame,
+    runs_frame,
+    warnings_frame,
+)
+from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, UNKNOWN
+from cachescope.keys.key_fields import Removed
+from cachescope.readers.reading import Entry
+from cachescope.scope import Scope
+from tests.made import SECOND_NS, Details, aot, entry, fx, run, scope_of
+
+G = {"gm": "g", "x": "1"}
+HERE = {"cache_dir": "/cache"}
+NOTHING = Rates(4, 1, 3, 0, 0, 0.25, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("before", "more", "won", "wanted"),
+    [
+        ({}, 0, 0, (1, 3, 0.25, None, None, None)),
+        ({}, 1, 0, (2, 2, 0.5, None, None, None)),
+        # Won where nothing had been saved; what was not known before is not known after.
+        ({}, 1, 7, (2, 2, 0.5, 7, None, None)),
+        ({"time_lost_ns": 10, "time_hit_rate": 0.0}, 1, 7, (2, 2, 0.5, 7, 3, 0.7)),
+        ({"time_saved_ns": 10, "time_lost_ns": 10, "time_hit_rate": 0.5}, 1, 5, (2, 2, 0.5, 15, 5, 0.75)),
+        ({"time_saved_ns": 10, "time_hit_rate": 1.0}, 0, 0, (1, 3, 0.25, 10, None, 1.0)),
+        # Of lookups whose outcome is known.
+        ({"unknown": 2}, 1, 0, (2, 2, 1.0, None, None, None)),
+        ({"unknown": 4}, 0, 0, (1, 3, None, None, None, None)),
+    ],
+)  # fmt: skip
+def test_rates_with_more_hits(
+    before: dict[str, Any], more: int, won: int, wanted: tuple[float | None, ...]
+) -> None:
+    then = replace(NOTHING, **before).with_more_hits(more, won)
+    found = (then.hits, then.misses, then.hit_rate, then.time_saved_ns, then.time_lost_ns, then.time_hit_rate)
+    assert found == wanted
+    assert (then.lookups, then.bypasses, then.unknown) == (4, 0, before.get("unknown", 0))
+
+
+def four() -> tuple[Scope, ReplayInput]:
+    """A miss and a hit of one process, two misses of another; and a bypass."""
+    scope = scope_of(
+        run(
+            fx("f1", details=G, at=0, took=1.0),
+            fx("f1", "hit", G, at=10, time_saved_ns=SECOND_NS, compile_id="1/0"),
+        ),
+        run(
+            aot("a2", details={**G, "x": "2"}, at=20),
+            fx("f2", details={**G, "x": "2"}, at=21, took=4.0),
+            fx(None, "bypass", at=30, compile_id="1/0"),
+        ),
+    )
+    return scope, scope.replayed
+
+
+AFTER = np.array([MISS, HIT, HIT, UNKNOWN, OTHER], dtype=np.int8)
+ALL = np.array([HIT, HIT, HIT, HIT, OTHER], dtype=np.int8)
+
+
+def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
+    rows = frame[list(names)].astype(object).itertuples(index=False, name=None)
+    return [tuple(None if not isinstance(v, tuple) and pd.isna(v) else v for v in row) for row in rows]
+
+
+def test_what_became_of_each_lookup() -> None:
+    scope, replayed = four()
+    lanes = replayed.replay.table.lanes(Removed())
+    found = lookups_frame(replayed, scope.lookups, AFTER, lanes)
+    names = ("lookup", "outcome_after", "changed_side", "time_won_ns", "note")
+    assert table(found, *names) == [
+        (0, "full_miss", False, None, None),
+        (1, "hit", False, None, None),
+        # An AOTAutograd hit contains the times of its graphs.
+        (2, "hit", True, None, None),
+        (3, None, None, None, None),
+        (4, "bypass", False, None, None),
+    ]
+    found = lookups_frame(replayed, scope.lookups, ALL, lanes)
+    assert table(found, "changed_side", "time_won_ns") == [
+        (True, SECOND_NS), (False, None), (True, None), (True, 4 * SECOND_NS), (False, None),
+    ]  # fmt: skip
+    keys = found["what_if_key"].tolist()
+    assert keys[0] == keys[1] and len(set(keys[:4])) == 3 and pd.isna(keys[4])
+
+
+def test_rates_before_and_after() -> None:
+    _, replayed = four()
+    names = ("when", "undecided", "lookups", "hits", "misses", "hit_rate", "time_saved_ns", "time_lost_ns")
+    assert table(rates_frame(replayed, AFTER), *names) == [
+        ("before", 0, 5, 1, 3, 1 / 5, SECOND_NS, 5 * SECOND_NS),
+        ("after", 1, 5, 2, 2, 2 / 5, SECOND_NS, 5 * SECOND_NS),
+    ]
+    assert table(rates_frame(replayed, ALL), *names)[1] == ("after", 0, 5, 4, 0, 4 / 5, 6 * SECOND_NS, 0)
+
+
+def test_runs_before_and_after() -> None:
+    _, replayed = four()
+    names = ("run", "lookups", "hits", "hits_after", "unknown", "time_won_ns", "hit_rate", "hit_rate_after")
+    assert table(runs_frame(replayed, AFTER), *names) == [
+        (0, 2, 1, 1, 0, None, 1 / 2, 1 / 2),
+        (1, 3, 0, 1, 1, None, 0, 1 / 3),
+    ]
+    assert table(runs_frame(replayed, ALL), *names) == [
+        (0, 2, 1, 2, 0, SECOND_NS, 1 / 2, 1),
+        (1, 3, 0, 2, 0, 4 * SECOND_NS, 0, 2 / 3),
+    ]
+
+
+def test_causes_before_and_after() -> None:
+    _, replayed = four()
+    causes = pd.DataFrame({"cause": [7, 3, 5], "verdict": ["a", "b", "c"], "summary": ["one", "two", "none"]})
+    misses = pd.DataFrame({"lookup": [3, 0, 2], "cause": [3, 7, 3]})
+    names = ("cause", "verdict", "summary", "misses", "hits_after", "unknown", "time_won_ns")
+    assert table(causes_frame(replayed, AFTER, causes, misses), *names) == [
+        (7, "a", "one", 1, 0, 0, None),
+        (3, "b", "two", 2, 1, 1, None),
+        (5, "c", "none", 0, 0, 0, None),
+    ]
+    assert table(causes_frame(replayed, ALL, causes, misses), *names) == [
+        (7, "a", "one", 1, 1, 0, SECOND_NS),
+        (3, "b", "two", 2, 2, 0, 4 * SECOND_NS),
+        (5, "c", "none", 0, 0, 0, None),
+    ]
+
+
+def test_differences_in_the_order_of_lookups() -> None:
+    """Lookups are numbered by process: what the second process saw came first."""
+    scope = scope_of(
+        run(fx("f1", details=G, at=0, took=1.0), fx("f1", details=G, at=60, took=1.0, compile_id="1/0"), **HERE),
+        run(fx("f2", details=G, at=5, took=None, compile_error="E: x"), fx("f2", "hit", G, at=9, compile_id="1/0"), **HERE),
+    )  # fmt: skip
+    found = differences_frame(scope.replayed.replay, {1: "it was damaged"})
+    assert table(found, "lookup", "run", "outcome", "expected", "reason") == [
+        (1, 0, "full_miss", "hit", "it was damaged"),
+        (3, 1, "hit", "full_miss", "nothing that was stored explains it: the entry came from elsewhere"),
+    ]
+
+
+def warned(
+    *entries: tuple[Entry, Details | None],
+    past: tuple[tuple[int, int, bool | None], ...] = (),
+    without: str = "x",
+    sources: dict[int, str] | None = None,
+) -> list[tuple[str, int, int]]:
+    """`past`: an entry, another one before it, and whether their binaries are the same."""
+    scope = scope_of(run(fx("fz", details={"gm": "0", "x": "0"}, at=0)), entries=entries)
+    replayed = scope.replayed
+    lanes = replayed.replay.table.lanes(Removed(frozenset({without})))
+    code = GeneratedCode(scope.entries, lambda row: (sources or {}).get(row.entry))
+    columns = pd.DataFrame(past, columns=["entry", "baseline_entry", "same_binaries"])
+    columns["same_binaries"] = columns["same_binaries"].astype("boolean")
+    return table(warnings_frame(replayed, lanes, code, columns), "what", "entry", "other_entry")  # type: ignore[return-value]
+
+
+def stored(key: str, code: str | None, x: str = "1", **told: Any) -> tuple[Entry, Details | None]:
+    cache = told.pop("cache", "fxgraph")
+    return entry(cache, key, {"gm": "g", "x": x}, at=1, code_key=code, **told)
+
+
+@pytest.mark.parametrize(
+    ("entries", "wanted"),
+    [
+        ([stored("f1", "c1"), stored("f2", "c2", "2")], [{0, 1}]),
+        ([stored("f1", "c1"), stored("f2", "c1", "2")], []),
+        ([stored("f1", "c1"), stored("f2", None, "2")], []),
+        ([stored("f1", "c1", cache="aotautograd"), stored("f2", "c2", "2", cache="aotautograd")], []),
+        ([stored("f1", "c1"), stored("f2", "c2", "2", status="damaged")], []),
+        # Under one key each is for its own guards; two keys that share any code are no doubt.
+        ([stored("f1", "c1"), stored("f1", "c2", name="b")], []),
+        ([stored("f1", "c1"), stored("f1", "c2", name="b"), stored("f2", "c2", "2")], []),
+        ([stored("f1", "c1"), stored("f1", "c2", name="b"), stored("f2", "c3", "2")], [{0, 2}]),
+        # Of many keys of two codes one pair, of three codes each.
+        ([stored(f"f{n}", f"c{n % 2}", str(n)) for n in range(6)], [{0, 1}]),
+        ([stored(f"f{n}", f"c{n}", str(n)) for n in range(3)], [{0, 1}, {0, 2}, {1, 2}]),
+    ],
+    ids=range(10),
+)
+def test_keys_of_other_code(entries: list[tuple[Entry, Details | None]], wanted: list[set[int]]) -> None:
+    found = warned(*entries)
+    assert sorted((sorted(row[1:]) for row in found), key=str) == [sorted(one) for one in wanted]
+    assert {what for what, _, _ in found} <= {"generated code"}
+    assert warned(*entries, without="y") == []
+
+
+def test_code_that_is_the_same_but_for_the_process() -> None:
+    entries = [stored("f1", "c1"), stored("f2", "c2", "2")]
+    assert warned(*entries, sources={0: "x\n# of 1", 1: "x\n# of 2"}) == []
+    assert len(warned(*entries, sources={0: "x", 1: "y"})) == 1
+
+
+@pytest.mark.parametrize(
+    ("past", "wanted"),
+    [
+        (((1, 0, False),), [("compiled kernels", 0, 1)]),
+        (((1, 0, True),), []),
+        (((1, 0, None),), []),
+        # What is no sound entry, or has another key after all.
+        (((2, 0, False),), []),
+        (((3, 0, False), (0, 3, False)), []),
+        (((1, 0, False), (1, 0, None)), [("compiled kernels", 0, 1)]),
+    ],
+)
+def test_keys_of_other_kernels(
+    past: tuple[tuple[int, int, bool | None], ...], wanted: list[tuple[str, int, int]]
+) -> None:
+    entries = [
+        stored("f1", "c1"),
+        stored("f2", "c1", "2"),
+        stored("f3", "c1", "3", status="damaged"),
+        entry("fxgraph", "f4", {"gm": "h", "x": "1"}, at=1, code_key="c1"),
+    ]
+    assert warned(*entries, past=past) == wanted
