@@ -9,9 +9,9 @@ import pytest
 from cachescope.analysis.directory.links.files import Files
 from cachescope.analysis.directory.links.unread import Unread, is_refused
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.terms import OTHER_NAME, OTHER_TEXT, REFUSED
+from cachescope.terms import OTHER_NAME, OTHER_TEXT
 
-TRUNCATED = f"{REFUSED[0]} at byte 3"
+TRUNCATED = "truncated at byte 3"
 
 
 def row(cache: str = "fxgraph", **told: Any) -> EntryRow:

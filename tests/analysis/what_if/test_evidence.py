@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import cachescope
 from cachescope.analysis.what_if.evidence import SafetyOfFields, evidence_frame
+from cachescope.frames.replay import EVIDENCE
 from tests.conftest import Recording
 
 FUSION = "inductor_config[epilogue_fusion]"
@@ -86,3 +88,73 @@ def test_pairs_of_one_set_of_fields_are_counted(
     names = ("pairs", "same_code", "same_binaries", "different_code", "entry")
     assert tuple(row[name] for name in names) == wanted
     assert (row["fields"], row["other_entry"]) == (("a", "b"), row["entry"] + 100)
+
+
+FUSES, GRAPH, INPUT, HOST, NEW = (
+    FUSION,
+    "gm",
+    "example_inputs[0]",
+    "inductor_config[compile_threads]",
+    "of_a_later_torch",
+)
+READS_IT = "keep it: torch's code generation reads it"
+MACHINE = "it describes the machine, and no code generation of torch reads it"
+
+
+def safety(fields: list[str], *seen: tuple[tuple[str, ...], int, int]) -> Any:
+    """`seen`: fields that pairs differ in, how many of them have the same code, and how many other code."""
+    rows = [
+        {"fields": names, "pairs": same + other, "same_code": same, "same_binaries": 0, "different_code": other, "entry": 0, "other_entry": 1}
+        for names, same, other in seen
+    ]  # fmt: skip
+    return SafetyOfFields(EVIDENCE.build(rows)).on(fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "seen", "affects", "advice"),
+    [
+        ([GRAPH], [], "graph", "keep it: it is what is compiled"),
+        ([INPUT], [((INPUT,), 2, 0)], "inputs", "keep it: it is what is compiled"),
+        ([FUSES], [], "generated code", READS_IT),
+        ([FUSES], [((FUSES,), 2, 0)], "generated code", f"{READS_IT}, though entries that differ only there hold equal code (2 of 2)"),
+        ([HOST], [], "host", f"{MACHINE}; no entries here to compare"),
+        ([HOST], [((HOST,), 1, 0)], "host", f"{MACHINE}; entries that differ only there hold equal code (1 of 1)"),
+        ([NEW], [], "unknown", "not known what it changes; no entries here to compare"),
+        ([NEW], [((NEW,), 3, 0)], "unknown", "not known what it changes; entries that differ only there hold equal code (3 of 3)"),
+        # Other code decides, whatever the field is for.
+        ([HOST], [((HOST,), 2, 1)], "host", "keep it: entries that differ only there hold other code (1 of 3)"),
+        # The most serious of several.
+        ([NEW, HOST], [], "unknown", "not known what it changes; no entries here to compare"),
+        ([NEW, FUSES], [], "generated code", READS_IT),
+        ([INPUT, FUSES], [], "inputs", "keep it: it is what is compiled"),
+        ([INPUT, GRAPH], [], "graph", "keep it: it is what is compiled"),
+        ([], [], "unknown", "not known what it changes; no entries here to compare"),
+    ],
+    ids=range(14),
+)  # fmt: skip
+def test_advice(
+    fields: list[str], seen: list[tuple[tuple[str, ...], int, int]], affects: str, advice: str
+) -> None:
+    found = safety(fields, *seen)
+    assert (found.affects, found.advice) == (affects, advice)
+
+
+def test_pairs_count_that_differ_in_nothing_else() -> None:
+    seen = [((NEW,), 1, 0), ((HOST, NEW), 2, 4), ((FUSES,), 8, 8), ((NEW, FUSES), 16, 16)]
+    found = safety([NEW, HOST], *seen)
+    assert (found.same_code, found.different_code) == (3, 4)
+    assert safety([HOST], *seen).different_code == 0
+
+
+def test_fields_of_other_code_come_first_then_those_of_many_pairs() -> None:
+    def pair(number: int, changed: tuple[str, ...], same: bool | None) -> dict[str, Any]:
+        return {"entry": number, "baseline_entry": 100, "changed": changed, "same_code": same, "same_binaries": None}  # fmt: skip
+
+    pairs = [
+        pair(0, ("c",), True), pair(1, ("b",), True), pair(2, ("a",), True), pair(3, ("b",), None),
+        pair(4, ("e", "d"), False), pair(5, (), False), pair(6, ("d", "e"), True),
+    ]  # fmt: skip
+    found = evidence_frame(pd.DataFrame(pairs))
+    assert found["fields"].tolist() == [("d", "e"), ("b",), ("a",), ("c",)]
+    # The example is one that shows the most.
+    assert found["entry"].tolist() == [4, 1, 2, 0]

@@ -80,6 +80,27 @@ def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(None if not isinstance(v, tuple) and pd.isna(v) else v for v in row) for row in rows]
 
 
+def test_compile_times_are_those_of_fx_misses() -> None:
+    scope = scope_of(
+        run(
+            aot("a1", details=G, at=0, took=9.0),
+            fx("f1", details=G, at=1, took=0.0),
+            fx("f2", "hit", G, at=5, took=9.0, compile_id="1/0"),
+            fx("f3", details=G, at=6, compile_id="2/0"),
+            fx("f4", details=G, at=7, took=3.0, compile_id="3/0"),
+            fx(None, "bypass", at=8, took=2.0, compile_id="4/0"),
+        )
+    )
+    times = scope.replayed.times
+    assert times.taken.tolist() == [-1, 0, -1, -1, 3 * SECOND_NS, 2 * SECOND_NS]
+    assert times.miss.tolist() == [True, True, False, True, True, False]
+    totals = [times.total(np.array(some, dtype=np.int64)) for some in ([0, 2], [1], [1, 3, 4], [])]
+    assert totals == [None, 0, 3 * SECOND_NS, None]
+    after = np.array([HIT, HIT, HIT, HIT, UNKNOWN, OTHER], dtype=np.int8)
+    assert times.turned(after).tolist() == [True, True, False, True, False, False]
+    assert times.won(after).tolist() == [False, True, False, False, False, False]
+
+
 def test_what_became_of_each_lookup() -> None:
     scope, replayed = four()
     lanes = replayed.replay.table.lanes(Removed())
