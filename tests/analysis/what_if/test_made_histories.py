@@ -77,6 +77,21 @@ CASES: dict[str, Case] = {
         [],
         "mmhh",
     ),
+    "beside a key of two directories": (
+        (
+            here(fx("f9", details={**XY, "y": "9"}, at=0, took=1.0)),
+            run(fx("f9", details={**XY, "y": "9"}, at=1, took=1.0), cache_dir="/other"),
+            here(f1(5)),
+            here(f2()),
+        ),
+        [],
+        "mmmh",
+    ),
+    "of two directories, each by itself": (
+        (here(f1()), run(f1(1), cache_dir="/other"), here(f2()), run(f2(11), cache_dir="/other"), run(f2(12), cache_dir="/third")),
+        [],
+        "mmhhm",
+    ),
     # What is known not to have been stored.
     "its compile failed": ((here(f1(compile_error="ValueError: no", took=None)), here(f2())), [], "mm"),
     "it could not be stored": ((here(f1(save_error="OSError: full")), here(f2())), [], "mm"),
