@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachescope.errors import NotFoundError
-from cachescope.keys.key_fields import is_tensor_text, pattern_fields, without_parts
+from cachescope.keys.key_fields import Removed, form_fields, is_tensor_text, pattern_fields, without_parts
 
 FIELDS = [
     "gm",
@@ -130,3 +130,82 @@ def test_versions_without_some_of_their_parts(parts: list[str], wanted: str) -> 
 @pytest.mark.parametrize("text", ["[1, 2]", "no literal {", "7"])
 def test_what_holds_no_versions_stays(text: str) -> None:
     assert without_parts(text, ["runtime"]) == text
+
+
+def parts(**of_field: set[str]) -> dict[str, frozenset[str]]:
+    return {name: frozenset(some) for name, some in of_field.items()}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "fields", "of_parts"),
+    [
+        (Removed(), Removed(), set(), {}),
+        (Removed(frozenset("a")), Removed(frozenset("b")), {"a", "b"}, {}),
+        (Removed(parts=parts(a={"x"})), Removed(parts=parts(a={"y"}, b={"z"})), set(), parts(a={"x", "y"}, b={"z"})),
+        # A part of what is wholly removed is removed.
+        (Removed(frozenset("a")), Removed(parts=parts(a={"x"}, b={"y"})), {"a"}, parts(b={"y"})),
+        (Removed(parts=parts(a={"x"})), Removed(frozenset("a")), {"a"}, {}),
+    ],
+)  # fmt: skip
+def test_what_is_removed_by_both(
+    one: Removed, other: Removed, fields: set[str], of_parts: dict[str, frozenset[str]]
+) -> None:
+    both = one | other
+    assert (both.fields, dict(both.parts)) == (fields, of_parts)
+    assert bool(both) == bool(fields or of_parts)
+
+
+SYSTEM = ["gm", "system_info[device]", "system_info[hash]", "system_info[version]", "inductor_config[a]"]
+
+
+@pytest.mark.parametrize(
+    ("forms", "fields", "version"),
+    [
+        ([], set(), None),
+        (["inductor_configs"], {"inductor_config[a]"}, None),
+        # The hash of all of it would still tell the difference.
+        (["accelerator_properties"], {"system_info[device]", "system_info[hash]"}, None),
+        (["runtime"], {"system_info[hash]"}, {"runtime"}),
+        (["triton_version_hash", "runtime_version"], {"system_info[hash]"}, {"triton_version_hash", "runtime_version"}),
+        (["triton_version_hash", "runtime", "runtime_version"], {"system_info[hash]", "system_info[version]"}, None),
+    ],
+)  # fmt: skip
+def test_the_fields_of_forms(forms: list[str], fields: set[str], version: set[str] | None) -> None:
+    found = form_fields(forms, SYSTEM)
+    assert found.fields == fields
+    assert dict(found.parts) == ({} if version is None else {"system_info[version]": frozenset(version)})
+    # Of fields that are not there nothing is removed.
+    assert not form_fields(forms, ["gm"])
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("TensorMetadata()", "TensorMetadata()"),
+        ("TensorMetadata(a=1)", "TensorMetadata()"),
+        ("TensorMetadata(b=1, a=2)", "TensorMetadata(b=1)"),
+        ("TensorMetadata(a=(1, 2), b=[3, {4: 5}])", "TensorMetadata(b=[3, {4: 5}])"),
+        ("TensorMetadata(b=f(x=1, a=2), a=3)", "TensorMetadata(b=f(x=1, a=2))"),
+        ("TensorMetadata(a=1, b=2) + (a=3, c=4)", "TensorMetadata(b=2)"),
+        ("(TensorMetadata(a=1, b=2), 7)", "(TensorMetadata(b=2)"),
+        (" TensorMetadata(a=1)", " TensorMetadata(a=1)"),
+    ],
+)
+def test_the_arguments_of_a_tensor(text: str, wanted: str) -> None:
+    assert without_parts(text, ["a"]) == wanted
+
+
+def test_names_of_forms_may_have_been_meant_as_well() -> None:
+    with pytest.raises(NotFoundError) as error:
+        taken("runtime_versions")
+    assert "near it: runtime_version" in str(error.value)
+    with pytest.raises(NotFoundError) as error:
+        taken("cpp.thread")
+    assert str(error.value) == "no field 'cpp.thread', and no tensor 'cpp'; near it: inductor_config[cpp.threads], inductor_config[cpp.simdlen]"  # fmt: skip
+    # What holds the word comes before what is spelled like it, and nothing is said twice.
+    with pytest.raises(NotFoundError) as error:
+        pattern_fields("thread", ["treads", "cpp_threads", "Threads"], lambda name: False)
+    assert str(error.value) == "no field 'thread'; near it: cpp_threads, Threads, treads"
+    with pytest.raises(NotFoundError) as error:
+        pattern_fields("[*]", ["gm", "x[1]"], lambda name: False)
+    assert str(error.value).startswith("no field '[*]'; there are gm, x[…]; and the context forms inductor_configs, ")  # fmt: skip
