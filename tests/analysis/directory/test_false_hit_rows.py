@@ -45,6 +45,7 @@ A, B = ({"code_key": "c" + letter * 51} for letter in "ab")
         ([A, A], {0: "x", 1: "y"}, None),
         ([A, B], {0: "x"}, NOT_READ),
         ([A, B], {}, NOT_READ),
+        ([A, B, {"code_key": "c" + "d" * 51}], {}, NOT_READ),
         ([A, B, {"code_key": "c" + "d" * 51}], {0: "x", 2: "y"}, CODE + "line 1 is 'x' and 'y'"),
         ([A, {}], {0: "x"}, None),
         ([{}, {}], {}, None),
@@ -58,7 +59,7 @@ A, B = ({"code_key": "c" + letter * 51} for letter in "ab")
         # A process finds either: they may be in two directories.
         ([A, {**B, "root": "/other"}], {0: "x", 1: "y"}, CODE + "line 1 is 'x' and 'y'"),
     ],
-    ids=range(18),
+    ids=range(19),
 )  # fmt: skip
 def test_the_code_of_one_key(told: list[dict[str, Any]], sources: dict[int, str], evidence: str | None) -> None:  # fmt: skip
     rows = found(*(stored(f"e{at}", **one) for at, one in enumerate(told)), sources=sources)

@@ -175,6 +175,11 @@ CASES: dict[str, tuple[list[TraceEvent], dict[str, tuple[int, int, int, int]]]] 
     "set back": ([begin("a", 2 * SECOND), end("b", SECOND - 1), end("a", 3 * SECOND)], {"0/0/0/a": (1, 0, 2 * SECOND + 1, 2 * SECOND + 1)}),
     "far ahead": ([begin("a", 0), end("b", MOST_NS_OF_A_DURATION), end("a", MOST_NS_OF_A_DURATION + 1)], {"0/0/0/a": (1, 0, MOST_NS_OF_A_DURATION + 1, MOST_NS_OF_A_DURATION + 1)}),
     "too far ahead": ([begin("a", 0), end("b", MOST_NS_OF_A_DURATION + 1), end("a", MOST_NS_OF_A_DURATION + 3)], {"0/0/0/a": (1, 0, 2, 2)}),
+    "back by the least": ([begin("a", 10), end("b", 9), end("a", 12)], {"0/0/0/a": (1, 0, 2, 2)}),
+    "an end that came too late": (
+        [begin("a", 0), begin("b", 2), end("a", 9), begin("c", 10), end("b", 11), begin("b", 12), end("b", 14), end("c", 15)],
+        {"0/0/0/a": (1, 0, 9, 2), "0/0/0/b": (2, 1, 9, 9), "0/0/0/c": (1, 0, 5, 3)},
+    ),
     # Between events of nothing no time passes.
     "a pause": ([begin("a", 0), end("a", 1), begin("b", 8), end("b", 9)], {"0/0/0/a": (1, 0, 1, 1), "0/0/0/b": (1, 0, 1, 1)}),
 }  # fmt: skip

@@ -396,6 +396,43 @@ def test_sets_of_three_are_tried_where_they_are_the_nearest() -> None:
     }
 
 
+def test_of_many_fields_those_are_put_back_that_help_alone() -> None:
+    """Nine that changed together, of which one changed alone as well."""
+    nine = dict.fromkeys("abcdefghi", "2")
+    usual = {"gm": CODE, **dict.fromkeys(nine, "1")}
+    scope = scope_of(
+        here(f1(details=usual)),
+        here(f2(details={**usual, **nine}, took=2.0)),
+        here(fx("f3", details={**usual, "a": "2"}, at=20, took=1.0)),
+    )
+    found = helped(scope)
+    assert found[tuple(nine)] == (2, 3 * SECOND_NS, 1, False, 0, 1)
+    assert found[("a",)] == (1, SECOND_NS, 1, False, 0, 2)
+    # Eight that only help together.
+    eight = dict.fromkeys("abcdefgh", "2")
+    scope = scope_of(here(f1(details=usual)), here(f2(details={**usual, **eight}, took=2.0)))
+    assert helped(scope) == {tuple(eight): (1, 2 * SECOND_NS, 1, True, 0, 1)}
+
+
+def test_the_most_time_comes_first_then_the_most_misses_then_the_fewest_fields() -> None:
+    usual = {"gm": CODE, "a": "1", "b": "1", "c": "1"}
+
+    def scope(*changed: tuple[str, float | None]) -> Scope:
+        runs = [here(f1(details=usual))]
+        for at, (names, took) in enumerate(changed, 1):
+            details = {**usual, **dict.fromkeys(names, f"{at + 1}")}
+            runs.append(here(fx(f"f{at + 1}", details=details, at=10 * at, took=took)))
+        return scope_of(*runs)
+
+    def order(*changed: tuple[str, float | None]) -> list[str]:
+        return ["".join(row[0]) for row in table(scope(*changed).sensitivity(), "fields")]
+
+    assert order(("a", 1.0), ("b", 2.0)) == ["b", "a"]
+    assert order(("a", None), ("b", None), ("b", None)) == ["b", "a"]
+    assert order(("ab", None), ("c", None)) == ["c", "ab"]
+    assert order(("b", None), ("a", None)) == ["a", "b"]
+
+
 def test_keys_that_become_one_and_share_no_code_are_warned_of() -> None:
     def warned(
         first: str | None, second: str | None, without: str = "x", **told: Any
