@@ -408,3 +408,80 @@ def test_clearing_leaves_no_log(folder: Path, log: Path) -> None:
     Index(folder).clear()
     assert Index(folder).logs() == []
     Index(folder.parent / "nowhere").clear()
+
+
+def left(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("limit", "wanted"),
+    [
+        (60, {"old", "mid", "new"}),
+        (59, {"mid", "new"}),
+        (50, {"mid", "new"}),
+        (49, {"new"}),
+        (30, {"new"}),
+        (29, set()),
+        (0, set()),
+    ],
+)
+def test_the_index_is_kept_within_its_limit(limit: int, wanted: set[str], tmp_path: Path) -> None:
+    """By when each was used last, not by name or size."""
+    for at, (name, size) in enumerate((("old", 10), ("mid", 20), ("new", 30))):
+        (tmp_path / f"{name}.log_index").write_bytes(b"x" * size)
+        os.utime(tmp_path / f"{name}.log_index", (10**9 + at, 10**9 + at))
+    (tmp_path / "other").write_bytes(b"x" * 1000)
+    Index(tmp_path).trim(limit)
+    assert left(tmp_path) == {f"{name}.log_index" for name in wanted} | {"other"}
+
+
+def test_what_a_process_left_unfinished_goes_after_an_hour(tmp_path: Path) -> None:
+    now = time.time()
+    for name, age in (("old", 3_700), ("young", 3_500), ("ahead", -3_700)):
+        (tmp_path / f"{name}.unfinished").write_bytes(b"x")
+        os.utime(tmp_path / f"{name}.unfinished", (now - age, now - age))
+    Index(tmp_path).trim()
+    assert left(tmp_path) == {"young.unfinished", "ahead.unfinished"}
+
+
+def test_a_file_of_the_index_that_another_process_removed_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there.log_index").write_bytes(b"xx")
+    (tmp_path / "there.unfinished").write_bytes(b"xx")
+    of_index, unlink = Index._files, Path.unlink
+
+    def gone_meanwhile(path: Path, missing_ok: bool = False) -> None:
+        unlink(path)
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", gone_meanwhile)
+    monkeypatch.setattr(Index, "_files", lambda index: [*of_index(index), tmp_path / "absent.log_index"])
+    index = Index(tmp_path)
+    assert index.logs() == []
+    index.trim(1)
+    assert left(tmp_path) == {"there.unfinished"}
+    (tmp_path / "there.log_index").write_bytes(b"xx")
+    monkeypatch.setattr(Index, "_files", of_index)
+    index.clear()
+    assert left(tmp_path) <= {"lock"}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"cachescope index\n",
+        b"cachescope index\n[]\n",
+        b"cachescope index\n{}\n",
+        b"cachescope index\nno json\n",
+        b'cachescope index\n{"log": {}, "is_settled": true, "can_go_on": true, "checksum": ""}\n',
+        b"another index..\n{}\n",
+    ],
+)
+def test_a_file_that_is_none_of_the_index_is_passed_over(head: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.log_index").write_bytes(head)
+    assert index_module._about(tmp_path / "a.log_index") is None
+    assert Index(tmp_path).logs() == []
+    assert index_module._about(tmp_path / "absent") is None

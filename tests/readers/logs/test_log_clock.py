@@ -136,3 +136,45 @@ def test_a_clock_counts_microseconds_from_new_year() -> None:
     assert clock_us(b"01", b"02", b"03:04:05.600000") == ((27 * 60 + 4) * 60 + 5) * 10**6 + 600_000
     assert clock_us(b"03", b"01", b"00:00:00.000000") == 60 * 86_400 * 10**6
     assert clock_us(b"12", b"31", b"00:00:00.000000") == 365 * 86_400 * 10**6
+
+
+@pytest.mark.parametrize(
+    ("year", "day"), [(2000, 29), (2023, 28), (2024, 29), (2099, 28), (2100, 28), (2104, 29), (2196, 29)]
+)
+def test_a_leap_day_in_a_year_that_has_none_is_the_day_before(year: int, day: int) -> None:
+    leap_day = clock_us(b"02", b"29", b"12:00:00.000000")
+    assert LogClock(year, 0).ns(leap_day) == ns(datetime(year, 2, day, 12, tzinfo=UTC))
+
+
+def test_a_clock_is_ahead_of_utc_by_its_offset() -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert LogClock(2026, -3_600_000_000).ns(clock(noon)) == ns(noon - timedelta(hours=1))
+    assert LogClock(2026, 3_600_000_000).ns(clock(noon)) == ns(noon + timedelta(hours=1))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
+def test_without_an_event_a_log_is_of_the_zone_of_this_machine(
+    zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    moment = datetime(2026, 7, 5, 12, 0, 0, 250_000, tzinfo=UTC)
+    local = clock(moment.astimezone().replace(tzinfo=UTC))
+    found = LogClock.from_file_time(local, moment.timestamp() + 60)
+    assert found is not None and found.ns(local) == ns(moment)
+
+
+def test_a_log_of_a_day_ahead_of_its_file_is_of_the_year_before() -> None:
+    written = datetime(2026, 5, 3, 12, tzinfo=UTC)
+    for ahead_us, year in ((86_400_000_000, 2026), (86_400_000_001, 2025)):
+        found = LogClock.from_file_time(clock(written) + ahead_us, written.timestamp())
+        assert found is not None and found.year == year
+
+
+def test_an_event_is_at_most_so_far_from_its_clock() -> None:
+    """A zone is at most 14 hours off; the rest is for a long compile."""
+    moment = datetime(2026, 5, 3, 12, tzinfo=UTC)
+    for hours, is_one in ((26, True), (-26, True), (26.25, False), (-26.25, False)):
+        found = LogClock.from_event(clock(moment), epoch_us(moment + timedelta(hours=hours)))
+        assert (found is not None) is is_one
+        assert found is None or found.offset_us == hours * 3_600_000_000

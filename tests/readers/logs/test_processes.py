@@ -107,6 +107,14 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] =
         TWO,
     ),
     "without a pid and without a lookup": ({}, {"pid": None, "lookups": []}, TWO),
+    "without a pid, and neither has a lookup": ({"lookups": []}, {"pid": None, "lookups": []}, ONE),
+    "a trace without a lookup": ({"lookups": []}, {}, ONE),
+    # A trace whose time is not known does not show which lookups it would have recorded.
+    "another key, and the moments of the trace are not known": (
+        {"start_time_ns": None},
+        {"lookups": [lookup("f2", 5)]},
+        TWO,
+    ),
     "a trace without a pid": ({"pid": None}, {}, ONE),
     "a trace without a pid, and other keys": ({"pid": None}, {"lookups": [lookup("f2")]}, TWO),
     "without a time of the lookup": ({}, {"lookups": [lookup(at=None)]}, ONE),

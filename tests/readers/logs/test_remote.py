@@ -17,6 +17,7 @@ from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 import cachescope
 from cachescope.errors import SourceError
 from cachescope.readers.logs.byte_source import open_bytes
+from cachescope.readers.logs.remote import addresses
 from tests.conftest import Recording
 
 
@@ -140,3 +141,32 @@ def test_a_cut_zstandard_log_gives_what_came_before_and_a_problem(
     assert 0 < len(scope.lookups) < 8
     assert set(scope.problems["kind"]) <= {"truncated", "damaged_compression"}
     assert len(scope.problems)
+
+
+def test_what_is_at_an_address(store: MemoryFileSystem) -> None:
+    for path in ("/job/a.log", "/job/b.log", "/job/deep/c.log", "/other/d.log"):
+        store.pipe(path, b"x")
+    every = [f"memory:///job/{name}" for name in ("a.log", "b.log", "deep/c.log")]
+    assert addresses("memory://job") == every
+    # Folders among the matches of a pattern were not asked for, nor what is in them.
+    assert addresses("memory://job/*") == every[:2]
+    assert addresses("memory://job/[b]*") == addresses("memory://job/?.log")[1:] == every[1:2]
+    assert addresses("memory://job/a.log") == every[:1]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(RuntimeError("two\n lines"), "two lines"), (RuntimeError(), "RuntimeError")]
+)
+def test_an_error_of_a_store_is_said_in_one_line(
+    error: Exception, said: str, store: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> object:
+        raise error
+
+    store.pipe("/job/a.log", b"x")
+    monkeypatch.setattr(MemoryFileSystem, "find", fail)
+    with pytest.raises(SourceError, match=f"cannot be listed: {said}$"):
+        addresses("memory://job")
+    monkeypatch.setattr(MemoryFileSystem, "open", fail)
+    with pytest.raises(SourceError, match=f"cannot be opened: {said}$"):
+        open_bytes("memory://job/a.log")

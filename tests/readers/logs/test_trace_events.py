@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.errors import SourceError
-from cachescope.readers.logs import trace_records
+from cachescope.readers.logs import trace_events, trace_records
 from cachescope.readers.logs.trace_events import TraceEvent, TraceEvents
 from tests.conftest import Recording
+from tests.readers.logs.test_byte_source import Failing
+from tests.readers.logs.test_trace_process import looked_up, prefix, record
 
 DEEP = "[" * 100_000 + "]" * 100_000
 LONG = "9" * 5_000
@@ -172,3 +176,136 @@ def test_any_bytes_give_events_or_problems(
     log.write_bytes(data[:at] + noise + data[at + lost :])
     for event in TraceEvents(str(log)):
         assert isinstance(event, TraceEvent)
+
+
+MOST_US = 7_258_118_400 * 10**6
+PLAIN = {"name": "x", "ts": 1e15, "ph": "B", "args": {"compile_id": "0/0"}}
+READ = TraceEvent("x", 10**18, True, "0/0")
+
+
+def event(values: object, **told: Any) -> str:
+    return record({"chromium_event": {}}, json.dumps(values), **told)
+
+
+def without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in PLAIN.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted", "said"),
+    [
+        (PLAIN, READ, None),
+        ({**PLAIN, "ph": "E"}, READ._replace(is_begin=False), None),
+        # What neither begins nor ends is no event of ours, and nothing is wrong with it.
+        ({**PLAIN, "ph": "i"}, None, None),
+        ({**PLAIN, "ph": "X"}, None, None),
+        ({**PLAIN, "args": {"compile_id": "None"}}, READ._replace(compile_id=None), None),
+        # As any writer of JSON may put it.
+        ({**PLAIN, "ts": 10**15}, READ, None),
+        ({**PLAIN, "ts": 10**15, "args": {"compile_id": "None"}}, READ._replace(compile_id=None), None),
+        ({**PLAIN, "ts": 10**15, "ph": "E"}, READ._replace(is_begin=False), None),
+        ({**PLAIN, "ts": 10**15, "ph": "i"}, None, None),
+        (without("args"), READ._replace(compile_id=None), None),
+        ({**PLAIN, "args": {}}, READ._replace(compile_id=None), None),
+        ({**PLAIN, "args": {"compile_id": None}}, READ._replace(compile_id=None), None),
+        # What is wrong is said, and the rest of it is read.
+        ({**PLAIN, "args": 3}, READ._replace(compile_id=None), "3 where an object belongs"),
+        ({**PLAIN, "args": {"compile_id": 3}}, READ._replace(compile_id=None), "compile_id is 3, not a text"),
+        (without("name"), None, "name is missing"),
+        ({**PLAIN, "name": 5}, None, "name is 5, not a text"),
+        (without("ts"), None, "ts is missing"),
+        ({**PLAIN, "ts": None}, None, "ts is missing"),
+        ({**PLAIN, "ts": "x"}, None, "ts is the text 'x', not microseconds since the epoch"),
+        (without("ph"), None, "ph is missing"),
+        ({**PLAIN, "ph": 5}, None, "ph is 5, not a text"),
+        ({}, None, "name is missing; ts is missing; ph is missing"),
+        ([1], None, "a list where an object belongs; name is missing; ts is missing; ph is missing"),
+        # The first and the last moment that a column holds.
+        ({**PLAIN, "ts": 0.0}, READ._replace(time_ns=0), None),
+        ({**PLAIN, "ts": float(MOST_US)}, READ._replace(time_ns=MOST_US * 1000), None),
+        ({**PLAIN, "ts": MOST_US}, READ._replace(time_ns=MOST_US * 1000), None),
+        ({**PLAIN, "ts": MOST_US + 1.0}, None, f"ts is {MOST_US + 1.0!r}, not microseconds since the epoch"),
+        ({**PLAIN, "ts": -1.0}, None, "ts is -1.0, not microseconds since the epoch"),
+    ],
+)  # fmt: skip
+def test_an_event_by_its_values(
+    values: object, wanted: TraceEvent | None, said: str | None, tmp_path: Path
+) -> None:
+    before = looked_up()
+    events, reading = read((before + event(values)).encode(), tmp_path)
+    assert events == ([] if wanted is None else [wanted])
+    assert [(one.where, one.kind, one.message) for one in reading.problems] == (
+        [] if said is None else [(f"byte {len(before)}", "bad_value", f"chromium_event: {said}")]
+    )
+
+
+def stamped(*stamps: int) -> bytes:
+    return "".join(event({**PLAIN, "ts": float(at)}) for at in stamps).encode()
+
+
+def test_a_jump_of_months_is_told_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_events, "MOST_NS_OF_A_DURATION", 5_000)
+    for stamps, count in (((10, 15, 20), 0), ((10, 16), 1), ((16, 10, 3), 0), ((10, 16, 22), 2)):
+        events, reading = read(stamped(*stamps), tmp_path)
+        assert [one.time_ns for one in events] == [at * 1000 for at in stamps]
+        assert [one.where for one in reading.problems] == [
+            f"byte {len(stamped(*stamps[: at + 1]))}" for at in range(count)
+        ]
+        assert {one.message for one in reading.problems} <= {
+            "chromium_event: ts is months after that of the event before"
+        }
+
+
+def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_records, "BLOCK_BYTES", 500)
+    good, bad = event(PLAIN), event({**PLAIN, "name": 5})
+    damaged = good.replace('"ph"', '"ph')
+    events, reading = read((good * 9 + bad + good * 9 + damaged + good).encode(), tmp_path)
+    assert events == [READ] * 19
+    assert [(one.where, one.kind) for one in reading.problems] == [
+        (f"byte {9 * len(good)}", "bad_value"),
+        (f"byte {18 * len(good) + len(bad)}", "not_json"),
+    ]
+    assert {one.source for one in reading.problems} == {str(tmp_path / "one.log")}
+
+
+def test_an_event_that_the_log_ends_in_is_no_problem(tmp_path: Path) -> None:
+    whole = event(PLAIN)
+    for cut in (1, 5, len(whole) - whole.index("\n"), len(whole) - whole.index("\n") + 5):
+        events, reading = read((whole + whole[: len(whole) - cut]).encode(), tmp_path)
+        assert (events[:1], reading.problems) == ([READ], [])
+        assert len(events) == (2 if cut == 1 else 1)
+    # Within the log it is one.
+    _, reading = read((whole[:-3] + "\n" + looked_up()).encode(), tmp_path)
+    assert [(one.where, one.kind) for one in reading.problems] == [("byte 0", "not_json")]
+
+
+def test_a_record_that_is_too_long_hides_no_event_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_records, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(trace_records, "_MOST_BYTES_OF_A_RECORD", 2000)
+    long = event({**PLAIN, "name": "y" * 5000})
+    events, reading = read((event(PLAIN) + long + event(PLAIN)).encode(), tmp_path)
+    assert (events, reading.problems) == ([READ, READ], [])
+
+
+@pytest.mark.parametrize(("first", "pid"), [("", 7), ("no record\n", 7), (f"{prefix(pid=8)}{{}}\n", 8)])
+def test_the_process_is_that_of_the_first_record(first: str, pid: int, tmp_path: Path) -> None:
+    _, reading = read((first + event(PLAIN)).encode(), tmp_path)
+    assert reading.pid == pid
+    assert read(b"no record\n", tmp_path)[1].pid is None
+
+
+def test_a_file_that_is_lost_half_way_is_a_problem_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def problem(data: str) -> tuple[int, str, str]:
+        stream = Failing([data.encode()] if data else [], OSError(errno.EIO, "broken"))
+        monkeypatch.setattr(trace_events, "open_bytes", lambda path: stream)
+        events = TraceEvents("/a.log")
+        count = len(list(events))
+        (found,) = events.problems
+        return count, found.where, found.kind
+
+    assert problem(event(PLAIN)) == (1, f"byte {len(event(PLAIN))}", "lost")
+    assert problem(looked_up()) == (0, "byte 0", "lost")
+    assert problem("") == (0, "byte 0", "lost")

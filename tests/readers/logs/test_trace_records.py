@@ -124,3 +124,37 @@ def test_the_size_of_blocks_does_not_matter(data: bytes, block_bytes: int, first
         patch.setattr(trace_records, "BLOCK_BYTES", block_bytes)
         patch.setattr(trace_records, "_FIRST_BLOCK_BYTES", first_bytes)
         assert told(data) == told_by_lines(data)
+
+
+@pytest.mark.parametrize("payload", [b"", b"\n\tV" * 9])
+@pytest.mark.parametrize("size", range(120, 140))
+def test_what_is_behind_a_record_that_is_too_long(
+    size: int, payload: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever in a block it ends."""
+    monkeypatch.setattr(trace_records, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(trace_records, "_FIRST_BLOCK_BYTES", 16)
+    monkeypatch.setattr(trace_records, "_MOST_BYTES_OF_A_RECORD", 100)
+    good = _PREFIX + b'{"dynamo_start": {}}\n'
+    long = _PREFIX + b'{"dynamo_start": "' + payload + b"x" * size + b"\n"
+    assert len(good) < 100 < len(long)
+    one, other = ("dynamo_start", 0, len(good) - 1, b""), len(good) + len(long)
+    assert told(good + long + good) == [one, ("dynamo_start", other, other + len(good) - 1, b"")]
+    assert told(long + good)[-1][1] == len(long)
+    for data, ends in ((good + long + good, [0, len(good), other]), (good + long, [0, len(good)])):
+        found = [
+            (offset, records.is_too_long)
+            for offset, records in read_records(Pieces(io.BufferedReader(io.BytesIO(data))))  # type: ignore[type-var]
+        ]
+        assert [offset for offset, is_too_long in found if is_too_long] == [len(good)]
+        assert {offset for offset, _ in found} == set(ends)
+    assert told(good + long) == [one]
+
+
+def test_a_record_of_the_most_bytes_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_records, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(trace_records, "_FIRST_BLOCK_BYTES", 16)
+    good = _PREFIX + b'{"dynamo_start": {}}\n'
+    for most, count in ((len(good), 2), (len(good) - 1, 0)):
+        monkeypatch.setattr(trace_records, "_MOST_BYTES_OF_A_RECORD", most)
+        assert len(told(good + good)) == count
