@@ -33,7 +33,7 @@ from cachescope.readers.directory.triton_dir import (
     fill_kernel_metadata,
     triton_hashes,
 )
-from cachescope.readers.pickles.inert_pickle import UnreadablePickle, loads_inert
+from cachescope.readers.pickles.inert_pickle import NotRead, UnreadablePickle, loads_inert
 from cachescope.readers.reading import Entry, Reading
 
 HEADER = bytes.fromhex("5feceb66")
@@ -67,6 +67,7 @@ def filled(
         ({"name": "n"}, "n", "", (), None),
         ({"name": None}, "k", "", (), None),
         ({"name": ["n"]}, "k", "", (), None),
+        ({"name": "n" * 201, "num_warps": "4" * 201}, "n" * 200, f"num_warps {'4' * 200}", (), None),
         ({"target": {"backend": "hip", "arch": "gfx942"}}, "k", "arch gfx942", ("hip",), None),
         ({"target": {"backend": 3, "arch": 90}}, "k", "arch 90", (), None),
         ({"target": "cuda:80:32"}, "k", "", (), None),
@@ -96,6 +97,7 @@ def test_the_metadata_of_a_triton_kernel(
             "3 files, at /old: the directory was moved",
             None,
         ),
+        ({"a": "/" + "z" * 300 + "/a"}, f"1 files, at /{'z' * 299}: the directory was moved", None),
         ({}, "0 files", None),
         ({"a": 3}, None, "no group: holds no child_paths"),
         (["a"], None, "no group: holds no child_paths"),
@@ -146,6 +148,11 @@ def graph(**state: object) -> bytes:
             {"_fx_graph_cache_debug_lines": [*LINES, "no"]},
             {"details": 0},
             "1 of 2 lines are no hash details: 'no'",
+        ),
+        (
+            {"_fx_graph_cache_debug_lines": ["n" * 81, *LINES, "no"]},
+            {"details": 0},
+            f"2 of 3 lines are no hash details: {'n' * 80!r}",
         ),
         ({"_fx_graph_cache_key": FX}, {}, None),
         ({"_fx_graph_cache_key": CODE}, {}, f"holds the entry of another key: {CODE}"),
@@ -246,6 +253,13 @@ def test_what_is_no_entry(data: bytes, what: str) -> None:
     assert check_fxgraph(row("fxgraph", FX), data, Reading())[0] == what
 
 
+def test_an_entry_of_a_later_torch_is_not_read() -> None:
+    """It may be sound: nothing is known of it."""
+    for name, said in (("torch.new.Graph", "torch.new.Graph"), ("torch." + "x" * 200, "torch." + "x" * 194)):
+        with pytest.raises(NotRead, match=f"not known to be an entry of fxgraph: holds {said}$"):
+            check_fxgraph(row("fxgraph", FX), entry_bytes(Object(name, {"x": 1})), Reading())
+
+
 def test_a_duration_of_an_entry_fits_a_column() -> None:
     assert [nanoseconds(value) for value in (0, 1, 1 << 53)] == [0, 1, 1 << 53]
     assert [nanoseconds(value) for value in (-1, (1 << 53) + 1, True, 1.0, "1", None)] == [None] * 6
@@ -254,7 +268,9 @@ def test_a_duration_of_an_entry_fits_a_column() -> None:
 def test_words_of_a_set_however_it_is_stored() -> None:
     ordered = loads_inert(entry_bytes(Object("torch.utils._ordered_set.OrderedSet", None, (["b", "a", 3],))))
     empty = loads_inert(entry_bytes(Object("torch.utils._ordered_set.OrderedSet")))
+    two = loads_inert(entry_bytes(Object("torch.utils._ordered_set.OrderedSet", None, (["b"], ["z"]))))
     assert words(ordered) == ("b", "a")
+    assert words(two) == ("b",)
     assert words(empty) == words("ab") == words(None) == ()
     assert words(("x", None)) == words(["x"]) == words(frozenset({"x"})) == ("x",)
 
@@ -581,6 +597,7 @@ def test_the_sources_of_kernels_in_a_wrapper() -> None:
         ("entry", "fxgraph", graph(source_code="x"), ("x", "python", None)),
         ("entry", "fxgraph", graph(x=1), (None, "text", "the entry holds none")),
         ("entry", "fxgraph", b"", (None, "text", "damaged: empty file")),
+        ("entry", "fxgraph", entry_bytes(3), (None, "text", "damaged: not an entry of fxgraph: holds int")),
         ("entry", "fxgraph", b"N" * 1_000_001, (None, "text", "unreadable: more than 1000000 opcodes")),
         ("entry", "fxgraph", None, (None, "text", "the file is gone")),
         ("entry", "aotautograd", entry_bytes(Object(f"{RESULT}.AOTAutogradResult", {"x": 1})), (None, "text", "the source is in the FX entries it points to")),

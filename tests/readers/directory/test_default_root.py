@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from pathlib import Path
 from types import ModuleType
 
@@ -34,3 +35,32 @@ def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "relative")
     assert default_root() == str(tmp_path / "relative")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("user", "uid", "wanted"),
+    [
+        ("ann", 7, "torchinductor_ann"),
+        ('a/n:n*"x"', 7, "torchinductor_a_n_n__x_"),
+        (None, 7, "torchinductor_uid_7"),
+        (None, None, "torchinductor_unknown_user"),
+    ],
+)
+def test_it_is_named_by_the_user(
+    user: str | None, uid: int | None, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As torch's function above names it; whoever has no name is a number, where the system has one."""
+
+    def name() -> str:
+        if user is None:
+            raise KeyError("no such account")
+        return user
+
+    monkeypatch.setattr(getpass, "getuser", name)
+    if uid is None:
+        monkeypatch.delattr(os, "getuid")
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: uid)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    assert default_root() == str(tmp_path / wanted)

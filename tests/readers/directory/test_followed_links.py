@@ -10,8 +10,10 @@ from hostile_pickles import Object, entry_bytes
 
 from cachescope.keys.hashing import entry_name, stored_code_hash
 from cachescope.readers.directory import followed_links
-from cachescope.readers.directory.cache_dir import read_cache_dir
+from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
+from cachescope.readers.directory.places import ROOT
 from cachescope.readers.reading import Entry, Reading
+from tests.readers.directory import test_mega_cache as mega_cache
 
 FX = "f" + "a" * 51
 FX_2 = "f" + "b" * 51
@@ -250,3 +252,160 @@ def test_a_single_file_is_read_by_itself(cache: Path) -> None:
         assert one.size_bytes == (cache / path).stat().st_size
         assert one.modified_time_ns == (cache / path).stat().st_mtime_ns
     assert entries(cache / "absent") == []
+
+
+def test_what_is_neither_code_nor_other_is_torchs_behind_a_link_too(cache: Path, disk: Path) -> None:
+    """Even if its name holds no key."""
+    link(cache / "cache", put(disk / "there", "dcache_dump/imc.save", "dcache_dump/notes"))
+    assert added(cache) == [("cache/dcache_dump/imc.save", "imc", "damaged", None, True)]
+
+
+def test_a_link_of_many_names_is_unread_under_its_own_key(cache: Path, disk: Path) -> None:
+    """A file that is linked and may not be read has the key of its name, else that of its folder."""
+    link(cache / "ab" / f"{CODE}.best_config", disk / "absent")
+    link(cache / "fxgraph" / "aa" / FX / "entry", disk / "absent")
+    link(cache / "dynamo" / "code_state_job.pkl", disk / "absent")
+    assert [(row[0], row[1], row[3]) for row in added(cache)] == [
+        (f"fxgraph/aa/{FX}/entry", "fxgraph", FX),
+        (f"ab/{CODE}.best_config", "best_config", CODE),
+        ("dynamo/code_state_job.pkl", "pgo", "job"),
+    ]
+
+
+class Item:
+    """An entry of a folder that fails where the system asks about it."""
+
+    def __init__(self, item: os.DirEntry[str], error: OSError) -> None:
+        self.name, self.path = item.name, item.path
+        self._error = error
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (PermissionError(13, "Permission denied"), "Permission denied"),
+        (OSError("no number and no name"), "no number and no name"),
+        (FileNotFoundError(2, "No such file or directory"), None),
+    ],
+    ids=["refused", "unnamed", "gone"],
+)
+def test_a_file_in_a_folder_that_may_only_be_listed(
+    error: OSError, why: str | None, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(cache, f"ab/{PY}", "ab/notes", f"fxgraph/bb/{FX_2}/{NAME}")
+    refused = {f"ab/{PY}", "ab/notes", f"fxgraph/bb/{FX_2}/{NAME}"}
+    scandir = os.scandir
+
+    def listed(path: str) -> list[object]:
+        with scandir(path) as items:
+            found = list(items)
+        return [Item(one, error) if os.path.relpath(one.path, cache) in refused else one for one in found]
+
+    monkeypatch.setattr("cachescope.readers.directory.cache_dir.place_of", lambda path: ROOT)
+    monkeypatch.setattr("cachescope.readers.directory.cache_dir.os.scandir", listed)
+    unread = {
+        (f"fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "unreadable", FX_2, False),
+        (f"ab/{PY}", "code", "unreadable", CODE, False),
+        ("ab/notes", "other", "unreadable", None, False),
+    }
+    assert set(added(cache)) == (unread if why is not None else set())
+    found = [one for one in entries(cache) if one.status == "unreadable"]
+    assert {(one.damage, one.root, one.size_bytes) for one in found} == (
+        {(why, str(cache), None)} if why is not None else set()
+    )
+
+
+def test_a_folder_that_may_not_be_listed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(cache, f"fxgraph/bb/{FX_2}/{NAME}")
+    scandir = os.scandir
+    for error, why in (
+        (PermissionError(13, "Permission denied"), "Permission denied"),
+        (OSError("odd"), "odd"),
+    ):
+
+        def listed(path: str, error: OSError = error) -> object:
+            if path.endswith(FX_2):
+                raise error
+            return scandir(path)
+
+        monkeypatch.setattr("cachescope.readers.directory.cache_dir.os.scandir", listed)
+        assert added(cache) == [(f"fxgraph/bb/{FX_2}", "fxgraph", "unreadable", FX_2, False)]
+        assert [one.damage for one in entries(cache) if one.status == "unreadable"] == [why]
+
+
+def test_a_link_that_fails_says_why(cache: Path, disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link(cache / "ab" / PY, disk / "absent")
+    stat = os.stat
+
+    def failing(path: object, **told: object) -> os.stat_result:
+        if str(path).endswith(PY):
+            raise OSError("odd")
+        return stat(path, **told)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("cachescope.readers.directory.cache_dir.os.stat", failing)
+    assert [one.damage for one in entries(cache) if one.status == "unreadable"] == [
+        f"a link to {disk / 'absent'}: odd"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        (f"fxgraph/aa/{FX}/{NAME}", True),
+        (f"fxgraph/aa/{FX}", True),
+        # A name alone is no file.
+        (f"fxgraph/aa/{FX}/absent", False),
+        ("fxgraph/absent", False),
+        ("absent", False),
+    ],
+)
+def test_only_what_is_there_is_of_a_cache(path: str, wanted: bool, cache: Path) -> None:
+    assert looks_like_cache_dir(str(cache / path)) is wanted
+    assert looks_like_cache_dir(str(cache))
+
+
+@pytest.mark.parametrize(
+    ("at", "wanted"),
+    [
+        ("", ("", FX)),
+        ("fxgraph", ("fxgraph", FX)),
+        ("fxgraph/aa", ("fxgraph/aa", FX)),
+        (f"fxgraph/aa/{FX}", (f"fxgraph/aa/{FX}", FX)),
+    ],
+)
+def test_a_folder_of_a_cache_is_read_by_itself(at: str, wanted: tuple[str, str], cache: Path) -> None:
+    (one,) = entries(cache / at)
+    assert (one.root, one.cache_key) == (str(cache / wanted[0]), wanted[1])
+    assert (one.cache, one.status) == ("fxgraph", "ok")
+
+
+def test_folders_by_themselves_that_hold_no_entry(cache: Path) -> None:
+    put(cache, f"ab/{PY}", "ab/kernel.so", f"triton/0/{'A' * 52}/k.cubin", "locks/x.lock")
+    for at, kinds in (
+        ("ab", [("code", CODE), ("code", None)]),
+        (f"triton/0/{'A' * 52}", [("triton", "00" * 32)]),
+        ("triton/0", [("triton", "00" * 32)]),
+    ):
+        assert [(one.cache, one.cache_key) for one in entries(cache / at)] == kinds
+
+
+def test_paths_are_as_they_were_given(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(cache / "fxgraph" / "aa" / FX)
+    for path in (".", NAME):
+        reading = Reading()
+        read_cache_dir(path, reading)
+        (one,) = reading.entries
+        assert (one.root, one.cache_key, one.status) == (".", FX, "ok")
+        assert os.path.basename(one.path) == NAME
+    data = mega_cache.summed(mega_cache.body(("pgo", [])))
+    (cache / "m.bin").write_bytes(data)
+    monkeypatch.chdir(cache)
+    for path, root in (("m.bin", "."), (str(cache / "m.bin"), str(cache))):
+        reading = Reading()
+        read_mega_cache_file(path, reading)
+        (one,) = reading.entries
+        assert (one.path, one.root, one.cache, one.status) == (path, root, "mega_cache", "ok")
+        assert (one.size_bytes, one.modified_time_ns) == (len(data), os.stat("m.bin").st_mtime_ns)

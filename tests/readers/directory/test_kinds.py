@@ -83,6 +83,14 @@ def test_a_choice_that_failed_has_no_time(tmp_path: Path) -> None:
     ("cache", "damage"),
     [
         ({"mm": []}, "a list where op, inputs, precision or choice should be"),
+        ({"mm": {"i": 3}}, "a int where op, inputs, precision or choice should be"),
+        ({"mm": {"i": {"highest": "x"}}}, "a str where op, inputs, precision or choice should be"),
+        ({"mm": {"i": {"highest": {"c": "f" * 41}}}}, f"a timing that is no number: {'f' * 40}"),
+        # Of several the first.
+        (
+            {"mm": {"i": {"highest": {"c": "fast", "d": "slow"}, "high": []}}},
+            "a timing that is no number: fast",
+        ),
         ({"mm": {"i": {"highest": {"c": "fast"}}}}, "a timing that is no number: fast"),
         ({"mm": {"i": {"highest": {"c": True}}}}, "a timing that is no number: True"),
         ([], "holds no objects `system` and `cache`"),

@@ -7,9 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from hostile_pickles import Object, entry_bytes
 
 from cachescope.readers.directory.value_text import value_text
 from cachescope.readers.pickles.hostile_pickles import loads_harmless
+from cachescope.readers.pickles.inert_pickle import loads_inert
 
 
 @pytest.mark.parametrize("value", [1, "a", None, 2.5, True, [1, 2], (1,), {"a": [1]}, {1, 2}, b"x", ""])
@@ -51,3 +53,29 @@ def test_objects_in_objects_are_told_to_a_depth() -> None:
     assert shallow.count("(...)") == 0
     assert 6 < deep.count("Fraction(") < 12
     assert deep.count("(...)") == 1
+
+
+@pytest.mark.parametrize(("depth", "cut"), [(0, 0), (7, 0), (8, 1), (9, 1)])
+def test_objects_are_told_to_the_eighth_in_another(depth: int, cut: int) -> None:
+    text = value_text(nested(depth))
+    assert text.count("(...)") == cut
+    assert text.startswith("Fraction(" * min(depth + 1, 8))
+    assert cut == 0 or "fractions.Fraction(...)" in text
+
+
+@pytest.mark.parametrize("count", [49, 50, 51])
+def test_of_an_object_so_many_parts_are_told(count: int) -> None:
+    many: Any = held(Fraction(1, 3))
+    many.args = tuple(range(count))
+    assert value_text(many) == f"Fraction({', '.join(map(str, range(min(count, 50))))})"
+    named = loads_inert(entry_bytes(Object("m.Many", {f"a{n}": n for n in range(count)})))
+    assert value_text(named) == f"Many({', '.join(f'a{n}={n}' for n in range(min(count, 50)))})"
+
+
+@pytest.mark.parametrize("length", [1_999, 2_000, 2_001])
+def test_a_text_of_the_most_letters_is_whole(length: int) -> None:
+    name = "x" * (length - len("One(=1)"))
+    whole = f"One({name}=1)"
+    assert len(whole) == length
+    found = value_text(loads_inert(entry_bytes(Object("m.One", {name: 1}))))
+    assert found == (whole if length <= 2_000 else whole[:1_999] + "…")

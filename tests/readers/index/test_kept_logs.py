@@ -20,9 +20,11 @@ import cachescope
 from cachescope.errors import RecordError
 from cachescope.readers.index import kept_logs as index_module
 from cachescope.readers.index import log_state
-from cachescope.readers.index.kept_logs import Index, index_of_user
+from cachescope.readers.index.kept_logs import Index, Kept, index_of_user
+from cachescope.readers.index.log_tables import LogTables, to_arrow
 from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.byte_source import open_bytes
+from cachescope.readers.reading import Process, Reading
 from cachescope.scope import Scope
 
 ROOT = Path(__file__).parents[3]
@@ -485,3 +487,129 @@ def test_a_file_that_is_none_of_the_index_is_passed_over(head: bytes, tmp_path: 
     assert index_module._about(tmp_path / "a.log_index") is None
     assert Index(tmp_path).logs() == []
     assert index_module._about(tmp_path / "absent") is None
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that is long enough to be kept and was quiet for long; what it holds matters to nobody."""
+    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(log_state, "_QUIET_NS", -(10**18))
+    path = tmp_path / "small.log"
+    path.write_bytes(b"x" * 5_000)
+    return path
+
+
+def place(small: Path) -> Kept:
+    """Its place in an index, asked for now."""
+    found = Index(small.parent / "index").kept(str(small))
+    assert found is not None
+    return found
+
+
+def table(end_state: str | None = None, count: int = 1) -> object:
+    reading = Reading()
+    for pid in range(count):
+        reading.processes.append(Process("/then", "trace", pid))
+        reading.processes[-1].end_state = end_state
+    return to_arrow([LogTables.of("/then", reading)])
+
+
+def grow(path: Path) -> None:
+    with open(path, "ab") as file:
+        file.write(b"more")
+
+
+def pids(tables: LogTables | None) -> list[tuple[str, int | None]] | None:
+    return None if tables is None else [(one.source, one.pid) for one in tables.processes]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_kept_log_comes_back_under_the_source_of_now(count: int, small: Path) -> None:
+    kept = place(small)
+    assert (kept.as_it_is("/now"), kept.is_of_use()) == (None, False)
+    kept.store(table(count=count))
+    assert pids(kept.as_it_is("/now")) == [("/now", pid) for pid in range(count)]
+    assert kept.is_of_use() and kept.is_same_file()
+    assert kept.as_it_was("/now") is None
+    assert left(kept.index.folder) <= {kept.file.name, "lock"}
+
+
+@pytest.mark.parametrize(
+    ("is_quiet", "end_state", "is_kept", "goes_on"),
+    [
+        (True, None, True, False),
+        (True, "{}", True, True),
+        (False, "{}", False, True),
+        (False, None, False, False),
+    ],
+)
+def test_a_log_is_kept_as_it_is_or_to_go_on_from(
+    is_quiet: bool,
+    end_state: str | None,
+    is_kept: bool,
+    goes_on: bool,
+    small: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not is_quiet:
+        monkeypatch.setattr(log_state, "_QUIET_NS", 10**18)
+    place(small).store(table(end_state))
+    kept = place(small)
+    assert kept.file.exists() is (is_kept or goes_on)
+    assert kept.is_of_use() is is_kept
+    assert (pids(kept.as_it_is("/now")), kept.as_it_was("/now")) == ([("/now", 0)] if is_kept else None, None)
+    grow(small)
+    # The place that was asked for before knows no more than then.
+    assert kept.is_same_file() and kept.is_of_use() is is_kept
+    grown = place(small)
+    assert grown.is_of_use() is goes_on
+    assert (grown.as_it_is("/now"), pids(grown.as_it_was("/now"))) == (
+        None,
+        [("/now", 0)] if goes_on else None,
+    )
+
+
+def test_a_log_that_was_written_to_while_it_was_read_is_not_kept(small: Path) -> None:
+    kept = place(small)
+    grow(small)
+    kept.store(table("{}"))
+    assert not kept.file.exists()
+    kept = place(small)
+    small.unlink()
+    kept.store(table("{}"))
+    assert not kept.file.exists()
+    assert not kept.is_same_file()
+
+
+def test_a_log_in_the_place_of_another_is_another(small: Path) -> None:
+    kept = place(small)
+    kept.store(table("{}"))
+    small.with_name("new").write_bytes(b"x" * 6_000)
+    os.replace(small.with_name("new"), small)
+    assert not kept.is_same_file()
+    assert not place(small).is_of_use()
+    assert place(small).as_it_was("/now") is None
+
+
+def test_no_changed_fact_or_column_of_a_kept_log_is_believed(small: Path) -> None:
+    kept = place(small)
+    kept.store(table())
+    data = kept.file.read_bytes()
+    assert b'"can_go_on": false' in data
+    for changed in (data.replace(b'"can_go_on": false', b'"can_go_on": true'), data[:-1], data[:-1] + b"x"):
+        kept.file.write_bytes(changed)
+        assert kept.as_it_is("/now") is None
+    kept.file.write_bytes(data)
+    os.utime(kept.file, (1, 1))
+    assert kept.as_it_is("/now") is not None
+    # It was used just now.
+    assert kept.file.stat().st_mtime > 1
+
+
+def test_a_table_of_other_columns_is_not_believed(small: Path) -> None:
+    kept = place(small)
+    made = to_arrow([LogTables.of("/then", Reading())])
+    assert made is not None
+    kept.store(made.append_column("more", [[1]]))
+    assert kept.file.exists()
+    assert kept.as_it_is("/now") is None

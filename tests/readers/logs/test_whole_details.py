@@ -281,6 +281,8 @@ def test_the_fields_of_each_group() -> None:
         "fx_kwargs[is_inference]": "True",
         "new_dict[x]": "1",
         "default_cuda_device_index": "0",
+        "inputs_to_check[0]": "0",
+        "user_defined_triton_source[0]": "code",
         "pre_grad_custom_pass": "x",
         "plain": "1",
     }
@@ -294,7 +296,13 @@ def test_the_fields_of_each_group() -> None:
         "cpp_runtime_thread_count": {"cpp_runtime_thread_count"},
     }
     optional = {store.fields[field] for field in Shapes(store).optional(code)}
-    assert optional == {"new_dict[x]", "default_cuda_device_index"}
+    # Of lists the graph determines the number of inputs alone.
+    assert optional == {
+        "new_dict[x]",
+        "default_cuda_device_index",
+        "inputs_to_check[0]",
+        "user_defined_triton_source[0]",
+    }
     assert Shapes(store).config_names(code) == names(Shapes(store), store, "fxgraph", code)[CONFIG]
     assert {store.fields[field] for field in Shapes(store).fields(code)} == set(more)
 

@@ -71,3 +71,18 @@ def test_a_frame_past_the_end_is_truncated(length: int) -> None:
     with pytest.raises(UnreadablePickle, match="truncated") as caught:
         loads_inert(data)
     assert caught.value.is_truncated
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [(b"\x8c\x05hello.", "hello"), (b"X\x05\0\0\0hello.", "hello"), (b"]K\x07aK\x08a.", [7, 8])],
+)
+def test_a_frame_may_end_anywhere(body: bytes, value: object) -> None:
+    """The program that runs is the one that was checked, even if an argument crosses the end of its frame."""
+    for length in range(len(body) + 1):
+        assert loads_inert(b"\x80\x04\x95" + struct.pack("<Q", length) + body) == value
+        inner = b"\x80\x04" + body[:1] + b"\x95" + struct.pack("<Q", length) + body[1:]
+        if body[:1] == b"]" and length < len(body):
+            assert loads_inert(inner) == value
+    with pytest.raises(UnreadablePickle, match="truncated"):
+        loads_inert(b"\x80\x04\x95" + struct.pack("<Q", len(body) + 1) + body)
