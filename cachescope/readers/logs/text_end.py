@@ -34,10 +34,12 @@ class StreamEnd:
     outcome_clocks_us: list[tuple[int, int | None]]
     """When the outcomes of lookups were logged, by the lookup's number in the order of the messages."""
     unresolved: list[int]
-    """The lookups without an outcome."""
+    """The lookups whose outcome no line has said so far."""
     segments: list[tuple[str | None, int]]
     guards: dict[str, str]
     load_error: str | None
+    is_2_4: bool
+    """Whether torch 2.4 wrote it, which says no outcome of AOTAutograd."""
     last_message: Head
     """The head of the message that may continue."""
 

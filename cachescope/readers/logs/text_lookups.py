@@ -116,14 +116,13 @@ class MessageReader:
         self._lookups = [self.process.lookups[place] for place in end.order]
         for lookup in self._lookups:
             lookup.time_ns = lookup.logged_ns = None
-        for at in end.unresolved:
-            self._lookups[at].outcome = "unknown"
         self._clocks = list(end.clocks_us)
         self._outcome_clocks = {id(self._lookups[at]): clock for at, clock in end.outcome_clocks_us}
         self._unresolved = [self._lookups[at] for at in end.unresolved]
         self._segments.update(dict(end.segments))
         self._guards = dict(end.guards)
         self._load_error = end.load_error
+        self._is_2_4 = end.is_2_4
 
     def end(self, process: int | None, last: Head) -> StreamEnd | None:
         """The state for `take_up`, after `finish`; None if a lookup waits for its outcome, or for several processes.
@@ -152,6 +151,7 @@ class MessageReader:
             segments=list(self._segments.items()),
             guards=self._guards,
             load_error=self._load_error,
+            is_2_4=self._is_2_4,
             last_message=last,
         )
 

@@ -14,6 +14,7 @@ import pytest
 from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
 from cachescope.readers.reading import Reading
 from tests.readers.logs.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
+from tests.readers.logs.test_text_lookups import Log, key, writing
 
 __all__ = ["kept"]
 
@@ -170,3 +171,126 @@ def test_short_logs_and_details_without_an_outcome_have_no_way_on(
     assert can_go_on(read_anew(written(tmp_path / "before.log", b"".join(log[:second]))))
     for at in (first, second):
         assert not can_go_on(read_anew(written(tmp_path / f"{at}.log", b"".join(log[: at + 1]))))
+
+
+GUARDS = f"fx graph cache key {key('f1')} evaluating guards L['t0'] > 4 with values [3] => hit=False"
+MADE = (
+    Log()
+    .say("first")  # 1
+    .details("a1")  # 3
+    .say(GUARDS)  # 4
+    .outcome("f1", "miss")  # 5
+    .say("fx graph unable to load compiled graph: EOFError: no")  # 6
+    .outcome("f2", "miss")  # 7
+    .outcome("a1", "miss")  # 8
+    .say(writing("a1"))  # 9
+    .say("Bypassing autograd cache due to: no")  # 10
+    .details("f3")  # 12
+    .say("between", "7/0")  # 13
+    .outcome("f3", "hit")  # 14
+    .outcome("a2", "miss", "1/0")  # 15
+    .outcome("f4", "miss", "1/0")  # 16
+    .say("fx graph unable to write to cache\nTraceback\nOSError: full", "1/0")  # 19
+    .outcome("f5", "hit", "1/0")  # 20
+    .outcome("a3", "hit", "1/0")  # 21
+    .outcome("a4", "hit", "1/0")  # 22
+)
+# No lookup so far; hash details that may continue; an FX graph whose outcome is missing.
+NO_WAY_ON = {1, 2, 3, 11, 12, 13}
+# Within a message, which seems whole until its next line is there.
+CONTINUED = {17, 18}
+
+
+def read_on(path: Path, lines: list[str], cut: int) -> tuple[bool, bool]:
+    """Whether there is a way on from the first lines, and whether it leads on; then it gives what reading anew gives."""
+    path.unlink(missing_ok=True)
+    first, whole = (("\n".join(some) + "\n").encode() for some in (lines[:cut], lines))
+    reading = read_anew(written(path, first))
+    if not can_go_on(reading):
+        return False, False
+    reading = out_of_columns(in_columns(reading))
+    anew = read_anew(written(path, whole))
+    if not read_on_text_log(str(path), reading):
+        return True, False
+    assert_same(reading, anew)
+    return True, True
+
+
+@pytest.mark.parametrize("cut", range(1, len(MADE.lines) + 1))
+def test_a_log_made_by_hand_goes_on_from_any_line_behind_which_nothing_waits(
+    cut: int, tmp_path: Path
+) -> None:
+    found = read_on(tmp_path / "a.log", MADE.lines, cut)
+    assert found == (cut not in NO_WAY_ON, cut not in NO_WAY_ON | CONTINUED)
+
+
+def test_the_lines_of_two_processes_go_on_from_one_state(tmp_path: Path) -> None:
+    other = Log(pid=8).say("x").outcome("f7", "hit").outcome("a7", "miss").outcome("f8", "miss").details("a8")
+    other.say(writing("a8")).say(GUARDS).outcome("f1", "miss", "1/0").outcome("a9", "hit", "1/0")
+    lines = [
+        line
+        for at, own in enumerate(MADE.lines)
+        for line in ([own, other.lines[at]] if at < len(other.lines) else [own])
+    ]
+    found = [read_on(tmp_path / "a.log", lines, cut) for cut in range(1, len(lines) + 1)]
+    assert found.count((True, True)) >= 12
+    assert found[-1] == (True, True)
+
+
+OF_2_4 = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
+
+
+@pytest.mark.parametrize(
+    ("log", "wanted"),
+    [
+        # What was written had missed, though no line says so.
+        (Log().details("a1").say(writing("a1")).outcome("f2", "hit", "1/0"), ["full_miss", "hit"]),
+        (Log().details("a1").say("x").say(writing("a1")), ["full_miss"]),
+        (Log().details("a1").say(writing("a1")).outcome("a1", "miss"), ["full_miss"]),
+        # Of a graph that is looked up twice, the entry was there and named it in vain.
+        (
+            Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").outcome("f2", "hit"),
+            ["full_miss", "full_miss", "full_miss", "hit"],
+        ),
+        # 2.4 says no outcome of AOTAutograd at all.
+        (Log().say(OF_2_4).say("x").outcome("f1", "miss").outcome("f2", "hit"), ["full_miss", "full_miss", "hit"]),
+        (Log().say(OF_2_4).outcome("f1", "hit").outcome("f1", "hit"), ["unknown", "hit", "hit"]),
+    ],
+)  # fmt: skip
+def test_an_outcome_that_no_line_says_is_known_wherever_reading_goes_on(
+    log: Log, wanted: list[str], tmp_path: Path
+) -> None:
+    found = [read_on(tmp_path / "a.log", log.lines, cut) for cut in range(1, len(log.lines) + 1)]
+    assert (True, True) in found[:-1]
+    assert [one.outcome for one in read_anew(tmp_path / "a.log").processes[0].lookups] == wanted
+
+
+def test_a_log_that_is_named_stays_so(tmp_path: Path) -> None:
+    """What names a stream is decided by the first lines, and kept."""
+    lines = [f"any text {line}" for line in Log().outcome("f1", "hit").outcome("f2", "hit").lines]
+    lines += [f"more text {line}" for line in Log().outcome("f3", "hit").lines]
+    assert read_on(tmp_path / "a.log", lines, 2) == (True, True)
+    # Of a rank, too.
+    ranked = [f"[rank3]:{line}" for line in Log().outcome("f1", "hit").outcome("f2", "hit").lines]
+    assert read_on(tmp_path / "a.log", ranked, 1) == (True, True)
+    assert read_anew(tmp_path / "a.log").processes[0].rank == 3
+
+
+def test_a_problem_is_at_its_line_wherever_reading_goes_on(tmp_path: Path) -> None:
+    lines = Log().outcome("f1", "hit").outcome("f2", "hit").lines
+    lines += [line.replace("I1120", "I1320") for line in Log().outcome("f3", "hit").lines]
+    assert read_on(tmp_path / "a.log", lines, 1) == (True, True)
+    assert [one.where for one in read_anew(tmp_path / "a.log").problems] == ["line 3"]
+
+
+def test_a_pid_that_was_used_again_has_no_way_on(tmp_path: Path) -> None:
+    lines = [line for hour in (10, 8) for line in Log(hour).outcome("a1", "miss").outcome("f1", "miss").lines]
+    assert [read_on(tmp_path / "a.log", lines, cut)[0] for cut in (2, 4)] == [True, False]
+
+
+def test_a_log_of_short_lines_has_no_way_on(tmp_path: Path) -> None:
+    short = f"INFO:torch._inductor.codecache:fx graph cache hit for key {key('f1')}"
+    assert read_on(tmp_path / "a.log", [short, short], 1) == (False, False)
+    # Nor has one in which a single process writes them.
+    mixed = [*Log().outcome("f1", "hit").lines, short]
+    assert read_on(tmp_path / "a.log", mixed, 2)[0] is False
