@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from cachescope.readers.json_record import MOST_NS, Record, load_json
+from cachescope.readers.json_record import (
+    MOST_NS,
+    MOST_NS_OF_A_DURATION,
+    MOST_OF_A_COUNT,
+    Record,
+    load_json,
+)
 
 MOST_US = MOST_NS // 1000
 
@@ -164,3 +170,61 @@ def test_half_a_character_is_made_one_that_can_be_written() -> None:
 def test_whole_numbers_of_some_hundred_digits_are_numbers(digits: int) -> None:
     found = load_json(b"[" + b"9" * digits + b"]")[0]
     assert found == (int("9" * digits) if digits < 640 else math.inf) or found == int("9" * digits)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (7, "7"),
+        (-1.5, "-1.5"),
+        (10**24 - 1, str(10**24 - 1)),
+        (10**24, "a huge number"),
+        (-(10**24), "a huge number"),
+        (1e30, "1e+30"),
+        ("text", "the text 'text'"),
+        ("t" * 41, f"the text '{'t' * 40}'"),
+        ([1], "a list"),
+    ],
+)
+def test_what_stands_there_is_named(value: object, said: str) -> None:
+    assert Record(value).wrong == [f"{said} where an object belongs"]
+    if value is not None and value is not True:
+        assert Record({"x": value}).flag("x") is None
+        wrong: list[str] = []
+        Record({"x": value}, wrong).flag("x")
+        assert wrong == [f"x is {said}, not true or false"]
+    assert asked("text", {"a": 1})[1] == ["x is an object, not a text"]
+
+
+@pytest.mark.parametrize(
+    ("method", "asked_for", "most"),
+    [
+        ("version", (), "1" * 200),
+        ("moment_ns", (), MOST_NS),
+        ("duration_ns", (), MOST_NS_OF_A_DURATION),
+        ("whole", (), MOST_OF_A_COUNT),
+        ("duration_ns", (10**6,), MOST_NS_OF_A_DURATION // 10**6),
+    ],
+)
+def test_the_most_that_is_taken(method: str, asked_for: tuple[int, ...], most: Any) -> None:
+    found, wrong = asked(method, most, *asked_for)
+    assert (found, wrong) == (most * (asked_for or (1,))[0], [])
+    beyond = most + ("1" if isinstance(most, str) else 1)
+    assert asked(method, beyond, *asked_for)[0] is None
+
+
+def test_durations_of_units_are_rounded_and_whole_ones_are_exact() -> None:
+    assert asked("duration_ns", -MOST_NS_OF_A_DURATION) == (-MOST_NS_OF_A_DURATION, [])
+    # Only of units above nanoseconds a part can be said.
+    assert asked("duration_ns", 2.0)[0] is None
+    assert asked("duration_ns", 2.0, 2) == (4, [])
+    assert asked("duration_ns", 0.0004, 1_000) == (0, [])
+    assert asked("duration_ns", 0.0006, 1_000) == (1, [])
+
+
+def test_a_whole_number_is_one_up_to_so_many_digits() -> None:
+    for digits, is_number in ((3_999, True), (4_000, False)):
+        (found,) = load_json(b"[" + b"9" * digits + b"]")
+        assert (found != math.inf) is is_number

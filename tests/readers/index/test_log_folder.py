@@ -12,9 +12,19 @@ import pytest
 
 import cachescope
 from cachescope.errors import RecordError, SourceError
-from cachescope.readers.index.log_folder import StoredDetails
+from cachescope.readers.index.log_folder import (
+    StoredDetails,
+    is_log_file,
+    is_log_folder,
+    read_log_file,
+    read_log_folder,
+    write_logs,
+)
+from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs.byte_source import open_bytes
+from cachescope.readers.reading import Lookup, Process, Reading
 from tests.conftest import Recording
+from tests.made import component
 
 
 @pytest.fixture
@@ -129,3 +139,92 @@ def test_strict_raises_for_a_problem_that_was_collected(fleet: Path) -> None:
 def test_only_logs_are_collected(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no log"):
         cachescope.collect(cachescope.sample("entry_truncated") / "cache", folder=tmp_path / "fleet")
+
+
+Sets = tuple[tuple[str, str], ...]
+
+
+def one_log(source: str, *sets: Sets) -> LogTables:
+    """A log whose lookups have these hash details."""
+    reading, process = Reading(), Process(source, "trace", 7)
+    for number, fields in enumerate(sets):
+        code, rejected = reading.details.add([component(name, text) for name, text in fields])
+        assert not rejected
+        process.lookups.append(Lookup("fxgraph", 5, f"f{number}", details=code))
+    reading.processes.append(process)
+    return LogTables.of(source, reading)
+
+
+A, B = (("gm", "a"), ("x", "1")), (("gm", "b"), ("x", "1"))
+BACKWARD = (("gm", "a"), ("fx_kwargs[is_backward]", "True"), ("fx_kwargs[is_inference]", "False"))
+
+
+def found(reading: Reading) -> dict[str, list[str | None]]:
+    """Of each log the last value in the details of its lookups."""
+    details = reading.details
+    return {
+        process.source: [
+            None if one.details is None else details.details(one.details)[-1].value_text
+            for one in process.lookups
+        ]
+        for process in reading.processes
+    }
+
+
+def test_logs_are_in_the_order_of_their_names_and_have_their_own_details(tmp_path: Path) -> None:
+    assert write_logs(tmp_path, [one_log("/c", A, B, A), one_log("/a")]) == 2
+    assert write_logs(tmp_path, [one_log("/b", B, BACKWARD)]) == 1
+    assert len(list(tmp_path.iterdir())) == 2
+    reading = read_log_folder(str(tmp_path))
+    assert [process.source for process in reading.processes] == ["/a", "/b", "/c"]
+    # Sets are numbered as their logs are read, equal ones alike, before they are read themselves.
+    assert [[one.details for one in process.lookups] for process in reading.processes] == [
+        [],
+        [0, 1],
+        [2, 0, 2],
+    ]
+    assert [reading.details.direction(code) for code in range(3)] == [None, "backward", None]
+    assert "components" not in vars(reading.details)
+    assert found(reading) == {"/a": [], "/b": ["1", "False"], "/c": ["1", "1", "1"]}
+    assert [reading.details.details(code)[0].value_text for code in range(3)] == ["b", "a", "a"]
+    assert [reading.details.direction(code) for code in range(3)] == [None, "backward", None]
+    single = Reading()
+    for file in sorted(tmp_path.iterdir()):
+        read_log_file(str(file), single)
+    assert found(single) == found(reading)
+
+
+def test_a_file_of_logs_by_its_name_and_its_first_bytes(tmp_path: Path) -> None:
+    write_logs(tmp_path / "logs", [one_log("/a", A)])
+    (file,) = (tmp_path / "logs").iterdir()
+    assert is_log_file(str(file)) and is_log_folder(str(tmp_path / "logs"))
+    (tmp_path / "other.parquet").write_bytes(file.read_bytes())
+    (tmp_path / "x.logs.parquet").write_bytes(b"PAR2" + b"x" * 99)
+    (tmp_path / "folder.logs.parquet").mkdir()
+    for name in ("other.parquet", "x.logs.parquet", "folder.logs.parquet", "absent.logs.parquet"):
+        assert not is_log_file(str(tmp_path / name))
+    assert not is_log_folder(str(tmp_path))
+    assert not is_log_folder(str(tmp_path / "absent")) and not is_log_folder(str(file))
+
+
+def test_no_changed_byte_of_a_page_is_believed(tmp_path: Path) -> None:
+    write_logs(tmp_path, [one_log("/a", A, B)])
+    (file,) = tmp_path.iterdir()
+    data = file.read_bytes()
+    whole = found(read_log_folder(str(tmp_path)))
+    refused = 0
+    for at in range(4, 1_200, 24):
+        file.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        try:
+            assert found(read_log_folder(str(tmp_path))) == whole
+        except SourceError:
+            refused += 1
+    assert refused > 10
+
+
+def test_what_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
+    huge = one_log("/huge")
+    huge.processes[0].pid = 1 << 70
+    with pytest.raises(SourceError, match="holds a value that no column can"):
+        write_logs(tmp_path, [one_log("/a", A), huge])
+    assert list(tmp_path.iterdir()) == []

@@ -53,7 +53,17 @@ def checked(rows: list[dict[str, Any]], without: tuple[str, ...] = ()) -> str | 
 
 @pytest.mark.parametrize(
     "without",
-    [(), ("set_hashes",), ("set_directions",), ("problems",), ("components", "set_sizes", "set_codes")],
+    [
+        (),
+        ("set_hashes",),
+        ("set_directions",),
+        ("problems",),
+        ("components",),
+        ("set_sizes",),
+        ("set_codes",),
+        ("components", "set_sizes", "set_codes"),
+        ("set_hashes", "set_sizes"),
+    ],
 )
 def test_what_a_reader_returns_is_right(without: tuple[str, ...]) -> None:
     assert checked(rows(), without) is None

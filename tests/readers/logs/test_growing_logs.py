@@ -17,6 +17,16 @@ from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
 from cachescope.readers.reading import Reading
 from tests.readers.logs.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
+from tests.readers.logs.test_trace_process import (
+    artifact,
+    begins,
+    disabled,
+    event,
+    looked_up,
+    metrics,
+    prefix,
+    record,
+)
 
 __all__ = ["kept"]
 
@@ -226,3 +236,90 @@ def test_workers_are_not_asked_for_what_has_grown(
         told = cachescope.read(path, executor=executor)
     assert kept == [str(path)]
     pd.testing.assert_frame_equal(told.lookups, cachescope.read(path, index=False).lookups)
+
+
+IDS = {"frame_id": 0, "frame_compile_id": 0}
+OTHER = {"frame_id": 1, "frame_compile_id": 0}
+NOON_NS = 1_795_348_800 * 10**9
+FRAME = {"name": "f", "line": 3, "filename": 2}
+
+
+def aot(outcome: str, second: float, ids: dict[str, int] | None = None, **told: object) -> str:
+    return artifact(f"aotautograd_cache_{outcome}", {"key": "a" + "b" * 51, **told}, second, ids)
+
+
+# What a record means may depend on those before it: the compile of an id, a text by its number, the clock.
+RECORDS = [
+    looked_up("miss", 1),
+    record({"str": ["/mine.py", 2]}, None, 2),
+    begins(3, stack=[FRAME]),
+    aot("miss", 4, cache_event_time=NOON_NS + 4 * 10**9),
+    looked_up("miss", 5),
+    looked_up("miss", 6, ids=OTHER),
+    begins(7, OTHER, stack=[FRAME]),
+    metrics(8),
+    looked_up("hit", 9, ids=OTHER),
+    metrics(10, OTHER, fail_type="E", fail_reason="why"),
+    begins(11),
+    looked_up("hit", 12),
+    looked_up("hit", 13, ids={**IDS, "rank": 3}),
+    aot("hit", 14),
+    artifact("fx_graph_cache_bypass", {"cache_event_time": NOON_NS, "cache_bypass_reason": "no"}, 15),
+    event(16, 3, args={"cache_state": "bypass", "cache_event_time": NOON_NS}),
+    record({"inductor_output_code": {"filename": "/cache/ab/cabc.py"}}, "text", 17),
+    metrics(18, pytorch_version="2.13.0", python_version="3.12.1"),
+    aot("miss", 19, OTHER),
+    metrics(20, OTHER, kind="bwd_compilation_metrics", fail_type="F"),
+    artifact("torch_version", {"pytorch_version": "2.14.0"}, 21),
+    disabled(22, 2),
+    looked_up("hit", 23, payload={"key": 3}),
+    "no record\n",
+    looked_up("miss", 24, ids={"frame_id": 2, "frame_compile_id": 0}),
+]
+
+
+def read_whole(path: Path, *records: str) -> Reading:
+    path.unlink(missing_ok=True)
+    reading = Reading()
+    read_trace_log(str(written(path, "".join(records).encode())), reading)
+    return reading
+
+
+@pytest.mark.parametrize("cut", range(1, len(RECORDS) + 1))
+def test_a_trace_made_by_hand_goes_on_from_any_record(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    reading = out_of_columns(in_columns(read_whole(path, *RECORDS[:cut])))
+    anew = read_whole(path, *RECORDS, looked_up("hit", 25))
+    assert read_on_trace_log(str(path), reading)
+    assert_same(reading, anew)
+
+
+def test_where_nothing_was_kept_or_a_payload_continues_there_is_no_way_on(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    reading = out_of_columns(in_columns(read_whole(path, *RECORDS[:1])))
+    assert reading.processes[0].end_state is not None
+    # Nothing more is there.
+    assert not read_on_trace_log(str(path), reading)
+    written(path, (RECORDS[0] + "\tmore of the payload\n").encode())
+    assert not read_on_trace_log(str(path), reading)
+    reading.processes[0].end_state = None
+    assert not read_on_trace_log(str(path), reading)
+
+
+def test_the_year_of_a_log_is_that_of_its_file_until_an_event_shows_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    first = read_whole(path, *RECORDS[:3])
+    assert first.processes[0].start_time_ns is not None
+    reading = out_of_columns(in_columns(first))
+    year = 365 * 86_400
+    stamped = f'{prefix(30)}{{"chromium_event": {{}}}}\n\t{{"name": "x", "ts": {(NOON_NS // 10**9 + 30 - 2 * year) * 10**6}.0}}\n'
+    later = stamped.replace(str(NOON_NS // 10**9 + 30 - 2 * year), str(NOON_NS // 10**9 + 30))
+    anew = read_whole(path, *RECORDS[:3], stamped, later)
+    assert anew.processes[0].start_time_ns == NOON_NS + 10**9 - 2 * year * 10**9
+    assert read_on_trace_log(str(path), reading)
+    assert_same(reading, anew)
+    # And one that was shown stays, however the log goes on.
+    reading = out_of_columns(in_columns(read_whole(path, *RECORDS[:3], stamped)))
+    read_whole(path, *RECORDS[:3], stamped, later)
+    assert read_on_trace_log(str(path), reading)
+    assert_same(reading, anew)

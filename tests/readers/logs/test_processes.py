@@ -415,6 +415,8 @@ def test_two_text_logs_of_one_process() -> None:
     # No trace says that these are all lookups of their time; nor that there are others.
     assert len(texts(lookup("f2", 12), last=20)) == 2
     assert len(texts(lookup("f2", 5))) == 2
+    # Only of a trace it is known that it records when a lookup ended.
+    assert len(texts(lookup(at=5, outcome="unknown"))) == 2
     assert len(texts(lookup(at=None), pid=None)) == 2
 
 
@@ -471,3 +473,24 @@ def test_the_earlier_time_of_a_lookup_is_when_it_began() -> None:
         trace, text = process("trace", [lookup(at=of_trace)]), process("text", [lookup(at=of_text)])
         (run,) = join_processes([trace, text])
         assert run.lookups[0].time_ns == NOON_NS + int(wanted * S)
+
+
+def test_of_runs_that_begin_together_those_of_no_rank_are_where_those_of_the_first_are() -> None:
+    def order(*ranks: int | None) -> list[int | None]:
+        made = [process(f"text-{at}", [lookup(f"f{at}")], pid=at, rank=rank) for at, rank in enumerate(ranks)]
+        return [run.process.rank for run in join_processes(made)]
+
+    assert order(1, 0) == [0, 1]
+    assert order(None, 0, 1) == [None, 0, 1]
+    assert order(0, None, 1) == [0, None, 1]
+    assert order(1, None, 0) == [None, 0, 1]
+
+
+def test_of_runs_that_are_equally_near_the_first_is_taken() -> None:
+    for first, second in ((7, None), (None, 7)):
+        made = [
+            process("trace-a", [lookup()], pid=first),
+            process("trace-b", [lookup()], pid=second, first=0.5),
+            process("text", [lookup()]),
+        ]
+        assert ("trace-a", "text") in sources(join_processes(made))
