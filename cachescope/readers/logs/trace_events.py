@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
-from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.trace_records import Records, read_records
 from cachescope.readers.reading import Problem
 
@@ -45,8 +44,6 @@ class TraceEvents:
     ----------
     problems : list of Problem
         Events that could not be read, and a file that could not be read to its end.
-    pid : int or None
-        The process that wrote the first record, once it is read.
 
     Raises
     ------
@@ -58,7 +55,6 @@ class TraceEvents:
         self._path = path
         self._size = size
         self.problems: list[Problem] = []
-        self.pid: int | None = None
         self._last_ns: int | None = None
 
     def __iter__(self) -> Iterator[TraceEvent]:
@@ -75,9 +71,6 @@ class TraceEvents:
         starts = records.starts.tolist()
         ends = [*starts[1:], *([records.end] if starts else [])]
         is_last = records.end == records.size
-        if self.pid is None:
-            first = next((match for start in starts if (match := records.prefix(start))), None)
-            self.pid = None if first is None else pid_of(first)
         for start, end in zip(starts, ends, strict=True):
             line_end = buffer.find(b"\n", start, end)
             if line_end < 0 or buffer.find(_EVENT, start, line_end) < 0:

@@ -59,8 +59,13 @@ def looks_like_trace_log(head: bytes) -> bool:
 
     A file may have lost its beginning or have gained a foreign one: a rotated log begins within a record.
     """
-    match = _FIRST_LINE.search(head)
+    match = first_record(head)
     return match is not None and head[match.end() : match.end() + 2] == b'{"'
+
+
+def first_record(head: bytes) -> re.Match[bytes] | None:
+    """The prefix of torch's first line in these bytes."""
+    return _FIRST_LINE.search(head)
 
 
 def read_trace_log(path: str, reading: Reading, source: str | None = None) -> None:

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.phases.frame import CHANGED, read_phases
+from cachescope.analysis.phases.frame import read_phases
 from cachescope.frames.recorded import RUNS
+from cachescope.readers.logs.traces_again import CHANGED
 from tests.conftest import Recording
 
 
