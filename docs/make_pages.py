@@ -47,7 +47,16 @@ _DEFINED = {
 _IDS_INTO = re.compile(r"(?<=\bid into )\w+|(?<=\bids into )\w+")
 # The frames by what they are of, as the list of them shows them.
 FRAME_GROUPS = {
-    "What was recorded": ("runs", "lookups", "hash_details", "phases", "problems"),
+    "What was recorded": (
+        "runs",
+        "lookups",
+        "hash_details",
+        "phases",
+        "compiles",
+        "symbols",
+        "recompiles",
+        "problems",
+    ),
     "Why lookups missed": ("misses", "causes", "changes", "hit_rates", "false_hits", "checks"),
     "Cache directories": (
         "entries",

@@ -6,6 +6,8 @@ from functools import cached_property
 
 import pandas as pd
 
+from cachescope.analysis.compiles.frames import CompilesRead, read_compiles
+from cachescope.analysis.compiles.recompiles import recompiles_frame
 from cachescope.analysis.contexts.of_runs import all_contexts
 from cachescope.analysis.directory.binaries import KernelBinaries
 from cachescope.analysis.directory.candidates import guards_frame
@@ -149,6 +151,26 @@ class Frames:
         return self._phases_read.problems.copy(deep=DEEP)
 
     @property
+    def compiles(self) -> pd.DataFrame:
+        """One row per compile, with why it was made, from traces, which are read for it when this is first asked for."""
+        return self._compiles_read.compiles.copy(deep=DEEP)
+
+    @property
+    def symbols(self) -> pd.DataFrame:
+        """One row per size or number that became a symbol in a compile; read as ``compiles``."""
+        return self._compiles_read.symbols.copy(deep=DEEP)
+
+    @property
+    def recompiles(self) -> pd.DataFrame:
+        """One row per guard for which a function was compiled again, the costliest first; read as ``compiles``."""
+        return recompiles_frame(self._compiles_read.compiles)
+
+    @property
+    def compile_problems(self) -> pd.DataFrame:
+        """One row per record or trace that could not be read for ``compiles``; columns as those of ``problems``."""
+        return self._compiles_read.problems.copy(deep=DEEP)
+
+    @property
     def problems(self) -> pd.DataFrame:
         """One row per thing that could not be read."""
         return self.tables.problems.copy(deep=DEEP)
@@ -244,6 +266,13 @@ class Frames:
         if saved is not None:
             return PhasesRead(saved, PROBLEMS.build([]))
         return read_phases(self.tables.runs, self.tables.stamps)
+
+    @cached_property
+    def _compiles_read(self) -> CompilesRead:
+        compiles, symbols = self.tables.compiles, self.tables.symbols
+        if compiles is not None and symbols is not None:
+            return CompilesRead(compiles, symbols, PROBLEMS.build([]))
+        return read_compiles(self.tables.runs, self.tables.stamps)
 
     @cached_property
     def _rank_differences_frame(self) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from cachescope.errors import NotFoundError
 from cachescope.frames.answers import CAUSES, CHANGES, DIFFERENCES, HIT_RATES, MISSES, PREDICTIONS
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AUDIT, CHECKS, FALSE_HITS
+from cachescope.frames.compiles import COMPILES, RECOMPILES, SYMBOLS
 from cachescope.frames.contexts import (
     CACHING_FILES,
     CONTEXT_DIFFERENCE,
@@ -63,6 +64,9 @@ FRAMES: Final = {
         DEVICE_MEASUREMENTS,
         PROBLEMS,
         PHASES,
+        COMPILES,
+        SYMBOLS,
+        RECOMPILES,
         GUARDS,
         PAST_MISSES,
         KERNELS,

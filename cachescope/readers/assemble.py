@@ -56,6 +56,9 @@ class Tables:
     """Size and time of the files of the runs, just after they were read."""
     phases: pd.DataFrame | None = None
     """Those that were saved with a scope; else they are read from the files of the runs."""
+    compiles: pd.DataFrame | None = None
+    symbols: pd.DataFrame | None = None
+    """As for phases."""
 
 
 def assemble(reading: Reading) -> Tables:

@@ -155,6 +155,14 @@ class Record:
         value = self.values.get(name)
         return None if value is None else Record(value, self.wrong)
 
+    def objects(self, name: str) -> list[JsonObject]:
+        """A list of objects; empty if it is missing."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, list):
+            return [Record(one, self.wrong).values for one in value or ()]
+        self._say(name, value, "a list of objects")
+        return []
+
     def _say(self, name: str, value: object, wanted: str) -> None:
         self.wrong.append(f"{name} is {_kind(value)}, not {wanted}")
 

@@ -19,7 +19,9 @@ from cachescope.readers.stored_frames import failures_of, read_batches, read_fra
 
 MANIFEST: Final = "cachescope.json"
 FORMAT: Final = 3
-SAVED_FRAMES: Final = ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "phases")
+SAVED_FRAMES: Final = (
+    "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "phases", "compiles", "symbols",
+)  # fmt: skip
 
 
 def is_saved_scope(path: str) -> bool:

@@ -31,6 +31,8 @@ _REFERENCES: Final = {
     "kernels": {"entry": "entries"},
     "autotune": {"entry": "entries"},
     "phases": {"run": "runs"},
+    "compiles": {"run": "runs"},
+    "symbols": {"run": "runs"},
 }
 _NEVER_MISSING: Final = {
     "runs": ("source",),
@@ -41,12 +43,15 @@ _NEVER_MISSING: Final = {
     "kernels": ("entry", "order", "kernel", "kind"),
     "autotune": ("entry", "op", "inputs", "precision", "choice", "is_failed", "is_chosen"),
     "phases": ("run", "segment", "phase", "event", "count", "unended", "time_ns", "self_time_ns"),
+    "compiles": ("run", "compile_id", "segment", "kind"),
+    "symbols": ("run", "compile_id", "segment", "symbol"),
 }
 _WORDS: Final = {
     ("lookups", "cache"): frozenset({"aotautograd", "fxgraph"}),
     ("lookups", "outcome"): frozenset(OUTCOMES),
     ("lookups", "direction"): frozenset({"forward", "backward", "inference"}),
     ("lookups", "details"): frozenset({"recorded", "from_entry", "from_log", "incomplete", "not_recorded"}),
+    ("compiles", "kind"): frozenset({"first", "recompile", "resume", "backward", "limit"}),
     ("entries", "status"): frozenset({"ok", "damaged", "unreadable", "temporary", "foreign"}),
 }
 # Columns of the frame contexts that contain JSON: any value, an object, or an object of texts.

@@ -172,16 +172,17 @@ class Scope(Shown):
     def save(self, folder: str | Path) -> None:
         """Write everything into a folder of Parquet files; `cachescope.read` takes it back.
 
-        The traces are read once more for ``phases``, if that was not asked for before: what is read back has no traces.
-        Events that could not be read are among its ``problems``.
+        The traces are read once more for ``phases`` and ``compiles``, if those were not asked for before: what is read back
+        has no traces. What could not be read of them is among its ``problems``.
 
         Raises
         ------
         FileExistsError
             If the folder is there and is not a saved scope.
         """
-        problems = pd.concat([self.problems, self.phase_problems], ignore_index=True)
-        write_scope(replace(self.tables, phases=self.phases, problems=problems), Path(folder))
+        problems = pd.concat([self.problems, self.phase_problems, self.compile_problems], ignore_index=True)
+        tables = replace(self.tables, phases=self.phases, compiles=self.compiles, symbols=self.symbols)
+        write_scope(replace(tables, problems=problems), Path(folder))
 
     def __repr__(self) -> str:
         return summary_text(InShort.of(self))

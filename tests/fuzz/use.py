@@ -21,7 +21,7 @@ from cachescope.scope import Scope
 FRAMES = (
     "runs", "lookups", "entries", "contexts", "guards", "kernels", "autotune", "links", "orphans", "duplicates", "removable",
     "past_misses", "evidence", "false_hits", "devices", "problems", "misses", "causes", "rank_differences",
-    "phases", "phase_problems",
+    "phases", "phase_problems", "compiles", "symbols", "recompiles", "compile_problems",
 )  # fmt: skip
 MOST_PRINTED = 4 << 20
 """Letters of an answer to an input of at most some 200 kB."""

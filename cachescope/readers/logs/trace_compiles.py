@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
@@ -29,6 +29,43 @@ _NUMBERS: Final = re.compile(
     rb'(?:, "attempt": (\d+))?(?:, "subgraph_name": "[^"]*")?\}$'
 )
 _LONGEST_NUMBERS: Final = 300
+
+
+class Place(NamedTuple):
+    """Where code stands: its function, its file and a line."""
+
+    function: str | None
+    file: str | None
+    line: int | None
+
+
+NOWHERE: Final = Place(None, None, None)
+
+
+class Stacks:
+    """The stacks of a trace: their files are texts that were written once, and have numbers."""
+
+    def __init__(self) -> None:
+        self.strings: dict[str, str] = {}
+
+    def note_string(self, number: str, text: str) -> None:
+        """Store a text that stacks refer to by its number."""
+        self.strings[number] = text
+
+    def place_of(self, stack: list[JsonObject], wrong: list[str]) -> Place:
+        """The code that is compiled: the last frame of a stack.
+
+        torch compiles its own modules through a wrapper: then the user's code is the caller.
+        """
+        if not stack:
+            return NOWHERE
+        users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self._file(frame) or ""))
+        frame = Record(next(users, stack[-1]), wrong)
+        return Place(frame.text("name"), self._file(frame.values), frame.whole("line"))
+
+    def _file(self, frame: JsonObject) -> str | None:
+        file = frame.get("filename")
+        return file if isinstance(file, str) else self.strings.get(str(file))
 
 
 @dataclass(slots=True)
@@ -69,7 +106,8 @@ class TraceCompiles:
     def __init__(self) -> None:
         self.rows: list[Compile] = []
         self.segments: Counter[str] = Counter()
-        self._strings: dict[str, str] = {}
+        self._stacks = Stacks()
+        self.note_string = self._stacks.note_string
         self._current: dict[str, Compile] = {}
         self._aot: dict[str, Lookup] = {}
         self._open: dict[str, list[Lookup]] = {}
@@ -77,20 +115,11 @@ class TraceCompiles:
         self._passed: set[str] = set()
         """The open compiles after which another one ended: it is not known whether they ended without a record."""
 
-    def note_string(self, number: str, text: str) -> None:
-        """Store a text that stacks refer to by its number."""
-        self._strings[number] = text
-
     def begin(self, compile_id: str, at_us: int | None, stack: list[JsonObject], wrong: list[str]) -> None:
         """Note that a compile begins; the last frame of the stack is the code that is compiled."""
         self.segments[compile_id] += 1
         one = Compile(compile_id, at_us)
-        if stack:
-            # torch compiles its own modules through a wrapper: then the user's code is the caller.
-            users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self._file(frame) or ""))
-            frame = Record(next(users, stack[-1]), wrong)
-            one.file = self._file(frame.values)
-            one.function, one.line = frame.text("name"), frame.whole("line")
+        one.function, one.file, one.line = self._stacks.place_of(stack, wrong)
         self._add(one)
 
     def note(self, lookup: Lookup, *, is_over: bool) -> None:
@@ -140,7 +169,7 @@ class TraceCompiles:
         """What a later reading needs besides the compiles themselves; `places` are indices by the id of a lookup."""
         return CompilesEnd(
             segments=dict(self.segments),
-            strings=self._strings,
+            strings=self._stacks.strings,
             aot={name: places[id(lookup)] for name, lookup in self._aot.items()},
             open={name: [places[id(one)] for one in lookups] for name, lookups in self._open.items()},
             passed=sorted(self._passed),
@@ -153,15 +182,11 @@ class TraceCompiles:
         for one in compiles_of(process):
             found._add(one)
         found.segments.update(end.segments)
-        found._strings = end.strings
+        found._stacks.strings = end.strings
         found._aot = {name: lookups[place] for name, place in end.aot.items()}
         found._open = {name: [lookups[place] for place in places] for name, places in end.open.items()}
         found._passed = set(end.passed)
         return found
-
-    def _file(self, frame: JsonObject) -> str | None:
-        file = frame.get("filename")
-        return file if isinstance(file, str) else self._strings.get(str(file))
 
     def _add(self, one: Compile) -> None:
         self.rows.append(one)

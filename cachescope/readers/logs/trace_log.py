@@ -298,8 +298,7 @@ class TraceReader:
             self._tell_wrong(span, envelope)
             return
         compile_id = compile_id_of(envelope)
-        stack = start.values.get("stack")
-        frames = [Record(frame, start.wrong).values for frame in stack] if isinstance(stack, list) else []
+        frames = start.objects("stack")
         at, clock = self._offset + span.prefix.start(), self._clock_us(span.prefix)
         self._tell("compile_began", at, clock, compile_id, frames, envelope.wrong)
 

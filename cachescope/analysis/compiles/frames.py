@@ -1,0 +1,93 @@
+"""The frames ``compiles`` and ``symbols``: the traces of all runs read for their compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from cachescope.frames.compiles import COMPILES, SYMBOLS
+from cachescope.readers.checked_file import well_formed
+from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
+from cachescope.readers.logs.traces_again import read_traces
+from cachescope.readers.reading import Problem
+from cachescope.readers.stamps import Stamps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompilesRead:
+    """What traces tell of compiles.
+
+    Attributes
+    ----------
+    compiles, symbols : DataFrame
+        See ``describe("compiles")`` and ``describe("symbols")``.
+    problems : DataFrame
+        Records and traces that could not be read for it.
+    """
+
+    compiles: pd.DataFrame
+    symbols: pd.DataFrame
+    problems: pd.DataFrame
+
+
+def read_compiles(runs: pd.DataFrame, stamped: Stamps) -> CompilesRead:
+    """Read the traces of runs once more, for their compiles.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The frame runs.
+    stamped : dict
+        Size and time of their files when they were read: see `read_traces`.
+    """
+    read, problems = read_traces(runs, stamped, "its compiles", _compiled)
+    every = [(run, one) for run, rows in read for one in rows]
+    return CompilesRead(
+        COMPILES.build(_row(run, one) for run, one in every),
+        SYMBOLS.build(row for run, one in every for row in _symbol_rows(run, one)),
+        problems,
+    )
+
+
+def _compiled(path: str, size: int | None) -> tuple[list[CompiledFrame], Sequence[Problem]]:
+    found = CompiledFrames(path, size)
+    return found.rows, found.problems
+
+
+def _row(run: int, one: CompiledFrame) -> dict[str, Any]:
+    return {
+        "run": run,
+        "compile_id": one.compile_id,
+        "segment": one.segment,
+        "kind": one.kind,
+        **one.place._asdict(),
+        "start_time": one.start_ns,
+        "time_taken_ns": one.time_taken_ns,
+        "recompile_reasons": tuple(map(well_formed, one.recompile_reasons)),
+        "symbols": tuple(symbol.name for symbol in one.symbols),
+        "graph_breaks": tuple(map(_told, one.graph_breaks)),
+        "restarts": one.restarts,
+        "error": one.error,
+    }
+
+
+def _told(one: GraphBreak) -> str:
+    where = "" if one.file is None else f"{one.file}:{one.line}: "
+    return well_formed(f"{where}{one.reason}")
+
+
+def _symbol_rows(run: int, one: CompiledFrame) -> Iterator[dict[str, Any]]:
+    for symbol in one.symbols:
+        yield {
+            "run": run,
+            "compile_id": one.compile_id,
+            "segment": one.segment,
+            "symbol": symbol.name,
+            "value": symbol.value,
+            "source": symbol.source,
+            "range": symbol.range,
+            **symbol.place._asdict(),
+        }

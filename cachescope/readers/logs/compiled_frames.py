@@ -1,0 +1,256 @@
+"""The compiles of a TORCH_TRACE file: why each was made, what became a symbol in it, where its graph broke. In a pass of its own.
+
+torch/_dynamo/convert_frame.py writes ``dynamo_start``, torch/_dynamo/guards.py ``recompile_reasons``, torch/_dynamo/symbolic_convert.py
+``dynamo_graph_break_reason``, torch/fx/experimental/symbolic_shapes.py ``create_symbol``; torch/_dynamo/utils.py,
+`record_compilation_metrics`, writes the metrics when a compile ends. torch 2.4 to 2.15.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from cachescope.readers.json_record import Record, load_json
+from cachescope.readers.logs.byte_source import Pieces, open_bytes
+from cachescope.readers.logs.trace_compiles import NOWHERE, Place, Stacks, compile_id_of, interned_string
+from cachescope.readers.logs.trace_records import Records, read_records
+from cachescope.readers.reading import Problem
+
+_RECORD: Final = re.compile(
+    rb'\] \{"(?:(str|dynamo_start|create_symbol|(?:bwd_)?compilation_metrics)"'
+    rb'|artifact": \{"name": "(recompile_reasons|dynamo_graph_break_reason)")'
+)
+_BREAK: Final = re.compile(r"Graph break in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})\n")
+_BREAK_REASON: Final = re.compile(r"(?:Graph Break )?Reason: (?P<reason>[^\n]*)")
+# torch/_dynamo/exc.py: `RecompileLimitExceeded`, before 2.6 `CacheLimitExceeded`; since 2.13 a kind of `Unsupported`.
+_LIMIT: Final = re.compile(r"(?:Recompile|Cache)LimitExceeded|(?i:recompile limit exceeded)")
+_RESUMED: Final = "torch_dynamo_resume_in_"
+
+
+class Symbol(NamedTuple):
+    """A size or a number of the program that became a symbol."""
+
+    name: str
+    value: str | None
+    source: str | None
+    range: str | None
+    place: Place
+
+
+class GraphBreak(NamedTuple):
+    """Where a graph ends, and why."""
+
+    file: str | None
+    line: int | None
+    reason: str
+
+
+@dataclass(slots=True)
+class CompiledFrame:
+    """One compile, from its start to its end, or the compile of its backward graph."""
+
+    compile_id: str
+    segment: int
+    place: Place = NOWHERE
+    is_backward: bool = False
+    has_ended: bool = False
+    start_ns: int | None = None
+    time_taken_ns: int | None = None
+    recompile_reasons: tuple[str, ...] = ()
+    symbols: list[Symbol] = field(default_factory=list)
+    graph_breaks: list[GraphBreak] = field(default_factory=list)
+    restarts: tuple[str, ...] = ()
+    error: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """Why it was compiled: ``first``, ``recompile``, ``resume``, ``backward``; or that it was not: ``limit``."""
+        if self.is_backward:
+            return "backward"
+        if self.error is not None and _LIMIT.search(self.error):
+            return "limit"
+        if not self.compile_id.endswith("/0"):
+            return "recompile"
+        return "resume" if (self.place.function or "").startswith(_RESUMED) else "first"
+
+
+class CompiledFrames:
+    """The compiles of one trace, in the order in which they began.
+
+    Parameters
+    ----------
+    path : str
+        A trace, plain or packed.
+    size : int, optional
+        Only so many bytes are read.
+
+    Attributes
+    ----------
+    rows : list of CompiledFrame
+    problems : list of Problem
+        Records that could not be read, and a file that could not be read to its end.
+
+    Raises
+    ------
+    SourceError
+        If the file does not exist or cannot be read.
+    """
+
+    def __init__(self, path: str, size: int | None = None) -> None:
+        self._path = path
+        self.rows: list[CompiledFrame] = []
+        self.problems: list[Problem] = []
+        self._stacks = Stacks()
+        self._segments: Counter[str] = Counter()
+        self._current: dict[str, CompiledFrame] = {}
+        self._place_of_frame: dict[str, Place] = {}
+        self._reasons: dict[str, tuple[str, ...]] = {}
+        self._read: dict[bytes, Callable[[Record, str, bytes], None]] = {
+            b"dynamo_start": self._start,
+            b"create_symbol": self._symbol,
+            b"recompile_reasons": self._recompile,
+            b"dynamo_graph_break_reason": self._break,
+            b"compilation_metrics": self._metrics,
+            b"bwd_compilation_metrics": self._metrics,
+        }
+        with open_bytes(path) as stream:
+            pieces = Pieces(stream, size)
+            end = 0
+            for offset, records in read_records(pieces):
+                end = offset + records.end
+                if not records.is_too_long:
+                    self._block(offset, records)
+            if failure := pieces.failure():
+                self._problem(end, *failure)
+
+    def _block(self, offset: int, records: Records) -> None:
+        for start, line_end, end in _lines(records):
+            match = _RECORD.search(records.buffer, start, line_end)
+            if match is None:
+                continue
+            line = bytes(memoryview(records.buffer)[match.start() + 2 : line_end])
+            kind = match[1] or match[2]
+            if kind == b"str":
+                if (string := interned_string(line)) is not None:
+                    self._stacks.note_string(*string)
+                continue
+            try:
+                envelope = Record(load_json(line))
+            except ValueError as error:
+                if end < records.end or not records.is_cut:
+                    self._problem(offset + start, "not_json", f"{kind.decode()}: {error}")
+                continue
+            compile_id = compile_id_of(envelope)
+            if compile_id is not None:
+                payload = bytes(memoryview(records.buffer)[line_end + 2 : end]).replace(b"\n\t", b"\n")
+                self._read[kind](envelope, compile_id.split("_")[0], payload)
+            if envelope.wrong:
+                self._problem(offset + start, "bad_value", f"{kind.decode()}: " + "; ".join(envelope.wrong))
+
+    def _start(self, envelope: Record, compile_id: str, _: bytes) -> None:
+        start = envelope.record("dynamo_start")
+        self._segments[compile_id] += 1
+        one = self._add(CompiledFrame(compile_id, self._segments[compile_id]))
+        one.place = self._stacks.place_of([] if start is None else start.objects("stack"), envelope.wrong)
+        self._place_of_frame[_frame_of(compile_id)] = one.place
+
+    def _add(self, one: CompiledFrame) -> CompiledFrame:
+        one.recompile_reasons = self._reasons.pop(one.compile_id, ())
+        self.rows.append(one)
+        self._current[one.compile_id] = one
+        return one
+
+    def _recompile(self, envelope: Record, compile_id: str, payload: bytes) -> None:
+        """Torch writes the reasons before it begins, one as plain text, several as a list."""
+        try:
+            told = load_json(payload)
+        except ValueError:
+            told = payload.decode("utf-8", "replace")
+        reasons = told if isinstance(told, list) else [told]
+        self._reasons[compile_id] = tuple(_squeezed(one) for one in reasons if isinstance(one, str))
+
+    def _symbol(self, envelope: Record, compile_id: str, _: bytes) -> None:
+        told, one = envelope.record("create_symbol"), self._current.get(compile_id)
+        name = None if told is None else told.text("symbol")
+        if told is None or name is None or one is None:
+            return
+        place = self._stacks.place_of(told.objects("user_stack"), envelope.wrong)
+        values = (told.text("val"), told.text("source"), told.text("vr"))
+        one.symbols.append(Symbol(name, *values, place))
+
+    def _break(self, envelope: Record, compile_id: str, payload: bytes) -> None:
+        one = self._current.get(compile_id)
+        if one is None:
+            return
+        text = payload.decode("utf-8", "replace")
+        where, why = _BREAK.match(text), _reason_of_break(text)
+        file, line = (None, None) if where is None else (where["file"], int(where["line"]))
+        one.graph_breaks.append(GraphBreak(file, line, why))
+
+    def _metrics(self, envelope: Record, compile_id: str, _: bytes) -> None:
+        metrics = envelope.record("compilation_metrics") or envelope.record("bwd_compilation_metrics")
+        if metrics is None:
+            return
+        fail_type, fail_reason = metrics.text("fail_type"), metrics.text("fail_reason")
+        error = f"{fail_type}: {fail_reason}" if fail_type and fail_reason else fail_type
+        one = self._current.get(compile_id)
+        is_backward = metrics.flag("is_forward") is False or (
+            "bwd_compilation_metrics" in envelope.values and error is None
+        )
+        if is_backward or one is None or one.has_ended:
+            # Not compiled: the limit was reached; or its beginning is not in the log.
+            place = (
+                one.place
+                if one is not None and is_backward
+                else self._place_of_frame.get(_frame_of(compile_id))
+            )
+            segment = self._segments[compile_id]
+            one = CompiledFrame(compile_id, segment, place or NOWHERE, is_backward)
+            self.rows.append(one) if is_backward else self._add(one)
+        one.has_ended, one.error = True, error
+        one.start_ns, one.time_taken_ns = metrics.moment_of_us("start_time_us"), _time_taken(metrics)
+        one.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))
+
+    def _problem(self, at: int, kind: str, message: str) -> None:
+        self.problems.append(Problem(self._path, f"byte {at}", kind, message))
+
+
+def _lines(records: Records) -> Iterator[tuple[int, int, int]]:
+    """Where each record begins, where its first line ends, and where the record ends."""
+    starts = records.starts.tolist()
+    for start, end in zip(starts, [*starts[1:], records.end], strict=False):
+        line_end = records.buffer.find(b"\n", start, end)
+        yield start, end if line_end < 0 else line_end, end
+
+
+def _time_taken(metrics: Record) -> int | None:
+    """The time of a compile; torch 2.4 and 2.5 write seconds alone."""
+    taken = metrics.duration_ns("duration_us", 1000)
+    return metrics.duration_ns("entire_frame_compile_time_s", 10**9) if taken is None else taken
+
+
+def _reason_of_break(text: str) -> str:
+    """The first line of the reason; since 2.10 a sentence on what torch was doing precedes it."""
+    match = _BREAK_REASON.search(text)
+    if match is None:
+        return _first_line(text)
+    if match["reason"].endswith(":"):
+        following = (line.strip() for line in text[match.end() :].split("\n"))
+        return next((line for line in following if line), match["reason"])
+    return match["reason"]
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0]
+
+
+def _squeezed(reason: str) -> str:
+    """A reason on one line: torch pads the guard so that the line of code stands behind it."""
+    return " ".join(_first_line(reason).split())
+
+
+def _frame_of(compile_id: str) -> str:
+    return compile_id.rpartition("/")[0]

@@ -1,0 +1,160 @@
+"""Compiles read from traces that were cut, mixed up and changed."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cachescope.readers.logs.compiled_frames import CompiledFrames
+from tests.analysis.compiles.test_recorded_compiles import RECORDED, unpacked
+
+PREFIX = "V1123 03:32:34.178000 5425 torch/_dynamo/x.py:1] "
+
+
+def record(kind: str, value: object, payload: str = "", **ids: object) -> str:
+    envelope = {kind: value, "frame_id": 0, "frame_compile_id": 0, "attempt": 0} | ids
+    lines = "".join(f"\t{line}\n" for line in payload.split("\n")) if payload else ""
+    return f"{PREFIX}{json.dumps(envelope)}\n{lines}"
+
+
+def metrics(kind: str = "compilation_metrics", **values: object) -> str:
+    return record(kind, {"is_forward": True, "duration_us": 5, "start_time_us": 7} | values)
+
+
+def read(tmp_path: Path, *records: str) -> CompiledFrames:
+    log = tmp_path / "trace.log"
+    log.write_text("".join(records))
+    return CompiledFrames(str(log))
+
+
+START = record("dynamo_start", {"stack": [{"name": "f", "line": 3, "filename": "model.py"}]})
+REASONS = ("recompile_reasons", "json")
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        pytest.param([START, metrics()], ["first"], id="first"),
+        pytest.param([START, metrics(), START, metrics()], ["first", "first"], id="again after a reset"),
+        pytest.param(
+            [START, metrics(is_forward=False)], ["first", "backward"], id="a backward graph while it compiles"
+        ),
+        pytest.param(
+            [START, metrics(), metrics(is_forward=False)], ["first", "backward"], id="a later backward graph"
+        ),
+        pytest.param(
+            [START, metrics(), metrics("bwd_compilation_metrics", is_forward=None)],
+            ["first", "backward"],
+            id="the backward record of torch 2.5",
+        ),
+        pytest.param([metrics()], ["first"], id="it began before the log"),
+        pytest.param(
+            [metrics(fail_type="RecompileLimitExceeded", fail_reason="recompile_limit reached")],
+            ["limit"],
+            id="the limit",
+        ),
+        pytest.param(
+            [metrics("bwd_compilation_metrics", is_forward=None, fail_type="RecompileLimitExceeded")],
+            ["limit"],
+            id="the limit in torch 2.6",
+        ),
+        pytest.param([metrics(fail_type="CacheLimitExceeded")], ["limit"], id="the limit in torch 2.5"),
+        pytest.param([START, metrics(fail_type="InductorError")], ["first"], id="it failed"),
+    ],
+)
+def test_the_kind_of_a_compile(records: list[str], expected: list[str], tmp_path: Path) -> None:
+    found = read(tmp_path, *records)
+    assert [one.kind for one in found.rows] == expected
+    assert not found.problems
+
+
+def test_a_compile_with_no_end_takes_no_known_time(tmp_path: Path) -> None:
+    (one,) = read(tmp_path, START).rows
+    assert (one.start_ns, one.time_taken_ns, one.error) == (None, None, None)
+    assert one.place == ("f", "model.py", 3)
+
+
+def test_where_the_limit_is_reached_the_place_is_that_of_the_frame(tmp_path: Path) -> None:
+    limit = record(
+        "compilation_metrics", {"fail_type": "RecompileLimitExceeded", "duration_us": 1}, frame_compile_id=8
+    )
+    found = read(tmp_path, START, metrics(), limit).rows
+    assert [(one.compile_id, one.kind, one.place.function) for one in found] == [
+        ("0/0", "first", "f"),
+        ("0/8", "limit", "f"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        ("0/0: x == 1       # code", ("0/0: x == 1 # code",)),
+        ('[\n"0/1: a\\nUser stack trace:",\n"0/0: b"\n]', ("0/1: a", "0/0: b")),
+        ("[1, null]", ()),
+        ("", ("",)),
+    ],
+)
+def test_reasons_are_one_text_or_a_list(payload: str, expected: tuple[str, ...], tmp_path: Path) -> None:
+    reasons = record("artifact", {"name": "recompile_reasons", "encoding": "json"}, payload)
+    (one,) = read(tmp_path, reasons, START).rows
+    assert one.recompile_reasons == expected
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        record("dynamo_start", {"stack": 5}),
+        record("dynamo_start", 5),
+        record("create_symbol", {"symbol": 5, "user_stack": [7]}),
+        metrics(start_time_us="now", duration_us=1e300, restart_reasons=[1], fail_type=3, is_forward="yes"),
+        record("compilation_metrics", {}, frame_id="x"),
+        f'{PREFIX}{{"dynamo_start": {{"stack"\n',
+    ],
+)
+def test_values_that_torch_never_writes_are_problems(wrong: str, tmp_path: Path) -> None:
+    found = read(tmp_path, START, wrong, START)
+    assert [one.compile_id for one in found.rows if one.place.line == 3] == ["0/0", "0/0"]
+    assert found.problems
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("trace")
+    unpacked(RECORDED[0], folder)
+    (log,) = folder.glob("*/trace/*.log")
+    return log.read_bytes()
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.sampled_from(["cut", "drop", "shuffle", "flip"]))
+def test_a_damaged_trace_invents_nothing(trace: bytes, tmp_path_factory, seed: int, how: str) -> None:  # type: ignore[no-untyped-def]
+    chance, lines = random.Random(seed), trace.split(b"\n")
+    if how == "cut":
+        data = trace[: chance.randrange(len(trace))]
+    elif how == "drop":
+        data = b"\n".join(line for line in lines if chance.random() < 0.9)
+    elif how == "shuffle":
+        chance.shuffle(lines)
+        data = b"\n".join(lines)
+    else:
+        data = bytearray(trace)
+        for _ in range(50):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+    log = tmp_path_factory.mktemp("damaged") / "trace.log"
+    log.write_bytes(data)
+    rows = CompiledFrames(str(log)).rows
+    assert {one.kind for one in rows} <= {"first", "recompile", "resume", "backward", "limit"}
+    (tmp := log.parent / "whole.log").write_bytes(trace)
+    whole = [(one.compile_id, one.place) for one in CompiledFrames(str(tmp)).rows]
+    if how == "cut":
+        assert [(one.compile_id, one.place) for one in rows] == whole[: len(rows)]
+    elif how == "drop":
+        functions = {place.function for _, place in whole} | {None}
+        assert {one.compile_id for one in rows} <= {compile_id for compile_id, _ in whole}
+        assert {one.place.function for one in rows} <= functions
