@@ -72,7 +72,7 @@ RECOMPILES: Final = Frame(
                missing="torch gave no reason"),
         Column("example", TEXT, "one of the reasons as torch gave it", missing="torch gave no reason",
                torch_name="recompile_reasons"),
-        Column("recompiles", WHOLE, "how many compiles it caused; none where torch reached its limit and did not compile"),
+        Column("compiles", WHOLE, "how many compiles it caused; none where torch reached its limit and did not compile"),
         Column("limits", WHOLE, "how often torch reached its recompile limit by it"),
         Column("time_taken_ns", WHOLE, "how long these compiles took", "ns", "none of them has an end in the log"),
         Column("runs", TUPLE, "the processes"),

@@ -108,6 +108,18 @@ def time_object(read: Read, spent: TimeSpent) -> JsonObject:
     }
 
 
+def compiles_object(read: Read) -> JsonObject:
+    """The object printed by ``cachescope compiles --json``."""
+    return {
+        "cachescope": __version__,
+        "runs": frame_rows(read.runs),
+        "compiles": frame_rows(read.compiles),
+        "recompiles": frame_rows(read.recompiles),
+        "symbols": frame_rows(read.symbols),
+        "problems": [*frame_rows(read.problems), *frame_rows(read.compile_problems)],
+    }
+
+
 def change_object(change: FieldChange) -> JsonObject:
     """One changed field, without its source texts."""
     return {

@@ -23,6 +23,8 @@ COMMANDS = {
     "check": ["--min-hit-rate", "0"],
     "report": ["-o"],
     "what-if": [],
+    "time": [],
+    "compiles": [],
     "entries": [],
     "devices": [],
     "contexts": [],

@@ -58,6 +58,8 @@ def test_it_lists_what_was_read_and_clears_it(log: Path, run: Run, tmp_path: Pat
 READING = {
     "explain": (),
     "what-if": (),
+    "time": (),
+    "compiles": (),
     "diff": (cachescope.sample("config_flip"),),
     "entries": (),
     "contexts": (),

@@ -44,6 +44,8 @@ COMMANDS = (
     ["explain", "--lookup", "2", "--json"],
     ["time"],
     ["time", "--json"],
+    ["compiles"],
+    ["compiles", "--json"],
     ["what-if"],
     ["what-if", "--json"],
     ["what-if", "--without", "gm", "--sensitivity"],

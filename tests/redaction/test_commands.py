@@ -44,6 +44,8 @@ def commands(place: Path, beside: Path, out: Path) -> list[tuple[object, ...]]:
         ("explain", cache),
         ("what-if", place),
         ("what-if", place, "--without", "inductor_config[*]"),
+        ("time", place),
+        ("compiles", place),
         ("diff", "run:0", "run:1", place),
         ("diff", trace, beside),
         ("diff", cache, snapshot),

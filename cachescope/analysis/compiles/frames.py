@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
+from cachescope.frames.compile_rows import CompileRow, SymbolRow
 from cachescope.frames.compiles import COMPILES, SYMBOLS
 from cachescope.readers.checked_file import well_formed
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
@@ -46,8 +46,8 @@ def read_compiles(runs: pd.DataFrame, stamped: Stamps) -> CompilesRead:
     read, problems = read_traces(runs, stamped, "its compiles", _compiled)
     every = [(run, one) for run, rows in read for one in rows]
     return CompilesRead(
-        COMPILES.build(_row(run, one) for run, one in every),
-        SYMBOLS.build(row for run, one in every for row in _symbol_rows(run, one)),
+        COMPILES.of_rows(_row(run, one) for run, one in every),
+        SYMBOLS.of_rows(row for run, one in every for row in _symbol_rows(run, one)),
         problems,
     )
 
@@ -57,21 +57,21 @@ def _compiled(path: str, size: int | None) -> tuple[list[CompiledFrame], Sequenc
     return found.rows, found.problems
 
 
-def _row(run: int, one: CompiledFrame) -> dict[str, Any]:
-    return {
-        "run": run,
-        "compile_id": one.compile_id,
-        "segment": one.segment,
-        "kind": one.kind,
+def _row(run: int, one: CompiledFrame) -> CompileRow:
+    return CompileRow(
+        run=run,
+        compile_id=one.compile_id,
+        segment=one.segment,
+        kind=one.kind,
         **one.place._asdict(),
-        "start_time": one.start_ns,
-        "time_taken_ns": one.time_taken_ns,
-        "recompile_reasons": tuple(map(well_formed, one.recompile_reasons)),
-        "symbols": tuple(symbol.name for symbol in one.symbols),
-        "graph_breaks": tuple(map(_told, one.graph_breaks)),
-        "restarts": one.restarts,
-        "error": one.error,
-    }
+        start_time=one.start_ns,
+        time_taken_ns=one.time_taken_ns,
+        recompile_reasons=tuple(map(well_formed, one.recompile_reasons)),
+        symbols=tuple(symbol.name for symbol in one.symbols),
+        graph_breaks=tuple(map(_told, one.graph_breaks)),
+        restarts=one.restarts,
+        error=one.error,
+    )
 
 
 def _told(one: GraphBreak) -> str:
@@ -79,15 +79,15 @@ def _told(one: GraphBreak) -> str:
     return well_formed(f"{where}{one.reason}")
 
 
-def _symbol_rows(run: int, one: CompiledFrame) -> Iterator[dict[str, Any]]:
+def _symbol_rows(run: int, one: CompiledFrame) -> Iterator[SymbolRow]:
     for symbol in one.symbols:
-        yield {
-            "run": run,
-            "compile_id": one.compile_id,
-            "segment": one.segment,
-            "symbol": symbol.name,
-            "value": symbol.value,
-            "source": symbol.source,
-            "range": symbol.range,
+        yield SymbolRow(
+            run=run,
+            compile_id=one.compile_id,
+            segment=one.segment,
+            symbol=symbol.name,
+            value=symbol.value,
+            source=symbol.source,
+            range=symbol.range,
             **symbol.place._asdict(),
-        }
+        )

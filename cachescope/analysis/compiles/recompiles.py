@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import rows_of
+from cachescope.frames.compile_rows import CompileRow, RecompileRow
 from cachescope.frames.compiles import RECOMPILES
 
 # torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
 # of code that it is from.
 _GUARD: Final = re.compile(r"(?:!?\d+(?:/\d+)*: )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?")
 _VALUE: Final = re.compile(r"(?<= )(==|!=|<=?|>=?|expected|actual) [^,]+")
-_COLUMNS: Final = (
-    "run",
-    "compile_id",
-    "kind",
-    "function",
-    "file",
-    "line",
-    "time_taken_ns",
-    "recompile_reasons",
-)
 _Group = tuple[str | None, str | None, int | None, str | None]
 
 
@@ -37,12 +28,13 @@ def recompiles_frame(compiles: pd.DataFrame) -> pd.DataFrame:
     compiles : DataFrame
         The frame compiles.
     """
-    groups: dict[_Group, list[dict[str, Any]]] = defaultdict(list)
-    for row in records(compiles, _COLUMNS):
-        if row["kind"] in ("recompile", "limit"):
-            groups[row["function"], row["file"], row["line"], _guard(row["recompile_reasons"])].append(row)
-    rows = (_row(group, members) for group, members in groups.items())
-    return RECOMPILES.build(sorted(rows, key=lambda row: -(row["time_taken_ns"] or 0)))
+    groups: dict[_Group, list[CompileRow]] = defaultdict(list)
+    for row in rows_of(compiles, CompileRow):
+        if row.kind in ("recompile", "limit"):
+            groups[row.function, row.file, row.line, _guard(row.recompile_reasons)].append(row)
+    rows = [_row(group, members) for group, members in groups.items()]
+    rows.sort(key=lambda row: -(row.time_taken_ns or 0))
+    return RECOMPILES.of_rows(rows)
 
 
 def _guard(reasons: Iterable[str]) -> str | None:
@@ -53,19 +45,19 @@ def _guard(reasons: Iterable[str]) -> str | None:
     return None
 
 
-def _row(group: _Group, members: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(group: _Group, members: Sequence[CompileRow]) -> RecompileRow:
     function, file, line, guard = group
-    taken = [row["time_taken_ns"] for row in members if row["time_taken_ns"] is not None]
-    limits = sum(row["kind"] == "limit" for row in members)
-    return {
-        "function": function,
-        "file": file,
-        "line": line,
-        "guard": guard,
-        "example": next((reason for row in members for reason in row["recompile_reasons"]), None),
-        "recompiles": len(members) - limits,
-        "limits": limits,
-        "time_taken_ns": sum(taken) if taken else None,
-        "runs": tuple(dict.fromkeys(row["run"] for row in members)),
-        "compile_ids": tuple(dict.fromkeys(row["compile_id"] for row in members)),
-    }
+    taken = [row.time_taken_ns for row in members if row.time_taken_ns is not None]
+    limits = sum(row.kind == "limit" for row in members)
+    return RecompileRow(
+        function=function,
+        file=file,
+        line=line,
+        guard=guard,
+        example=next((reason for row in members for reason in row.recompile_reasons), None),
+        compiles=len(members) - limits,
+        limits=limits,
+        time_taken_ns=sum(taken) if taken else None,
+        runs=tuple(dict.fromkeys(row.run for row in members)),
+        compile_ids=tuple(dict.fromkeys(row.compile_id for row in members)),
+    )

@@ -129,11 +129,11 @@ def test_graph_breaks_have_their_place_and_their_reason(recorded: Recorded) -> N
 def test_a_guard_that_fails_with_one_value_after_another_is_one_row(recorded: Recorded) -> None:
     rows = recorded.scope.recompiles
     limited = rows[rows["function"] == "limited"]
-    assert limited[["recompiles", "limits"]].to_numpy().tolist() == [[7, 1]]
+    assert limited[["compiles", "limits"]].to_numpy().tolist() == [[7, 1]]
     assert limited["guard"].str.endswith(" == …").all()
     compiles = recorded.scope.compiles
     of_rows = compiles[compiles["kind"].isin(["recompile", "limit"])]
-    assert rows["recompiles"].sum() + rows["limits"].sum() == len(of_rows)
+    assert rows["compiles"].sum() + rows["limits"].sum() == len(of_rows)
     assert rows["time_taken_ns"].sum() == of_rows["time_taken_ns"].sum()
     assert rows["time_taken_ns"].is_monotonic_decreasing
     assert len(rows) == 8

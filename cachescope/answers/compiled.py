@@ -1,0 +1,93 @@
+"""What torch compiled and why: the compiles of all processes, what was compiled again, graph breaks and symbols."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+from cachescope.answers.read import Read
+from cachescope.columns import rows_of
+from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
+from cachescope.frames.recorded_rows import ProblemRow
+
+SomeRow = TypeVar("SomeRow")
+_Place = CompileRow | SymbolRow | RecompileRow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """What torch compiled.
+
+    Attributes
+    ----------
+    kinds : Counter
+        How many compiles there are of each kind.
+    time_taken_ns : int or None
+        How long those took whose end is in a log; None if none has one.
+    recompiles : tuple of RecompileRow
+        What was compiled again, the costliest first.
+    broken : tuple of (CompileRow, int)
+        A compile for each place at which a graph breaks, and how many compiles broke there.
+    symbols : tuple of (SymbolRow, int)
+        A symbol for each size or number that became one, and in how many compiles.
+    files : dict
+        What each file of the program is called in a line: its name, and as much of its path as it takes to tell it from the others.
+    problems : tuple of ProblemRow
+        Of reading, and of reading compiles.
+    """
+
+    kinds: Counter[str]
+    time_taken_ns: int | None
+    recompiles: tuple[RecompileRow, ...]
+    broken: tuple[tuple[CompileRow, int], ...]
+    symbols: tuple[tuple[SymbolRow, int], ...]
+    files: dict[str, str]
+    problems: tuple[ProblemRow, ...]
+
+    @classmethod
+    def of(cls, read: Read) -> Self:
+        """Of everything that was read."""
+        compiles, symbols = rows_of(read.compiles, CompileRow), rows_of(read.symbols, SymbolRow)
+        taken = [row.time_taken_ns for row in compiles if row.time_taken_ns is not None]
+        places: list[_Place] = [*compiles, *symbols]
+        breaks = [(row, (row.function, row.graph_breaks)) for row in compiles if row.graph_breaks]
+        return cls(
+            kinds=Counter(row.kind for row in compiles),
+            time_taken_ns=sum(taken) if taken else None,
+            recompiles=tuple(rows_of(read.recompiles, RecompileRow)),
+            broken=_counted(breaks),
+            symbols=_counted([(row, (row.source, row.function, row.file, row.line)) for row in symbols]),
+            files=short_names(row.file for row in places if row.file is not None),
+            problems=(*read.facts.problems, *rows_of(read.compile_problems, ProblemRow)),
+        )
+
+    def place(self, row: _Place) -> str:
+        """``forward (model.py:88)``."""
+        if row.file is None:
+            return row.function or "a function that the log does not name"
+        line = "" if row.line is None else f":{row.line}"
+        return f"{row.function or '?'} ({self.files[row.file]}{line})"
+
+
+def short_names(files: Iterable[str]) -> dict[str, str]:
+    """The end of each path that no other one of them has.
+
+    >>> short_names(["/a/train.py", "/b/model.py", "/c/model.py"])
+    {'/a/train.py': 'train.py', '/b/model.py': 'b/model.py', '/c/model.py': 'c/model.py'}
+    """
+    parts = {file: file.replace("\\", "/").split("/") for file in dict.fromkeys(files)}
+    names: dict[str, str] = {}
+    for count in range(1, max(map(len, parts.values()), default=0) + 1):
+        ends = {file: "/".join(parts[file][-count:]) for file in parts if file not in names}
+        often = Counter("/".join(one[-count:]) for one in parts.values())
+        names |= {file: end for file, end in ends.items() if often[end] == 1}
+    return {file: names.get(file, file) for file in parts}
+
+
+def _counted(rows: Sequence[tuple[SomeRow, object]]) -> tuple[tuple[SomeRow, int], ...]:
+    """The first row of each kind, and how many there are of the kind, the most frequent first."""
+    often = Counter(kind for _, kind in rows)
+    first = {kind: row for row, kind in reversed(rows)}
+    return tuple((first[kind], count) for kind, count in often.most_common())

@@ -1,0 +1,92 @@
+"""What torch compiled and why, as lines: what was compiled again, where graphs break, what became a symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from cachescope.answers.compiled import Compiled
+from cachescope.frames.compile_rows import RecompileRow
+from cachescope.report.layout import Line
+from cachescope.report.terminal import problem_lines
+from cachescope.wording import and_more, duration, harmless, plural
+
+_SHOWN: Final = 10
+_ROWS: Final = 3
+_KINDS: Final = {
+    "first": "first compiles",
+    "recompile": "recompiles",
+    "resume": "resumed after a graph break",
+    "backward": "backward",
+}
+
+
+def compiled_lines(compiled: Compiled) -> list[Line]:
+    """The counts, and the lists below them."""
+    if not compiled.kinds:
+        text = "no trace with compiles was read: they are in the files that torch writes to the folder TORCH_TRACE names"
+        return [Line(text, style="bold"), *problem_lines(compiled.problems)]
+    return [
+        Line(_headline(compiled), style="bold", hang=3),
+        *_section("compiled again", (list(_recompile(compiled, row)) for row in compiled.recompiles)),
+        *_section("graph breaks", ([line] for line in _breaks(compiled))),
+        *_section("sizes and numbers that became symbols", ([line] for line in _symbols(compiled))),
+        *problem_lines(compiled.problems),
+    ]
+
+
+def _headline(compiled: Compiled) -> str:
+    counts = [f"{compiled.kinds[kind]} {text}" for kind, text in _KINDS.items() if compiled.kinds[kind]]
+    limits = compiled.kinds["limit"]
+    text = plural(compiled.kinds.total() - limits, "compile")
+    if compiled.time_taken_ns is not None:
+        text += f" in {duration(compiled.time_taken_ns)}"
+    text += f": {', '.join(counts)}"
+    return f"{text}; {_limits(limits)}, and torch did not compile" if limits else text
+
+
+def _limits(count: int) -> str:
+    return f"the recompile limit was reached {'once' if count == 1 else f'{count} times'}"
+
+
+def _section(title: str, items: Iterable[list[Line]]) -> Iterator[Line]:
+    """The first of some items, each of a few lines."""
+    every = list(items)
+    if not every:
+        return
+    yield from (Line(), Line(title, style="bold"))
+    for lines in every[:_SHOWN]:
+        yield from lines
+    if (more := len(every) - _SHOWN) > 0:
+        yield Line(and_more(more, where="--json lists all"), 2, "dim")
+
+
+def _recompile(compiled: Compiled, row: RecompileRow) -> Iterator[Line]:
+    text = f"{compiled.place(row)}: {plural(row.compiles, 'recompile')}"
+    if row.limits:
+        text += f"; {_limits(row.limits)}"
+    yield Line(harmless(text), 1, right=duration(row.time_taken_ns), hang=3)
+    if row.guard is None:
+        yield Line("torch gave no reason", 3, "dim")
+        return
+    yield Line(harmless(f"guard: {row.guard}"), 3, rows=_ROWS)
+    if row.example is not None:
+        yield Line(harmless(f"as in {row.example}"), 3, "dim", rows=_ROWS)
+
+
+def _breaks(compiled: Compiled) -> Iterator[Line]:
+    for row, count in compiled.broken:
+        often = "" if count == 1 else f", in {count} compiles"
+        for text in row.graph_breaks:
+            file, _, rest = text.partition(": ")
+            name, _, line = file.rpartition(":")
+            short = f"{compiled.files[name]}:{line}: {rest}" if name in compiled.files else text
+            yield Line(harmless(f"{row.function or '?'}, {short}{often}"), 1, hang=3, rows=_ROWS)
+
+
+def _symbols(compiled: Compiled) -> Iterator[Line]:
+    for row, count in compiled.symbols:
+        value = "" if row.value is None else f", {row.value} when it was compiled"
+        often = "" if count == 1 else f"; in {count} compiles"
+        text = f"{row.symbol} is {row.source or 'a number that the log does not name'}{value}, in {compiled.place(row)}{often}"
+        yield Line(harmless(text), 1, hang=3, rows=_ROWS)
