@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final
@@ -133,6 +134,21 @@ def file_size(count: int) -> str:
 def file_time(ns: int) -> str:
     """Format a time of the frames for people, to the minute; UTC."""
     return f"{date(ns)} {clock(ns)[:-3]}"
+
+
+def short_names(files: Iterable[str]) -> dict[str, str]:
+    """The end of each path that no other one of them has.
+
+    >>> short_names(["/a/train.py", "/b/model.py", "/c/model.py"])
+    {'/a/train.py': 'train.py', '/b/model.py': 'b/model.py', '/c/model.py': 'c/model.py'}
+    """
+    parts = {file: file.replace("\\", "/").split("/") for file in dict.fromkeys(files)}
+    names: dict[str, str] = {}
+    for count in range(1, max(map(len, parts.values()), default=0) + 1):
+        ends = {file: "/".join(parts[file][-count:]) for file in parts if file not in names}
+        often = Counter("/".join(one[-count:]) for one in parts.values())
+        names |= {file: end for file, end in ends.items() if often[end] == 1}
+    return {file: names.get(file, file) for file in parts}
 
 
 def plural(count: int, one: str, many: str = "") -> str:

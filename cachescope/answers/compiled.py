@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
+from cachescope.answers.names import place_name
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.wording import short_names
 
 SomeRow = TypeVar("SomeRow")
 _Place = CompileRow | SymbolRow | RecompileRow
@@ -65,25 +67,7 @@ class Compiled:
 
     def place(self, row: _Place) -> str:
         """``forward (model.py:88)``."""
-        if row.file is None:
-            return row.function or "a function that the log does not name"
-        line = "" if row.line is None else f":{row.line}"
-        return f"{row.function or '?'} ({self.files[row.file]}{line})"
-
-
-def short_names(files: Iterable[str]) -> dict[str, str]:
-    """The end of each path that no other one of them has.
-
-    >>> short_names(["/a/train.py", "/b/model.py", "/c/model.py"])
-    {'/a/train.py': 'train.py', '/b/model.py': 'b/model.py', '/c/model.py': 'c/model.py'}
-    """
-    parts = {file: file.replace("\\", "/").split("/") for file in dict.fromkeys(files)}
-    names: dict[str, str] = {}
-    for count in range(1, max(map(len, parts.values()), default=0) + 1):
-        ends = {file: "/".join(parts[file][-count:]) for file in parts if file not in names}
-        often = Counter("/".join(one[-count:]) for one in parts.values())
-        names |= {file: end for file, end in ends.items() if often[end] == 1}
-    return {file: names.get(file, file) for file in parts}
+        return place_name(row, self.files) or "a function that the log does not name"
 
 
 def _counted(rows: Sequence[tuple[SomeRow, object]]) -> tuple[tuple[SomeRow, int], ...]:

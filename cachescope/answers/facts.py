@@ -13,6 +13,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.wording import short_names
 
 
 class Facts:
@@ -26,6 +27,11 @@ class Facts:
         self.entries = Rows(frames.entries, EntryRow, "entry")
         self.contexts = len(frames.tables.contexts)
         self.problems = rows_of(frames.problems, ProblemRow)
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """What each file of the program is called in a line."""
+        return short_names(self.lookups.frame["file"].dropna().unique())
 
     def misses_of(self, cause: int) -> Sequence[MissRow]:
         """The misses of one cause, in the order of the lookups."""

@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Protocol
+
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.wording import SHORT_KEY, clock, harmless, plural
 
 
-def in_compile(row: LookupRow) -> str:
-    """``, compile 0/0`` where the compile id is known."""
-    return "" if row.compile_id is None else f", compile {harmless(row.compile_id)}"
+class Place(Protocol):
+    """Where code stands, as far as a log says."""
+
+    @property
+    def function(self) -> str | None:
+        """Its function."""
+
+    @property
+    def file(self) -> str | None:
+        """The file of the function."""
+
+    @property
+    def line(self) -> int | None:
+        """A line of the file."""
+
+
+def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None) -> str:
+    """``, compile 0/0 of forward (model.py:88)`` where the compile id and the function are known; `beside` another, unless it is its own."""
+    if row.compile_id is None:
+        return ""
+    is_same = beside is not None and _place_of(beside) == _place_of(row)
+    place = None if is_same else place_name(row, facts.files)
+    return harmless(f", compile {row.compile_id}" + (f" of {place}" if place else ""))
+
+
+def place_name(place: Place, files: Mapping[str, str]) -> str | None:
+    """``forward (model.py:88)``; None if neither function nor file is known."""
+    if place.file is None:
+        return place.function
+    line = "" if place.line is None else f":{place.line}"
+    return f"{place.function or '?'} ({files.get(place.file, place.file)}{line})"
 
 
 def lookup_name(row: LookupRow) -> str:
@@ -33,8 +64,8 @@ def run_name(row: RunRow) -> str:
 def baseline_name(facts: Facts, miss: MissRow) -> str | None:
     """What a miss was compared with, in words; None where there is nothing."""
     if miss.baseline_lookup is not None:
-        row = facts.lookups[miss.baseline_lookup]
-        return f"{run_name(facts.runs[row.run])}, {lookup_name(row)}{in_compile(row)}"
+        row, own = facts.lookups[miss.baseline_lookup], facts.lookups[miss.lookup]
+        return f"{run_name(facts.runs[row.run])}, {lookup_name(row)}{in_compile(facts, row, beside=own)}"
     if miss.baseline_entry is not None:
         entry = facts.entries[miss.baseline_entry]
         return f"the entry {harmless((entry.cache_key or '')[:SHORT_KEY])}… of {harmless(entry.root)}"
@@ -48,4 +79,8 @@ def lookups_of_cause(verdict: str, count: int) -> str:
 
 def lookup_in_run(facts: Facts, row: LookupRow) -> str:
     """A lookup with the run and the compile it is of."""
-    return f"{run_name(facts.runs[row.run])}{in_compile(row)}: {lookup_name(row)}"
+    return f"{run_name(facts.runs[row.run])}{in_compile(facts, row)}: {lookup_name(row)}"
+
+
+def _place_of(row: LookupRow) -> tuple[str | None, str | None, int | None]:
+    return row.function, row.file, row.line

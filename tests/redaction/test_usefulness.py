@@ -84,7 +84,8 @@ def test_the_answer_reads_as_it_did(
     parts = [re.escape(part) for part in MADE.split(redacted)]
     if "…" not in plain or len(parts) == 1:
         assert re.fullmatch(r"\S(?:.*?\S)?".join(parts), plain), redacted
-    assert len(MADE.findall(redacted)) <= 6, redacted
+    # One function has one name, however often it is named.
+    assert len(set(MADE.findall(redacted))) <= 6, redacted
 
 
 def test_equal_values_stay_equal_and_unequal_ones_do_not(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachescope.answers.compiled import short_names
+from cachescope.wording import short_names
 
 
 @pytest.mark.parametrize(
