@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from cachescope.errors import SourceError
 from cachescope.readers.logs import trace_events, trace_records
+from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.trace_events import TraceEvent, TraceEvents
+from cachescope.readers.logs.trace_log import first_record
 from tests.conftest import Recording
 from tests.readers.logs.test_byte_source import Failing
 from tests.readers.logs.test_trace_process import looked_up, prefix, record
@@ -291,10 +293,10 @@ def test_a_record_that_is_too_long_hides_no_event_behind_it(
 
 
 @pytest.mark.parametrize(("first", "pid"), [("", 7), ("no record\n", 7), (f"{prefix(pid=8)}{{}}\n", 8)])
-def test_the_process_is_that_of_the_first_record(first: str, pid: int, tmp_path: Path) -> None:
-    _, reading = read((first + event(PLAIN)).encode(), tmp_path)
-    assert reading.pid == pid
-    assert read(b"no record\n", tmp_path)[1].pid is None
+def test_the_process_is_that_of_the_first_record(first: str, pid: int) -> None:
+    record = first_record((first + event(PLAIN)).encode())
+    assert record is not None and pid_of(record) == pid
+    assert first_record(b"no record\n") is None
 
 
 def test_a_file_that_is_lost_half_way_is_a_problem_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,7 +179,8 @@ def test_the_code_that_was_compiled(tmp_path: Path) -> None:
     (lookup,) = process.lookups
     assert (lookup.function, lookup.file, lookup.line, problems) == ("f", "/mine.py", 3, [])
     process, problems = one(begins(stack="no list"), looked_up(), folder=tmp_path)
-    assert (process.lookups[0].function, problems) == (None, [])
+    assert process.lookups[0].function is None
+    assert problems == [("byte 0", "bad_value", "stack is the text 'no list', not a list of objects")]
     process, problems = one(begins(stack=[{"name": 3}]), looked_up(), folder=tmp_path)
     assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "bad_value")]
     process, problems = one(record({"dynamo_start": 3}), looked_up(), folder=tmp_path)
