@@ -15,6 +15,7 @@ EXAMPLES: Final = {
     "outcomes": ["tour", "figures.outcomes(scope.lookups, scope.runs)"],
     "runs_by_graph": ["tour", "figures.runs_by_graph(scope.lookups, scope.runs)"],
     "timeline": ["tour", "figures.timeline(scope.lookups, scope.runs)"],
+    "phases": ["training", "figures.phases(scope.phases, scope.runs)"],
     "key_difference": [
         "tour",
         "why = scope.explain()",

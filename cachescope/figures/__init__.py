@@ -15,6 +15,7 @@ from cachescope.figures.over_time import timeline
 from cachescope.figures.ranking import causes, sensitivity
 from cachescope.figures.rates import outcomes, what_if_rates
 from cachescope.figures.sizes import entry_sizes
+from cachescope.figures.spent import phases
 
 __all__ = [
     "autotune_margins",
@@ -26,6 +27,7 @@ __all__ = [
     "key_difference",
     "link_layers",
     "outcomes",
+    "phases",
     "runs_by_graph",
     "sensitivity",
     "timeline",

@@ -39,6 +39,8 @@ def _arguments(text: str) -> dict[str, tuple[Any, ...]]:
         "causes": (frame("causes", [{"cause": 0, "verdict": "bypassed", "misses": 1, "summary": text, "advice": text,
                                      "time_lost_ns": 10**9, "fields": (text,), "runs": (0,)}]),),
         "timeline": (_lookups(text), runs_of(1)),
+        "phases": (frame("phases", [{"run": 0, "compile_id": text, "segment": 1, "phase": text, "event": text, "count": 1,
+                                     "unended": 0, "time_ns": 10**9, "self_time_ns": 10**9}]), runs_of(1)),
         "runs_by_graph": (_lookups(text), runs_of(1)),
         "what_if_rates": (frame("what_if_rates", [
             {"when": text, "lookups": 1, "hits": 1, "misses": 0, "bypasses": 0, "unknown": 0, "hit_rate": 1.0, "undecided": 0,

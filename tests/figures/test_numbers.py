@@ -312,3 +312,28 @@ def test_lookups_of_all_ranks_at_once_share_one_clock() -> None:
              "end_time": START + 10**10, "time_taken_ns": 10**9} for i in range(2)]  # fmt: skip
     made = figures.timeline(frame("lookups", rows), runs_of(2))
     assert made.layout.xaxis.title.text == "since the first run began"
+
+
+def test_phases_of_each_run_add_up_to_its_time() -> None:
+    scope = cachescope.read(cachescope.sample("training"))
+    made = figures.phases(scope.phases, scope.runs)
+    sums: dict[int, float] = {}
+    for bar in made.data:
+        for row, seconds in zip(bar.y, bar.x, strict=True):
+            sums[row] = sums.get(row, 0) + seconds
+    of_runs = scope.phases.groupby("run")["self_time_ns"].sum() / 1e9
+    assert [sums[row] for row in sorted(sums)] == pytest.approx(of_runs.tolist())
+    longest = scope.phases.groupby("phase")["self_time_ns"].sum().idxmax()
+    assert made.data[0].name == longest
+    assert [bar.name for bar in made.data][-1] == "other phases"
+    assert len(made.data) == 8
+
+
+def test_of_many_runs_the_phases_share_rows() -> None:
+    rows = [{"run": run, "segment": 1, "phase": "Dynamo", "event": "x", "count": 1, "unended": 0, "time_ns": 10**9,
+             "self_time_ns": 10**9} for run in range(1000)]  # fmt: skip
+    made = figures.phases(frame("phases", rows), runs_of(1000))
+    (bar,) = made.data
+    assert len(bar.y) <= 64
+    assert sum(bar.x) == pytest.approx(1000)
+    assert made.layout.height < 900
