@@ -60,7 +60,7 @@ def lookup_from_event(event: Record) -> Lookup | None:
     -------
     Lookup or None
         A lookup with outcome ``disabled`` is a lookup of its own. One with outcome ``bypass`` only completes the lookup
-        that began at the same moment: no artifact has its time. None for any other event.
+        that was made within it: no artifact has its time. None for any other event.
     """
     if event.text("ph") != "E" or event.text("name") != "inductor_compile":
         return None
@@ -81,7 +81,14 @@ def lookup_from_event(event: Record) -> Lookup | None:
             bypass_reason=args.text("cache_bypass_reason"),
             time_taken_ns=taken,
         )
-    return Lookup(FXGRAPH, time_ns=began, outcome="bypass", is_backward=is_backward, time_taken_ns=taken)
+    return Lookup(
+        FXGRAPH,
+        time_ns=began,
+        outcome="bypass",
+        is_backward=is_backward,
+        compile_id=args.text("compile_id"),
+        time_taken_ns=taken,
+    )
 
 
 def _outcome(state: str, status: str | None) -> str:

@@ -200,7 +200,7 @@ class TraceProcess:
             self._lookup(lookup, clock_us, is_over=True)
             return
         for known, _ in reversed(self._lookups[-_RECENT:]):
-            if (known.cache, known.outcome, known.time_ns) == (FXGRAPH, "bypass", lookup.time_ns):
+            if _is_bypass_within(known, lookup):
                 known.time_taken_ns, known.is_backward = lookup.time_taken_ns, lookup.is_backward
                 break
 
@@ -210,3 +210,19 @@ class TraceProcess:
         self._process.is_cut = is_cut
         self._can_go_on = self._can_go_on and can_go_on
         self.has_failed = has_failed
+
+
+def _is_bypass_within(known: Lookup, event: Lookup) -> bool:
+    """Whether a bypassed lookup was made in the compile that an event ends: some milliseconds after that began."""
+    began, at, taken = event.time_ns, known.time_ns, event.time_taken_ns
+    if (known.cache, known.outcome, known.time_taken_ns) != (FXGRAPH, "bypass", None):
+        return False
+    # The event does not name the attempt.
+    is_one = (known.compile_id or "").split("_")[0] == (event.compile_id or "").split("_")[0]
+    return (
+        is_one
+        and began is not None
+        and at is not None
+        and taken is not None
+        and (began <= at <= began + taken)
+    )

@@ -214,22 +214,52 @@ def test_a_disabled_cache_leaves_an_event_alone(tmp_path: Path) -> None:
     assert one(disabled(epoch_s=-2), folder=tmp_path)[0].lookups[0].time_taken_ns == 0
 
 
-def test_the_event_of_a_bypass_says_how_long_it_took(tmp_path: Path) -> None:
-    def bypass(at: int) -> str:
-        return artifact("fx_graph_cache_bypass", {"cache_event_time": at, "cache_bypass_reason": "no"})
+NOON_NS = NOON * 10**9
 
-    ended = event(
-        0, 3, args={"cache_state": "bypass", "cache_event_time": NOON * 10**9, "is_backward": False}
-    )
-    process, _ = one(bypass(NOON * 10**9), bypass(NOON * 10**9 + 1), ended, folder=tmp_path)
-    assert [(x.time_taken_ns, x.is_backward) for x in process.lookups] == [(3 * 10**9, False), (None, None)]
-    process, _ = one(bypass(NOON * 10**9 + 1), ended, folder=tmp_path)
-    assert [(x.outcome, x.time_taken_ns) for x in process.lookups] == [("bypass", None)]
-    # Of many, those of just now.
-    process, _ = one(bypass(NOON * 10**9), *[looked_up()] * 63, ended, folder=tmp_path)
-    assert sum(x.time_taken_ns is not None for x in process.lookups) == 1
-    process, _ = one(bypass(NOON * 10**9), *[looked_up()] * 64, ended, folder=tmp_path)
-    assert sum(x.time_taken_ns is not None for x in process.lookups) == 0
+
+def bypass(at: int) -> str:
+    return artifact("fx_graph_cache_bypass", {"cache_event_time": at, "cache_bypass_reason": "no"})
+
+
+def bypassing(compile_id: str = "0/0", **args: Any) -> str:
+    """The event that ends such a compile, three seconds after noon; it began at noon."""
+    said = {
+        "cache_state": "bypass",
+        "cache_event_time": NOON_NS,
+        "is_backward": False,
+        "compile_id": compile_id,
+    }
+    return event(0, 3, args=said | args)
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        pytest.param([bypass(NOON_NS + 300_000), bypassing()], [3], id="torch looks up after it began"),
+        pytest.param([bypass(NOON_NS), bypassing()], [3], id="at the same moment"),
+        pytest.param([bypass(NOON_NS - 1), bypassing()], [None], id="before it"),
+        pytest.param([bypass(NOON_NS + 3 * 10**9 + 1), bypassing()], [None], id="after its end"),
+        pytest.param([bypass(NOON_NS + 1), bypassing("1/0")], [None], id="another compile"),
+        pytest.param(
+            [bypass(NOON_NS + 1), bypass(NOON_NS + 2), bypassing()], [None, 3], id="the latest of two"
+        ),
+        pytest.param([bypass(NOON_NS + 1), bypassing(), bypassing()], [3], id="one event for one"),
+        pytest.param([bypass(NOON_NS + 1), bypassing(cache_event_time=None)], [None], id="no beginning"),
+    ],
+)
+def test_the_event_of_a_bypass_says_how_long_it_took(
+    records: list[str], expected: list[int | None], tmp_path: Path
+) -> None:
+    lookups = one(*records, folder=tmp_path)[0].lookups
+    assert [x.outcome for x in lookups] == ["bypass"] * len(expected)
+    assert [None if x.time_taken_ns is None else x.time_taken_ns // 10**9 for x in lookups] == expected
+    assert [x.is_backward for x in lookups] == [None if seconds is None else False for seconds in expected]
+
+
+def test_of_many_lookups_the_event_of_a_bypass_belongs_to_those_of_just_now(tmp_path: Path) -> None:
+    for between, found in ((63, 1), (64, 0)):
+        process, _ = one(bypass(NOON_NS), *[looked_up()] * between, bypassing(), folder=tmp_path)
+        assert sum(x.time_taken_ns is not None for x in process.lookups) == found
 
 
 @pytest.mark.parametrize(
