@@ -82,12 +82,12 @@ class Frames:
 
     @property
     def contexts(self) -> pd.DataFrame:
-        """One row per isolation context: the snapshots, then each run, as far as its hash details tell."""
+        """One row per isolation context. The snapshots come first, then each run, as far as its hash details tell."""
         return self._contexts.copy(deep=DEEP)
 
     @property
     def guards(self) -> pd.DataFrame:
-        """One row per candidate: the sound entries under each key, with the guards that must hold."""
+        """One row per candidate, the sound entries under each key, with the guards that must hold."""
         return guards_frame(self.tables.entries)
 
     @property
@@ -122,7 +122,7 @@ class Frames:
 
     @property
     def past_misses(self) -> pd.DataFrame:
-        """One row per FX entry whose graph had been stored before: misses read from a directory without a log."""
+        """One row per FX entry whose graph had been stored before, a miss that a directory shows without a log."""
         return self._past_misses_frame.copy(deep=DEEP)
 
     @property
@@ -132,7 +132,7 @@ class Frames:
 
     @property
     def false_hits(self) -> pd.DataFrame:
-        """One row per key that seems to stand for more than one thing: warnings with their evidence."""
+        """One row per key that seems to stand for more than one thing, a warning with its evidence."""
         return self._false_hits_frame.copy(deep=DEEP)
 
     @property
@@ -254,7 +254,7 @@ class Frames:
 
     @cached_property
     def replayed(self) -> ReplayInput:
-        """What every replay starts from: what was stored when, and how long it took."""
+        """What every replay starts from, what was stored when and how long it took."""
         return ReplayInput.of(self.history, self._lookups, self.tables.hash_details)
 
     def _choice(self) -> Choice:

@@ -7,7 +7,9 @@ from typing import Final
 from cachescope.columns import TEXT, TIME, TUPLE, WHOLE, Column, Frame
 
 _SEGMENT: Final = Column(
-    "segment", WHOLE, "tells compiles of one run with one compile id apart, as in lookups"
+    "segment",
+    WHOLE,
+    "tells compiles of one run with one compile id apart, as in lookups; 0 where the log does not show that it began",
 )
 _FUNCTION: Final = Column("function", TEXT, "the user's function that was compiled",
                           missing="the log does not show where the compile began", torch_name="dynamo_start")  # fmt: skip
@@ -22,7 +24,7 @@ COMPILES: Final = Frame(
         Column("compile_id", TEXT, "frame / compile of that frame, without attempts", torch_name="CompileId"),
         _SEGMENT,
         Column("kind", TEXT, "first; recompile, where guards of earlier compiles of the frame failed; resume, the rest of a function "
-               "after a graph break; backward; limit, where torch reached its recompile limit and did not compile"),
+               "after a graph break; backward; limit, where torch reached its recompile limit: it did not compile, and the row is the attempt"),
         _FUNCTION,
         _FILE,
         _LINE,
@@ -30,8 +32,8 @@ COMPILES: Final = Frame(
                "start_time_us"),
         Column("time_taken_ns", WHOLE, "how long it took, with the compiles that were made within it", "ns",
                "it has no end in the log", "duration_us"),
-        Column("recompile_reasons", TUPLE, "why earlier compiles of the frame did not fit, the latest first: each the compile id "
-               "and the guard that failed", torch_name="recompile_reasons"),
+        Column("recompile_reasons", TUPLE, "why earlier compiles of the frame did not fit, the latest first, each as a text: "
+               "``0/0: n == 2``, the compile and its guard that failed", torch_name="recompile_reasons"),
         Column("symbols", TUPLE, "the symbols in it: see the frame symbols", torch_name="create_symbol"),
         Column("graph_breaks", TUPLE, "where its graph ends early, and why: ``file:line: reason``",
                torch_name="dynamo_graph_break_reason"),
@@ -68,13 +70,13 @@ RECOMPILES: Final = Frame(
         _FUNCTION,
         _FILE,
         _LINE,
-        Column("guard", TEXT, "the guard of the frame's latest compile that failed, without its values",
+        Column("guard", TEXT, "the guard that failed, of the latest of the earlier compiles, without its values",
                missing="torch gave no reason"),
         Column("example", TEXT, "one of the reasons as torch gave it", missing="torch gave no reason",
                torch_name="recompile_reasons"),
-        Column("compiles", WHOLE, "how many compiles it caused; none where torch reached its limit and did not compile"),
-        Column("limits", WHOLE, "how often torch reached its recompile limit by it"),
-        Column("time_taken_ns", WHOLE, "how long these compiles took", "ns", "none of them has an end in the log"),
+        Column("compiles", WHOLE, "how many compiles the guard caused; attempts at the recompile limit are not counted"),
+        Column("limits", WHOLE, "how often the guard failed at the recompile limit, and torch did not compile"),
+        Column("time_taken_ns", WHOLE, "how long these compiles took; backward graphs are rows of their own in compiles", "ns", "none of them has an end in the log"),
         Column("runs", TUPLE, "the processes"),
         Column("compile_ids", TUPLE, "the compiles"),
     ),

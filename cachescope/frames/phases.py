@@ -13,7 +13,7 @@ PHASES: Final = Frame(
         Column("run", WHOLE, "the process, an id into runs"),
         Column("compile_id", TEXT, "frame / compile of that frame; of an event that does not say its own, that of the event "
                "around it", missing="no compile: something that was done as the program ran", torch_name="CompileId"),
-        Column("segment", WHOLE, "counts the compiles that began under one compile id, as in lookups"),
+        Column("segment", WHOLE, "tells compiles of one run with one compile id apart, as in lookups"),
         Column("phase", TEXT, "the part of a compile that the event belongs to; ``not named:`` and its name if that is not known"),
         Column("event", TEXT, "the name of the event", torch_name="chromium_event name"),
         Column("count", WHOLE, "how many of these events began"),
@@ -21,6 +21,6 @@ PHASES: Final = Frame(
         Column("time_ns", WHOLE, "time in which one of them was open", "ns"),
         Column("self_time_ns", WHOLE, "the part of it in which no later event was open; over all events these add up to "
                "the time of the outermost ones", "ns"),
-        Column("is_skipped_by_hit", FLAG, "whether an AOTAutograd hit skips this phase", missing="the event is not named"),
+        Column("is_skipped_by_hit", FLAG, "whether an AOTAutograd hit skips this phase", missing="the phase of the event is not known"),
     ),
 )  # fmt: skip

@@ -50,7 +50,7 @@ LOOKUPS: Final = Frame(
         Column("compile_id", TEXT, "frame / compile of that frame", missing="not recorded",
                torch_name="CompileId"),
         Column("segment", WHOLE, "tells compiles of one run with one compile id apart, from 1: torch counts compile ids from 0 "
-               "again after torch._dynamo.reset(); 0 where the log does not show where one began"),
+               "again after torch._dynamo.reset(); 0 where the log does not show that the compile began (text logs)"),
         Column("direction", TEXT, "forward, backward or inference (FX)",
                missing="not recorded; AOTAutograd keys cover both directions"),
         Column("is_backward", FLAG, "whether the graph is a backward graph", missing="not recorded",

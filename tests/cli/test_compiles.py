@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from pathlib import Path
 
@@ -38,6 +39,13 @@ def test_it_names_functions_guards_breaks_and_symbols(run: Run, trace: Path) -> 
     assert "guard: text == … as in 8/0: text == ''" in text
     assert f"breaks, compile_programs.py:{broken}: Failed to trace builtin operator" in text
     assert f"s77 is L['x'].size()[0], 5 when it was compiled, in sizes (compile_programs.py:{symbol})" in text
+
+
+def test_the_docs_show_what_is_printed(run: Run, trace: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "recompiles.md").read_text(encoding="utf-8")
+    shown = page.split("```text\n", 1)[1].split("```", 1)[0]
+    times = re.compile(r"\d[\d.]* m?s\b")
+    assert times.sub("…", run("compiles", trace).out).startswith(times.sub("…", shown))
 
 
 def test_json_has_the_frames(run: Run, trace: Path) -> None:

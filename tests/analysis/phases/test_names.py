@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,3 +90,10 @@ def _name(call: ast.Call) -> Iterator[str]:
         yield str(given.value)
     elif isinstance(given, ast.JoinedStr):
         yield ast.unparse(given)[2:-1]
+
+
+def test_the_docs_explain_every_phase_and_what_a_hit_skips() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "start-up.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| [^|]{10,} \| (stays|skipped) \|$", page, re.MULTILINE)
+    said = {name: word == "skipped" for names, word in rows for name in names.split(", ")}
+    assert said == {phase.name: phase.is_skipped_by_hit for phase in PHASES} | {REST: False}
