@@ -184,3 +184,99 @@ def test_numbers_have_a_bound() -> None:
     for beyond in ("2 ** 5000 > 1", f"{'9' * 1200} * {'9' * 1200} > 1", "1 / 0 > 1"):
         with pytest.raises(GuardError):
             holds(beyond, [])
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    # "1 + 1 > 1" has nine characters; a comparison, its sign, an addition, its sign, and three numbers.
+    [("_MOST_CHARACTERS", 9), ("_MOST_NODES", 7)],
+)
+def test_an_expression_as_long_as_may_be(limit: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"cachescope.analysis.guards.{limit}", most)
+    assert holds("1 + 1 > 1", [])
+    monkeypatch.setattr(f"cachescope.analysis.guards.{limit}", most - 1)
+    with pytest.raises(GuardError, match=r"too (long|many) to evaluate"):
+        holds("1 + 1 > 1", [])
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_within"),
+    [
+        # A power is judged by the bits of its base times the exponent, any other number by its own.
+        ("2 ** 2048 > 1", True),
+        ("2 ** 2049 > 1", False),
+        ("(-2) ** 2048 > 1", True),
+        ("(-2) ** 2049 < 1", False),
+        ("2 ** 2047 * 2 ** 2048 > 1", True),
+        ("2 ** 2048 * 2 ** 2048 > 1", False),
+        ("2.0 ** 1000 > 1", True),
+        ("2 ** 900.5 > 1", True),
+        ("2 ** -1 == 0.5", True),
+    ],
+)
+def test_a_number_as_great_as_may_be(expression: str, is_within: bool) -> None:
+    if is_within:
+        assert holds(expression, [])
+    else:
+        with pytest.raises(GuardError, match="beyond any size"):
+            holds(expression, [])
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("1 @ 1", "not an operator of guards: MatMult"),
+        ("1 in L['t0']", "not a comparison of guards: In"),
+        ("M['t0'] > 1", "not a size: \"M['t0']\""),
+        ("L['t0'][0] > 1", "not a size: \"L['t0'][0]\""),
+        ("L['t7'] > 1", "the guards speak of t7, which was not given"),
+        ("eval(1)", "not a guard that torch prints: 'eval(1)'"),
+        ("a.b.c.d(1)", "not a guard that torch prints: 'a.b.c.d(1)'"),
+        ("1 / 0", "these guards cannot be evaluated: division by zero"),
+        ("math.sqrt(-1) > 1", "these guards cannot be evaluated: "),
+        ("1 >", "no guard expression: '1 >'"),
+        (f"1 > {'(' * 90}", f"no guard expression: '1 > {'(' * 76}'"),
+        (f"eval('{'x' * 90}')", "not a guard that torch prints: \"eval('" + "x" * 74 + '"'),
+    ],
+)
+def test_it_is_said_why_guards_cannot_be_evaluated(expression: str, said: str) -> None:
+    with pytest.raises(GuardError) as error:
+        holds(expression, [4])
+    assert str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        # The first operand that decides, and what comes behind it is never evaluated.
+        ("L['t0'] > 3 and L['t0'] > 9", False),
+        ("L['t0'] > 9 and L['t0'] > 3", False),
+        ("L['t0'] > 3 and L['t0'] < 9", True),
+        ("L['t0'] > 9 or L['t0'] > 3", True),
+        ("L['t0'] > 9 or L['t0'] > 8", False),
+        ("(L['t0'] and 0) == 0", True),
+        ("(0 or L['t0']) == 4", True),
+        ("3 < L['t0'] < 5 < 6", True),
+        ("3 < L['t0'] < 5 < 5", False),
+        ("5 < L['t0'] < L['t9']", False),
+        ("math.e < math.pi", True),
+        ("math.nan == math.nan", False),
+        ("float(L['t0']) == 4.0 and int(4.9) == 4 and bool(L['t0'])", True),
+        ("round(4.4) == L['t0']", True),
+    ],
+)
+def test_what_python_evaluates_of_them(expression: str, wanted: bool) -> None:
+    assert holds(expression, [4]) is wanted
+
+
+@pytest.mark.parametrize(
+    ("expression", "symbols"),
+    [
+        ("1 > 0", ()),
+        ("L['b'] > L['a'] + L['b']", ("a", "b")),
+        ("L[0] > M['t0']", ()),
+        ("max(L['t1'], 2) > 1", ("t1",)),
+    ],
+)
+def test_the_sizes_that_guards_name(expression: str, symbols: tuple[str, ...]) -> None:
+    assert guard_symbols(expression) == symbols

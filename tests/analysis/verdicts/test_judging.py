@@ -1,0 +1,163 @@
+"""What is noted of misses while they are judged, and the frames that it becomes; made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cachescope.analysis.history.places_by_group import NONE
+from cachescope.analysis.verdicts.judged_frames import has_open_misses, settled_lookups
+from cachescope.analysis.verdicts.misses import Why
+from cachescope.analysis.verdicts.reasons_found import ReasonsFound
+from tests.made import CODE, Details, Made, aot, entry, fx, miss_rows, run, scope_of
+
+G: Details = {"gm": CODE, "x": "1"}
+SYMBOLIC: Details = {**G, "example_inputs[0]": "TensorMetadata(shape=torch.Size([s7, 8]))"}
+HERE = {"cache_dir": "/cache"}
+ONE, OTHER = Why("disabled", "one", "recorded", ""), Why("disabled", "other", "recorded", "")
+
+
+def test_equal_reasons_are_one() -> None:
+    found = ReasonsFound(6)
+    assert [found.number(why) for why in (ONE, OTHER, Why("disabled", "one", "recorded", ""), OTHER)] == [
+        0,
+        1,
+        0,
+        1,
+    ]
+    found.say(2, OTHER, 1)
+    found.say(3, OTHER)
+    found.say(np.array([0, 5]), ONE, 2)
+    found.say(3, ONE, 4)
+    assert found.whys == [ONE, OTHER]
+    assert found.why.tolist() == [0, NONE, 1, 0, NONE, 0]
+    assert found.baseline.tolist() == [2, NONE, 1, 4, NONE, 2]
+    assert found.baseline_entry.tolist() == [NONE] * 6
+
+
+@pytest.mark.parametrize(
+    ("lookups", "is_open"),
+    [
+        ([fx("f1", details=G, at=0)], True),
+        ([fx("f1", details=G, at=0, status_detailed="miss")], False),
+        ([fx("f1", "hit", G, at=0)], False),
+        ([fx("f1", "guard_miss", G, at=0)], False),
+        ([fx("f1", "hit", G, at=0), fx("f2", details=G, at=1, status_detailed="miss")], False),
+        ([fx("f1", "hit", G, at=0), fx("f2", details=G, at=1)], True),
+    ],
+)
+def test_misses_that_a_text_log_leaves_open(lookups: list[Made], is_open: bool) -> None:
+    assert has_open_misses(scope_of(run(*lookups)).tables.lookups) is is_open
+
+
+def test_guard_misses_that_follow_are_settled_in_a_frame_of_their_own() -> None:
+    told: dict[str, Any] = {"details": SYMBOLIC, "took": 1.0, "entry_path": "/cache/fxgraph/1/f1/e"}
+    scope = scope_of(run(fx("f1", at=0, **told), **HERE), run(fx("f1", at=9, **told), **HERE))
+    recorded = scope.tables.lookups
+    settled = settled_lookups(recorded, scope.history)
+    assert settled["outcome"].tolist() == ["full_miss", "guard_miss"]
+    assert recorded["outcome"].tolist() == ["full_miss"] * 2
+    alone = scope_of(run(fx("f1", at=0, **told), **HERE))
+    assert settled_lookups(alone.tables.lookups, alone.history)["outcome"].tolist() == ["full_miss"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("no", "no"),
+        ("op 12 of 0xAB34", "op … of …"),
+        ("  first 1 \nsecond", "first …"),
+        (None, "torch gave no reason"),
+        ("", "torch gave no reason"),
+    ],
+)
+def test_the_kind_of_a_bypass_is_its_reason_without_the_single_case(reason: str | None, kind: str) -> None:
+    (row,) = miss_rows(scope_of(run(fx(None, "bypass", at=0, bypass_reason=reason))))
+    assert row["kind"].strip() == kind
+
+
+def test_several_bypasses_each_have_their_own_reason() -> None:
+    reasons = ["b", "a", None, "b", "a"]
+    made = [
+        fx(None, "bypass", at=at, bypass_reason=reason, compile_id=f"{at}/0")
+        for at, reason in enumerate(reasons)
+    ]
+    made += [fx(None, "disabled", at=9, bypass_reason="a", compile_id="9/0")]
+    kinds = [(row["verdict"], row["kind"]) for row in miss_rows(scope_of(run(*made)))]
+    assert kinds == [
+        *(("bypassed", reason or "torch gave no reason") for reason in reasons),
+        ("disabled", ""),
+    ]
+
+
+def guarded(*lookups: Made, **told: Any) -> str:
+    """Of the last, the guards that did not hold."""
+    row = miss_rows(scope_of(run(*lookups), **told))[-1]
+    assert row["verdict"] == "guard_failed"
+    return str(row["reason"]).partition("held: ")[2]
+
+
+def test_guards_are_its_own_then_those_of_entries_then_those_of_lookups_before() -> None:
+    missed = fx("f1", "guard_miss", G, at=9, guards_expr="own", compile_id="9/0")
+    before = [
+        fx("f1", "hit", G, at=1, guards_expr="shown"),
+        fx("f2", "hit", G, at=2, guards_expr="of another", compile_id="1/0"),
+    ]
+    entries = [
+        entry("fxgraph", "f1", G, guards_expr="stored"),
+        entry("fxgraph", "f1", G, guards_expr="shown", name="other"),
+        entry("fxgraph", "f1", G, guards_expr="", name="none"),
+        entry("fxgraph", "f2", G, guards_expr="of f2"),
+        entry("aotautograd", "f1", G, guards_expr="of aot"),
+    ]
+    assert guarded(missed) == "own"
+    assert guarded(*before, missed) == "own; shown"
+    assert guarded(*before, missed, entries=entries) == "own; stored; shown"
+    untold = fx("f1", "guard_miss", G, at=9, compile_id="9/0")
+    assert guarded(untold) == "not recorded"
+    assert guarded(untold, entries=entries) == "stored; shown"
+
+
+NEEDED = "The FX graphs below were found"
+
+
+@pytest.mark.parametrize(
+    ("graphs", "is_said"),
+    [
+        ([], False),
+        ([fx("f2", "hit", G, at=11)], True),
+        ([fx("f2", "hit", G, at=11), fx("f3", "hit", G, at=12)], True),
+        ([fx("f2", "hit", G, at=11), fx("f3", "unknown", G, at=12)], False),
+        ([fx("f2", "unknown", G, at=11)], False),
+    ],
+)
+def test_advice_on_an_autograd_key_says_whether_its_graphs_were_found(
+    graphs: list[Made], is_said: bool
+) -> None:
+    changed = aot("a2", details={**G, "aot_config": "2"}, at=10)
+    scope = scope_of(run(aot("a1", details={**G, "aot_config": "1"}, at=0)), run(changed, *graphs))
+    (advice,) = scope.causes.loc[scope.causes["verdict"] == "key_changed", "advice"]
+    assert advice.startswith(NEEDED) is is_said
+    assert "What AOTAutograd knows of the arguments" in advice
+
+
+def test_advice_says_whether_lines_are_lost() -> None:
+    for is_cut, said in ((True, "Lines of the log are lost"), (False, "TORCH_LOGS")):
+        scope = scope_of(
+            run(fx("f1", details=G, at=0)), run(fx("f2", details=None, at=9, is_details_cut=is_cut))
+        )
+        (advice,) = scope.causes.loc[scope.causes["verdict"] == "details_not_recorded", "advice"]
+        assert said in advice
+
+
+def test_advice_goes_by_the_directory_of_the_run_that_missed() -> None:
+    found = {"cache_dir": "/tmp/torchinductor_me"}
+    written = {"took": 1.0, "entry_path": "/tmp/torchinductor_me/fxgraph/1/f1/e"}
+    scope = scope_of(
+        run(fx("f1", details=G, at=0, **written), **found),
+        run(fx("f1", details=G, at=9, status_detailed="miss"), **found),
+    )
+    (advice,) = scope.causes.loc[scope.causes["kind"] == "deleted", "advice"]
+    assert "The default directory" in advice
