@@ -85,8 +85,6 @@ class UnavailableEntries:
     def judge(self, at: int, past: KeyPast | None) -> Unavailable | None:
         """Why the entry of a key was unavailable; None if nothing shows that there was one."""
         row = self._rows[at]
-        if row.cache_key is None:
-            return None
         if (found := self._not_loaded(at, row, past)) is not None or past is None:
             return found
         if past.refused is not None:

@@ -178,3 +178,8 @@ def test_what_cannot_be_loaded_is_compared_with_the_lookup_of_its_key_before() -
     assert (row["verdict"], row["kind"], row["baseline_lookup"]) == ("entry_unavailable", "load error", 0)
     (alone,) = miss_rows(scope_of(again))
     assert (alone["kind"], alone["baseline_lookup"]) == ("load error", None)
+
+
+def test_a_miss_without_a_key_had_no_entry() -> None:
+    (row,) = miss_rows(scope_of(run(fx(None, details=G, at=9, load_error=REPORTED["load_error"]), **HERE)))
+    assert row["verdict"] == "first_lookup"
