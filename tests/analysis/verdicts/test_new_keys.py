@@ -197,6 +197,10 @@ def test_below_an_autograd_key_that_is_not_recorded_it_is_not_known() -> None:
     row = last(first, run(aot("a2", details=None, at=10, **untold), key("2", 11, other, **untold), **HERE))
     assert (row["verdict"], row["evidence"]) == ("first_lookup", "not_known")
     assert "the hash details of its AOTAutograd key" in row["evidence_text"]
+    # Where functions are named these tell.
+    first = run(aot("a1", details=None, at=0), key("1", 1, G), **HERE)
+    row = last(first, run(aot("a2", details=None, at=10), key("2", 11, other), **HERE))
+    assert (row["verdict"], row["evidence"]) == ("first_lookup", "inferred")
     # Recorded, it would have told.
     first = run(aot("a1", details=G, at=0, **untold), key("1", 1, G, **untold), **HERE)
     row = last(first, run(aot("a2", details=other, at=10, **untold), key("2", 11, other, **untold), **HERE))
@@ -397,6 +401,7 @@ BACKWARD = {"fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"
         ([{**G, **BACKWARD}, {**G, **FORWARD}], {**NEW_GRAPH, **FORWARD}, "lookup 2"),
         ([{**G, **FORWARD}, {**G, **BACKWARD}], {**NEW_GRAPH, **FORWARD}, "lookup 1"),
         ([{**G, **BACKWARD}], {**NEW_GRAPH, **FORWARD}, None),
+        ([None, G, X2], NEW_GRAPH, "lookup 2"),
         ([None], NEW_GRAPH, None),
         ([], NEW_GRAPH, None),
     ],
@@ -443,6 +448,19 @@ def test_each_sentence_says_what_it_is_compared_with_though_one_value_changed_al
         assert rows[lookup]["reason"] == f"{beginning}, and one field of the key differs: x, 1 -> 2"
     assert [rows[lookup]["evidence"] for lookup in beginnings] == ["recorded", "inferred", "recorded"]
     assert "time of modification" in rows[3]["evidence_text"]
+
+
+def test_keys_that_differ_by_the_rank_say_so_though_an_entry_differs_alike() -> None:
+    one, other = ({**G, "path": f"/rank{rank}"} for rank in (0, 1))
+    scope = scope_of(
+        run(key("1", 0, {**NEW_GRAPH, "path": "/rank1"}), **HERE),
+        run(key("2", 20, one, took=50.0), **HERE, rank=0),
+        run(key("3", 25, other), **HERE, rank=1),
+        entries=[entry("fxgraph", "f77", {**NEW_GRAPH, "path": "/rank0"}, at=-50)],
+    )
+    texts = [row["evidence_text"] for row in miss_rows(scope) if row["changed"] == ("path",)]
+    assert len(texts) == 2
+    assert "time of modification" in texts[0] and "by their rank alone" in texts[1]
 
 
 def looked_up(store: HashDetails, *sets: list[str]) -> list[LookupRow]:

@@ -54,6 +54,7 @@ def size(before: str, after: str) -> FieldChange:
         (size("1, 2", "1, 3"), [SIZES]),
         (size("4, 2", "4"), [RANK]),
         (size("4", ""), [RANK]),
+        (changed(shape=("[4, 2]", "[4]")), [RANK]),
         (size("s0, 2", "s1, 2"), [SYMBOL]),
         (size("s0, 2", "4, 2"), [SYMBOL]),
         (size("s0, 2", "s0, 3"), [SIZES]),
