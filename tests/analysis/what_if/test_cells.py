@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,3 +81,33 @@ def test_misses_before_the_first_store_and_hits_from_then_on_are_plain() -> None
     assert replay.recorded.outcome.tolist() == [MISS, MISS, HIT]
     assert (replay.cells.is_plain.tolist(), replay.cells.stored) == ([True], {})
     assert replay.recorded.since.tolist()[:2] == [2, 2]
+
+
+def looked_up(key: int, outcome: str, wait: int = 1, taken: int = 4) -> tuple[int, int, str, int, int, None]:
+    return key, 0, outcome, wait, taken, None
+
+
+@pytest.mark.parametrize(
+    ("found", "early", "walked"),
+    [
+        # Hits alone: each was there before.
+        ([looked_up(0, "hit"), looked_up(1, "hit")], [0, 0], []),
+        ([looked_up(0, "hit"), looked_up(1, "hit"), looked_up(0, "hit"), looked_up(1, "hit")], [0, 0], []),
+        ([looked_up(0, "full_miss"), looked_up(1, "full_miss")], [NEVER, NEVER], []),
+        # A hit at once when it is stored, and one before that, which shows that it was stored sooner.
+        ([looked_up(0, "full_miss", 5), looked_up(0, "hit"), looked_up(1, "hit")], [NEVER, 0], []),
+        ([looked_up(0, "full_miss", 3), looked_up(0, "hit"), looked_up(1, "hit")], [NEVER, 0], [0]),
+        # A miss of what is there already, and one before it is.
+        ([looked_up(0, "full_miss", 5), looked_up(0, "full_miss")], [NEVER], [0]),
+        ([looked_up(0, "full_miss", 4), looked_up(0, "full_miss")], [NEVER], []),
+        # A hit before any miss; and one after misses that stored nothing.
+        ([looked_up(0, "hit"), looked_up(0, "full_miss")], [0], [0]),
+        ([looked_up(1, "hit"), looked_up(0, "full_miss"), looked_up(0, "hit"), looked_up(0, "full_miss")], [0, NEVER], [1]),
+    ],
+    ids=range(9),
+)  # fmt: skip
+def test_which_cells_are_walked(
+    found: list[tuple[int, int, str, int, int, str | None]], early: list[int], walked: list[int]
+) -> None:
+    cells = Replay(history_of(found), HashDetails()).cells
+    assert (cells.early.tolist(), list(cells.stored)) == (early, walked)
