@@ -305,3 +305,21 @@ def test_what_is_wrong_with_a_snapshot_is_a_problem_beside_it(tmp_path: Path) ->
     reading = Reading()
     read_sources([str(written(tmp_path, {**SNAPSHOT, "time": None}))], reading)
     assert reading.problems == []
+
+
+def test_objects_of_a_row_are_in_the_order_of_their_names() -> None:
+    """Two contexts are equal if they say the same, in whatever order."""
+    made = [
+        context_row(0, "/a.json", {**SNAPSHOT, "settings": dict(pairs), "environment": dict(pairs)})  # type: ignore[typeddict-item]
+        for pairs in ([("b", "1"), ("a", "2")], [("a", "2"), ("b", "1")])
+    ]
+    assert made[0] == made[1]
+    assert made[0].settings == made[0].environment == '{"a": "2", "b": "1"}'
+
+
+@pytest.mark.parametrize("field", ["settings", "environment", "key_fields", "torch_manifest"])
+def test_half_a_character_in_an_object_is_escaped(field: str, tmp_path: Path) -> None:
+    value = {"files": {"\ud800": "x"}} if field == "torch_manifest" else {"\ud800": "\udfff"}
+    snapshot = read_snapshot(written(tmp_path, {**SNAPSHOT, field: value}))
+    text = getattr(context_row(0, "/a.json", snapshot), field)
+    assert "\\ud800" in text and text.isascii()

@@ -239,8 +239,15 @@ def test_a_cache_in_a_cache_has_a_root_of_its_own(cache: Path) -> None:
 )
 def test_each_file_by_its_place_and_name(path: str, wanted: tuple[str, str, str | None], cache: Path) -> None:
     put(cache, path)
-    found = [(one.cache, one.status, one.cache_key) for one in entries(cache) if one.path.endswith(path)]
-    assert found == [wanted]
+    os.utime(cache / path, ns=(10**18, 10**18))
+    (found,) = [one for one in entries(cache) if one.path.endswith(path)]
+    assert (found.cache, found.status, found.cache_key) == wanted
+    at = (cache / path).stat()
+    assert (found.size_bytes, found.modified_time_ns, found.changed_time_ns) == (
+        at.st_size,
+        10**18,
+        at.st_ctime_ns,
+    )
 
 
 def test_a_single_file_is_read_by_itself(cache: Path) -> None:

@@ -64,6 +64,7 @@ def second(**told: Any) -> Process:
         (TEXT, [second(), first()], ["a", "b"]),
         (TEXT, [first()], ["ab"]),
         (TEXT, [], ["ab"]),
+        ([], [first(), second()], [""]),
         # Two that ran at one time look alike.
         ([*A, ("b", 13.0)], [first(span=(0, 10.5)), second(looks=[("b", 13)])], ["ab"]),
         ([*A, ("b", 13), ("c", 21)], [first(span=(0, 10.5)), second(looks=[("b", 13)]), log("trace", [("c", 21)], (20, 25))], ["abc"]),

@@ -500,3 +500,47 @@ def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch:
         f"byte {18 * len(good) + len(bad)}",
     ]
     assert len(process.lookups) == 20
+
+
+def test_an_event_shows_the_clock_of_its_own_record(tmp_path: Path) -> None:
+    """Not of one before it, which may have been written an hour earlier."""
+    stamped = record({"chromium_event": {}}, json.dumps({"name": "x", "ts": (NOON + 3600) * 1e6}))
+    process, _ = one(looked_up(), stamped.replace("12:00:", "13:00:"), folder=tmp_path)
+    assert process.start_time_ns == NOON * 10**9
+
+
+def test_a_beginning_of_a_compile_that_is_wrong_is_a_problem(tmp_path: Path) -> None:
+    damaged = begins().replace('"frame_id"', "frame_id")
+    process, problems = one(looked_up(), damaged, looked_up(), folder=tmp_path)
+    assert [(where, kind) for where, kind, _ in problems] == [(f"byte {len(looked_up())}", "not_json")]
+    assert len(process.lookups) == 2
+    _, problems = one(looked_up(), record({"dynamo_start": None, "rank": "x"}), folder=tmp_path)
+    ((where, kind, message),) = problems
+    assert (where, kind) == (f"byte {len(looked_up())}", "bad_value")
+    assert message.startswith("rank is the text 'x', not a whole number")
+    assert one(looked_up(), record({"dynamo_start": None}), folder=tmp_path)[1] == []
+
+
+def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
+    path = tmp_path / "t.log"
+    path.write_text(looked_up() + looked_up(payload={"cache_event_time": NOON * 10**9}))
+    os.utime(path, (5, 5))
+    reading = Reading()
+    read_trace_log(str(path), reading)
+    (process,) = reading.processes
+    assert process.start_time_ns is None
+    # A time that the artifact says itself is one.
+    assert [(x.time_ns, x.end_time_ns, x.logged_ns) for x in process.lookups] == [
+        (None, None, None),
+        (NOON * 10**9, None, None),
+    ]
+
+
+def test_only_a_few_wrong_values_of_a_record_are_told(tmp_path: Path) -> None:
+    wrong = {f"{name}": [] for name in ("key", "cache_state", "cache_status_detailed", "cache_bypass_reason")}
+    made = looked_up(payload={**wrong, "time_saved_ns": [], "cache_event_time": [], "time_taken_ns": []})
+    ((_, kind, message),) = one(made, folder=tmp_path)[1]
+    assert (kind, message.count("; ")) == ("bad_value", 4)
+    # The time of its prefix is told after the others.
+    ((_, _, message),) = one(looked_up(payload={"key": 3}, day="1322"), folder=tmp_path)[1]
+    assert message == "key is 3, not a text; the time of its prefix is none"

@@ -353,3 +353,10 @@ def test_limits_are_held() -> None:
         loads_inert(b"N.", Limits(size_bytes=1))
     with pytest.raises(UnreadablePickle, match="deeper than 3"):
         loads_inert(pickle.dumps([[[[1]]]]), Limits(depth=3))
+
+
+@pytest.mark.parametrize("protocol", [b"", b"\x80\x02", b"\x80\x04"])
+def test_a_global_has_the_name_that_is_in_the_pickle(protocol: bytes) -> None:
+    """Not the one that Python 3 has for one of Python 2."""
+    value = loads_inert(protocol + b"c__builtin__\nset\n.")
+    assert global_name(value) == "__builtin__.set"

@@ -1,0 +1,201 @@
+"""What is found at a path, and by what it is read: folders in, readers and paths out; by what is inside, not by names."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from cachescope.errors import SourceError
+from cachescope.readers.index.log_folder import write_logs
+from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.reading import Reading
+from cachescope.readers.sources import _distinct, logs_in, read_sources
+from tests.readers.directory.test_followed_links import FX, GRAPH, NAME
+from tests.readers.directory.test_mega_cache import body
+from tests.readers.logs.test_text_lookups import Log
+from tests.readers.logs.test_trace_process import looked_up
+
+TRACE = looked_up().encode()
+TEXT = ("\n".join(Log().outcome("f1", "hit").lines) + "\n").encode()
+SNAPSHOT = json.dumps({"runtime_context": {}, "compile_context": {}}).encode()
+ENTRY = f"fxgraph/aa/{FX}/{NAME}"
+CONTENTS = {
+    "trace": TRACE,
+    "text": TEXT,
+    "late": b"a launcher says something\n" * 2_000 + TEXT,
+    "packed": gzip.compress(TRACE),
+    "snapshot": SNAPSHOT,
+    "mega": body(("pgo", [("k", b"x")])),
+    "notes": b"nothing of torch's",
+    "empty": b"",
+}
+READERS = {
+    "read_trace_log": "trace",
+    "read_text_log": "text",
+    "_read_context": "snapshot",
+    "read_cache_dir": "cache",
+    "read_mega_cache_file": "mega",
+    "read_log_file": "logs",
+}
+Sources = list[tuple[str, str]]
+
+
+def put(root: Path, *files: str) -> Path:
+    """Files by their contents: `b/x:trace` is a trace called x in the folder b."""
+    for file in files:
+        name, _, kind = file.partition(":")
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(GRAPH if kind == "entry" else CONTENTS[kind])
+    return root
+
+
+def found(root: Path, *paths: str) -> tuple[Sources, list[tuple[str, str, str]]]:
+    """What is read by what, and the problems, with paths below the root."""
+    reading = Reading()
+    sources = [
+        (READERS[read.__name__], os.path.relpath(path, root))
+        for read, path in _distinct([str(root / path) for path in paths], reading)
+    ]
+    return sources, [(os.path.relpath(one.source, root), one.kind, one.message) for one in reading.problems]
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "wanted"),
+    [
+        (["a:trace"], "a", [("trace", "a")]),
+        (["a:text"], "a", [("text", "a")]),
+        # Its first line of torch's comes late.
+        (["a:late"], "a", [("text", "a")]),
+        (["a:packed"], "a", [("trace", "a")]),
+        (["a:snapshot"], "a", [("snapshot", "a")]),
+        (["a:mega"], "a", [("mega", "a")]),
+        (["b:text", "a:trace", "c:notes", "d:empty"], ".", [("trace", "a"), ("text", "b")]),
+        (["y/b:text", "x/deep/a:trace"], ".", [("trace", "x/deep/a"), ("text", "y/b")]),
+        (["a1:trace", "a2:trace", "b:trace"], "a*", [("trace", "a1"), ("trace", "a2")]),
+        ([f"cache/{ENTRY}:entry"], "cache", [("cache", "cache")]),
+        ([f"cache/{ENTRY}:entry", "a:trace"], ".", [("trace", "a"), ("cache", "cache")]),
+        # A log in a cache is one where torch writes nothing of that name.
+        ([f"c/{ENTRY}:entry", "c/a.log:trace"], "c", [("cache", "c"), ("trace", "c/a.log")]),
+        ([f"c/{ENTRY}:entry", "c/logs/a:trace", "c/logs/b/c:trace"], "c", [("cache", "c"), ("trace", "c/logs/a")]),
+        ([f"c/{ENTRY}:entry", "c/z:trace", "c/b:text"], "c", [("cache", "c"), ("text", "c/b"), ("trace", "c/z")]),
+        ([f"c/{ENTRY}:entry", "c/fxgraph/a:trace", "c/ab/a:trace", "c/triton/a:trace"], "c", [("cache", "c")]),
+        # A cache in a cache is read with it.
+        ([f"c/{ENTRY}:entry", f"c/inner/{ENTRY}:entry", "c/inner/a:trace"], "c", [("cache", "c")]),
+        ([f"c/{ENTRY}:entry", "c/memoizer_cache.json:trace"], "c", [("cache", "c")]),
+    ],
+)  # fmt: skip
+def test_what_is_at_a_path(files: list[str], path: str, wanted: Sources, tmp_path: Path) -> None:
+    put(tmp_path, *files)
+    assert found(tmp_path, path) == (wanted, [])
+
+
+def test_logs_in_a_cache_that_are_links_are_not_read(tmp_path: Path) -> None:
+    put(tmp_path, f"c/{ENTRY}:entry", "a.log:trace", "logs/b.log:trace")
+    (tmp_path / "c" / "a.log").symlink_to(tmp_path / "a.log")
+    (tmp_path / "c" / "logs").symlink_to(tmp_path / "logs")
+    assert found(tmp_path, "c") == ([("cache", "c")], [])
+
+
+def test_links_to_folders_are_followed_only_to_a_cache(tmp_path: Path) -> None:
+    put(tmp_path, f"cache/{ENTRY}:entry", "logs/a:trace", "top/b:trace")
+    (tmp_path / "top" / "x").symlink_to(tmp_path / "cache")
+    (tmp_path / "top" / "y").symlink_to(tmp_path / "logs")
+    (tmp_path / "top" / "z").symlink_to(tmp_path / "logs" / "a")
+    assert found(tmp_path, "top") == ([("trace", "top/b"), ("cache", "top/x"), ("trace", "top/z")], [])
+
+
+def test_a_source_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
+    put(tmp_path, "logs/a:trace", "logs/b:text")
+    (tmp_path / "link").symlink_to(tmp_path / "logs" / "a")
+    wanted = [("text", "logs/b"), ("trace", "link")]
+    assert found(tmp_path, "logs/b", "link", "logs", "logs/a", "logs/*") == (wanted, [])
+
+
+NOTHING = "holds no trace, text log, cache entry or snapshot of torch.compile "
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "kind", "message"),
+    [
+        ([], "absent", "missing", "there is no such file or directory"),
+        ([], "a*", "missing", "there is no such file or directory"),
+        (["a:empty"], "a", "empty", "this file is empty"),
+        (["a:notes"], "a", "unknown_source", f"this file {NOTHING}"),
+        (["d/a:notes"], "d", "unknown_source", f"this directory {NOTHING}"),
+        (["d/a:empty"], "d", "unknown_source", f"this directory {NOTHING}"),
+    ],
+)
+def test_a_path_that_holds_nothing_says_so(
+    files: list[str], path: str, kind: str, message: str, tmp_path: Path
+) -> None:
+    put(tmp_path, *files)
+    sources, problems = found(tmp_path, path)
+    assert (sources, [(one, what) for one, what, _ in problems]) == ([], [(path, kind)])
+    assert problems[0][2].startswith(message)
+    # Beside something else it is a problem, by itself an error.
+    put(tmp_path, "z:trace")
+    reading = Reading()
+    read_sources([str(tmp_path / path), str(tmp_path / "z")], reading)
+    assert [(one.where, one.kind) for one in reading.problems] == [("the whole source", kind)]
+    assert len(reading.processes) == 1
+    if kind == "missing":
+        with pytest.raises(SourceError, match=message):
+            read_sources([str(tmp_path / path)], Reading())
+
+
+def test_an_empty_folder_and_a_link_that_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "absent")
+    assert found(tmp_path, "d") == ([], [("d", "empty", "this directory is empty")])
+    # What is wrong with it is said once.
+    assert found(tmp_path, "link") == ([], [("link", "missing", "this link leads nowhere")])
+    assert found(tmp_path, "d", "link")[1][1][1] == "missing"
+
+
+def test_logs_alone_are_asked_for(tmp_path: Path) -> None:
+    put(tmp_path, "a:trace", "b:text", "c:snapshot", f"d/{ENTRY}:entry")
+    paths = [str(tmp_path / name) for name in "abcd"]
+    assert [os.path.basename(path) for _, path in logs_in(paths, Reading())] == ["a", "b"]
+    with pytest.raises(SourceError, match="there is no log among these") as error:
+        logs_in(paths[2:], Reading())
+    assert error.value.source == ", ".join(paths[2:])
+    with pytest.raises(SourceError, match="no such file"):
+        logs_in([*paths, str(tmp_path / "absent")], Reading())
+
+
+def test_sources_are_read_in_their_order_and_each_is_told_before(tmp_path: Path) -> None:
+    put(tmp_path, "a:snapshot", "b:trace", "c:text")
+    paths = [str(tmp_path / name) for name in "bac"]
+    seen: list[tuple[str, int, int]] = []
+    reading = Reading()
+    read_sources(paths, reading, lambda *told: seen.append(told))
+    assert seen == [(path, at, 3) for at, path in enumerate(paths)]
+    assert [one.source for one in reading.processes] == [paths[0], paths[2]]
+    assert [path for path, _ in reading.contexts] == [paths[1]]
+
+
+def test_where_nothing_can_be_read_the_first_failure_is_raised(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(SNAPSHOT[:-1])
+    (tmp_path / "b").write_bytes(SNAPSHOT[:-2])
+    paths = [str(tmp_path / name) for name in "ab"]
+    for order in (paths, paths[::-1]):
+        with pytest.raises(SourceError, match="not readable as JSON") as error:
+            read_sources(order, Reading())
+        assert error.value.source == order[0]
+    put(tmp_path, "c:snapshot")
+    reading = Reading()
+    read_sources([*paths, str(tmp_path / "c")], reading)
+    assert [one.source for one in reading.problems] == paths
+    with pytest.raises(SourceError):
+        read_sources([*paths, str(tmp_path / "c")], Reading(strict=True))
+
+
+def test_a_file_of_collected_logs_is_read_as_one(tmp_path: Path) -> None:
+    write_logs(tmp_path, [LogTables.of("/a", Reading())])
+    (file,) = tmp_path.iterdir()
+    assert found(tmp_path, ".") == ([("logs", file.name)], [])
