@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from cachescope.errors import RecordError, SourceError
+from cachescope.readers.index import log_state
+from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs import bounded, many_logs
 from cachescope.readers.logs.bounded import Bounded, TooMuchError
@@ -274,3 +276,149 @@ def test_a_file_that_unpacks_to_far_too_much_ends(monkeypatch: pytest.MonkeyPatc
     stream.read = lambda size: b""  # type: ignore[method-assign]
     found = Bounded(stream, Endless(), 1)  # type: ignore[arg-type]
     assert len(found.read()) == 10
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    """An index for logs of any size and age."""
+    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(log_state, "_QUIET_NS", -(10**18))
+    return Index(tmp_path / "index")
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The logs that this process parsed from their beginning."""
+    names: list[str] = []
+
+    def counted(read: Any, path: str, strict: bool) -> Any:
+        names.append(Path(path).name)
+        return read_alone(read, path, strict)
+
+    monkeypatch.setattr(many_logs, "read_alone", counted)
+    return names
+
+
+def read_kept(
+    paths: list[Path], index: Index, executor: Executor | None = None, *, strict: bool = False
+) -> Reading:
+    reading = Reading(strict=strict)
+    for into in read_logs([(read_trace_log, str(path)) for path in paths], executor, index, strict=strict):
+        into(reading)
+    return reading
+
+
+@pytest.mark.parametrize("with_workers", [False, True])
+def test_logs_that_are_kept_are_read_once(
+    with_workers: bool, tmp_path: Path, index: Index, parsed: list[str]
+) -> None:
+    logs = [trace(tmp_path, number, 40) for number in range(3)]
+    alone = told(read(logs, None))
+
+    def given(paths: list[Path]) -> list[list[str]]:
+        executor = Now() if with_workers else None
+        parsed.clear()
+        assert told(read_kept(paths, index, executor)) == told(read(paths, None))
+        return [[name] for name in parsed] if executor is None else executor.given
+
+    assert given(logs[1:2]) == [["1.log"]]
+    # One that is kept goes to the index by itself: workers get the others, each alone.
+    assert given(logs) == [["0.log"], ["2.log"]]
+    assert given(logs) == []
+    assert told(read_kept(logs, index)) == alone
+    # What has grown is read on, by this process.
+    with open(logs[0], "a") as file:
+        file.write(looked_up(second=53))
+    os.utime(logs[0], (1_795_348_860, 1_795_348_860))
+    assert (given(logs), parsed) == ([], [])
+    assert given(logs) == []
+    # And what was replaced is read anew.
+    trace(tmp_path, 2, 41)
+    assert given(logs) == [["2.log"]]
+    # Damage in the index costs no more than a reading.
+    for file in index.folder.glob("*.log_index"):
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+    parsed.clear()
+    assert told(read_kept(logs, index)) == told(read(logs, None))
+    assert parsed == ["0.log", "1.log", "2.log"]
+
+
+def test_a_worker_that_is_lost_keeps_nothing_from_the_index(
+    tmp_path: Path, index: Index, parsed: list[str]
+) -> None:
+    logs = [trace(tmp_path, number, 40) for number in range(2)]
+    with pytest.warns(RuntimeWarning, match="a worker was lost"):
+        assert told(read_kept(logs, index, Lost())) == told(read(logs, None))
+    assert parsed == ["0.log", "1.log"]
+    assert told(read_kept(logs, index)) == told(read(logs, None))
+    assert len(parsed) == 2
+
+
+def test_under_strict_a_kept_problem_is_raised_too(tmp_path: Path, index: Index) -> None:
+    log = trace(tmp_path, 0, 40)
+    read_kept([log], index)
+    assert [Path(one.path).name for one in index.logs()] == ["0.log"]
+    with pytest.raises(RecordError) as kept:
+        read_kept([log], index, strict=True)
+    with pytest.raises(RecordError) as anew:
+        read([log], None, strict=True)
+    assert str(kept.value) == str(anew.value)
+
+
+def test_a_large_trace_that_is_kept_is_read_in_parts_once(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many_logs, "_PART_BYTES", 2_000)
+    log, executor = trace(tmp_path, 0, 60), Now()
+    assert told(read_kept([log], index, executor)) == told(read([log], None))
+    assert len(executor.given) > 3
+    executor = Now()
+    assert told(read_kept([log], index, executor)) == told(read([log], None))
+    assert executor.given == []
+
+
+def test_the_index_is_trimmed_after_the_last_log(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [trace(tmp_path, number, 40) for number in range(2)]
+    trimmed: list[int] = []
+    monkeypatch.setattr(Index, "trim", lambda self: trimmed.append(len(self.logs())))
+    read_kept(logs, index)
+    assert trimmed == [2]
+    # Also where reading ends early.
+    waiting = read_logs([(read_trace_log, str(path)) for path in logs], None, index, strict=False)
+    next(waiting)
+    waiting.close()
+    assert trimmed == [2, 2]
+
+
+def test_so_many_logs_are_given_to_workers_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of them is read before more are asked for: results take memory."""
+    monkeypatch.setattr(many_logs, "_AHEAD", 4)
+    monkeypatch.setattr(many_logs, "_TASK_BYTES", 1)
+    logs = [trace(tmp_path, number) for number in range(10)]
+    executor, given = Now(), []
+    reading = Reading()
+    for into in read_logs([(read_trace_log, str(path)) for path in logs], executor, None, strict=False):
+        given.append(len(executor.given))
+        into(reading)
+    assert given == [4, 4, 6, 6, 8, 8, 10, 10, 10, 10]
+    assert [Path(one.source).name for one in reading.processes] == [f"{number}.log" for number in range(10)]
+
+
+def test_large_logs_go_alone_and_small_ones_before_them_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many_logs, "_PART_BYTES", 4_000)
+    monkeypatch.setattr(many_logs, "_MANY", 2)
+    logs = [trace(tmp_path, number) for number in range(2)]
+    large, last = trace(tmp_path, 8, 60), trace(tmp_path, 9)
+    executor = Now()
+    assert told(read([*logs, large, last], executor)) == told(read([*logs, large, last], None))
+    parts = [paths for paths in executor.given if paths == ["8.log"]]
+    assert executor.given == [["0.log", "1.log"], *parts, ["9.log"]]
+    assert len(parts) > 2
+    # Of many alike, each is read by one worker.
+    executor = Now()
+    read([trace(tmp_path, number, 60) for number in range(3)], executor)
+    assert executor.given == [["0.log", "1.log", "2.log"]]
