@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import cachescope
+from cachescope.analysis.directory.candidates import guards_frame
 from cachescope.analysis.directory.same_key import marks_beside
+from cachescope.frames.directory import ENTRIES
 from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Recording
 from tests.made import entry, scope_of
@@ -57,8 +59,8 @@ def test_the_same_key_in_two_directories_is_not_beside_itself(recording: Recordi
     ("one", "other", "marks"),
     [
         ({}, {}, ("equal_guards",)),
-        ({"guards_expr": "s0 > 1"}, {"guards_expr": "s0 > 1"}, ("equal_guards",)),
-        ({"guards_expr": "s0 > 1"}, {}, ("other_guards",)),
+        ({"guards_expr": "L['s0'] > 1"}, {"guards_expr": "s0 > 1"}, ("equal_guards",)),
+        ({"guards_expr": "L['s0'] > 1"}, {}, ("other_guards",)),
         ({"code_key": "c1"}, {"code_key": "c1"}, ("equal_guards",)),
         ({"code_key": "c1"}, {"code_key": "c2"}, ("other_code", "equal_guards")),
         ({"code_key": "c1"}, {}, ("equal_guards",)),
@@ -102,3 +104,25 @@ def test_marks_by_rows(rows: list[dict[str, Any]], marks: dict[int, tuple[str, .
     nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
     made = {"cache": "fxgraph", "cache_key": "f1", "root": "/c", "status": "ok"}
     assert marks_beside(EntryRow(**{**nothing, **made, "entry": at, **told}) for at, told in enumerate(rows)) == marks  # fmt: skip
+
+
+def test_candidates_are_sound_and_in_order_of_cache_key_and_time() -> None:
+    """Made by hand; one without a time comes first."""
+    told: list[tuple[str, str | None, float | None, str]] = [
+        ("fxgraph", "f2", 1, "ok"),
+        ("fxgraph", "f1", 9, "ok"),
+        ("fxgraph", "f1", None, "ok"),
+        ("aotautograd", "f3", 9, "ok"),
+        ("fxgraph", "f1", 5, "damaged"),
+        ("code", "f1", 5, "ok"),
+        ("fxgraph", None, 5, "ok"),
+    ]
+    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
+    several = dict.fromkeys(("device_types", "fx_keys", "kernel_keys", "triton_hashes"), ())
+    rows = [
+        EntryRow(**{**nothing, **several, "entry": at, "cache": cache, "cache_key": key, "path": f"/c/{at}", "root": "/c", "modified_time": time, "status": status, "guards_expr": "L['s0'] > 1"})
+        for at, (cache, key, time, status) in enumerate(told)
+    ]  # fmt: skip
+    frame = guards_frame(ENTRIES.of_rows(rows))
+    assert frame["entry"].tolist() == [3, 2, 1, 0]
+    assert set(frame["symbols"]) == {("s0",)}
