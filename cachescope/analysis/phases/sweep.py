@@ -72,9 +72,7 @@ class Sweep:
 
     def _forget(self) -> None:
         self._open: list[_Open] = []
-        """In the order in which they began; one that ended stays until it is the last."""
-        self._first = 0
-        """Where in it the first is that did not end."""
+        """In the order in which they began; one that ended stays until it is the last. The first has not ended."""
         self._of_name: dict[str, list[_Open]] = {}
         self._times_open: Counter[Place] = Counter()
         self._since: dict[Place, int] = {}
@@ -123,13 +121,11 @@ class Sweep:
             return
         one = of_name.pop()
         self._close(one)
-        while self._first < len(self._open) and self._open[self._first].is_ended:
-            if self._open[self._first] is one:
-                # With the outermost event ends all that began in it, whatever the trace lost.
-                self._end_all()
-                return
-            self._first += 1
-        while self._open and self._open[-1].is_ended:
+        if one is self._open[0]:
+            # With the outermost event ends all that began in it, whatever the trace lost.
+            self._end_all()
+            return
+        while self._open[-1].is_ended:
             self._open.pop()
 
     def _close(self, one: _Open) -> None:
@@ -145,4 +141,3 @@ class Sweep:
                 self._close(one)
         self._open.clear()
         self._of_name.clear()
-        self._first = 0

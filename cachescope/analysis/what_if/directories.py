@@ -37,7 +37,7 @@ class Directories:
             _find_by_hits(of_run, history, recorded)
         # All runs that nothing is known of share one directory: the only one, or one more.
         shared = 0 if len(code) == 1 else len(code)
-        self.count = max(len(code), shared + 1)
+        self.count = shared + 1
         codes = [of_run.get(run, shared) for run in runs.tolist()]
         self.of_lookup: Positions = np.array(codes, dtype=np.int64)[which]
         self.of_root = self._roots(history, recorded, code)

@@ -64,7 +64,7 @@ class Recorded:
     def _since(self, ends: Positions) -> Positions:
         at = np.arange(len(self.lookups), dtype=np.int64)
         known = np.where(self.storing & (ends != MISSING), ends, -1)
-        since = np.maximum(np.searchsorted(self._times, known, side="right"), at + 1)
+        since = np.searchsorted(self._times, known, side="right")
         # In one compile the graph of an AOTAutograd entry is looked up again after the entry failed.
         aot = self.lookups.aot
         is_graph = aot >= 0

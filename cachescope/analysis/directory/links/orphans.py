@@ -60,7 +60,7 @@ def _lost(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterato
         # torch writes the file of a kernel again from the wrapper, or loads the kernel from a bundle without one.
         if link.child is not None or link.parent_kind == CODE or parent.status != "ok":
             continue
-        if link.parent_kind in CACHES and link.child_kind in (FXGRAPH, CODE):
+        if link.child_kind in (FXGRAPH, CODE):
             is_unseen = unread.may_hold(parent.root, link.child_kind)
         else:
             is_unseen = unread.has_unread(parent.root)
