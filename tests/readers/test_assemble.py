@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from cachescope.columns import records
 from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.json_record import MOST_NS
 from cachescope.readers.reading import Entry, Lookup, Process, Reading
 from tests.made import NOON_NS, component
 
@@ -140,3 +142,54 @@ def test_the_direction_is_told_by_the_details_before_anything_else(
         process.lookups[0].details, _ = reading.details.add(kwargs)
     (row,) = records(assemble(reading).lookups)
     assert (row["direction"], row["is_backward"]) == (direction, is_backward)
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "wanted"),
+    [(0, 0), (1, 1), (MOST_NS, MOST_NS), (MOST_NS + 1, None), (-1, None), (None, None)],
+)
+def test_a_file_may_have_any_time_and_a_column_some(time_ns: int | None, wanted: int | None) -> None:
+    reading = Reading()
+    reading.entries.add(
+        [("code", "/c/a", "/c", 1, time_ns, None, "ok", 5), ("code", "/c/b", "/c", 1, 7, None, "ok", 5)],
+        {},
+        9,
+    )
+    frame = assemble(reading).entries
+    assert [None if pd.isna(at) else at.value for at in frame["modified_time"]] == [wanted, 7]
+    assert [at.value for at in frame["changed_time"]] == [5, 5]
+    assert [at.value for at in frame["seen_time"]] == [9, 9]
+
+
+def test_each_listing_of_files_has_its_moment() -> None:
+    reading = Reading()
+    for count, seen_ns in ((2, 5), (0, 6), (1, 7)):
+        facts = [("code", f"/c/{seen_ns}{at}", "/c", 1, 1, None, "ok", 1) for at in range(count)]
+        reading.entries.add(facts, {}, seen_ns)
+    frame = assemble(reading).entries
+    assert [at.value for at in frame["seen_time"]] == [5, 5, 7]
+    assert frame["entry"].tolist() == [0, 1, 2]
+
+
+def test_an_entry_that_was_opened_has_its_own_facts_in_well_formed_texts() -> None:
+    reading, one = Reading(), Entry("fxgraph", "/c/b", "/c", 3, 4, "f1", "damaged", 6)
+    one.detail, one.fx_keys, one.damage = "half \ud800", ("whole", "half \udfff"), "why"
+    facts = [("code", "/c/a", "/c", 1, 1, None, "ok", 1), ("fxgraph", "/c/b", "/c", 2, 4, "f1", "ok", 6)]
+    reading.entries.add(facts, {1: one})  # type: ignore[arg-type]
+    plain, opened = records(assemble(reading).entries)
+    assert (plain["status"], plain["detail"], plain["fx_keys"], plain["size_bytes"]) == ("ok", None, (), 1)
+    assert (opened["status"], opened["damage"], opened["size_bytes"]) == ("damaged", "why", 3)
+    assert (opened["detail"], opened["fx_keys"]) == ("half \\ud800", ("whole", "half \\udfff"))
+    # One that was gone when it was opened is no row.
+    reading = Reading()
+    reading.entries.add(facts, {1: None})
+    assert [row["path"] for row in records(assemble(reading).entries)] == ["/c/a"]
+
+
+def test_details_of_a_text_log_that_lost_lines_are_not_used() -> None:
+    reading, process = made(fx("f1", OF_LOG))
+    process.kind = "text"
+    tables = assemble(reading)
+    # It has neither a version nor anything else that every key has.
+    assert origins(tables) == [("incomplete", None)]
+    assert tables.problems["kind"].tolist() == ["incomplete_details"]

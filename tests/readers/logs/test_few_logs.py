@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -422,3 +422,29 @@ def test_large_logs_go_alone_and_small_ones_before_them_together(
     executor = Now()
     read([trace(tmp_path, number, 60) for number in range(3)], executor)
     assert executor.given == [["0.log", "1.log", "2.log"]]
+
+
+def test_only_a_pool_of_processes_gets_results_through_files(logs: list[Path]) -> None:
+    """A process that is killed while it sends a result would be waited for without end."""
+    asked: list[tuple[Any, tuple[Any, ...]]] = []
+
+    def submit(self: Executor, function: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
+        asked.append((function, args[2:]))
+        future: Future[Any] = Future()
+        future.set_result(function(*args))
+        return future
+
+    class Pool(ProcessPoolExecutor):
+        """One that runs here what it is given."""
+
+        def __init__(self) -> None: ...
+
+    Pool.submit = submit  # type: ignore[assignment, method-assign]
+    assert told(read(logs, Pool())) == told(read(logs, None))
+    ((function, (folder,)),) = asked
+    assert function is read_into_file
+    assert not Path(folder).exists()
+    asked.clear()
+    here = type("Here", (Now,), {"submit": submit})
+    assert told(read(logs, here())) == told(read(logs, None))
+    assert asked == [(read_together, ())]
