@@ -494,3 +494,9 @@ def test_of_runs_that_are_equally_near_the_first_is_taken() -> None:
             process("text", [lookup()]),
         ]
         assert ("trace-a", "text") in sources(join_processes(made))
+
+
+def test_a_lookup_that_a_trace_says_no_beginning_of_began_when_the_text_log_says() -> None:
+    trace = process("trace", [lookup(at=None, logged_ns=NOON_NS + S)])
+    (run,) = join_processes([trace, process("text", [lookup(at=0.9)])])
+    assert run.lookups[0].time_ns == NOON_NS + int(0.9 * S)
