@@ -93,6 +93,9 @@ def _within(node: ast.AST, line: int) -> Iterator[tuple[ast.expr | ast.stmt, int
         line = node.lineno
     if isinstance(node, ast.expr | ast.stmt):
         yield node, line
+    # Whether `zip` is strict is an assertion: it is never false.
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "type_params"):
             continue
