@@ -213,6 +213,7 @@ class _Fleet:
                 "guards_expr": "L['t0'] <= 8" if one.outcome == "guard_miss" else None,
                 "time_taken_ns": None if is_hit or not at else _COMPILE_NS,
                 "time_saved_ns": _COMPILE_NS if is_hit and at else None,
+                "segment": 1,
                 "details": "recorded" if is_known else "not_recorded",
                 "detail_set": sets[at] if is_known else None,
             }
@@ -306,6 +307,7 @@ _VARIED: Final = (
     "guards_expr",
     "time_taken_ns",
     "time_saved_ns",
+    "segment",
     "details",
     "detail_set",
 )
