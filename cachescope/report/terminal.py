@@ -23,7 +23,7 @@ _PLACES_SHOWN: Final = 2
 _FOLLOWERS_SHOWN: Final = 3
 _PROBLEMS_SHOWN: Final = 3
 _FALSE_HITS_SHOWN: Final = 2
-_ADVICE_ROWS: Final = 6
+_ADVICE_ROWS: Final = 5
 
 
 def answer_lines(why: Why) -> list[Line]:

@@ -59,7 +59,7 @@ def test_the_same_key_in_two_directories_is_not_beside_itself(recording: Recordi
     ("one", "other", "marks"),
     [
         ({}, {}, ("equal_guards",)),
-        ({"guards_expr": "L['s0'] > 1"}, {"guards_expr": "s0 > 1"}, ("equal_guards",)),
+        ({"guards_expr": "L['s0'] > 1"}, {"guards_expr": "L['s0'] > 1"}, ("equal_guards",)),
         ({"guards_expr": "L['s0'] > 1"}, {}, ("other_guards",)),
         ({"code_key": "c1"}, {"code_key": "c1"}, ("equal_guards",)),
         ({"code_key": "c1"}, {"code_key": "c2"}, ("other_code", "equal_guards")),
