@@ -2,19 +2,24 @@
 
 ``CACHESCOPE_LOOKUPS`` names the sizes, ``1000,10000,100000,1000000`` for instance; without it 1,000. What
 the lookups are made from is said in made_lookups.py. Started as a program with a kind and a number of lookups, it
-prints what each step took (processor time, so that other work does not count) and the peak of memory after it.
+prints what each step took (processor time, so that other work does not count) and the peak of memory after it; with
+``--saved`` in a process that reads them from a saved scope.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import cachescope
 from cachescope.scope import Scope
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -66,13 +71,25 @@ def test_judging(kind: str, lookups: int, benchmark: Any) -> None:
         benchmark.extra_info |= {"microseconds_a_lookup": round(1e6 * each, 1)}
 
 
-if __name__ == "__main__":
-    kind, size = sys.argv[1], int(sys.argv[2])
-    scope = made_scope(kind, size)
-    print(f"{kind}, {len(scope.lookups):,} lookups made; peak {peak_megabytes()} MB", flush=True)
-    for name, step in STEPS.items():
+def report(kind: str, scope: Scope, steps: Iterable[str]) -> None:
+    """Print what each step takes."""
+    print(f"{kind}, {len(scope.lookups):,} lookups; peak {peak_megabytes()} MB", flush=True)
+    for name in steps:
         started = time.process_time()
-        step(scope)
+        STEPS[name](scope)
         took = time.process_time() - started
         each = 1e6 * took / len(scope.lookups)
         print(f"{name:>14} {took:8.2f} s {each:8.1f} µs a lookup; peak {peak_megabytes()} MB", flush=True)
+
+
+if __name__ == "__main__":
+    kind, size, *saved = sys.argv[1:]
+    if not saved:
+        report(kind, made_scope(kind, int(size)), STEPS)
+    elif saved == ["--saved"]:
+        # Making the lookups leaves memory behind: a process of its own reads them, and judges.
+        with tempfile.TemporaryDirectory() as folder:
+            made_scope(kind, int(size)).save(Path(folder) / "saved")
+            subprocess.run([sys.executable, __file__, kind, size, f"{folder}/saved"], check=True)
+    else:
+        report(kind, cachescope.read(saved[0]), ("misses", "first toggle", "toggle", "sensitivity"))
