@@ -52,8 +52,11 @@ def use(scope: Scope, folder: Path | None = None) -> None:
         again = cachescope.read(folder)
         for name in ("runs", "lookups", "entries", "contexts", "kernels", "autotune"):
             pd.testing.assert_frame_equal(getattr(again.tables, name), getattr(scope.tables, name))
-        pd.testing.assert_frame_equal(again.phases, scope.phases)
-        problems = pd.concat([scope.problems, scope.phase_problems], ignore_index=True)
+        for name in ("phases", "compiles", "symbols"):
+            pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))
+        problems = pd.concat(
+            [scope.problems, scope.phase_problems, scope.compile_problems], ignore_index=True
+        )
         pd.testing.assert_frame_equal(again.problems, problems)
 
 
