@@ -26,6 +26,10 @@ class Compiled:
     ----------
     kinds : Counter
         How many compiles there are of each kind.
+    failed : int
+        How many of them failed, those at the recompile limit not counted.
+    unended : int
+        How many have no end in a log: the process ended in them, still runs, or its log lost it.
     time_taken_ns : int or None
         How long those took whose end is in a log; None if none has one.
     recompiles : tuple of RecompileRow
@@ -41,6 +45,8 @@ class Compiled:
     """
 
     kinds: Counter[str]
+    failed: int
+    unended: int
     time_taken_ns: int | None
     recompiles: tuple[RecompileRow, ...]
     broken: tuple[tuple[CompileRow, int], ...]
@@ -57,6 +63,8 @@ class Compiled:
         breaks = [(row, (row.function, row.graph_breaks)) for row in compiles if row.graph_breaks]
         return cls(
             kinds=Counter(row.kind for row in compiles),
+            failed=sum(row.error is not None and row.kind != "limit" for row in compiles),
+            unended=len(compiles) - len(taken),
             time_taken_ns=sum(taken) if taken else None,
             recompiles=tuple(rows_of(read.recompiles, RecompileRow)),
             broken=_counted(breaks),

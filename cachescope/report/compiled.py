@@ -14,10 +14,10 @@ from cachescope.wording import and_more, duration, harmless, plural
 _SHOWN: Final = 10
 _ROWS: Final = 3
 _KINDS: Final = {
-    "first": "first compiles",
-    "recompile": "recompiles",
-    "resume": "resumed after a graph break",
-    "backward": "backward",
+    "first": ("first compile", "first compiles"),
+    "recompile": ("recompile", "recompiles"),
+    "resume": ("resumed after a graph break", "resumed after a graph break"),
+    "backward": ("backward", "backward"),
 }
 
 
@@ -36,12 +36,17 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
 
 
 def _headline(compiled: Compiled) -> str:
-    counts = [f"{compiled.kinds[kind]} {text}" for kind, text in _KINDS.items() if compiled.kinds[kind]]
+    kinds = compiled.kinds
+    counts = [plural(kinds[kind], *words) for kind, words in _KINDS.items() if kinds[kind]]
     limits = compiled.kinds["limit"]
     text = plural(compiled.kinds.total() - limits, "compile")
     if compiled.time_taken_ns is not None:
         text += f" in {duration(compiled.time_taken_ns)}"
     text += f": {', '.join(counts)}"
+    if compiled.failed:
+        text += f"; {compiled.failed} failed"
+    if compiled.unended:
+        text += f"; {compiled.unended} without an end in the log"
     return f"{text}; {_limits(limits)}, and torch did not compile" if limits else text
 
 

@@ -104,3 +104,22 @@ def test_a_saved_scope_keeps_its_compiles(trace: Path, tmp_path: Path) -> None:
     again = cachescope.read(tmp_path / "saved")
     for name in ("compiles", "symbols", "recompiles"):
         assert getattr(again, name).equals(getattr(scope, name)), name
+
+
+def test_a_compile_that_failed_is_said_to_have_failed(run: Run, recording: Recording) -> None:
+    text = " ".join(run("compiles", recording("2.13.0", "failed_codegen") / "trace").out.split())
+    scope = cachescope.read(recording("2.13.0", "failed_codegen") / "trace")
+    failed = scope.compiles["error"].notna().sum()
+    assert (
+        failed
+        == scope.lookups.dropna(subset="compile_error")["compile_id"]
+        .groupby(scope.lookups["run"])
+        .nunique()
+        .sum()
+    )
+    assert f"; {failed} failed" in text
+
+
+def test_a_compile_in_which_the_process_was_killed_has_no_end(run: Run, recording: Recording) -> None:
+    text = " ".join(run("compiles", recording("2.13.0", "killed_compiling") / "trace").out.split())
+    assert "; 1 without an end in the log" in text

@@ -46,8 +46,7 @@ def read_phases(runs: pd.DataFrame, stamped: Stamps) -> PhasesRead:
     runs : DataFrame
         The frame runs.
     stamped : dict
-        Size and time of their files when they were read. Of a trace that has grown since, only as much is read
-        as there was then; one that changed otherwise is a problem.
+        Size and time of their files when they were read: see `read_traces`.
     """
     read, problems = read_traces(runs, stamped, "its phases", _spent)
     return PhasesRead(PHASES.build(row for run, spent in read for row in _rows(run, spent)), problems)

@@ -152,16 +152,25 @@ class CompiledFrames:
 
     def _start(self, envelope: Record, compile_id: str, _: bytes) -> None:
         start = envelope.record("dynamo_start")
+        frame = _frame_of(compile_id)
+        if compile_id.endswith("/0"):
+            # Ids may begin again: what was written for compiles whose beginning was lost is about other code.
+            self._reasons = {name: told for name, told in self._reasons.items() if _frame_of(name) != frame}
         self._segments[compile_id] += 1
         one = self._add(CompiledFrame(compile_id, self._segments[compile_id]))
         one.place = self._stacks.place_of([] if start is None else start.objects("stack"), envelope.wrong)
-        self._place_of_frame[_frame_of(compile_id)] = one.place
+        self._place_of_frame[frame] = one.place
 
     def _add(self, one: CompiledFrame) -> CompiledFrame:
         one.recompile_reasons = self._reasons.pop(one.compile_id, ())
         self.rows.append(one)
         self._current[one.compile_id] = one
         return one
+
+    def _open(self, compile_id: str) -> CompiledFrame | None:
+        """The compile with an id that has begun and not ended."""
+        one = self._current.get(compile_id)
+        return None if one is None or one.has_ended else one
 
     def _recompile(self, envelope: Record, compile_id: str, payload: bytes) -> None:
         """Torch writes the reasons before it begins, one as plain text, several as a list."""
@@ -173,7 +182,7 @@ class CompiledFrames:
         self._reasons[compile_id] = tuple(_squeezed(one) for one in reasons if isinstance(one, str))
 
     def _symbol(self, envelope: Record, compile_id: str, _: bytes) -> None:
-        told, one = envelope.record("create_symbol"), self._current.get(compile_id)
+        told, one = envelope.record("create_symbol"), self._open(compile_id)
         name = None if told is None else told.text("symbol")
         if told is None or name is None or one is None:
             return
@@ -182,7 +191,7 @@ class CompiledFrames:
         one.symbols.append(Symbol(name, *values, place))
 
     def _break(self, envelope: Record, compile_id: str, payload: bytes) -> None:
-        one = self._current.get(compile_id)
+        one = self._open(compile_id)
         if one is None:
             return
         text = payload.decode("utf-8", "replace")
@@ -196,20 +205,19 @@ class CompiledFrames:
             return
         fail_type, fail_reason = metrics.text("fail_type"), metrics.text("fail_reason")
         error = f"{fail_type}: {fail_reason}" if fail_type and fail_reason else fail_type
-        one = self._current.get(compile_id)
-        is_backward = metrics.flag("is_forward") is False or (
-            "bwd_compilation_metrics" in envelope.values and error is None
-        )
-        if is_backward or one is None or one.has_ended:
-            # Not compiled: the limit was reached; or its beginning is not in the log.
-            place = (
-                one.place
-                if one is not None and is_backward
-                else self._place_of_frame.get(_frame_of(compile_id))
-            )
-            segment = self._segments[compile_id]
-            one = CompiledFrame(compile_id, segment, place or NOWHERE, is_backward)
-            self.rows.append(one) if is_backward else self._add(one)
+        is_limit = error is not None and _LIMIT.search(error) is not None
+        # torch 2.5 and 2.6 write the limit into the record of backward graphs as well.
+        is_in_other = "bwd_compilation_metrics" in envelope.values and not is_limit
+        one = self._open(compile_id)
+        if metrics.flag("is_forward") is False or is_in_other:
+            forward = self._current.get(compile_id)
+            place = NOWHERE if forward is None else forward.place
+            one = CompiledFrame(compile_id, self._segments[compile_id], place, is_backward=True)
+            self.rows.append(one)
+        elif one is None:
+            # At the limit nothing is compiled. Else its beginning is not in the log, and ids may have begun again since.
+            place = self._place_of_frame.get(_frame_of(compile_id), NOWHERE) if is_limit else NOWHERE
+            one = self._add(CompiledFrame(compile_id, self._segments[compile_id], place))
         one.has_ended, one.error = True, error
         one.start_ns, one.time_taken_ns = metrics.moment_of_us("start_time_us"), _time_taken(metrics)
         one.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))

@@ -33,7 +33,6 @@ def read(tmp_path: Path, *records: str) -> CompiledFrames:
 
 
 START = record("dynamo_start", {"stack": [{"name": "f", "line": 3, "filename": "model.py"}]})
-REASONS = ("recompile_reasons", "json")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +50,15 @@ REASONS = ("recompile_reasons", "json")
             [START, metrics(), metrics("bwd_compilation_metrics", is_forward=None)],
             ["first", "backward"],
             id="the backward record of torch 2.5",
+        ),
+        pytest.param(
+            [
+                START,
+                metrics(),
+                metrics("bwd_compilation_metrics", is_forward=None, fail_type="InductorError"),
+            ],
+            ["first", "backward"],
+            id="a backward graph of torch 2.5 that failed",
         ),
         pytest.param([metrics()], ["first"], id="it began before the log"),
         pytest.param(
@@ -90,6 +98,23 @@ def test_where_the_limit_is_reached_the_place_is_that_of_the_frame(tmp_path: Pat
     ]
 
 
+def test_what_lost_its_beginning_is_not_said_of_other_code(tmp_path: Path) -> None:
+    """A compile 0/1 whose beginning is lost, ids that begin again, and another 0/1."""
+    reasons = record("artifact", {"name": "recompile_reasons"}, "0/0: lost", frame_compile_id=1)
+    symbol = record("create_symbol", {"symbol": "s1"}, frame_compile_id=1)
+    other = record("dynamo_start", {"stack": [{"name": "g", "line": 9, "filename": "b.py"}]})
+    again = record("dynamo_start", {"stack": []}, frame_compile_id=1)
+    ended = record("compilation_metrics", {"is_forward": True}, frame_compile_id=1)
+    found = read(tmp_path, START, metrics(), reasons, other, metrics(), again, ended, symbol, ended).rows
+    assert [(one.compile_id, one.place.function) for one in found] == [
+        ("0/0", "f"),
+        ("0/0", "g"),
+        ("0/1", None),
+        ("0/1", None),
+    ]
+    assert all((one.recompile_reasons, one.symbols) == ((), []) for one in found)
+
+
 @pytest.mark.parametrize(
     ("payload", "expected"),
     [
@@ -100,8 +125,9 @@ def test_where_the_limit_is_reached_the_place_is_that_of_the_frame(tmp_path: Pat
     ],
 )
 def test_reasons_are_one_text_or_a_list(payload: str, expected: tuple[str, ...], tmp_path: Path) -> None:
-    reasons = record("artifact", {"name": "recompile_reasons", "encoding": "json"}, payload)
-    (one,) = read(tmp_path, reasons, START).rows
+    reasons = record("artifact", {"name": "recompile_reasons"}, payload, frame_compile_id=1)
+    again = record("dynamo_start", {"stack": []}, frame_compile_id=1)
+    *_, one = read(tmp_path, START, metrics(), reasons, again).rows
     assert one.recompile_reasons == expected
 
 
