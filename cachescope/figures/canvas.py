@@ -77,6 +77,14 @@ def canvas(dark: bool, height: int, **layout: Any) -> go.Figure:
     return figure
 
 
+def stacked_rows(labels: Sequence[str], top: int, dark: bool, **layout: Any) -> go.Figure:
+    """A canvas for stacked bars, a row per label, below `top` pixels."""
+    pixels = max(11.0, min(30.0, 600 / len(labels)))
+    height = int(top + max(44, pixels * len(labels)) + AXIS)
+    rows = row_axis(labels, pixels)
+    return canvas(dark, height, barmode="stack", margin={"t": top}, bargap=0.25, yaxis=rows, **layout)
+
+
 def empty(reason: str, dark: bool) -> go.Figure:
     """A figure without marks that states why there are none."""
     figure = canvas(

@@ -19,6 +19,7 @@ from cachescope.figures.canvas import (
     note,
     panel_title,
     row_axis,
+    stacked_rows,
     value_axis,
 )
 from cachescope.figures.folding import Folded, folded_runs
@@ -56,17 +57,9 @@ def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
         .size()
     )
     caches = sorted(lookups["cache"].dropna().unique(), key=lambda c: (c not in CACHES, c))
-    pixels = max(11.0, min(30.0, 600 / len(rows.labels)))
     present = [name for name in OUTCOME_COLOURS if name in set(lookups["outcome"])]
     top = legend_room(len(present)) + PANEL_TITLE
-    figure = canvas(
-        dark,
-        int(top + max(44, pixels * len(rows.labels)) + AXIS),
-        barmode="stack",
-        margin={"t": top},
-        bargap=0.25,
-        yaxis=row_axis(rows.labels, pixels),
-    )
+    figure = stacked_rows(rows.labels, top, dark)
     for number, cache in enumerate(caches):
         _outcome_panel(figure, number, len(caches), str(cache), counts[cache], present, rows, dark)
     if rows.folded:

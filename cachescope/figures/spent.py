@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, row_axis, value_axis
+from cachescope.figures.canvas import empty, legend_room, note, stacked_rows, value_axis
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import CYCLE, GREY, text_on
 from cachescope.figures.texts import hover, run_labels, shown
@@ -45,17 +45,8 @@ def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> g
         .groupby(["row", "part"])["self_time_ns"]
         .sum()
     )
-    pixels = max(11.0, min(30.0, 600 / len(rows.labels)))
-    top = legend_room(len(colours))
-    figure = canvas(
-        dark,
-        int(top + max(44, pixels * len(rows.labels)) + AXIS),
-        barmode="stack",
-        margin={"t": top},
-        bargap=0.25,
-        yaxis=row_axis(rows.labels, pixels),
-        xaxis=value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8),
-    )
+    seconds = value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8)
+    figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)
     totals = times.groupby("row").sum()
     for name, colour in colours.items():
         _add_phase(figure, name, colour, times, totals, rows)
