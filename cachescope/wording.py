@@ -151,6 +151,17 @@ def short_names(files: Iterable[str]) -> dict[str, str]:
     return {file: names.get(file, file) for file in parts}
 
 
+def place_text(function: str | None, file: str | None, line: int | None) -> str | None:
+    """``forward (model.py:88)``; None if neither function nor file is known.
+
+    >>> place_text("forward", "model.py", 88), place_text(None, "model.py", None), place_text("forward", None, 1)
+    ('forward (model.py:88)', '? (model.py)', 'forward')
+    """
+    if file is None:
+        return function
+    return f"{function or '?'} ({file}{'' if line is None else f':{line}'})"
+
+
 def plural(count: int, one: str, many: str = "") -> str:
     """``1 lookup``, ``2 lookups``."""
     return f"{count} {one if count == 1 else many or one + 's'}"

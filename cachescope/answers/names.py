@@ -8,7 +8,7 @@ from typing import Protocol
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.wording import SHORT_KEY, clock, harmless, plural
+from cachescope.wording import SHORT_KEY, clock, harmless, place_text, plural
 
 
 class Place(Protocol):
@@ -38,10 +38,8 @@ def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None)
 
 def place_name(place: Place, files: Mapping[str, str]) -> str | None:
     """``forward (model.py:88)``; None if neither function nor file is known."""
-    if place.file is None:
-        return place.function
-    line = "" if place.line is None else f":{place.line}"
-    return f"{place.function or '?'} ({files.get(place.file, place.file)}{line})"
+    file = None if place.file is None else files.get(place.file, place.file)
+    return place_text(place.function, file, place.line)
 
 
 def lookup_name(row: LookupRow) -> str:

@@ -24,12 +24,13 @@ from cachescope.figures.canvas import (
 from cachescope.figures.compile_ids import compile_order
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import OUTCOME_COLOURS
-from cachescope.figures.texts import hover, run_labels, shown
+from cachescope.figures.texts import hover, place_labels, run_labels, shown
 from cachescope.terms import AOTAUTOGRAD, CACHES
 from cachescope.wording import duration, plural
 
 _MOST_GRAPHS: Final = 400
 _GAP: Final = 0.02
+_LINE: Final = 14
 _DIRECTIONS: Final = {"inference": 0, "forward": 1, "backward": 2}
 _SHORTEST_BLOCK: Final = 0.15
 _TITLES_ON_ONE_LINE: Final = 3
@@ -40,24 +41,39 @@ _MOST_TEXTS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One cache and direction, with the compile ids that were looked up there."""
+    """One cache and direction, with the graphs that were looked up there."""
 
     title: str
     cells: pd.DataFrame
-    ids: list[str]
+    graphs: list[_Graph]
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """What is one graph in every run: a compile id has many after ``torch._dynamo.reset()``, or where one compile is split."""
+
+    compile_id: str
+    function: str
+    nth: int
+
+    @property
+    def label(self) -> str:
+        """The compile id with its number in the run, and the function below it."""
+        again = f"·{self.nth + 1}" if self.nth else ""
+        return shown(self.compile_id + again, 9) + (f"<br>{shown(self.function, 9)}" if self.function else "")
 
 
 def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """Outcomes as a heatmap: a row per run, a column per graph; a block of columns per cache and direction.
 
-    A graph is a compile id. A cell for several lookups shows the worst outcome. Beyond 64 runs
-    neighbours share a row; beyond 400 graphs the last are left out, and the figure states it. Cells are clickable:
-    ``customdata`` holds the lookup.
+    A graph is a compile id of a function; where a run looks that up several times, as after ``torch._dynamo.reset()``,
+    each time has a column. Beyond 64 runs neighbours share a row, and a cell shows the worst outcome of its lookups;
+    beyond 400 graphs the last are left out, and the figure states it. Cells are clickable: ``customdata`` holds the lookup.
 
     Parameters
     ----------
     lookups : DataFrame
-        Columns lookup, run, order, cache, direction, compile_id, cache_key, outcome, time_taken_ns.
+        Columns lookup, run, order, cache, direction, compile_id, function, file, line, cache_key, outcome, time_taken_ns.
     runs : DataFrame
         Columns run, rank, start_time.
     dark : bool
@@ -69,15 +85,16 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
         )
     rows = folded_runs(lookups["run"], run_labels(runs))
     blocks, left_out = _blocks(_cells(lookups, rows))
-    columns = sum(len(block.ids) for block in blocks)
+    columns = sum(len(block.graphs) for block in blocks)
     pixels = max(11.0, min(30.0, 600 / len(rows.labels)))
     few = len(blocks) <= _TITLES_ON_ONE_LINE
     worst = {name for block in blocks for name in block.cells["outcome"].unique()}
     top = legend_room(len(worst)) + PANEL_TITLE + (0 if few else 16)
+    bottom = AXIS + (_LINE if any(graph.function for block in blocks for graph in block.graphs) else 0)
     figure = canvas(
         dark,
-        int(top + max(44, pixels * len(rows.labels)) + AXIS),
-        margin={"t": top},
+        int(top + max(44, pixels * len(rows.labels)) + bottom),
+        margin={"t": top, "b": bottom},
         yaxis=row_axis(rows.labels, pixels),
     )
     key_marks(figure, {name: colour for name, colour in OUTCOME_COLOURS.items() if name in worst})
@@ -91,14 +108,14 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
     if left_out:
         remarks.append(f"{plural(left_out, 'more graph')} not shown")
     if remarks:
-        note(figure, "; ".join(remarks), dark)
+        note(figure, "; ".join(remarks), dark, below=bottom)
     return figure
 
 
 def _cells(lookups: pd.DataFrame, rows: Folded) -> pd.DataFrame:
     """One row per cell: the worst outcome, the number of lookups, their compile time, and the lookup that it shows."""
     # Without a compile id, the place among the lookups of the run distinguishes graphs.
-    place = "#" + lookups["order"].astype("str")
+    order = "#" + lookups["order"].astype("str")
     known = pd.DataFrame(
         {
             "row": lookups["run"].map(rows.row_of),
@@ -107,20 +124,29 @@ def _cells(lookups: pd.DataFrame, rows: Folded) -> pd.DataFrame:
             "direction": lookups["direction"]
             .fillna("no direction")
             .where(lookups["cache"] != AOTAUTOGRAD, ""),
-            "graph": lookups["compile_id"].where(lookups["compile_id"].notna(), place),
+            "compile_id": lookups["compile_id"].where(lookups["compile_id"].notna(), order),
+            # Not file and line: they differ between machines and edits of one program.
+            "function": lookups["function"].fillna(""),
+            "place": place_labels(lookups),
+            "order": lookups["order"],
+            "run": lookups["run"],
             "code": lookups["outcome"].map(_CODES),
             "key": lookups["cache_key"],
             "lookup": lookups["lookup"],
             "taken": lookups["time_taken_ns"].astype("Float64"),
         }
     )
-    known = known[known["code"].notna()]
+    known = known[known["code"].notna()].sort_values(["run", "order"], kind="stable")
+    graph = ["cache", "direction", "compile_id", "function"]
+    known["nth"] = known.groupby(["run", *graph]).cumcount()
     worst = known.sort_values("code", kind="stable")
-    cells = worst.groupby(["cache", "direction", "graph", "row"], as_index=False).agg(
+    cells = worst.groupby([*graph, "nth", "row"], as_index=False).agg(
         code=("code", "last"),
         count=("code", "size"),
         key=("key", "last"),
         lookup=("lookup", "last"),
+        place=("place", "last"),
+        order=("order", "min"),
         taken=("taken", "sum"),
     )
     return cells.assign(outcome=cells["code"].map(dict(enumerate(OUTCOME_COLOURS))))
@@ -135,18 +161,23 @@ def _blocks(cells: pd.DataFrame) -> tuple[list[_Block], int]:
     blocks, left_out = [], 0
     for cache, direction in found:
         mine = cells[(cells["cache"] == cache) & (cells["direction"] == direction)]
-        ids = sorted((str(i) for i in mine["graph"].unique()), key=compile_order)
-        left_out += len(ids[share:])
-        kept = mine[mine["graph"].isin(ids[:share])]
-        blocks.append(_Block(f"{cache} {direction}".strip(), kept, ids[:share]))
+        names = ["compile_id", "function", "nth"]
+        first = (
+            mine.groupby(names, as_index=False)
+            .agg(order=("order", "min"))
+            .sort_values("order", kind="stable")
+        )
+        graphs = sorted(rows_of(first, _Graph), key=lambda graph: compile_order(graph.compile_id))
+        left_out += len(graphs[share:])
+        blocks.append(_Block(f"{cache} {direction}".strip(), mine, graphs[:share]))
     return blocks, left_out
 
 
 def _domains(blocks: list[_Block]) -> list[tuple[float, float]]:
     """Widths in proportion to the number of graphs, but none too short for its title."""
     room = 1 - _GAP * (len(blocks) - 1)
-    columns = sum(len(block.ids) for block in blocks)
-    wanted = [max(_SHORTEST_BLOCK, len(block.ids) / columns) for block in blocks]
+    columns = sum(len(block.graphs) for block in blocks)
+    wanted = [max(_SHORTEST_BLOCK, len(block.graphs) / columns) for block in blocks]
     domains, left = [], 0.0
     for width in wanted:
         right = left + room * width / sum(wanted)
@@ -165,16 +196,19 @@ def _add_block(
     few: bool,
 ) -> None:
     axis = "x" if number == 0 else f"x{number + 1}"
-    column = {name: i for i, name in enumerate(block.ids)}
-    z: list[list[int | None]] = [[None] * len(block.ids) for _ in rows.labels]
-    said = [[""] * len(block.ids) for _ in rows.labels]
-    lookups: list[list[int | None]] = [[None] * len(block.ids) for _ in rows.labels]
+    count = len(block.graphs)
+    column = {graph: i for i, graph in enumerate(block.graphs)}
+    z: list[list[int | None]] = [[None] * count for _ in rows.labels]
+    said = [[""] * count for _ in rows.labels]
+    lookups: list[list[int | None]] = [[None] * count for _ in rows.labels]
     for cell in rows_of(block.cells, _Cell):
-        at = column[cell.graph]
+        at = column.get(_Graph(cell.compile_id, cell.function, cell.nth))
+        if at is None:
+            continue
         z[cell.row][at] = cell.code
         lookups[cell.row][at] = cell.lookup
         said[cell.row][at] = _hover(cell, block, rows) if texts else _short_hover(cell, rows)
-    gap = 2 if len(block.ids) <= 40 else (1 if len(block.ids) <= 120 else 0)
+    gap = 2 if count <= 40 else (1 if count <= 120 else 0)
     figure.add_heatmap(
         z=z,
         xaxis=axis,
@@ -191,20 +225,19 @@ def _add_block(
     )
     # Labels as wide as their column: about eight characters for a tenth of a page.
     fitting = max(1, int((domain[1] - domain[0]) * 14))
-    step = -(-len(block.ids) // fitting)
-    at_ticks = list(range(0, len(block.ids), step))
+    at_ticks = list(range(0, count, -(-count // fitting)))
     figure.update_layout(
         {
             f"xaxis{axis[1:]}": {
                 "domain": list(domain),
                 "tickvals": at_ticks,
-                "ticktext": [shown(block.ids[i], 9) for i in at_ticks],
+                "ticktext": [block.graphs[i].label for i in at_ticks],
                 "tickangle": 0,
                 "tickfont": {"size": 11},
                 "showgrid": False,
                 "zeroline": False,
                 "ticks": "",
-                "range": [-0.5, len(block.ids) - 0.5],
+                "range": [-0.5, count - 0.5],
                 "title": {"text": "compile id" if number == 0 else "", "font": {"size": 11}, "standoff": 4},
             }
         }
@@ -223,7 +256,10 @@ class _Cell:
     """One cell: the worst outcome of its lookups, how many they are, and the lookup that it shows."""
 
     row: int
-    graph: str
+    compile_id: str
+    function: str
+    nth: int
+    place: str | None
     code: int
     outcome: str
     count: int
@@ -238,11 +274,13 @@ def _hover(cell: _Cell, block: _Block, rows: Folded) -> str:
     time = f", {duration(int(taken))} compiled" if taken else ""
     return hover(
         rows.labels[cell.row],
-        f"{block.title}, compile {cell.graph}"[:80],
+        f"{block.title}, compile {cell.compile_id}"[:80]
+        + (f", time {cell.nth + 1} in this run" if cell.nth else ""),
+        cell.place,
         f"{cell.outcome}{several}{time}",
         None if key is None else f"key {key[:14]}…",
     )
 
 
 def _short_hover(cell: _Cell, rows: Folded) -> str:
-    return f"{rows.labels[cell.row].partition(' · ')[0]}, {shown(cell.graph, 12)}: {cell.outcome}"
+    return f"{rows.labels[cell.row].partition(' · ')[0]}, {shown(cell.compile_id, 12)}: {cell.outcome}"

@@ -13,7 +13,7 @@ from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, ro
 from cachescope.figures.compile_ids import compile_order
 from cachescope.figures.folding import MOST_ROWS, folded_runs
 from cachescope.figures.palette import OUTCOME_COLOURS
-from cachescope.figures.texts import hover, run_labels, shown
+from cachescope.figures.texts import hover, place_labels, run_labels, shown
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.wording import duration, plural
 
@@ -24,14 +24,14 @@ _LANE: Final = 0.19
 def timeline(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """Lookups over time: a mark for each, and a bar for the compile that followed if it did not hit.
 
-    One row per run (for a single run: per compile id), AOTAutograd above FX in each. Time counts from the start of
+    One row per run (for a single run: per compile id and function), AOTAutograd above FX in each. Time counts from the start of
     the run, or of the first run if all ran at once. If there are very many lookups, neighbours of one kind share a mark.
     Marks are clickable: ``customdata`` holds the (first) lookup.
 
     Parameters
     ----------
     lookups : DataFrame
-        Columns lookup, run, time, end_time, cache, cache_key, outcome, compile_id, time_taken_ns.
+        Columns lookup, run, time, end_time, cache, cache_key, outcome, compile_id, function, file, line, time_taken_ns.
     runs : DataFrame
         Columns run, rank, start_time, end_time.
     dark : bool
@@ -96,6 +96,8 @@ def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]
             "cache": timed["cache"],
             "outcome": timed["outcome"],
             "compile_id": timed["compile_id"].fillna("-"),
+            "function": timed["function"].fillna(""),
+            "place": place_labels(timed),
             "key": timed["cache_key"].fillna("no key"),
             "count": 1,
         }
@@ -108,13 +110,14 @@ def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
     """Give each mark its row; return the labels of the rows, and a remark on them."""
     names = run_labels(runs)
     if marks["run"].nunique() == 1:
-        ids = sorted(marks["compile_id"].unique(), key=compile_order)
-        if 1 < len(ids) <= MOST_ROWS:
-            marks["row"] = marks["compile_id"].map({name: i for i, name in enumerate(ids)})
+        compiles = list(zip(marks["compile_id"], marks["function"], strict=True))
+        graphs = sorted(dict.fromkeys(compiles), key=lambda one: compile_order(one[0]))
+        if 1 < len(graphs) <= MOST_ROWS:
+            row_of = {graph: i for i, graph in enumerate(graphs)}
+            marks["row"] = [row_of[graph] for graph in compiles]
             only = int(marks["run"].iloc[0])
-            return [
-                shown(name, 20) for name in ids
-            ], f"a row per compile id of {names.get(only, f'run {only}')}"
+            labels = [shown(f"{compile_id} {function}".strip(), 20) for compile_id, function in graphs]
+            return labels, f"a row per compile id of {names.get(only, f'run {only}')}"
     folded = folded_runs(marks["run"], names)
     marks["row"] = marks["run"].map(folded.row_of)
     return folded.labels, f"{folded.members} runs, neighbours share a row" if folded.folded else ""
@@ -130,7 +133,7 @@ def _shared(marks: pd.DataFrame, rows: int) -> pd.DataFrame:
     grouped = marks.groupby(["row", "cache", "outcome", "bin"], as_index=False, sort=True)
     folded = grouped.agg(
         lookup=("lookup", "first"), run=("run", "first"), x=("x", "min"), end=("end", "max"),
-        compile_id=("compile_id", "first"), key=("key", "first"), count=("count", "sum"), longest=("span", "max"),
+        compile_id=("compile_id", "first"), place=("place", "first"), key=("key", "first"), count=("count", "sum"), longest=("span", "max"),
     )  # fmt: skip
     return folded.assign(span=(folded["end"] - folded["x"]).where(folded["longest"] > 0, 0.0))
 
@@ -184,6 +187,7 @@ class _Mark:
     cache: str
     outcome: str
     compile_id: str
+    place: str | None
     key: str
     count: int
     x: float
@@ -201,6 +205,7 @@ def _hovers(marks: pd.DataFrame) -> list[str]:
             hover(
                 what,
                 f"run {row.run}, compile {row.compile_id[:40]}, key {row.key[:14]}",
+                row.place,
                 f"at {row.x:.3f} s{span}",
             )
         )

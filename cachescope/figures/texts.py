@@ -11,7 +11,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.wording import clock, harmless
+from cachescope.wording import clock, harmless, place_text, short_names
 
 NAME: Final = 44
 HOVER_LINE: Final = 72
@@ -72,3 +72,25 @@ def run_labels(runs: pd.DataFrame) -> dict[int, str]:
             parts.append(clock(row.start_time))
         labels[row.run] = " · ".join(parts)
     return labels
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where compiled code stands."""
+
+    function: str | None
+    file: str | None
+    line: int | None
+
+
+def place_labels(lookups: pd.DataFrame) -> pd.Series[str]:
+    """``forward (model.py:88)`` for each lookup; missing where neither function nor file is known."""
+    columns = ["function", "file", "line"]
+    code = lookups.groupby(columns, dropna=False, sort=False).ngroup()
+    places = lookups[columns].loc[~code.duplicated()]
+    files = short_names(places["file"].dropna())
+    texts = [
+        place_text(row.function, None if row.file is None else files[row.file], row.line)
+        for row in rows_of(places, _Place)
+    ]
+    return code.map(pd.Series(texts, index=range(len(texts)), dtype="str"))

@@ -73,6 +73,7 @@ def _name(row: SeenKey) -> str:
 def _pair_text(pair: Pair) -> str:
     a, b = pair
     place = f", compile {harmless(b.compile_id)}" if b.compile_id is not None else ""
+    place += f" of {harmless(b.function)}" if place and b.function is not None else ""
     return f"{_name(a)} -> {harmless(b.cache_key[:SHORT_KEY])}…{place}"
 
 
@@ -82,6 +83,7 @@ def _row_object(row: SeenKey) -> JsonObject:
         "direction": row.direction,
         "cache_key": row.cache_key,
         "compile_id": row.compile_id,
+        "function": row.function,
         "lookup": row.lookup,
         "entry": row.entry,
     }

@@ -19,13 +19,14 @@ HEADS: Final = (
     Head("rank", "Rank", number=True),
     Head("cache", "Cache"),
     Head("compile_id", "Compile"),
+    Head("function", "Function"),
     Head("cache_key", "Key"),
     Head("outcome", "Outcome"),
     Head("verdict", "Verdict"),
     Head("time_taken_ns", "Compile time", number=True),
     Head("reason", "Why", fills=True),
 )
-SEARCHED: Final = ("cache", "compile_id", "cache_key", "outcome", "verdict", "reason")
+SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
 """The columns that a text search covers."""
 
 FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge(scope.runs[["run", "rank"]], on="run", how="left")'
@@ -51,7 +52,9 @@ class LookupRows:
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
-        self.heads: Sequence[Head] = [h for h in HEADS if h.name != "rank" or frame["rank"].notna().any()]
+        self.heads: Sequence[Head] = [
+            h for h in HEADS if h.name not in ("rank", "function") or frame[h.name].notna().any()
+        ]
         self._codes: dict[str, tuple[npt.NDArray[np.intp], pd.Index[Any]]] = {}
         self._ranks: dict[str, npt.NDArray[np.intp]] = {}
         self._filters: dict[str, object] = {}

@@ -31,6 +31,7 @@ _HEADS: Final = (
     Head("run", "Run"),
     Head("cache", "Cache"),
     Head("compile_id", "Compile"),
+    Head("function", "Function"),
     Head("outcome", "Recorded"),
     Head("outcome_after", "Would be"),
     Head("time_won_ns", "Saves", number=True),
@@ -152,7 +153,7 @@ class WhatIfView(Pane):
         self.rates_plot.redraw()
 
     def _changed_rows(self) -> FrameRows:
-        frame = self.found.frame.assign(compile_id=self._scope.lookups["compile_id"])
+        frame = self.found.frame.assign(**self._scope.lookups[["compile_id", "function"]])
         changed = frame[frame["changed_side"].fillna(True)]
         return FrameRows(changed, _HEADS, {"run": self._labels.__getitem__, "time_won_ns": duration})
 

@@ -46,6 +46,7 @@ _HEADS = (
     Head("run", "Run"),
     Head("cache", "Cache"),
     Head("compile_id", "Compile"),
+    Head("function", "Function"),
     Head("root", "Role"),
     Head("time", "Compile time", number=True),
 )
@@ -269,6 +270,7 @@ def _same_row(lookup: LookupRow, labels: dict[int, str], miss: MissRow) -> list[
         labels[lookup.run],
         lookup.cache,
         lookup.compile_id,
+        lookup.function,
         "root miss" if miss.root else "consequence",
         None if time is None else Shown(duration(time), time),
     ]

@@ -90,7 +90,12 @@ def test_a_miss_spans_its_compile(tour: cachescope.Scope) -> None:
 def test_a_single_run_has_a_row_per_compile(tour: cachescope.Scope) -> None:
     one = tour.lookups[tour.lookups["run"] == 0]
     made = figures.timeline(one, tour.runs)
-    assert list(made.layout.yaxis.ticktext) == ["0/0", "1/0", "2/0", "3/0"]
+    assert list(made.layout.yaxis.ticktext) == [
+        "0/0 matmul_relu",
+        "1/0 gated_relu",
+        "2/0 softmax_rows",
+        "3/0 centred",
+    ]
 
 
 def test_a_log_without_times_says_so(tour: cachescope.Scope) -> None:
@@ -103,20 +108,39 @@ def test_the_heatmap_tells_each_graph_of_each_run(tour: cachescope.Scope) -> Non
     blocks = [trace for trace in made.data if trace.type == "heatmap"]
     names = list(OUTCOME_COLOURS)
     codes = tour.lookups.set_index("lookup")["outcome"]
-    assert [len(block.z[0]) for block in blocks] == [4, 4]
+    # The last run has another function in the place of the second: one compile id, and two graphs.
+    ids = tour.lookups["compile_id"] + tour.lookups["function"]
+    assert [len(block.z[0]) for block in blocks] == [ids.nunique()] * 2 == [5, 5]
+    drawn = set()
     for block in blocks:
-        for row, ids in zip(block.z, block.customdata, strict=True):
-            assert [names[code] for code in row] == [codes[i] for i in ids]
+        for row, lookups in zip(block.z, block.customdata, strict=True):
+            assert [None if i is None else codes[i] for i in lookups] == [
+                None if code is None else names[code] for code in row
+            ]
+            drawn |= set(lookups) - {None}
+    assert drawn == set(codes.index)
 
 
-def test_a_cell_shows_the_worst_of_its_lookups() -> None:
-    rows = [{"lookup": i, "run": 0, "order": i, "cache": "fxgraph", "outcome": outcome, "compile_id": "0/0"}
-            for i, outcome in enumerate(("hit", "full_miss", "hit"))]  # fmt: skip
-    made = figures.runs_by_graph(frame("lookups", rows), runs_of(1))
+def test_a_cell_of_several_runs_shows_the_worst_of_its_lookups() -> None:
+    rows = [{"lookup": i, "run": i, "order": 0, "cache": "fxgraph", "outcome": "full_miss" if i == 1 else "hit",
+             "compile_id": "0/0"} for i in range(192)]  # fmt: skip
+    made = figures.runs_by_graph(frame("lookups", rows), runs_of(192))
     heat = made.data[-1]
+    assert len(heat.z) == 64
     assert heat.z[0][0] == list(OUTCOME_COLOURS).index("full_miss")
     assert heat.customdata[0][0] == 1
     assert "3 lookups, the worst shown" in heat.text[0][0]
+
+
+def test_graphs_with_one_compile_id_have_a_column_each() -> None:
+    """As after ``torch._dynamo.reset()``: a hundred functions were one cell."""
+    rows = [{"lookup": i, "run": 0, "order": i, "cache": "fxgraph", "outcome": "hit", "compile_id": "0/0",
+             "function": f"f{i // 2}", "file": "/a/m.py", "line": i // 2} for i in range(200)]  # fmt: skip
+    heat = figures.runs_by_graph(frame("lookups", rows), runs_of(1))
+    assert heat.data[-1].customdata == ([*range(200)],)
+    assert heat.layout.xaxis.ticktext[:1] == ("0/0<br>f0",)
+    assert "f0 (m.py:0)" in heat.data[-1].text[0][1]
+    assert "time 2 in this run" in heat.data[-1].text[0][1]
 
 
 def test_graphs_of_backward_passes_have_a_block_of_their_own() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The columns that figures of lookups read: the others need not be redacted.
 _DRAWN: Final = [
     "lookup", "run", "order", "time", "end_time", "cache", "cache_key", "outcome", "compile_id", "direction",
-    "time_taken_ns",
+    "function", "file", "line", "time_taken_ns",
 ]  # fmt: skip
 _RATES: Final = (
     Head("Run", "word"),
