@@ -13,13 +13,10 @@ import pytest
 
 import cachescope
 
-torch = pytest.importorskip("torch")
-
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "capture" / "cpu_program.py"
-# What the same machine can be limited to. Without vectors of its own there is nothing to be taken for another CPU's.
-OWN = torch.backends.cpu.get_cpu_capability()
+# What the same machine can be limited to.
 OTHER = {"AVX512": "avx2", "AVX2": "default"}
 FUNCTIONS = ("product", "waves", "total")
 COLD = {"is_right": True, "fxgraph": 0, "aotautograd": 0}
@@ -47,8 +44,18 @@ def run(folder: Path, cache: Path, *arguments: str, capability: str | None = Non
 
 
 @pytest.fixture(scope="module")
+def other() -> str:
+    """What this CPU can be limited to. Without vectors of its own there is nothing to be taken for another CPU's."""
+    own = pytest.importorskip("torch").backends.cpu.get_cpu_capability()
+    if own not in OTHER:
+        pytest.skip("this CPU has no vectors that it could be limited to do without")
+    return OTHER[own]
+
+
+@pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a cache and a mega-cache of the same entries, made with all that this CPU can do."""
+    pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("made")
     results = run(folder / "own", folder / "cache", "--save", str(folder / "mega.bin"))
     assert results == dict.fromkeys(FUNCTIONS, COLD)
@@ -64,10 +71,10 @@ def test_its_own_process_finds_everything_and_it_is_safe(made: Path, source: str
     assert predicted["unsafe_reason"].isna().all()
 
 
-@pytest.mark.skipif(OWN not in OTHER, reason="this CPU has no vectors that it could be limited to do without")
 @pytest.mark.parametrize("source", ["cache", "mega.bin"])
-def test_what_another_cpu_would_find_and_get_wrong_is_unsafe(made: Path, tmp_path: Path, source: str) -> None:
-    other = OTHER[OWN]
+def test_what_another_cpu_would_find_and_get_wrong_is_unsafe(
+    made: Path, other: str, tmp_path: Path, source: str
+) -> None:
     if source == "cache":
         results = run(tmp_path / "other", made / "cache", capability=other)
     else:
