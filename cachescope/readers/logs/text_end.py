@@ -36,6 +36,8 @@ class StreamEnd:
     unresolved: list[int]
     """The lookups whose outcome no line has said so far."""
     segments: list[tuple[str | None, int]]
+    places: list[tuple[str | None, str, str, int]]
+    """The compile ids whose code is known: its function, file and line."""
     guards: dict[str, str]
     load_error: str | None
     is_2_4: bool

@@ -22,6 +22,7 @@ from cachescope.readers.logs.text_messages import (
     NOT_SAVED,
     OUTCOME,
     POST_LOAD_GUARDS,
+    STARTS_TRACING,
     UNABLE,
     WRITING,
     Message,
@@ -62,6 +63,8 @@ class MessageReader:
         self._outcome_clocks: dict[int, int | None] = {}
         self._unresolved: list[Lookup] = []
         self._segments: Counter[str | None] = Counter()
+        self._places: dict[str | None, tuple[str, str, int]] = {}
+        """The function, file and first line of the code of each compile id, where Dynamo's logger is on."""
         self._guards: dict[str, str] = {}
         self._load_error: str | None = None
         self._is_behind_details = False
@@ -105,6 +108,8 @@ class MessageReader:
             self._note_save_error(match, message)
         elif match := WRITING.match(text):
             self._note_entry(match["path"], message)
+        elif match := STARTS_TRACING.fullmatch(text):
+            self._places[message.compile_id] = match["function"], match["file"], int(match["line"])
 
     def take_up(self, end: StreamEnd, process: Process | None) -> None:
         """Restore the state at the end of an earlier reading."""
@@ -120,6 +125,7 @@ class MessageReader:
         self._outcome_clocks = {id(self._lookups[at]): clock for at, clock in end.outcome_clocks_us}
         self._unresolved = [self._lookups[at] for at in end.unresolved]
         self._segments.update(dict(end.segments))
+        self._places = {compile_id: (function, file, line) for compile_id, function, file, line in end.places}
         self._guards = dict(end.guards)
         self._load_error = end.load_error
         self._is_2_4 = end.is_2_4
@@ -149,6 +155,7 @@ class MessageReader:
             outcome_clocks_us=[(numbers[at], clock) for at, clock in self._outcome_clocks.items()],
             unresolved=[numbers[id(lookup)] for lookup in self._unresolved],
             segments=list(self._segments.items()),
+            places=[(compile_id, *place) for compile_id, place in self._places.items()],
             guards=self._guards,
             load_error=self._load_error,
             is_2_4=self._is_2_4,
@@ -201,6 +208,8 @@ class MessageReader:
             compile_id=message.compile_id,
             segment=self._segments[message.compile_id],
         )
+        if message.compile_id is not None and message.compile_id in self._places:
+            lookup.function, lookup.file, lookup.line = self._places[message.compile_id]
         self._lookups.append(lookup)
         self._clocks.append(message.clock_us)
         return lookup

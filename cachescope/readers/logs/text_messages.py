@@ -1,4 +1,4 @@
-"""The messages of the cache loggers, from torch 2.4 to 2.15.
+"""The messages of the cache loggers, and Dynamo's of what it traces, from torch 2.4 to 2.15.
 
 torch/_inductor/codecache.py and torch/_functorch/_aot_autograd/autograd_cache.py (from 2.10 also
 aot_autograd_result.py). Messages are recognized by their words, never by their line number, which moves.
@@ -37,6 +37,10 @@ NOT_SAVED: Final = re.compile(
 WRITING: Final = re.compile(
     rf"Writing AOTAutograd cache entry to (?P<path>.+/(?:entry|{HASH}))(?!\S)", re.DOTALL
 )
+# Of the logger of Dynamo, at INFO (torch/_dynamo/symbolic_convert.py, `InstructionTranslator.__init__`).
+STARTS_TRACING: Final = re.compile(
+    r"Step \d+: torchdynamo start tracing (?P<function>\S+) (?P<file>.+):(?P<line>\d{1,9})"
+)
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
 _MESSAGES: Final = (
     DETAILS,
@@ -47,6 +51,7 @@ _MESSAGES: Final = (
     UNABLE,
     NOT_SAVED,
     WRITING,
+    STARTS_TRACING,
     _ENTRY_WITHOUT_GRAPH,
 )
 
@@ -61,6 +66,7 @@ _BEGINNINGS: Final = (
     b"Bypassing ",
     b"Writing AOTAutograd cache ",
     b"FXGraphCache cache ",
+    b"Step 1: torchdynamo start tracing ",
 )
 _ANYWHERE: Final = b" unable to load compiled graph"
 

@@ -1,0 +1,95 @@
+"""Text logs with Dynamo's logger on say where the code of a lookup stands; held against what Python says."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cachescope
+from cachescope.columns import records
+from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
+from cachescope.readers.reading import Reading
+from tests.readers.logs.growing import assert_same, in_columns, out_of_columns, written
+
+DATA = Path(__file__).parents[2] / "data"
+VERSIONS = sorted(path.name.removesuffix(".tar.xz") for path in (DATA / "places").glob("*.tar.xz"))
+# What Dynamo makes of code behind a graph break has no place of its own in Python.
+RESUMED = "torch_dynamo_resume_in_"
+PREFIX = "I1123 06:12:46.{:06} 77 torch/{}.py:12] "
+
+
+def said(log: Path) -> list[list[Any]]:
+    """The place of each lookup, each once, in the order of the lookups."""
+    rows = records(cachescope.read(log).lookups, ["compile_id", "cache", "function", "file", "line"])
+    assert "fxgraph" in {row["cache"] for row in rows}
+    places = [[row["function"], row["file"], row["line"]] for row in rows]
+    return [place for place in dict.fromkeys(map(tuple, places)) if not place[0].startswith(RESUMED)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_places_are_those_of_python(version: str, tmp_path: Path) -> None:
+    """After the reset at the end of the program other code has compile id 0/0."""
+    with tarfile.open(DATA / "places" / f"{version}.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = tmp_path / version
+    places = json.loads((folder / "places.json").read_text())
+    assert said(folder / "torch.log") == [tuple(place) for place in places]
+    assert len(places) == 5
+
+
+def test_a_log_that_grows_keeps_the_places(tmp_path: Path) -> None:
+    """Read up to any message, and on from there."""
+    with tarfile.open(DATA / "places" / f"{VERSIONS[-1]}.tar.xz") as archive:
+        data = archive.extractfile(f"{VERSIONS[-1]}/torch.log").read()  # type: ignore[union-attr]
+    anew = Reading()
+    read_text_log(str(written(tmp_path / "whole.log", data)), anew)
+    went_on = 0
+    for end in [at + 1 for at, byte in enumerate(data) if byte == 0x0A]:
+        path = tmp_path / f"{end}" / "whole.log"
+        path.parent.mkdir()
+        reading = Reading()
+        read_text_log(str(written(path, data[:end])), reading)
+        if not reading.processes:
+            continue
+        reading = out_of_columns(in_columns(reading))
+        if read_on_text_log(str(written(path, data)), reading):
+            went_on += 1
+            for process in reading.processes:
+                process.source = anew.processes[0].source
+            assert_same(reading, anew)
+    assert went_on > 10
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_places_of_the_installed_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(DATA)
+    from record_places import record_into
+
+    folder = record_into(tmp_path, sys.executable)
+    places = json.loads((folder / "places.json").read_text())
+    assert said(folder / "torch.log") == [tuple(place) for place in places]
+
+
+def test_what_is_not_said_is_missing(tmp_path: Path) -> None:
+    """Made by hand: a lookup of another compile id, and a line that was cut."""
+    key = "f" + "a" * 51
+    lines = [
+        PREFIX.format(1, "_dynamo/symbolic_convert") + "[0/0] Step 1: torchdynamo start tracing f /a/b.py:3",
+        PREFIX.format(2, "_dynamo/symbolic_convert") + "[2/0] Step 1: torchdynamo start tracing g /a/b.p",
+        *(PREFIX.format(3 + n, "_inductor/codecache") + f"[{n}/0] fx graph cache miss for key {key}" for n in range(3)),
+    ]  # fmt: skip
+    log = tmp_path / "torch.log"
+    log.write_text("\n".join(lines) + "\n")
+    rows = records(cachescope.read(log).lookups, ["compile_id", "function", "file", "line"])
+    assert [tuple(row.values()) for row in rows] == [
+        ("0/0", "f", "/a/b.py", 3),
+        ("1/0", None, None, None),
+        ("2/0", None, None, None),
+    ]
