@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from cachescope.analysis.phases.readings import Readings, readings_of_runs
+from cachescope.analysis.phases.readings import readings_of_runs
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
+from cachescope.answers.run_time import Besides, RunTime
+from cachescope.answers.time_contrast import Contrast, Member, RanksWaited, members_of
 from cachescope.columns import rows_of
 from cachescope.frames.recorded_rows import ProblemRow
 
 _TRACING: Final = "bytecode_tracing"
 _FRAME_COMPILE: Final = "entire_frame_compile"
-
-
-@dataclass(frozen=True, slots=True)
-class RunTime:
-    """The time of one process.
-
-    Attributes
-    ----------
-    run : int
-        Its number.
-    name : str
-        What it is called in a line.
-    phases : dict
-        The self time of each phase, in nanoseconds, the longest first; the values add up to ``readings.total_ns``.
-    readings : Readings
-        What hits could save of it, what stays, and what its hits saved.
-    has_tracing : bool
-        False if its torch compiled frames, and wrote no event for Dynamo's tracing.
-    """
-
-    run: int
-    name: str
-    phases: dict[str, int]
-    readings: Readings
-    has_tracing: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,33 +28,49 @@ class TimeSpent:
         The processes that have events.
     without : tuple of str
         The names of the others.
+    members : tuple of Member
+        What is held against each other: paths, if several were asked for; else all processes.
+    contrast : Contrast or None
+        The slowest of them beside the quickest; None where there are not two.
+    ranks : RanksWaited or None
+        How long ranks waited for each other; None where there are not two.
     problems : tuple of dict
         Rows of problems: of reading, and of reading events.
     """
 
     runs: tuple[RunTime, ...]
     without: tuple[str, ...]
+    members: tuple[Member, ...]
+    contrast: Contrast | None
+    ranks: RanksWaited | None
     problems: tuple[ProblemRow, ...]
 
     @classmethod
-    def of(cls, read: Read) -> Self:
-        """Of everything that was read."""
+    def of(cls, read: Read, paths: Sequence[str] = ()) -> Self:
+        """Of everything that was read; `paths` are held against each other if there are several."""
         phases = read.phases
         readings = readings_of_runs(phases, read.lookups)
         sums = phases.groupby(["run", "phase"])["self_time_ns"].sum()
         events = phases.groupby("run")["event"].agg(set)
-        names = {run: run_name(row) for run, row in read.facts.runs.items()}
+        rows = read.facts.runs
+        runs = tuple(
+            RunTime(
+                run,
+                rows[run].rank,
+                run_name(rows[run]),
+                {str(name): int(ns) for name, ns in sums[run].sort_values(ascending=False).items()},
+                readings[run],
+                Besides.of_run(rows[run], readings[run].total_ns),
+                has_tracing=_TRACING in events[run] or _FRAME_COMPILE not in events[run],
+            )
+            for run in sorted(readings)
+        )
+        members = members_of(read, runs, paths)
         return cls(
-            runs=tuple(
-                RunTime(
-                    run,
-                    names[run],
-                    {str(name): int(ns) for name, ns in sums[run].sort_values(ascending=False).items()},
-                    readings[run],
-                    has_tracing=_TRACING in events[run] or _FRAME_COMPILE not in events[run],
-                )
-                for run in sorted(readings)
-            ),
-            without=tuple(name for run, name in names.items() if run not in readings),
+            runs=runs,
+            without=tuple(run_name(row) for run, row in rows.items() if run not in readings),
+            members=members,
+            contrast=Contrast.of_members(members),
+            ranks=RanksWaited.of_runs(runs),
             problems=(*read.facts.problems, *rows_of(read.phase_problems, ProblemRow)),
         )

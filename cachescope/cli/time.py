@@ -15,7 +15,7 @@ from cachescope.report.time_spent import time_lines
 def run(args: argparse.Namespace) -> int:
     """Read, and print the table."""
     scope = read_given(args, args.paths)
-    spent = TimeSpent.of(scope)
+    spent = TimeSpent.of(scope, args.paths)
     redaction = redaction_of(args, scope, args.paths)
     if args.json:
         write_json(time_object(scope, spent), redaction)

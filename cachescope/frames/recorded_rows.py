@@ -21,6 +21,8 @@ class RunRow:
     cache_dir: str | None
     command: str | None
     exit_status: int | None
+    command_start_time: int | None
+    command_end_time: int | None
     is_cut: bool
     looked_up: bool
 

@@ -94,6 +94,8 @@ def _run_row(number: int, run: Run) -> RunRow:
         cache_dir=process.cache_dir,
         command=process.command,
         exit_status=process.exit_status,
+        command_start_time=process.command_start_ns,
+        command_end_time=process.command_end_ns,
         is_cut=process.is_cut,
         looked_up=process.looked_up,
     )

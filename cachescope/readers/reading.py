@@ -79,6 +79,9 @@ class Process:
     """The command that was run, as `cachescope record` notes it."""
     exit_status: int | None = None
     """The command's exit status, as `cachescope record` notes it: 128 + n if signal n ended it."""
+    command_start_ns: int | None = None
+    """When the command began, and when it ended, as `cachescope record` notes it."""
+    command_end_ns: int | None = None
     is_cut: bool = False
     """Whether the log ends within a record: the process was killed, or the log was cut."""
     compiles: str | None = None

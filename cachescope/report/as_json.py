@@ -101,11 +101,32 @@ def time_object(read: Read, spent: TimeSpent) -> JsonObject:
                 "hits": one.readings.hits,
                 "hits_without_time": one.readings.hits_without_time,
                 "unended": one.readings.unended,
+                "before_ns": one.besides.before_ns,
+                "between_ns": one.besides.between_ns,
+                "after_ns": one.besides.after_ns,
             }
             for one in spent.runs
         ],
+        "contrast": _contrast(spent),
+        "waited_for_ranks": _waited(spent),
         "problems": [*frame_rows(read.problems), *frame_rows(read.phase_problems)],
     }
+
+
+def _contrast(spent: TimeSpent) -> JsonObject | None:
+    found = spent.contrast
+    if found is None:
+        return None
+    members = [{"path": one.path, "run": one.time.run, "of": one.of} for one in (found.slower, found.other)]
+    return {"slower": members[0], "other": members[1], "longer_ns": found.longer_ns, "phases": found.phases}
+
+
+def _waited(spent: TimeSpent) -> JsonObject | None:
+    ranks = spent.ranks
+    if ranks is None:
+        return None
+    times = [{"run": run, "waited_ns": ns} for run, ns in ranks.waited_ns.items()]
+    return {"runs": times, "waited_least": None if ranks.last is None else ranks.last.run}
 
 
 def compiles_object(read: Read) -> JsonObject:

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.phases.names import REST
-from cachescope.answers.time_spent import RunTime, TimeSpent
+from cachescope.answers.run_time import Besides, RunTime
+from cachescope.answers.time_contrast import Contrast, phase_differences
+from cachescope.answers.time_spent import TimeSpent
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
+from cachescope.report.time_contrast import contrast_text, path_texts, rank_texts, signed
 from cachescope.wording import and_more, duration, harmless_line, listed, percent, plural
 
 _SIDE_BY_SIDE: Final = 4
@@ -16,6 +19,7 @@ _RUNS: Final = 12
 _NAME: Final = 29
 _CELL: Final = 15
 _WITHOUT_SHOWN: Final = 3
+_LEAST_BESIDES: Final = 0.05
 
 
 def time_lines(spent: TimeSpent) -> list[Line]:
@@ -23,32 +27,50 @@ def time_lines(spent: TimeSpent) -> list[Line]:
     if not spent.runs:
         text = "no trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names"
         return [Line(text, style="bold"), *problem_lines(spent.problems)]
-    shown = spent.runs
+    shown = tuple(member.time for member in spent.members)
     if len(shown) > _RUNS:
         slowest = sorted(shown, key=lambda one: -one.readings.total_ns)[:_RUNS]
         shown = tuple(sorted(slowest, key=lambda one: one.run))
     lines = [Line("where the time of compiling went", style="bold")]
     for first in range(0, len(shown), _SIDE_BY_SIDE):
-        lines += [Line(), *_table(shown[first : first + _SIDE_BY_SIDE])]
+        lines += [Line(), *_table(shown[first : first + _SIDE_BY_SIDE], is_pair=len(spent.members) == 2)]
     lines.append(Line())
+    if spent.contrast is not None:
+        lines += [*_side_lines(spent, spent.contrast), Line()]
     for one in shown:
         lines += _reading_lines(one)
     if more := len(spent.runs) - len(shown):
-        lines.append(
-            Line(and_more(more, "run", "those with the most time are shown, --json lists all"), style="dim")
-        )
+        lines.append(Line(and_more(more, "run", "the slowest are shown, --json lists all"), style="dim"))
     if spent.without:
         names = listed(spent.without, _WITHOUT_SHOWN)
         lines.append(Line(f"no trace with events: {names}", style="dim"))
     return lines + list(problem_lines(spent.problems))
 
 
-def _table(runs: Sequence[RunTime]) -> Iterator[Line]:
-    yield _row("", [f"run {one.run}" for one in runs], "dim")
+def _side_lines(spent: TimeSpent, contrast: Contrast) -> Iterator[Line]:
+    yield Line(contrast_text(contrast), hang=3, style="bold")
+    for text in path_texts(spent.members):
+        yield Line(text, 3, "dim", hang=6)
+    if spent.ranks is not None:
+        for text in rank_texts(spent.ranks, spent.runs):
+            yield Line(text, hang=3)
+
+
+def _table(runs: Sequence[RunTime], *, is_pair: bool) -> Iterator[Line]:
+    heads, last = [f"run {one.run}" for one in runs], f"{signed(0):>8}      "
+    longer: dict[str, int] = {}
+    if is_pair:
+        before, after = runs
+        longer = phase_differences(before.phases, after.phases)
+        heads.append(f"{after.run} - {before.run}")
+        last = f"{signed(sum(longer.values())):>8}      "
+    yield _row("", heads, "dim")
     longest = {name: max(one.phases.get(name, 0) for one in runs) for one in runs for name in one.phases}
     for name in sorted(longest, key=lambda name: -longest[name]):
-        yield _row(name, [_cell(one, name) for one in runs])
-    yield _row("in all", [f"{duration(one.readings.total_ns):>8}      " for one in runs], "bold")
+        cells = [_cell(one, name) for one in runs]
+        yield _row(name, [*cells, f"{signed(longer[name]):>8}      "] if is_pair else cells)
+    totals = [f"{duration(one.readings.total_ns):>8}      " for one in runs]
+    yield _row("in all", [*totals, last] if is_pair else totals, "bold")
 
 
 def _cell(one: RunTime, name: str) -> str:
@@ -73,12 +95,28 @@ def _reading_lines(one: RunTime) -> Iterator[Line]:
     else:
         could, stays = "no hit could save more", f"{duration(readings.stays_ns)} stay"
     yield Line(f"{one.name}: {could}, {stays}; {_saved(one)}", hang=3)
+    if besides := besides_text(one.besides, readings.total_ns):
+        yield Line(besides, 3, "dim", hang=6)
     if readings.unended:
         text = f"{plural(readings.unended, 'event')} without an end in the log: the process ended in it, still runs, or the log lost it"
         yield Line(text, 3, "dim")
     if not one.has_tracing:
         text = f"this torch writes no event for Dynamo's tracing and guards: they are in “{REST}”"
         yield Line(text, 3, "dim")
+
+
+def besides_text(besides: Besides, total_ns: int) -> str:
+    """What passed besides compiling, as far as it is recorded; empty if that is next to nothing."""
+    parts = []
+    if besides.before_ns is not None:
+        parts.append(
+            f"{duration(besides.before_ns)} from the start of the command to its first record: imports, reading data, the model"
+        )
+    if besides.between_ns is not None and besides.between_ns > _LEAST_BESIDES * total_ns:
+        parts.append(f"{duration(besides.between_ns)} between the first and the last record")
+    if besides.after_ns is not None:
+        parts.append(f"{duration(besides.after_ns)} from the last record to the end of the command")
+    return f"in no event: {'; '.join(parts)}" if parts else ""
 
 
 def _saved(one: RunTime) -> str:

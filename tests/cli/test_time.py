@@ -6,8 +6,10 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -150,3 +152,104 @@ def test_the_total_is_most_of_the_time_that_a_clock_outside_measures(state: str,
     total = scope.phases["self_time_ns"].sum()
     assert wall_ns / 2 <= total <= wall_ns
     assert set(scope.lookups["outcome"]) == ({"hit"} if state == "warm" else {"full_miss"})
+
+
+def test_two_runs_have_a_column_for_their_difference(run: Run, training: Path) -> None:
+    cold, warm = (
+        next(path for path in training.iterdir() if f" {pid} torch".encode() in path.read_bytes()[:100])
+        for pid in (5270, 5429)
+    )
+    done = run("time", cold, warm)
+    rows = done.out.split("\n")
+    assert rows[2].split() == ["run", "0", "run", "1", "1", "-", "0"]
+    (compiler,) = (row for row in rows if row.startswith(" C++ compiler"))
+    assert compiler.split()[-2:] == ["-8.7", "s"]
+    (loading,) = (row for row in rows if row.startswith(" loading"))
+    assert loading.split()[-2:] == ["+1.3", "s"]
+    text = " ".join(done.out.split())
+    assert f"{cold} took 9.3 s longer than {warm}: 8.7 s in C++ compiler, 1.4 s in code" in text
+    printed = strict_json(run("time", "--json", warm, cold).out)["contrast"]
+    assert printed["slower"]["path"] == str(cold)
+    first, second = (one["total_ns"] for one in strict_json(run("time", "--json", cold, warm).out)["time"])
+    assert printed["longer_ns"] == first - second == sum(printed["phases"].values())
+
+
+def test_a_recorded_command_says_what_came_before_its_first_record(
+    run: Run, training: Path, tmp_path: Path
+) -> None:
+    log = next(path for path in training.iterdir() if b" 5429 torch" in path.read_bytes()[:100])
+    (tmp_path / log.name).write_bytes(log.read_bytes())
+    (begun,) = cachescope.read(log).runs["start_time"]
+    note = {"cachescope_run": 1, "command": ["x"], "start_time": (begun - timedelta(seconds=8)).isoformat()}
+    (tmp_path / "run.json").write_text(json.dumps(note))
+    text = " ".join(run("time", tmp_path).out.split())
+    assert "in no event: 8.0 s from the start of the command to its first record" in text
+    assert "end of the command" not in text
+    (told,) = strict_json(run("time", "--json", tmp_path).out)["time"]
+    assert (told["before_ns"], told["after_ns"]) == (8 * 10**9, None)
+    assert "in no event" not in run("time", log).out
+
+
+RANKS = """
+import json, os, sys, time
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+torch.compiler.set_enable_guard_collectives(True)
+
+@torch.compile(backend="eager")
+def step(x):
+    return x + 1
+
+x = torch.ones(3)
+step(x)
+# The first of these collectives makes their group, and waits for it outside of any event.
+step(x)
+dist.barrier()
+if dist.get_rank() == 1:
+    time.sleep(2)
+began = time.perf_counter()
+step(x)
+print(json.dumps(time.perf_counter() - began))
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_the_rank_that_comes_last_is_the_one_that_others_waited_for(run: Run, tmp_path: Path) -> None:
+    """Ranks that agree on their guards, as `torch.compiler.set_enable_guard_collectives` has it: a clock outside says who waited."""
+    shared = {
+        "TORCH_TRACE": str(tmp_path / "trace"),
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(_free_port()),
+        "GLOO_SOCKET_IFNAME": "lo",
+        "WORLD_SIZE": "2",
+    }
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANKS],
+            env={**os.environ, **shared, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    waits = [json.loads(one.communicate()[0]) for one in ranks]
+    assert [one.returncode for one in ranks] == [0, 0]
+    told = strict_json(run("time", "--json", tmp_path / "trace").out)
+    rank_of = {row["run"]: row["rank"] for row in told["runs"]}
+    waited = {rank_of[one["run"]]: one["waited_ns"] / 1e9 for one in told["waited_for_ranks"]["runs"]}
+    assert waits[0] > 1.5 > waits[1]
+    assert 1.5 < waited[0] <= waits[0] + 0.5
+    assert waited[1] < 1.5
+    assert rank_of[told["waited_for_ranks"]["waited_least"]] == 1
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port

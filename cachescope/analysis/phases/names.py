@@ -31,6 +31,8 @@ class Phase:
 
 REST: Final = "no event covers"
 """The self time of the events that contain all others."""
+WAITING_FOR_RANKS: Final = "waiting for other ranks"
+"""The time in events in which ranks agree: each has to wait until the last has come."""
 
 PHASES: Final = (
     Phase(
@@ -149,7 +151,7 @@ PHASES: Final = (
             r"CUDAGraphTreeManager\.(?:record_function|run_eager)",
         ),
     ),
-    Phase("waiting for other ranks", False, (r"compiler_collective", r"guard_collective")),
+    Phase(WAITING_FOR_RANKS, False, (r"compiler_collective", r"guard_collective")),
     Phase("automatic dynamic shapes (PGO)", False, (r"pgo\.\w+",)),
     Phase("garbage collection", False, (r"gc",)),
     Phase("importing Inductor", False, (r"inductor_import",)),

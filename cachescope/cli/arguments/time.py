@@ -2,6 +2,7 @@
 
 PATHs are TORCH_TRACE files, or directories and globs of them. Times are from the events that torch writes into traces; they
 add up, and what no event covers is a row of its own. Below: what hits could still save, what stays, what hits saved.
+Several processes are held against each other; of several PATHs each stands for its slowest process.
 """
 
 from __future__ import annotations

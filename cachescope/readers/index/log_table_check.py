@@ -16,7 +16,14 @@ from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_
 from cachescope.terms import OUTCOMES
 
 _YEAR_US: Final = 400 * 86_400_000_000
-_MOMENTS: Final = ("time_ns", "end_time_ns", "logged_ns", "start_time_ns")
+_MOMENTS: Final = (
+    "time_ns",
+    "end_time_ns",
+    "logged_ns",
+    "start_time_ns",
+    "command_start_ns",
+    "command_end_ns",
+)
 _DURATIONS: Final = ("time_taken_ns", "time_saved_ns")
 _CLOCKS: Final = ("clock_first_us", "clock_last_us")
 _MAY_BE_NEGATIVE: Final = ("exit_status",)

@@ -276,6 +276,8 @@ def _join(run: Run, other: Process) -> None:
     process.cache_dir = process.cache_dir or other.cache_dir
     process.command = process.command or other.command
     process.exit_status = other.exit_status if process.exit_status is None else process.exit_status
+    if process.command_start_ns is None:
+        process.command_start_ns, process.command_end_ns = other.command_start_ns, other.command_end_ns
     process.is_cut |= other.is_cut
     shift = _shift_ns(process, other)
     known: dict[tuple[str, str | None], deque[Lookup]] = defaultdict(deque)

@@ -1,14 +1,15 @@
-"""The note that `cachescope record` writes next to the logs of a run: the command and its exit status."""
+"""The note that `cachescope record` writes next to the logs of a run: the command, its exit status, when it began and ended."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.reading import Reading
+from cachescope.readers.snapshot import moment_ns
 from cachescope.terms import RUN_NOTE
 
 _MAX_BYTES: Final = 1 << 20
@@ -16,38 +17,57 @@ _OURS: Final = b"cachescope_run"
 
 
 def tell_of_runs(reading: Reading) -> None:
-    """Set the command and its exit status on each process that has a note.
+    """Set what it says of the command on each process that has a note.
 
     The note is read with the logs every time: it is written when the run begins and again when it ends.
     """
-    known: dict[str, tuple[str | None, int | None]] = {}
+    known: dict[str, _Note] = {}
     for process in reading.processes:
         if is_address(process.source):
             continue
         folder = os.path.dirname(process.source)
         if folder not in known:
             known[folder] = _note(os.path.join(folder, RUN_NOTE), reading)
-        command, status = known[folder]
-        process.command = process.command if command is None else command
-        process.exit_status = process.exit_status if status is None else status
+        note = known[folder]
+        process.command = process.command if note.command is None else note.command
+        process.exit_status = process.exit_status if note.exit_status is None else note.exit_status
+        if note.start_ns is not None:
+            process.command_start_ns, process.command_end_ns = note.start_ns, note.end_ns
 
 
-def _note(path: str, reading: Reading) -> tuple[str | None, int | None]:
-    """Command and exit status; None for both if the file is not a note of `cachescope record`."""
+class _Note(NamedTuple):
+    command: str | None = None
+    exit_status: int | None = None
+    start_ns: int | None = None
+    end_ns: int | None = None
+
+
+def _note(path: str, reading: Reading) -> _Note:
+    """What a note says; nothing if the file is not a note of `cachescope record`."""
     try:
         with open(path, "rb") as file:
             data = file.read(_MAX_BYTES)
         values = load_json(data)
     except OSError:
-        return None, None
+        return _Note()
     except ValueError as error:
         if _OURS in data:
             reading.problem(path, "", "not_json", str(error))
-        return None, None
+        return _Note()
     if not isinstance(values, dict) or _OURS.decode() not in values:
-        return None, None
+        return _Note()
     note = Record(values)
     words, status = note.texts("command"), note.whole("exit_status", least=-(1 << 31))
+    start, end = _moment(note, "start_time"), _moment(note, "end_time")
     if note.wrong:
         reading.problem(path, "", "bad_value", "; ".join(note.wrong))
-    return None if words is None else shlex.join(words), status
+    command = None if words is None else shlex.join(words)
+    return _Note(command, status, start, None if start is None or (end or 0) < start else end)
+
+
+def _moment(note: Record, name: str) -> int | None:
+    text = note.text(name)
+    found = moment_ns(text)
+    if text is not None and found is None:
+        note.wrong.append(f"{name} is no time")
+    return found

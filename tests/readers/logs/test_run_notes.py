@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,3 +74,37 @@ def test_a_status_is_what_a_system_can_give(status: int, is_one: bool, tmp_path:
     scope = cachescope.read(tmp_path)
     assert scope.runs["exit_status"].fillna(-1).tolist() == [status if is_one else -1]
     assert len(scope.problems) == (not is_one)
+
+
+def test_when_the_command_began_and_ended_stands_beside_the_run(trace: Path, tmp_path: Path) -> None:
+    before = time.time_ns()
+    recorded = record(["sh", "-c", 'cp "$0" "$TORCH_TRACE"; sleep 0.1', str(trace)], tmp_path / "runs")
+    after = time.time_ns()
+    (run,) = cachescope.read(recorded.folder).runs.itertuples()
+    # The note has whole microseconds.
+    assert (
+        before - 1000 <= run.command_start_time.value <= run.command_end_time.value - 10**8 <= after - 10**8
+    )
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "wanted", "wrong"),
+    [
+        ("2026-01-01T00:00:00+00:00", "2026-01-01T00:00:02+00:00", (True, True), 0),
+        ("2026-01-01T00:00:00+00:00", None, (True, False), 0),
+        ("2026-01-01T00:00:00+00:00", "2025-01-01T00:00:00+00:00", (True, False), 0),
+        ("2026-01-01T00:00:00+00:00", "soon", (True, False), 1),
+        ("9999-01-01", "2026-01-01T00:00:02+00:00", (False, False), 1),
+        (1, "2026-01-01T00:00:02+00:00", (False, False), 1),
+    ],
+)
+def test_times_of_a_command_are_such(
+    begin: object, end: str | None, wanted: tuple[bool, bool], wrong: int, trace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / trace.name).write_bytes(trace.read_bytes())
+    note = {"cachescope_run": 1, "command": ["a"], "start_time": begin, "end_time": end}
+    (tmp_path / "run.json").write_text(json.dumps(note))
+    scope = cachescope.read(tmp_path)
+    (told,) = scope.runs[["command_start_time", "command_end_time"]].notna().values.tolist()
+    assert tuple(told) == wanted
+    assert len(scope.problems) == wrong

@@ -1,0 +1,75 @@
+"""The time of one process: its phases, what caches could do about it, and what passed besides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from cachescope.analysis.phases.readings import Readings
+from cachescope.frames.recorded_rows import RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class Besides:
+    """The time that passed besides compiling, of which no event tells.
+
+    Attributes
+    ----------
+    before_ns : int or None
+        From the start of the command to the first record of the log; None if `cachescope record` did not record it.
+    between_ns : int or None
+        Between the first and the last record, outside of all events; None if the log has no times.
+    after_ns : int or None
+        From the last record to the end of the command; None as for `before_ns`, or if it still runs.
+    """
+
+    before_ns: int | None
+    between_ns: int | None
+    after_ns: int | None
+
+    @classmethod
+    def of_run(cls, row: RunRow, total_ns: int) -> Self:
+        """Of a process whose events cover so much time."""
+        if row.start_time is None or row.end_time is None:
+            return cls(None, None, None)
+        return cls(
+            _passed(row.command_start_time, row.start_time),
+            _passed(row.start_time + total_ns, row.end_time),
+            _passed(row.end_time, row.command_end_time),
+        )
+
+
+def _passed(since: int | None, until: int | None) -> int | None:
+    """The time from one moment to another; none passed where clocks that differ a little have them the other way round."""
+    return None if since is None or until is None else max(0, until - since)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTime:
+    """The time of one process.
+
+    Attributes
+    ----------
+    run : int
+        Its number.
+    rank : int or None
+        Its rank in a distributed job.
+    name : str
+        What it is called in a line.
+    phases : dict
+        The self time of each phase, in nanoseconds, the longest first; the values add up to ``readings.total_ns``.
+    readings : Readings
+        What hits could save of it, what stays, and what its hits saved.
+    besides : Besides
+        What passed besides.
+    has_tracing : bool
+        False if its torch compiled frames, and wrote no event for Dynamo's tracing.
+    """
+
+    run: int
+    rank: int | None
+    name: str
+    phases: dict[str, int]
+    readings: Readings
+    besides: Besides
+    has_tracing: bool
