@@ -16,6 +16,7 @@ EXAMPLES: Final = {
     "runs_by_graph": ["tour", "figures.runs_by_graph(scope.lookups, scope.runs)"],
     "timeline": ["tour", "figures.timeline(scope.lookups, scope.runs)"],
     "phases": ["training", "figures.phases(scope.phases, scope.runs)"],
+    "compiles": ["tour", "figures.compiles(scope.compiles, scope.runs)"],
     "key_difference": [
         "tour",
         "why = scope.explain()",

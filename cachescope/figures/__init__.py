@@ -5,6 +5,7 @@ Colour-blind people can distinguish the colours, an outcome always has the same 
 """
 
 from cachescope.figures.ages import entry_ages
+from cachescope.figures.compile_bars import compiles
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.figures.graph_grid import runs_by_graph
@@ -20,6 +21,7 @@ from cachescope.figures.spent import phases
 __all__ = [
     "autotune_margins",
     "causes",
+    "compiles",
     "context_sharing",
     "device_rates",
     "entry_ages",

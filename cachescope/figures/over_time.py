@@ -12,6 +12,7 @@ from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, row_axis, value_axis
 from cachescope.figures.compile_ids import compile_order
 from cachescope.figures.folding import MOST_ROWS, folded_runs
+from cachescope.figures.origins import origins
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.texts import hover, place_labels, run_labels, shown
 from cachescope.terms import AOTAUTOGRAD
@@ -79,11 +80,8 @@ def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]
     """Each lookup with its second (x), the seconds until its compile ended (span), and how many it stands for."""
     begun = timed.groupby("run")["time"].min()
     ended = timed["end_time"].fillna(timed["time"]).groupby(timed["run"]).max()
-    started = runs.set_index("run")["start_time"].dropna()
-    start = started.reindex(begun.index).fillna(begun)
-    start = start.where(start <= begun, begun)
-    at_once = len(start) > 1 and start.max() < ended.min()
-    origin = timed["run"].map(start) if not at_once else start.min()
+    start, since = origins(runs, begun, ended)
+    origin = timed["run"].map(start)
     missed = ~timed["outcome"].isin(("hit", "unknown"))
     span = (timed["end_time"] - timed["time"]).dt.total_seconds()
     taken = timed["time_taken_ns"].astype("Float64").astype(float) / 1e9
@@ -102,7 +100,6 @@ def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]
             "count": 1,
         }
     )
-    since = "since the first run began" if at_once else "since the run began"
     return marks, since
 
 

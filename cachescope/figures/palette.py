@@ -35,6 +35,14 @@ VERDICT_COLOURS: Final = {
     "details_not_recorded": YELLOW,
     "no_detail_differs": YELLOW,
 }
+# By why it was compiled; a limit is an attempt that torch gave up.
+COMPILE_COLOURS: Final = {
+    "first": SKY,
+    "backward": BLUE,
+    "resume": YELLOW,
+    "recompile": VERMILLION,
+    "limit": PURPLE,
+}
 AFFECTS_COLOURS: Final = {
     "host": GREEN,
     "unknown": YELLOW,

@@ -41,6 +41,9 @@ def _arguments(text: str) -> dict[str, tuple[Any, ...]]:
         "timeline": (_lookups(text), runs_of(1)),
         "phases": (frame("phases", [{"run": 0, "compile_id": text, "segment": 1, "phase": text, "event": text, "count": 1,
                                      "unended": 0, "time_ns": 10**9, "self_time_ns": 10**9}]), runs_of(1)),
+        "compiles": (frame("compiles", [{"run": 0, "compile_id": text, "segment": 1, "kind": "recompile", "function": text,
+                                         "file": text, "line": 3, "start_time": START, "time_taken_ns": 10**9,
+                                         "recompile_reasons": (text,), "error": text}]), runs_of(1)),
         "runs_by_graph": (_lookups(text), runs_of(1)),
         "what_if_rates": (frame("what_if_rates", [
             {"when": text, "lookups": 1, "hits": 1, "misses": 0, "bypasses": 0, "unknown": 0, "hit_rate": 1.0, "undecided": 0,
