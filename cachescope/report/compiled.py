@@ -27,7 +27,7 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
         text = "no trace with compiles was read: they are in the files that torch writes to the folder TORCH_TRACE names"
         return [Line(text, style="bold"), *problem_lines(compiled.problems)]
     return [
-        Line(_headline(compiled), style="bold", hang=3),
+        Line(compiled_headline(compiled), style="bold", hang=3),
         *_section("compiled again", (list(_recompile(compiled, row)) for row in compiled.recompiles)),
         *_section("graph breaks", ([line] for line in _breaks(compiled))),
         *_section("sizes and numbers that became symbols", ([line] for line in _symbols(compiled))),
@@ -35,7 +35,8 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
     ]
 
 
-def _headline(compiled: Compiled) -> str:
+def compiled_headline(compiled: Compiled) -> str:
+    """How many compiles there are of each kind, and how long they took."""
     kinds = compiled.kinds
     counts = [plural(kinds[kind], *words) for kind, words in _KINDS.items() if kinds[kind]]
     limits = compiled.kinds["limit"]
@@ -83,10 +84,15 @@ def _breaks(compiled: Compiled) -> Iterator[Line]:
     for row, count in compiled.broken:
         often = "" if count == 1 else f", in {count} compiles"
         for text in row.graph_breaks:
-            file, _, rest = text.partition(": ")
-            name, _, line = file.rpartition(":")
-            short = f"{compiled.files[name]}:{line}: {rest}" if name in compiled.files else text
+            short = short_break(compiled, text)
             yield Line(harmless(f"{row.function or '?'}, {short}{often}"), 1, hang=3, rows=_ROWS)
+
+
+def short_break(compiled: Compiled, text: str) -> str:
+    """A graph break as the frame has it, its file shortened."""
+    file, _, rest = text.partition(": ")
+    name, _, line = file.rpartition(":")
+    return f"{compiled.files[name]}:{line}: {rest}" if name in compiled.files else text
 
 
 def _symbols(compiled: Compiled) -> Iterator[Line]:

@@ -123,7 +123,7 @@ def test_every_miss_is_listed_with_its_reason(tour: Page) -> None:
 def test_every_section_explains_itself_and_none_is_empty(directory: Page, tour: Page, nothing: Page) -> None:
     for page in (directory, tour, nothing):
         assert [one.anchor for one in page.sections] == [
-            "hits", "causes", "why", "time", "what-if", "machines", "devices", "entries", "read", "words",
+            "hits", "causes", "why", "time", "spent", "compiles", "what-if", "machines", "devices", "entries", "read", "words",
         ]  # fmt: skip
         for one in page.sections:
             assert one.sentence.endswith(".") and one.parts, one.anchor
@@ -191,3 +191,33 @@ def test_cuts_say_what_they_cut() -> None:
     assert (
         shortened("x" * 1_000_000, 300).endswith("… (1.0 MB)") and len(shortened("x" * 1_000_000, 300)) < 320
     )
+
+
+def test_where_the_time_went_adds_up_to_what_phases_say(page: PageOf) -> None:
+    scope, made = cachescope.read(cachescope.sample("training")), page("training")
+    totals = scope.phases.groupby("run")["self_time_ns"].sum()
+    found = table(made, "spent", "What caches could do")
+    ordered = [row[1].order for row in found.rows if isinstance(row[1], Sorted)]
+    assert ordered == totals.tolist()
+    assert column(found, "They saved") == [None, "10.4 s", None, "10.4 s"]
+    phases = table(made, "spent", "Phases of all runs")
+    assert sum(row[1].order for row in phases.rows if isinstance(row[1], Sorted)) == totals.sum()
+    skipped = dict(zip(column(phases, "Phase"), column(phases, "An AOTAutograd hit skips it"), strict=True))
+    assert (skipped["C++ compiler"], skipped["guards"], skipped["no event covers"]) == ("yes", "no", "no")
+    assert "The slowest of 4, run 0" in texts(section(made, "spent").parts)
+
+
+def test_what_was_compiled_again_is_told_with_its_guard(recording: Any) -> None:
+    scope = cachescope.read(recording("2.13.0", "recompiles") / "trace")
+    made = page_of(scope)
+    found = table(made, "compiles", "Compiled again")
+    assert column(found, "Recompiles") == scope.recompiles["compiles"].tolist() != []
+    assert column(found, "Guard") == scope.recompiles["guard"].tolist()
+    drawings = [part for part in section(made, "compiles").parts if isinstance(part, Drawing)]
+    assert len(drawings) == 1 and len(drawings[0].frames[0]) == len(scope.compiles)
+
+
+def test_without_a_trace_it_is_said_where_events_are(recording: Any) -> None:
+    made = page_of(cachescope.read(recording("2.13.0", "training") / "text"))
+    for anchor in ("spent", "compiles"):
+        assert "TORCH_TRACE" in texts(section(made, anchor).parts)

@@ -176,7 +176,8 @@ def test_redacted_it_tells_neither_who_nor_where(
     assert all(scope.runs["source"].map(os.path.basename).map(plain.__contains__))
     rest = without_plotly(scope.report(tmp_path / "hidden.html", redact=True).read_text())
     assert [secret for secret in secrets if secret in rest] == []
-    assert "&lt;path-1&gt;" in rest
+    # The first stand-in may be in a figure, where it is written otherwise.
+    assert re.search(r"<code>&lt;path-\d+&gt;", rest)
     if (user := getpass.getuser()) not in ("root", "user", "runner"):
         assert user not in rest
 

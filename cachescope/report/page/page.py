@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
+from cachescope.report.page.compiling import compiles_section, spent_section
 from cachescope.report.page.directory import entries_section
 from cachescope.report.page.machines import contexts_section, devices_section
 from cachescope.report.page.outcomes import outcomes_section, time_section
@@ -25,6 +26,8 @@ def page_of(scope: Read) -> Page:
             causes_section(scope),
             why_section(scope),
             time_section(scope),
+            spent_section(scope),
+            compiles_section(scope),
             what_if_section(scope),
             contexts_section(scope),
             devices_section(scope),
