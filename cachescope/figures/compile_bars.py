@@ -62,7 +62,7 @@ def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) 
         int(top + max(60, pixels * len(folded.labels)) + AXIS),
         barmode="overlay",
         margin={"t": top},
-        xaxis=value_axis(dark, ticksuffix=" s", nticks=8, title=start_axis),
+        xaxis=value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=start_axis),
         yaxis=row_axis(folded.labels, pixels, showgrid=False),
     )
     _draw(figure, bars, lanes)

@@ -22,6 +22,13 @@ def contrast_text(contrast: Contrast) -> str:
     return f"{slower} took {duration(contrast.longer_ns)} longer than {other}{_where(contrast.phases)}"
 
 
+def said_texts(contrast: Contrast | None, ranks: RanksWaited | None, runs: Sequence[RunTime]) -> list[str]:
+    """Both as sentences of a page."""
+    texts = [contrast_text(contrast)] if contrast is not None else []
+    texts += rank_texts(ranks, runs) if ranks is not None else []
+    return [f"{text[:1].upper()}{text[1:]}." for text in texts]
+
+
 def path_texts(members: Sequence[Member]) -> Iterator[str]:
     """Which process stands for each path that has several."""
     for member in members:

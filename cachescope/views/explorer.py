@@ -19,7 +19,8 @@ from cachescope.views.entries import Entries
 from cachescope.views.lookups import Lookups
 from cachescope.views.machines import Machines
 from cachescope.views.overview import Overview
-from cachescope.views.state import ENTRIES, LOOKUPS, MACHINES, OVERVIEW, PANES, WHAT_IF, WHY, State
+from cachescope.views.state import ENTRIES, LOOKUPS, MACHINES, OVERVIEW, PANES, TIME, WHAT_IF, WHY, State
+from cachescope.views.time import Time
 from cachescope.views.watching import Watching
 from cachescope.views.what_if import WhatIfView
 from cachescope.views.why import Why
@@ -42,6 +43,7 @@ _MAKES: Final[dict[str, Callable[[Any, State], Any]]] = {
     OVERVIEW: Overview,
     LOOKUPS: Lookups,
     WHY: Why,
+    TIME: Time,
     WHAT_IF: WhatIfView,
     MACHINES: Machines,
     ENTRIES: Entries,
@@ -49,7 +51,7 @@ _MAKES: Final[dict[str, Callable[[Any, State], Any]]] = {
 
 
 class Explorer(Pane):
-    """Panes over one scope: Overview, Lookups, Why, What-if, Machines, Entries.
+    """Panes over one scope: Overview, Lookups, Why, Time, What-if, Machines, Entries.
 
     A selection in one pane applies to all: a bar of Overview filters Lookups, a row there opens Why. A pane is
     made when it is first seen.

@@ -53,7 +53,7 @@ class Lookups(Pane):
 
     def _choices(self, scope: Read) -> list[ipywidgets.Widget]:
         facts, state, rows = scope.facts, self._state, self.rows
-        runs = [(run_name(facts.runs[run]), run) for run in rows.values("run")]
+        runs = [(run_name(row), run) for run, row in facts.runs.items()]
         causes = [(cause.summary, cause.cause) for cause in facts.causes]
         made = [choice(state, "run", "Run", runs)]
         if ranks := rows.values("rank"):

@@ -11,10 +11,11 @@ import traitlets
 OVERVIEW: Final = "Overview"
 LOOKUPS: Final = "Lookups"
 WHY: Final = "Why"
+TIME: Final = "Time"
 WHAT_IF: Final = "What-if"
 MACHINES: Final = "Machines"
 ENTRIES: Final = "Entries"
-PANES: Final = (OVERVIEW, LOOKUPS, WHY, WHAT_IF, MACHINES, ENTRIES)
+PANES: Final = (OVERVIEW, LOOKUPS, WHY, TIME, WHAT_IF, MACHINES, ENTRIES)
 
 FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
 """The traits that select the lookups shown."""

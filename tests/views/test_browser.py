@@ -87,6 +87,21 @@ def test_a_bar_can_be_clicked(tour: Opened) -> None:
     is_shown(page, "8 of 48 lookups")
 
 
+def test_the_run_of_a_bar_is_chosen_where_the_time_went(tour: Opened) -> None:
+    page = tour.page
+    pane(page, "Time")
+    is_shown(page, "took 12.3 s longer than the quickest")
+    bars = page.get_by_role("figure", name="self time of each phase, by run").locator(".bars .point path")
+    bars.first.scroll_into_view_if_needed()
+    box = bars.first.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    # No other run is left.
+    page.get_by_role("figure", name="compiles over time").get_by_text("run 1").wait_for(state="detached")
+    pane(page, "Lookups")
+    is_shown(page, "8 of 48 lookups")
+    page.get_by_label("Run", exact=True).filter(visible=True).select_option("all")
+
+
 def test_a_form_switched_off_gives_the_hit_rate_at_once(tour: Opened) -> None:
     page = tour.page
     pane(page, "What-if")
@@ -121,7 +136,7 @@ def test_the_keyboard_is_enough(tour: Opened) -> None:
 def test_nothing_reaches_beyond_the_page(tour: Opened) -> None:
     for width in (1400, 900):
         tour.page.set_viewport_size({"width": width, "height": 1600})
-        for name in ("Overview", "Lookups", "Why", "What-if", "Machines", "Entries"):
+        for name in ("Overview", "Lookups", "Why", "Time", "What-if", "Machines", "Entries"):
             pane(tour.page, name)
             tour.page.wait_for_timeout(300)
             assert overflowing(tour.page) == [], (width, name)
@@ -158,7 +173,7 @@ def test_figures_are_drawn_though_the_view_that_asked_for_plotly_has_gone(
 ) -> None:
     # Without lookups the first figures of the page are in a pane whose content is put there twice.
     with notebook(browser, tmp_path_factory.mktemp("lab"), CELL.format(sample="whole_directory")) as opened:
-        for name in ("Lookups", "Why", "What-if", "Machines", "Entries"):
+        for name in ("Lookups", "Why", "Time", "What-if", "Machines", "Entries"):
             pane(opened.page, name)
             opened.page.wait_for_timeout(500)
         opened.page.wait_for_selector(".cs-plot .main-svg", timeout=30_000)

@@ -248,6 +248,58 @@ def test_machines_compares_two_contexts(tour: Explorer, scopes: dict[str, Scope]
     assert is_query_of(tour, scopes["tour"])
 
 
+def test_time_shows_the_phases_of_the_chosen_run(scopes: dict[str, Scope]) -> None:
+    scope = scopes["training"]
+    explorer = scope.explore()
+    explorer.state.pane = "Time"
+    pane = explorer.pane("Time")
+    pane.phases_plot.dark = pane.compiles_plot.dark = False
+    every = pane.phases_plot.figure
+    assert explorer.query == "scope.phases"
+    assert "took 9.4 s longer than the quickest" in pane.said.value
+    # A bar of a run chooses it, for Lookups as well; the same bar gives it back.
+    pane.phases_plot.clicked = {"data": [2], "at": 0}
+    assert explorer.state.run == 2
+    assert is_query_of(explorer, scope)
+    assert set(explorer.frame()["run"]) == {2}
+    assert pane.phases_plot.figure != every
+    assert len(explorer.pane("Lookups").frame()) == (scope.lookups["run"] == 2).sum()
+    total = scope.phases.query("run == 2")["self_time_ns"].sum()
+    shares = [float(cells[-1].split()[0]) for cells in pane.phases.rows]
+    assert 95 < sum(shares) < 105 and pane.phases.rows[0][3] == "1.4 s"
+    assert pane.readings.rows[2][1] == f"{total / 1e9:.1f} s"
+    pane.phases_plot.clicked = {"data": [2], "at": 1}
+    assert explorer.state.run is None
+    pane.readings.chosen = [1, 0]
+    assert explorer.state.run == 1
+
+
+def test_a_bar_of_a_compile_opens_its_lookups(tour: Explorer, scopes: dict[str, Scope]) -> None:
+    tour.state.pane = "Time"
+    tour.pane("Time").compiles_plot.clicked = {"data": [3, "2/0"], "at": 0}
+    assert (tour.state.pane, tour.state.run, tour.state.text) == ("Lookups", 3, "2/0")
+    lookups = scopes["tour"].lookups
+    assert tour.frame()["lookup"].tolist() == (
+        lookups.query("run == 3 and compile_id == '2/0'")["lookup"].tolist()
+    )
+
+
+def test_time_says_what_is_missing(recording: Any) -> None:
+    text = cachescope.read(recording("2.13.0", "training") / "text").explore()
+    text.state.pane = "Time"
+    assert "TORCH_TRACE" in text.pane("Time").children[0].value
+    assert text.frame().empty and text.query == "scope.phases"
+    both = cachescope.read(
+        recording("2.13.0", "training") / "trace", recording("2.13.0", "config_flip") / "text"
+    )
+    explorer = both.explore()
+    explorer.state.pane = "Time"
+    (without, *_) = sorted(set(both.runs["run"]) - set(both.phases["run"]))
+    explorer.state.run = without
+    assert "no trace with events" in explorer.pane("Time").said.value
+    assert explorer.frame().empty and explorer.state.error == ""
+
+
 def test_whether_a_process_would_find_the_entries(scopes: dict[str, Scope]) -> None:
     view = scopes["entry_truncated"].explore().pane("Machines").will_hit
     assert "4 entries: 3 would be found, 1 not" in view.answer.value

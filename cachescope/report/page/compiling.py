@@ -15,7 +15,7 @@ from cachescope.report.compiled import compiled_headline, short_break
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Drawing, Head, Part, Section, Text
 from cachescope.report.page.tables import table
-from cachescope.report.time_contrast import contrast_text, rank_texts
+from cachescope.report.time_contrast import said_texts
 from cachescope.wording import plural
 
 _RUN_COLUMNS: Final = ["run", "rank", "start_time"]
@@ -63,7 +63,7 @@ def spent_section(scope: Read) -> Section:
         readings = [_time_row(one) for one in spent.runs]
         parts = [
             Drawing("Self time of each phase, by run", figures.phases, drawn),
-            *_said(spent),
+            *map(Text, said_texts(spent.contrast, spent.ranks, spent.runs)),
             table("What caches could do about it", _TIMES, readings, "runs", "cachescope time --json"),
             table("Phases of all runs", _PHASES, _phase_rows(spent), "phases", "scope.phases"),
         ]
@@ -100,12 +100,6 @@ def compiles_section(scope: Read) -> Section:
         ]
         parts.append(table("Graph breaks", _BREAKS, breaks, "graph breaks", "scope.compiles"))
     return Section("compiles", "What was compiled, and why again?", sentence, tuple(parts))
-
-
-def _said(spent: TimeSpent) -> list[Part]:
-    texts = [contrast_text(spent.contrast)] if spent.contrast is not None else []
-    texts += rank_texts(spent.ranks, spent.runs) if spent.ranks is not None else []
-    return [Text(f"{text[:1].upper()}{text[1:]}.") for text in texts]
 
 
 def _time_row(one: RunTime) -> tuple[Cell, ...]:

@@ -1,0 +1,170 @@
+"""The pane Time: where the time went, process by process, and what was compiled when."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pandas as pd
+
+from cachescope import figures
+from cachescope.answers.names import run_name
+from cachescope.answers.read import Read
+from cachescope.answers.run_time import RunTime
+from cachescope.answers.time_spent import TimeSpent
+from cachescope.figures.texts import run_labels
+from cachescope.json_types import JsonObject
+from cachescope.report.time_contrast import said_texts
+from cachescope.report.time_spent import besides_text
+from cachescope.views import html
+from cachescope.views.controls import Pane, choice, markup, row
+from cachescope.views.overview import first_number
+from cachescope.views.plot import Plot
+from cachescope.views.state import State
+from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.wording import duration, harmless, percent
+
+_NOTHING: Final = (
+    "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
+)
+_READINGS: Final = (
+    Head("run", "Run"),
+    Head("total", "In all", number=True),
+    Head("could_save", "Hits could still save", number=True),
+    Head("stays", "Stays", number=True),
+    Head("saved", "Its hits saved", number=True),
+)
+_PHASES: Final = (
+    Head("phase", "Phase", wide=True),
+    Head("event", "Event", wide=True),
+    Head("count", "Events", number=True),
+    Head("self_time", "Self time", number=True),
+    Head("share", "Share", number=True),
+)
+
+
+class Time(Pane):
+    """The phases of all processes or of the chosen one, and its compiles."""
+
+    def __init__(self, scope: Read, state: State) -> None:
+        self._scope, self._state = scope, state
+        self.spent = TimeSpent.of(scope)
+        if not self.spent.runs:
+            super().__init__([markup(html.paragraph(_NOTHING)), markup(self._problems())])
+            return
+        self._labels = run_labels(scope.runs)
+        runs = [(run_name(row), run) for run, row in scope.facts.runs.items()]
+        guarded = state.guarded
+        self.phases_plot = Plot(
+            lambda dark: figures.phases(self.frame(), scope.runs, dark=dark),
+            "self time of each phase, by run",
+            self._clicked_phase,
+            guarded,
+        )
+        self.compiles_plot = Plot(
+            lambda dark: figures.compiles(self._of_run(scope.compiles), scope.runs, dark=dark),
+            "compiles over time",
+            self._clicked_compile,
+            guarded,
+        )
+        self.readings = Table(
+            ListedRows(_READINGS, [(one.run, self._reading(one)) for one in self.spent.runs]),
+            "what caches could do about it, by run",
+            on_choose=guarded(self._choose),
+            page_size=12,
+        )
+        self.phases = Table(ListedRows(_PHASES, []), "phases and their events", page_size=20)
+        self.said = markup()
+        state.observe(guarded(self._show), "run")
+        super().__init__(
+            [
+                row(choice(state, "run", "Run", runs)),
+                self.said,
+                markup(
+                    html.title("Where the time went", "A bar or a row chooses its run, here and in Lookups.")
+                ),
+                self.phases_plot,
+                self.readings,
+                markup(html.title("Compiles", "A bar opens the lookups of its compile.")),
+                self.compiles_plot,
+                markup(html.title("Phases and their events")),
+                self.phases,
+                markup(self._problems()),
+            ]
+        )
+        self._show()
+
+    @property
+    def query(self) -> str:
+        """The line of Python that returns the phases shown."""
+        run = self._state.run
+        return "scope.phases" if run is None else f"scope.phases.query('run == {run}').reset_index(drop=True)"
+
+    def frame(self) -> pd.DataFrame:
+        """The phases of the chosen run, or of all."""
+        return self._of_run(self._scope.phases)
+
+    def _of_run(self, frame: pd.DataFrame) -> pd.DataFrame:
+        run = self._state.run
+        return frame if run is None else frame[frame["run"] == run].reset_index(drop=True)
+
+    def _choose(self, run: int) -> None:
+        self._state.run = None if self._state.run == run else run
+
+    def _clicked_phase(self, clicked: JsonObject) -> None:
+        run = first_number(clicked.get("data"))
+        if run is not None and run in self._scope.facts.runs:
+            self._choose(run)
+
+    def _clicked_compile(self, clicked: JsonObject) -> None:
+        data = clicked.get("data")
+        if isinstance(data, list) and len(data) == 2 and isinstance(data[1], str):
+            self._state.show_lookups(run=first_number(data), text=data[1])
+
+    def _show(self, change: object = None) -> None:
+        self.phases.show(ListedRows(_PHASES, list(enumerate(_phase_rows(self.frame())))))
+        self.said.value = "".join(html.paragraph(text) for text in self._sentences())
+        self.phases_plot.redraw()
+        self.compiles_plot.redraw()
+
+    def _sentences(self) -> list[str]:
+        spent, run = self.spent, self._state.run
+        if run is not None:
+            mine = [one for one in spent.runs if one.run == run]
+            if not mine:
+                return [f"{run_name(self._scope.facts.runs[run])}: no trace with events was read."]
+            besides = besides_text(mine[0].besides, mine[0].readings.total_ns)
+            return [f"{besides[:1].upper()}{besides[1:]}."] if besides else []
+        return said_texts(spent.contrast, spent.ranks, spent.runs)
+
+    def _reading(self, one: RunTime) -> list[Any]:
+        readings = one.readings
+        saved = readings.saved_ns if readings.hits else None
+        times = [readings.total_ns, readings.could_save_ns, readings.stays_ns, saved]
+        return [self._labels[one.run], *(_time(ns) for ns in times)]
+
+    def _problems(self) -> str:
+        problems = self._scope.phase_problems
+        texts = zip(problems["source"].tolist(), problems["message"].tolist(), strict=True)
+        return "".join(html.paragraph(harmless(f"{source}: {message}"), "error") for source, message in texts)
+
+
+def _phase_rows(phases: pd.DataFrame) -> list[list[Any]]:
+    sums = phases.groupby(["phase", "event"], as_index=False)[["count", "self_time_ns"]].sum()
+    ordered = sums.sort_values("self_time_ns", ascending=False, kind="stable")
+    total = int(ordered["self_time_ns"].sum())
+    names = ("phase", "event", "count", "self_time_ns")
+    rows = zip(*(ordered[name].tolist() for name in names), strict=True)
+    return [
+        [
+            harmless(phase),
+            harmless(event),
+            count,
+            _time(ns),
+            Shown(percent(ns / total), ns) if total else None,
+        ]
+        for phase, event, count, ns in rows
+    ]
+
+
+def _time(ns: int | None) -> Shown | None:
+    return None if ns is None else Shown(duration(ns), ns)
