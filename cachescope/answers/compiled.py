@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
@@ -16,6 +16,41 @@ from cachescope.wording import short_names
 
 SomeRow = TypeVar("SomeRow")
 _Place = CompileRow | SymbolRow | RecompileRow
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """What the compiles of one function looked up.
+
+    Attributes
+    ----------
+    row : CompileRow
+        One of them.
+    hits, full_misses, guard_misses, bypasses : int
+        How their lookups ended.
+    missed_in : tuple of str
+        The compile ids of those with a miss.
+    """
+
+    row: CompileRow
+    hits: int
+    full_misses: int
+    guard_misses: int
+    bypasses: int
+    missed_in: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[CompileRow]) -> Self:
+        """Of compiles of one function, of which the lookups are known."""
+        missed = [row.compile_id for row in rows if row.full_misses or row.guard_misses]
+        return cls(
+            row=rows[0],
+            hits=sum(row.hits or 0 for row in rows),
+            full_misses=sum(row.full_misses or 0 for row in rows),
+            guard_misses=sum(row.guard_misses or 0 for row in rows),
+            bypasses=sum(row.bypasses or 0 for row in rows),
+            missed_in=tuple(dict.fromkeys(missed)),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +71,8 @@ class Compiled:
         What was compiled again, the costliest first.
     broken : tuple of (CompileRow, int)
         A compile for each place at which a graph breaks, and how many compiles broke there.
+    looked_up : tuple of LookedUp
+        What the compiles of each function looked up, the most misses first; only of those whose lookups are known.
     symbols : tuple of (SymbolRow, int)
         A symbol for each size or number that became one, and in how many compiles.
     files : dict
@@ -50,6 +87,7 @@ class Compiled:
     time_taken_ns: int | None
     recompiles: tuple[RecompileRow, ...]
     broken: tuple[tuple[CompileRow, int], ...]
+    looked_up: tuple[LookedUp, ...]
     symbols: tuple[tuple[SymbolRow, int], ...]
     files: dict[str, str]
     problems: tuple[ProblemRow, ...]
@@ -68,6 +106,7 @@ class Compiled:
             time_taken_ns=sum(taken) if taken else None,
             recompiles=tuple(rows_of(read.recompiles, RecompileRow)),
             broken=_counted(breaks),
+            looked_up=_looked_up(compiles),
             symbols=_counted([(row, (row.source, row.function, row.file, row.line)) for row in symbols]),
             files=short_names(row.file for row in places if row.file is not None),
             problems=(*read.facts.problems, *rows_of(read.compile_problems, ProblemRow)),
@@ -76,6 +115,15 @@ class Compiled:
     def place(self, row: _Place) -> str:
         """``forward (model.py:88)``."""
         return place_name(row, self.files) or "a function that the log does not name"
+
+
+def _looked_up(compiles: Sequence[CompileRow]) -> tuple[LookedUp, ...]:
+    of_place: dict[object, list[CompileRow]] = defaultdict(list)
+    for row in compiles:
+        if row.lookups:
+            of_place[row.function, row.file, row.line].append(row)
+    found = map(LookedUp.of, of_place.values())
+    return tuple(sorted(found, key=lambda one: -(one.full_misses + one.guard_misses)))
 
 
 def _counted(rows: Sequence[tuple[SomeRow, object]]) -> tuple[tuple[SomeRow, int], ...]:

@@ -272,7 +272,7 @@ class Frames:
         compiles, symbols = self.tables.compiles, self.tables.symbols
         if compiles is not None and symbols is not None:
             return CompilesRead(compiles, symbols, PROBLEMS.build([]))
-        return read_compiles(self.tables.runs, self.tables.stamps)
+        return read_compiles(self.tables.runs, self.tables.stamps, self._lookups)
 
     @cached_property
     def _rank_differences_frame(self) -> pd.DataFrame:

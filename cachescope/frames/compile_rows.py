@@ -23,6 +23,11 @@ class CompileRow:
     graph_breaks: tuple[str, ...]
     restarts: tuple[str, ...]
     error: str | None
+    lookups: tuple[int, ...] = ()
+    hits: int | None = None
+    full_misses: int | None = None
+    guard_misses: int | None = None
+    bypasses: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

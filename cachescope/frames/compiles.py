@@ -40,6 +40,13 @@ COMPILES: Final = Frame(
         Column("restarts", TUPLE, "why torch began anew within it", torch_name="restart_reasons"),
         Column("error", TEXT, "why it failed", missing="it did not fail, or has no end in the log",
                torch_name="fail_type, fail_reason"),
+        Column("lookups", TUPLE, "the lookups that were made in it, ids into lookups; empty where none are known: caches were off, "
+               "or the log cannot tell which compile they were made in"),
+        Column("hits", WHOLE, "how many of these hit", missing="no lookups of it are known"),
+        Column("full_misses", WHOLE, "how many missed, of every entry under their key or because there was none",
+               missing="as for hits"),
+        Column("guard_misses", WHOLE, "how many missed because guards did not hold", missing="as for hits"),
+        Column("bypasses", WHOLE, "how many were bypassed", missing="as for hits"),
     ),
 )  # fmt: skip
 

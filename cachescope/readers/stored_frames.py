@@ -34,6 +34,8 @@ _REFERENCES: Final = {
     "compiles": {"run": "runs"},
     "symbols": {"run": "runs"},
 }
+# Columns of lists of numbers; other lists are lists of texts.
+_LISTED: Final = {("compiles", "lookups"): "lookups"}
 _NEVER_MISSING: Final = {
     "runs": ("source",),
     "lookups": ("run", "order", "cache", "outcome", "segment", "details"),
@@ -133,6 +135,11 @@ def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd
                 column,
                 "points nowhere",
             )
+        for (of, column), into in _LISTED.items():
+            if of == name:
+                numbers = (number for listed in frame[column] for number in listed)
+                are_rows = all(number is not None and 0 <= number < sizes[into] for number in numbers)
+                _need(are_rows, name, column, "points nowhere")
         for (of, column), words in _WORDS.items():
             if of == name:
                 _need(
@@ -170,14 +177,16 @@ def _tuples(values: pa.ChunkedArray, column: Column, frame: str) -> list[tuple[A
         return []
     is_list = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
     inner = values.type.value_type if is_list else values.type
-    is_text = pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_null(inner)
+    are_numbers = (frame, column.name) in _LISTED
+    is_text = pa.types.is_string(inner) or pa.types.is_large_string(inner)
+    fits = pa.types.is_null(inner) or (pa.types.is_int64(inner) if are_numbers else is_text)
     _need(
-        is_list and is_text and not values.null_count,
+        is_list and fits and not values.null_count,
         frame,
         column.name,
-        f"holds {values.type}, not lists of text",
+        f"holds {values.type}, not lists of {'numbers' if are_numbers else 'text'}",
     )
-    return [tuple(texts) for texts in values.to_pylist()]
+    return [tuple(listed) for listed in values.to_pylist()]
 
 
 def _check_range(values: pa.ChunkedArray, column: Column, frame: str) -> None:

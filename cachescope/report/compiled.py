@@ -29,6 +29,7 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
     return [
         Line(compiled_headline(compiled), style="bold", hang=3),
         *_section("compiled again", (list(_recompile(compiled, row)) for row in compiled.recompiles)),
+        *_section("looked up in caches", ([line] for line in _looked_up(compiled))),
         *_section("graph breaks", ([line] for line in _breaks(compiled))),
         *_section("sizes and numbers that became symbols", ([line] for line in _symbols(compiled))),
         *problem_lines(compiled.problems),
@@ -78,6 +79,19 @@ def _recompile(compiled: Compiled, row: RecompileRow) -> Iterator[Line]:
     yield Line(harmless(f"guard: {row.guard}"), 3, rows=_ROWS)
     if row.example is not None:
         yield Line(harmless(f"as in {row.example}"), 3, "dim", rows=_ROWS)
+
+
+def _looked_up(compiled: Compiled) -> Iterator[Line]:
+    for one in compiled.looked_up:
+        hits = plural(one.hits, "hit") if one.hits else ""
+        misses = plural(one.full_misses, "full miss", "full misses") if one.full_misses else ""
+        guards = plural(one.guard_misses, "guard miss", "guard misses") if one.guard_misses else ""
+        bypasses = f"{one.bypasses} bypassed" if one.bypasses else ""
+        told = ", ".join(filter(None, (hits, misses, guards, bypasses))) or "no outcome is known"
+        first, more = one.missed_in[:_ROWS], len(one.missed_in) - _ROWS
+        missed = f"; missed in compile {', '.join(first)}" if first else ""
+        missed += f" and {more} more" if more > 0 else ""
+        yield Line(harmless(f"{compiled.place(one.row)}: {told}{missed}"), 1, hang=3, rows=_ROWS)
 
 
 def _breaks(compiled: Compiled) -> Iterator[Line]:

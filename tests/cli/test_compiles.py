@@ -16,6 +16,8 @@ from tests.conftest import Recording
 from tests.output_gates import acting_in, strict_json
 from tests.planted import SHORT
 
+PROGRAMS = Path(__file__).parents[1] / "data" / "record_programs.py"
+
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -123,3 +125,16 @@ def test_a_compile_that_failed_is_said_to_have_failed(run: Run, recording: Recor
 def test_a_compile_in_which_the_process_was_killed_has_no_end(run: Run, recording: Recording) -> None:
     text = " ".join(run("compiles", recording("2.13.0", "killed_compiling") / "trace").out.split())
     assert "; 1 without an end in the log" in text
+
+
+def test_it_says_what_each_function_looked_up(run: Run, recording: Recording) -> None:
+    text = " ".join(run("compiles", recording("2.13.0", "dynamic_guards") / "trace").out.split())
+    (line,) = {
+        number
+        for number, text_ in enumerate(PROGRAMS.read_text().split("\n"), 1)
+        if text_.startswith("def branch_on_size")
+    }
+    assert (
+        f"branch_on_size (record_programs.py:{line}): 4 hits, 2 full misses, 2 guard misses; missed in compile 0/0"
+        in text
+    )

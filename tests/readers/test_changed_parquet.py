@@ -261,3 +261,27 @@ def test_a_number_of_a_row_that_is_not_there(
     counted = pa.array(range(1, len(table) + 1), table.field(number).type)
     parquet.write_table(put(table, number, counted), folder / "lookups.parquet")
     assert is_refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("lookups", "is_refused_"),
+    [
+        ([0, 1], False),
+        ([], False),
+        ([99_999], True),
+        ([-1], True),
+        ([None], True),
+        (["0"], True),
+        ([0.0], True),
+    ],
+)
+def test_lookups_of_a_compile_that_are_none(
+    lookups: list[Any], is_refused_: bool, saved: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "scope"
+    shutil.copytree(saved, folder)
+    table = parquet.read_table(folder / "compiles.parquet")
+    at = table.schema.names.index("lookups")
+    parquet.write_table(put(table, at, pa.array([lookups] * len(table))), folder / "compiles.parquet")
+    assert len(table)
+    assert is_refused(folder) is is_refused_

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
+from cachescope.analysis.compiles.lookups import lookups_of_compiles
 from cachescope.frames.compile_rows import CompileRow, SymbolRow
 from cachescope.frames.compiles import COMPILES, SYMBOLS
 from cachescope.readers.checked_file import well_formed
@@ -33,20 +34,22 @@ class CompilesRead:
     problems: pd.DataFrame
 
 
-def read_compiles(runs: pd.DataFrame, stamped: Stamps) -> CompilesRead:
+def read_compiles(runs: pd.DataFrame, stamped: Stamps, lookups: pd.DataFrame) -> CompilesRead:
     """Read the traces of runs once more, for their compiles.
 
     Parameters
     ----------
-    runs : DataFrame
-        The frame runs.
+    runs, lookups : DataFrame
+        The frames runs and lookups.
     stamped : dict
         Size and time of their files when they were read: see `read_traces`.
     """
     read, problems = read_traces(runs, stamped, "its compiles", _compiled)
     every = [(run, one) for run, rows in read for one in rows]
+    rows = [_row(run, one) for run, one in every]
+    belonging = zip(rows, lookups_of_compiles(rows, lookups), strict=True)
     return CompilesRead(
-        COMPILES.of_rows(_row(run, one) for run, one in every),
+        COMPILES.of_rows(replace(row, **asdict(own)) for row, own in belonging),
         SYMBOLS.of_rows(row for run, one in every for row in _symbol_rows(run, one)),
         problems,
     )

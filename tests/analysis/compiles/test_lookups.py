@@ -1,0 +1,118 @@
+"""The lookups of each compile, in recordings: against torch's counters, and the code that both were made for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.analysis.compiles.lookups import lookups_of_compiles
+from cachescope.columns import rows_of
+from cachescope.frames.compile_rows import CompileRow
+from cachescope.frames.recorded import LOOKUPS
+from cachescope.frames.recorded_rows import LookupRow
+from tests.conftest import Recording
+
+# With backward graphs that are compiled later, several compiles of a function, a reset of compile ids, compiles that fail.
+SCENARIOS = (
+    "training",
+    "recompiles",
+    "recompiles_dynamic",
+    "dynamic_guards",
+    "in_process",
+    "failed_backward",
+    "bypass_custom_pass",
+)
+VERSIONS = ("2.6.0", "2.10.0", "2.13.0", "2.15.0")
+RECORDED = [
+    (version, name)
+    for version in VERSIONS
+    for name in SCENARIOS
+    if (Path(__file__).parents[2] / "data" / "recordings" / version / f"{name}.tar.xz").exists()
+]
+
+
+@pytest.mark.parametrize(("version", "name"), RECORDED)
+def test_each_lookup_is_in_one_compile_of_its_code(version: str, name: str, recording: Recording) -> None:
+    scope = cachescope.read(recording(version, name) / "trace")
+    lookups, compiles = scope.lookups, scope.compiles
+    of_compiles = compiles.explode("lookups").dropna(subset="lookups")
+    assert sorted(of_compiles["lookups"]) == lookups["lookup"].tolist() != []
+    both = of_compiles.merge(lookups, left_on="lookups", right_on="lookup", suffixes=("", "_of_lookup"))
+    for column in ("run", "segment", "function", "file", "line"):
+        assert both[column].equals(both[f"{column}_of_lookup"]), column
+    assert both["compile_id"].tolist() == both["compile_id_of_lookup"].str.split("_").str[0].tolist()
+    compiled_later = both["kind"] == "backward"
+    assert (both["direction"][compiled_later] == "backward").all()
+    has_backward = set(
+        compiles[compiles["kind"] == "backward"][["run", "compile_id", "segment"]].itertuples(
+            index=False, name=None
+        )
+    )
+    backward = both[both["direction"] == "backward"]
+    names = backward[["run", "compile_id", "segment"]].itertuples(index=False, name=None)
+    assert [name in has_backward for name in names] == (backward["kind"] == "backward").tolist()
+
+
+@pytest.mark.parametrize(
+    ("version", "name"), [one for one in RECORDED if one[1] in ("training", "recompiles", "dynamic_guards")]
+)
+def test_counts_are_torchs_counters(version: str, name: str, recording: Recording) -> None:
+    folder = recording(version, name)
+    steps = [json.loads(step.read_text()) for step in sorted((folder / "steps").glob("*.json"))]
+    scope = cachescope.read(folder / "trace")
+    pids = scope.runs.set_index("pid")["run"]
+    assert len(steps) > 1
+    for step in steps:
+        of_run = scope.compiles[scope.compiles["run"] == pids[step["pid"]]]
+        counters = step["counters"]["aot_autograd"] | step["counters"]["inductor"]
+        # An entry of AOTAutograd brings its FX graphs.
+        hits = counters.get("autograd_cache_hit", 0) + counters.get("fxgraph_cache_hit", 0)
+        assert of_run["hits"].sum() == hits
+        told = of_run.explode("lookups").merge(scope.lookups, left_on="lookups", right_on="lookup")
+        missed = (told["cache"] == "aotautograd") & told["outcome"].isin(["full_miss", "guard_miss"])
+        assert missed.sum() == counters.get("autograd_cache_miss", 0)
+        assert of_run[["hits", "full_misses", "guard_misses", "bypasses"]].sum().sum() == len(told)
+
+
+def row(kind: str, segment: int = 1, start: int | None = None, taken: int | None = None) -> CompileRow:
+    """A compile made by hand."""
+    return CompileRow(0, "0/0", segment, kind, None, None, None, start, taken, (), (), (), (), None)
+
+
+def lookup(segment: int = 1, time: int | None = None, is_backward: bool | None = False) -> pd.DataFrame:
+    """A lookup made by hand, in compile 0/0."""
+    (one,) = rows_of(cachescope.read(cachescope.sample("config_flip")).lookups[:1], LookupRow)
+    made = replace(
+        one, lookup=0, run=0, compile_id="0/0_1", segment=segment, time=time, is_backward=is_backward
+    )
+    return LOOKUPS.of_rows([made])
+
+
+@pytest.mark.parametrize(
+    ("compiles", "of_lookup", "place"),
+    [
+        # A log that has lost whether the graph is a backward graph: the time may tell.
+        ([row("first", 1, 10, 5), row("backward", 1, 20, 5)], lookup(time=12, is_backward=None), 0),
+        ([row("first", 1, 10, 5), row("backward", 1, 20, 5)], lookup(is_backward=None), None),
+        ([row("first", 1, 10, 5), row("backward", 1, 20, 5)], lookup(is_backward=True), 1),
+        ([row("first", 1, 10, 5)], lookup(is_backward=True), 0),
+        ([row("first")], lookup(is_backward=None), 0),
+        ([row("backward")], lookup(is_backward=False), None),
+        # Only a text log has it: of several compiles with one id the time alone tells.
+        ([row("first", 1, 10, 5), row("first", 2, 20, 5)], lookup(segment=0, time=21), 1),
+        ([row("first", 1, 10, 5), row("first", 2, 20, 5)], lookup(segment=0, time=17), None),
+        ([row("first", 1)], lookup(segment=0, time=17), None),
+        ([row("first", 2)], lookup(segment=1), None),
+    ],
+)
+def test_a_lookup_belongs_to_the_one_compile_that_it_can_be_of(
+    compiles: list[CompileRow], of_lookup: pd.DataFrame, place: int | None
+) -> None:
+    found = lookups_of_compiles(compiles, of_lookup)
+    assert [at for at, one in enumerate(found) if one.lookups] == ([] if place is None else [place])
+    assert [one.hits is None for one in found] == [not one.lookups for one in found]
