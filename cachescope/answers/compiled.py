@@ -74,7 +74,7 @@ class Compiled:
     looked_up : tuple of LookedUp
         What the compiles of each function looked up, the most misses first; only of those whose lookups are known.
     symbols : tuple of (SymbolRow, int)
-        A symbol for each size or number that became one, and in how many compiles.
+        A symbol for each size or number that became one, and in how many compiles; first those that torch fixed to one value.
     files : dict
         What each file of the program is called in a line: its name, and as much of its path as it takes to tell it from the others.
     problems : tuple of ProblemRow
@@ -99,6 +99,7 @@ class Compiled:
         taken = [row.time_taken_ns for row in compiles if row.time_taken_ns is not None]
         places: list[_Place] = [*compiles, *symbols]
         breaks = [(row, (row.function, row.graph_breaks)) for row in compiles if row.graph_breaks]
+        often = _counted([(row, (row.source, row.function, row.file, row.line)) for row in symbols])
         return cls(
             kinds=Counter(row.kind for row in compiles),
             failed=sum(row.error is not None and row.kind != "limit" for row in compiles),
@@ -107,7 +108,7 @@ class Compiled:
             recompiles=tuple(rows_of(read.recompiles, RecompileRow)),
             broken=_counted(breaks),
             looked_up=_looked_up(compiles),
-            symbols=_counted([(row, (row.source, row.function, row.file, row.line)) for row in symbols]),
+            symbols=tuple(sorted(often, key=lambda one: one[0].specialized is None)),
             files=short_names(row.file for row in places if row.file is not None),
             problems=(*read.facts.problems, *rows_of(read.compile_problems, ProblemRow)),
         )

@@ -44,6 +44,11 @@ class SymbolRow:
     function: str | None
     file: str | None
     line: int | None
+    range_after: str | None
+    guards: tuple[str, ...]
+    guard_code: tuple[str, ...]
+    specialized: str | None
+    specialized_at: str | None
 
 
 @dataclass(frozen=True, slots=True)

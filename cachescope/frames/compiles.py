@@ -52,21 +52,32 @@ COMPILES: Final = Frame(
 
 SYMBOLS: Final = Frame(
     "symbols",
-    "one size or number of the program that became a symbol in one compile; only traces have them",
+    "one size or number of the program that became a symbol in one compile, in the last attempt of it; only traces have them",
     (
         Column("run", WHOLE, "the process, an id into runs"),
         Column("compile_id", TEXT, "the compile, as in compiles"),
         _SEGMENT,
         Column("symbol", TEXT, "its name in graphs and guards", torch_name="create_symbol.symbol"),
-        Column("value", TEXT, "its value when it was compiled", missing="not recorded", torch_name="create_symbol.val"),
-        Column("source", TEXT, "what it is in the program: ``L['x'].size()[0]``", missing="not recorded",
-               torch_name="create_symbol.source"),
+        Column("value", TEXT, "its value when it was compiled", missing="not recorded; a number that the program computes from data (``item()``, u0) has none",
+               torch_name="create_symbol.val"),
+        Column("source", TEXT, "what it is in the program: ``L['x'].size()[0]``; where inputs share a symbol, the first of them",
+               missing="not recorded; the program computes it from data", torch_name="create_symbol.source"),
         Column("range", TEXT, "the values that it may take, before guards", missing="not recorded",
                torch_name="create_symbol.vr"),
         Column("function", TEXT, "the function in which it became a symbol", missing="not recorded",
                torch_name="create_symbol.user_stack"),
         Column("file", TEXT, "the file of that function", missing="not recorded"),
         Column("line", WHOLE, "the line at which it became one", missing="not recorded"),
+        Column("range_after", TEXT, "the values that remain once its guards hold: range, narrowed by guards that are bounds of it, or of what equals it, "
+               "in whole numbers; a remainder (``Mod``) or a comparison with another symbol does not narrow it",
+               missing="its range is not recorded, or it is no whole number"),
+        Column("guards", TUPLE, "the guards on it that lines of the program added, as ``file:line: s0 > 10``; those that Inductor or AOTAutograd "
+               "added are not among them", torch_name="guard_added_fast"),
+        Column("guard_code", TUPLE, "the text of the line of each guard; empty where it is not recorded (before 2.10)"),
+        Column("specialized", TEXT, "the one value that torch fixed it to in the end", missing="it stayed a symbol, or that is not recorded",
+               torch_name="symbolic_shape_specialization"),
+        Column("specialized_at", TEXT, "the line that made torch do so, as ``file:line``",
+               missing="it stayed a symbol, or no line of the program did"),
     ),
 )  # fmt: skip
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from cachescope.analysis.compiles.ranges import bounds_of
 from cachescope.answers.compiled import Compiled
-from cachescope.frames.compile_rows import RecompileRow
+from cachescope.frames.compile_rows import RecompileRow, SymbolRow
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
 from cachescope.wording import and_more, duration, harmless, plural
@@ -31,7 +32,7 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
         *_section("compiled again", (list(_recompile(compiled, row)) for row in compiled.recompiles)),
         *_section("looked up in caches", ([line] for line in _looked_up(compiled))),
         *_section("graph breaks", ([line] for line in _breaks(compiled))),
-        *_section("sizes and numbers that became symbols", ([line] for line in _symbols(compiled))),
+        *_section("sizes and numbers that became symbols", (list(lines) for lines in _symbols(compiled))),
         *problem_lines(compiled.problems),
     ]
 
@@ -109,9 +110,34 @@ def short_break(compiled: Compiled, text: str) -> str:
     return f"{compiled.files[name]}:{line}: {rest}" if name in compiled.files else text
 
 
-def _symbols(compiled: Compiled) -> Iterator[Line]:
+def _symbols(compiled: Compiled) -> Iterator[Iterator[Line]]:
     for row, count in compiled.symbols:
-        value = "" if row.value is None else f", {row.value} when it was compiled"
-        often = "" if count == 1 else f"; in {count} compiles"
-        text = f"{row.symbol} is {row.source or 'a number that the log does not name'}{value}, in {compiled.place(row)}{often}"
-        yield Line(harmless(text), 1, hang=3, rows=_ROWS)
+        yield _symbol(compiled, row, count)
+
+
+def _symbol(compiled: Compiled, row: SymbolRow, count: int) -> Iterator[Line]:
+    value = "" if row.value is None else f", {row.value} when it was compiled"
+    often = "" if count == 1 else f"; in {count} compiles"
+    source = row.source or "a number that the program computes from data, or that the log does not name"
+    text = f"{row.symbol} is {source}{value}, in {compiled.place(row)}{often}"
+    yield Line(harmless(text), 1, hang=3, rows=_ROWS)
+    bounds = bounds_of(row.range_after)
+    if row.specialized is not None:
+        where = "" if row.specialized_at is None else f", at {_short(compiled, row.specialized_at)}"
+        yield Line(harmless(f"torch fixed it to {row.specialized}{where}"), 3, rows=_ROWS)
+    if row.guards and bounds is not None:
+        guards = ", ".join(_guard_text(compiled, text) for text in dict.fromkeys(row.guards))
+        # A guard may leave fewer values than lie within its bounds: a remainder, another symbol.
+        within = "" if row.range_after == row.range else f"within {bounds.in_words}, by "
+        yield Line(harmless(f"{within}its guards: {guards}"), 3, rows=_ROWS)
+
+
+def _guard_text(compiled: Compiled, text: str) -> str:
+    """``s0 > 10 (model.py:88)`` of ``/home/me/model.py:88: s0 > 10``."""
+    where, _, expr = text.rpartition(": ")
+    return f"{expr} ({_short(compiled, where)})"
+
+
+def _short(compiled: Compiled, where: str) -> str:
+    file, _, line = where.rpartition(":")
+    return f"{compiled.files.get(file, file)}:{line}"

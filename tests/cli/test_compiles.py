@@ -43,6 +43,17 @@ def test_it_names_functions_guards_breaks_and_symbols(run: Run, trace: Path) -> 
     assert f"s77 is L['x'].size()[0], 5 when it was compiled, in sizes (compile_programs.py:{symbol})" in text
 
 
+def test_it_says_what_the_guards_leave_of_a_symbol(run: Run, tmp_path: Path) -> None:
+    with tarfile.open(Path(__file__).parents[1] / "data" / "shapes" / "2.13.0.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    text = " ".join(run("compiles", tmp_path / "2.13.0" / "trace").out.split())
+    assert (
+        "within 11 to 4096, by its guards: s77 > 10 (shape_programs.py:27), s77 < 4097 (shape_programs.py:27)"
+        in text
+    )
+    assert "torch fixed it to 12, at shape_programs.py:77" in text
+
+
 def test_the_docs_show_what_is_printed(run: Run, trace: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "recompiles.md").read_text(encoding="utf-8")
     shown = page.split("```text\n", 1)[1].split("```", 1)[0]

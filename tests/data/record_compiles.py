@@ -1,6 +1,7 @@
-"""Records what `compile_programs.py` compiles: ``python tests/data/record_compiles.py PYTHON`` for an interpreter with torch.
+"""Records what `compile_programs.py` or `shape_programs.py` compiles: ``python tests/data/record_compiles.py compiles|shapes PYTHON…``.
 
-Writes ``tests/data/compiles/VERSION.tar.xz`` with the trace, the log of recompiles and symbols that torch itself prints, and the facts.
+Each PYTHON is an interpreter with torch. Writes ``tests/data/compiles/VERSION.tar.xz`` or ``tests/data/shapes/VERSION.tar.xz`` with the trace,
+the log of recompiles and symbols that torch itself prints, and the facts.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 _FOLDER = Path("/tmp/cachescope-recording/compiles")
+PROGRAMS = {"compiles": _HERE / "compile_programs.py", "shapes": _HERE / "shape_programs.py"}
 
 
-def record_into(folder: Path, python: str = sys.executable, program: Path | None = None) -> Path:
+def record_into(folder: Path, python: str = sys.executable, program: Path = PROGRAMS["compiles"]) -> Path:
     """Run the program; the folder then holds ``trace``, ``torch.log`` and ``facts.json``."""
-    program = program or _HERE / "compile_programs.py"
     environment = os.environ | {"TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": "recompiles,dynamic"}
     with (folder / "torch.log").open("wb") as log:
         command = [python, str(program), str(folder / "facts.json")]
@@ -26,20 +27,20 @@ def record_into(folder: Path, python: str = sys.executable, program: Path | None
     return folder
 
 
-def record(python: str) -> Path:
-    """Pack what one interpreter does, under the version of its torch."""
+def record(what: str, python: str) -> Path:
+    """Pack what one interpreter does, under the version of its torch; `what` is one of `PROGRAMS`."""
     version = subprocess.run(
         [python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True
     )
     name = version.stdout.strip().split("+")[0]
-    program = _FOLDER / "compile_programs.py"
+    program = _FOLDER / PROGRAMS[what].name
     program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_bytes((_HERE / "compile_programs.py").read_bytes())
+    program.write_bytes(PROGRAMS[what].read_bytes())
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / name
         folder.mkdir()
         record_into(folder, python, program)
-        packed = _HERE / "compiles" / f"{name}.tar.xz"
+        packed = _HERE / what / f"{name}.tar.xz"
         packed.parent.mkdir(exist_ok=True)
         with tarfile.open(packed, "w:xz") as archive:
             archive.add(folder, name)
@@ -47,5 +48,6 @@ def record(python: str) -> Path:
 
 
 if __name__ == "__main__":
-    for path in map(record, sys.argv[1:]):
-        print(path, path.stat().st_size)
+    for interpreter in sys.argv[2:]:
+        made = record(sys.argv[1], interpreter)
+        print(made, made.stat().st_size)

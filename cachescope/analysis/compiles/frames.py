@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, replace
 import pandas as pd
 
 from cachescope.analysis.compiles.lookups import lookups_of_compiles
+from cachescope.analysis.compiles.ranges import remaining_ranges
 from cachescope.frames.compile_rows import CompileRow, SymbolRow
 from cachescope.frames.compiles import COMPILES, SYMBOLS
 from cachescope.readers.checked_file import well_formed
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
+from cachescope.readers.logs.trace_compiles import Place
 from cachescope.readers.logs.traces_again import read_traces
 from cachescope.readers.reading import Problem
 from cachescope.readers.stamps import Stamps
@@ -70,7 +72,7 @@ def _row(run: int, one: CompiledFrame) -> CompileRow:
         start_time=one.start_ns,
         time_taken_ns=one.time_taken_ns,
         recompile_reasons=tuple(map(well_formed, one.recompile_reasons)),
-        symbols=tuple(symbol.name for symbol in one.symbols),
+        symbols=tuple(symbol.name for symbol in one.symbols.rows),
         graph_breaks=tuple(map(_told, one.graph_breaks)),
         restarts=one.restarts,
         error=one.error,
@@ -83,7 +85,10 @@ def _told(one: GraphBreak) -> str:
 
 
 def _symbol_rows(run: int, one: CompiledFrame) -> Iterator[SymbolRow]:
-    for symbol in one.symbols:
+    remaining = remaining_ranges(one.symbols.rows)
+    for symbol in one.symbols.rows:
+        fixed = symbol.specialization
+        after = remaining.get(symbol.name)
         yield SymbolRow(
             run=run,
             compile_id=one.compile_id,
@@ -93,4 +98,13 @@ def _symbol_rows(run: int, one: CompiledFrame) -> Iterator[SymbolRow]:
             source=symbol.source,
             range=symbol.range,
             **symbol.place._asdict(),
+            range_after=None if after is None else str(after),
+            guards=tuple(f"{_at(guard.place)}: {guard.expr}" for guard in symbol.guards),
+            guard_code=tuple(guard.code or "" for guard in symbol.guards),
+            specialized=None if fixed is None else fixed.value,
+            specialized_at=None if fixed is None or fixed.place.file is None else _at(fixed.place),
         )
+
+
+def _at(place: Place) -> str:
+    return f"{place.file or '?'}:{place.line or '?'}"

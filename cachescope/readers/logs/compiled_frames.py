@@ -1,7 +1,7 @@
 """The compiles of a TORCH_TRACE file: why each was made, what became a symbol in it, where its graph broke. In a pass of its own.
 
 torch/_dynamo/convert_frame.py writes ``dynamo_start``, torch/_dynamo/guards.py ``recompile_reasons``, torch/_dynamo/symbolic_convert.py
-``dynamo_graph_break_reason``, torch/fx/experimental/symbolic_shapes.py ``create_symbol``; torch/_dynamo/utils.py,
+``dynamo_graph_break_reason``, torch/fx/experimental/symbolic_shapes.py what becomes of symbols; torch/_dynamo/utils.py,
 `record_compilation_metrics`, writes the metrics when a compile ends. torch 2.4 to 2.15.
 """
 
@@ -11,16 +11,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
+from cachescope.readers.logs.shape_symbols import Symbols
 from cachescope.readers.logs.trace_compiles import NOWHERE, Place, Stacks, compile_id_of, interned_string
 from cachescope.readers.logs.trace_records import Records, read_records
 from cachescope.readers.reading import Problem
 
 _RECORD: Final = re.compile(
-    rb'\] \{"(?:(str|dynamo_start|create_symbol|(?:bwd_)?compilation_metrics)"'
+    rb'\] \{"(?:(str|dynamo_start|create_(?:unbacked_)?symbol|guard_added_fast|symbolic_shape_specialization'
+    rb'|(?:bwd_)?compilation_metrics)"'
     rb'|artifact": \{"name": "(recompile_reasons|dynamo_graph_break_reason)")'
 )
 _BREAK: Final = re.compile(r"Graph break in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})\n")
@@ -28,16 +31,13 @@ _BREAK_REASON: Final = re.compile(r"(?:Graph Break )?Reason: (?P<reason>[^\n]*)"
 # torch/_dynamo/exc.py: `RecompileLimitExceeded`, before 2.6 `CacheLimitExceeded`; since 2.13 a kind of `Unsupported`.
 _LIMIT: Final = re.compile(r"(?:Recompile|Cache)LimitExceeded|(?i:recompile limit exceeded)")
 _RESUMED: Final = "torch_dynamo_resume_in_"
-
-
-class Symbol(NamedTuple):
-    """A size or a number of the program that became a symbol."""
-
-    name: str
-    value: str | None
-    source: str | None
-    range: str | None
-    place: Place
+_ReadSymbol = Callable[[Symbols, Record, Stacks], None]
+_SYMBOLS: Final[dict[bytes, _ReadSymbol]] = {
+    b"create_symbol": Symbols.create,
+    b"create_unbacked_symbol": Symbols.create,
+    b"guard_added_fast": Symbols.guard,
+    b"symbolic_shape_specialization": Symbols.specialize,
+}
 
 
 class GraphBreak(NamedTuple):
@@ -60,7 +60,7 @@ class CompiledFrame:
     start_ns: int | None = None
     time_taken_ns: int | None = None
     recompile_reasons: tuple[str, ...] = ()
-    symbols: list[Symbol] = field(default_factory=list)
+    symbols: Symbols = field(default_factory=Symbols)
     graph_breaks: list[GraphBreak] = field(default_factory=list)
     restarts: tuple[str, ...] = ()
     error: str | None = None
@@ -110,7 +110,7 @@ class CompiledFrames:
         self._reasons: dict[str, tuple[str, ...]] = {}
         self._read: dict[bytes, Callable[[Record, str, bytes], None]] = {
             b"dynamo_start": self._start,
-            b"create_symbol": self._symbol,
+            **{kind: partial(self._symbol, read) for kind, read in _SYMBOLS.items()},
             b"recompile_reasons": self._recompile,
             b"dynamo_graph_break_reason": self._break,
             b"compilation_metrics": self._metrics,
@@ -181,14 +181,9 @@ class CompiledFrames:
         reasons = told if isinstance(told, list) else [told]
         self._reasons[compile_id] = tuple(_squeezed(one) for one in reasons if isinstance(one, str))
 
-    def _symbol(self, envelope: Record, compile_id: str, _: bytes) -> None:
-        told, one = envelope.record("create_symbol"), self._open(compile_id)
-        name = None if told is None else told.text("symbol")
-        if told is None or name is None or one is None:
-            return
-        place = self._stacks.place_of(told.objects("user_stack"), envelope.wrong)
-        values = (told.text("val"), told.text("source"), told.text("vr"))
-        one.symbols.append(Symbol(name, *values, place))
+    def _symbol(self, read: _ReadSymbol, envelope: Record, compile_id: str, _: bytes) -> None:
+        if (one := self._open(compile_id)) is not None:
+            read(one.symbols, envelope, self._stacks)
 
     def _break(self, envelope: Record, compile_id: str, payload: bytes) -> None:
         one = self._open(compile_id)

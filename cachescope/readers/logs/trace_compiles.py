@@ -59,13 +59,21 @@ class Stacks:
         """
         if not stack:
             return NOWHERE
-        users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self._file(frame) or ""))
-        frame = Record(next(users, stack[-1]), wrong)
-        return Place(frame.text("name"), self._file(frame.values), frame.whole("line"))
+        frame = Record(self._users(stack), wrong)
+        return Place(frame.text("name"), self.file_of(frame.values), frame.whole("line"))
 
-    def _file(self, frame: JsonObject) -> str | None:
+    def code_of(self, stack: list[JsonObject], wrong: list[str]) -> str | None:
+        """The text of the line at `place_of`; torch 2.10 and later write it."""
+        return Record(self._users(stack), wrong).text("loc") if stack else None
+
+    def file_of(self, frame: JsonObject) -> str | None:
+        """The file of one frame of a stack."""
         file = frame.get("filename")
         return file if isinstance(file, str) else self.strings.get(str(file))
+
+    def _users(self, stack: list[JsonObject]) -> JsonObject:
+        users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self.file_of(frame) or ""))
+        return next(users, stack[-1])
 
 
 @dataclass(slots=True)

@@ -112,7 +112,7 @@ def test_what_lost_its_beginning_is_not_said_of_other_code(tmp_path: Path) -> No
         ("0/1", None),
         ("0/1", None),
     ]
-    assert all((one.recompile_reasons, one.symbols) == ((), []) for one in found)
+    assert all((one.recompile_reasons, one.symbols.rows) == ((), []) for one in found)
 
 
 @pytest.mark.parametrize(

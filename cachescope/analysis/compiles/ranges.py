@@ -1,0 +1,230 @@
+"""The range that remains of a symbol when the guards that the program's lines added hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from cachescope.keys.literals import parsed_expression
+from cachescope.readers.logs.shape_symbols import Symbol
+
+# torch/fx/experimental/symbolic_shapes.py, `create_symbol`: a range as text. Sizes and ints are s…, unbacked ones u….
+_RANGE: Final = re.compile(r"\[(-?\d{1,40}|-int_oo), (-?\d{1,40}|int_oo)\]")
+_WHOLE: Final = re.compile(r"[su]\d+")
+_LONGEST: Final = 10_000
+
+
+class Bounds(NamedTuple):
+    """The least and the most value; None where there is no bound."""
+
+    least: int | None
+    most: int | None
+
+    def narrowed(self, other: Bounds) -> Bounds:
+        """What is within both."""
+        least = [bound for bound in (self.least, other.least) if bound is not None]
+        most = [bound for bound in (self.most, other.most) if bound is not None]
+        return Bounds(max(least, default=None), min(most, default=None))
+
+    @property
+    def in_words(self) -> str:
+        """``11 to 4096``, ``11 or more``, ``at most 20``, ``any``, ``12``, ``none``."""
+        match self:
+            case Bounds(None, None):
+                return "any"
+            case Bounds(None, most):
+                return f"at most {most}"
+            case Bounds(int() as least, None):
+                return f"{least} or more"
+            case Bounds(int() as least, int() as most) if least < most:
+                return f"{least} to {most}"
+        return "none" if self.least != self.most else str(self.least)
+
+    def __str__(self) -> str:
+        least = "-int_oo" if self.least is None else self.least
+        return f"[{least}, {'int_oo' if self.most is None else self.most}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """``factor * symbol + number``; a plain number if there is no symbol."""
+
+    factor: int
+    symbol: str | None
+    number: int
+
+
+def bounds_of(text: str | None) -> Bounds | None:
+    """Bounds as torch prints those of whole numbers: ``[2, int_oo]``.
+
+    Examples
+    --------
+    >>> bounds_of("[2, int_oo]")
+    Bounds(least=2, most=None)
+    """
+    match = _RANGE.fullmatch(text or "")
+    if match is None:
+        return None
+    least, most = (None if "oo" in bound else int(bound) for bound in match.groups())
+    return Bounds(least, most)
+
+
+def guarded_bounds(expr: str, names: Mapping[str, str] | None = None) -> dict[str, Bounds]:
+    """What one guard alone says of each symbol, as bounds of whole numbers; a guard that is no such bound says nothing.
+
+    Parameters
+    ----------
+    expr : str
+        A guard as torch prints it: ``s0 > 10``, ``2*s0 <= 40``, ``Eq(s0, 12)``.
+    names : mapping, optional
+        Symbols that stand for others, by their name.
+
+    Examples
+    --------
+    >>> guarded_bounds("2*s0 + 1 > 10")
+    {'s0': Bounds(least=5, most=None)}
+    >>> guarded_bounds("Eq(Mod(s0, 8), 0)")
+    {}
+    """
+    found: dict[str, Bounds] = {}
+    for left, operator, right in _comparisons(expr):
+        difference = _subtracted(_linear(left, names or {}), _linear(right, names or {}))
+        if difference is None or difference.symbol is None or not difference.factor:
+            continue
+        for bounds in _solved(difference, operator):
+            symbol = difference.symbol
+            found[symbol] = found[symbol].narrowed(bounds) if symbol in found else bounds
+    return found
+
+
+def remaining_ranges(symbols: Sequence[Symbol]) -> dict[str, Bounds]:
+    """The bounds of each symbol whose range is recorded: its range, narrowed by its guards and by those of its equals."""
+    whole = [symbol for symbol in symbols if _WHOLE.fullmatch(symbol.name)]
+    first = _equals(whole)
+    found: dict[str, Bounds] = {}
+    for symbol in whole:
+        if (bounds := bounds_of(symbol.range)) is not None:
+            name = first[symbol.name]
+            found[name] = found[name].narrowed(bounds) if name in found else bounds
+    said = {guard.expr for symbol in whole for guard in symbol.guards}
+    for expr in said:
+        for name, bounds in guarded_bounds(expr, first).items():
+            if name in found:
+                found[name] = found[name].narrowed(bounds)
+    for symbol in whole:
+        value = None if symbol.specialization is None else symbol.specialization.value
+        name = first[symbol.name]
+        if value is not None and re.fullmatch(r"-?\d{1,40}", value) and name in found:
+            found[name] = found[name].narrowed(Bounds(int(value), int(value)))
+    return {symbol.name: found[first[symbol.name]] for symbol in whole if first[symbol.name] in found}
+
+
+def _equals(symbols: Sequence[Symbol]) -> dict[str, str]:
+    """For each symbol the first one that a guard says it is equal to, or itself."""
+    first = {symbol.name: symbol.name for symbol in symbols}
+    for symbol in symbols:
+        for guard in symbol.guards:
+            for left, operator, right in _comparisons(guard.expr):
+                if (
+                    isinstance(operator, ast.Eq)
+                    and isinstance(left, ast.Name)
+                    and isinstance(right, ast.Name)
+                ):
+                    _join(first, left.id, right.id)
+    return first
+
+
+def _join(first: dict[str, str], left: str, right: str) -> None:
+    if left in first and right in first:
+        old, new = first[right], first[left]
+        first.update({name: new for name, of in first.items() if of == old})
+
+
+def _comparisons(expr: str) -> Iterator[tuple[ast.expr, ast.cmpop, ast.expr]]:
+    """The comparisons that all hold if a guard does."""
+    if len(expr) > _LONGEST:
+        return
+    try:
+        parts = [parsed_expression(expr.strip())]
+    except ValueError:
+        return
+    while parts:
+        match parts.pop():
+            case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
+                parts += (left, right)
+            case ast.Call(func=ast.Name(id="And"), args=several, keywords=[]):
+                parts += several
+            case ast.Call(func=ast.Name(id="Eq"), args=[left, right], keywords=[]):
+                yield left, ast.Eq(), right
+            case ast.Compare(left=left, ops=operators, comparators=others):
+                for operator, right in zip(operators, others, strict=True):
+                    yield left, operator, right
+                    left = right
+
+
+def _linear(node: ast.expr, names: Mapping[str, str]) -> _Linear | None:
+    try:
+        match node:
+            case ast.Constant(value=int() as number) if not isinstance(number, bool):
+                return _Linear(0, None, number)
+            case ast.Name(id=name):
+                return _Linear(1, names.get(name, name), 0)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return _scaled(_linear(operand, names), -1)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return _subtracted(_linear(left, names), _scaled(_linear(right, names), -1))
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return _subtracted(_linear(left, names), _linear(right, names))
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return _multiplied(_linear(left, names), _linear(right, names))
+    except RecursionError:
+        return None
+    return None
+
+
+def _scaled(one: _Linear | None, by: int) -> _Linear | None:
+    return None if one is None else _Linear(one.factor * by, one.symbol, one.number * by)
+
+
+def _multiplied(left: _Linear | None, right: _Linear | None) -> _Linear | None:
+    if left is None or right is None:
+        return None
+    if left.symbol is None:
+        return _scaled(right, left.number)
+    return _scaled(left, right.number) if right.symbol is None else None
+
+
+def _subtracted(left: _Linear | None, right: _Linear | None) -> _Linear | None:
+    if left is None or right is None:
+        return None
+    if None not in (left.symbol, right.symbol) and left.symbol != right.symbol:
+        return None
+    symbol = right.symbol if left.symbol is None else left.symbol
+    return _Linear(left.factor - right.factor, symbol, left.number - right.number)
+
+
+def _solved(one: _Linear, operator: ast.cmpop) -> list[Bounds]:
+    """The bounds of a symbol for which ``factor * symbol + number`` compares with 0 as said."""
+    match operator:
+        case ast.GtE():
+            positive = [one]
+        case ast.Gt():
+            positive = [_Linear(one.factor, one.symbol, one.number - 1)]
+        case ast.LtE():
+            positive = [_Linear(-one.factor, one.symbol, -one.number)]
+        case ast.Lt():
+            positive = [_Linear(-one.factor, one.symbol, -one.number - 1)]
+        case ast.Eq():
+            positive = [one, _Linear(-one.factor, one.symbol, -one.number)]
+        case _:
+            return []
+    return [_not_negative(part) for part in positive]
+
+
+def _not_negative(one: _Linear) -> Bounds:
+    if one.factor > 0:
+        return Bounds(-(one.number // one.factor), None)
+    return Bounds(None, one.number // -one.factor)

@@ -1,0 +1,107 @@
+"""Bounds that guards say of symbols, against their values one by one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.analysis.compiles.ranges import Bounds, bounds_of, guarded_bounds, remaining_ranges
+from cachescope.readers.logs.shape_symbols import ShapeGuard, Specialization, Symbol
+from cachescope.readers.logs.trace_compiles import NOWHERE
+
+VALUES = range(-300, 300)
+
+
+def within(value: int, bounds: Bounds) -> bool:
+    return (bounds.least is None or bounds.least <= value) and (bounds.most is None or value <= bounds.most)
+
+
+@given(
+    st.sampled_from(["<", "<=", ">", ">="]),
+    st.integers(-5, 5),
+    st.integers(-40, 40),
+    st.integers(-5, 5),
+    st.integers(-40, 40),
+)
+def test_bounds_hold_exactly_where_the_guard_does(operator: str, a: int, b: int, c: int, d: int) -> None:
+    expr = f"{a}*s0 + {b} {operator} {c}*s0 + {d}"
+    found = guarded_bounds(expr)
+    assert (found == {}) == (a == c)
+    for value in VALUES if found else ():
+        assert eval(expr, {"s0": value}) == within(value, found["s0"])
+
+
+@pytest.mark.parametrize(
+    ("expr", "found"),
+    [
+        ("s0 > 10", {"s0": Bounds(11, None)}),
+        ("10 > s0", {"s0": Bounds(None, 9)}),
+        ("Eq(s0, 12)", {"s0": Bounds(12, 12)}),
+        ("Eq(2*s0, 13)", {"s0": Bounds(7, 6)}),
+        ("2 <= s0 <= 9", {"s0": Bounds(2, 9)}),
+        ("(s0 > 3) & (s1 <= 5)", {"s0": Bounds(4, None), "s1": Bounds(None, 5)}),
+        ("And(s0 > 3, s0 < 5)", {"s0": Bounds(4, 4)}),
+        ("-s0 < -4", {"s0": Bounds(5, None)}),
+        # Nothing certain is said of one symbol, or these are no guards.
+        ("s0 > s1", {}),
+        ("s0*s1 > 4", {}),
+        ("s0*s0 > 4", {}),
+        ("Ne(s0, 4)", {}),
+        ("Eq(Mod(s0, 8), 0)", {}),
+        ("(s0 > 3) | (s0 < 2)", {}),
+        ("Not(s0 > 3)", {}),
+        ("s0//2 > 4", {}),
+        ("s0 > 2.5", {}),
+        ("s0 > True", {}),
+        ("4 > 3", {}),
+        ("s0 >", {}),
+        ("", {}),
+        ("(" * 5000 + "s0" + ")" * 5000, {}),
+        ("-" * 3000 + "s0 > 1", {}),
+    ],
+)
+def test_what_a_guard_says(expr: str, found: dict[str, Bounds]) -> None:
+    assert guarded_bounds(expr) == found
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "[2, oo]", "[-oo, oo]", "[2]", "[2, 3", "[a, b]", "[2, " + "9" * 50 + "]"]
+)
+def test_a_range_that_is_none(text: str | None) -> None:
+    assert bounds_of(text) is None
+
+
+def symbol(name: str, range_: str | None, *guards: str, value: str | None = None) -> Symbol:
+    """A symbol made by hand."""
+    rows = [ShapeGuard(guard, NOWHERE, None) for guard in guards]
+    return Symbol(name, None, None, range_, NOWHERE, rows, (value and Specialization(value, NOWHERE)) or None)
+
+
+def test_equal_symbols_have_one_range() -> None:
+    rows = [
+        symbol("s0", "[2, int_oo]", "Eq(s0, s1)", "s0 > 5"),
+        symbol("s1", "[3, 90]", "Eq(s0, s1)", "Eq(s2, s1)"),
+        symbol("s2", "[2, int_oo]", "Eq(s2, s1)", "s2 <= 40"),
+        symbol("s3", "[2, int_oo]", "s3 > s0"),
+        symbol("s4", "[2, int_oo]", value="7"),
+        symbol("s5", None, "s5 > 2"),
+        symbol("zf6", "[-oo, oo]", "zf6 > 2"),
+    ]
+    found = {name: str(bounds) for name, bounds in remaining_ranges(rows).items()}
+    assert found == {"s0": "[6, 40]", "s1": "[6, 40]", "s2": "[6, 40]", "s3": "[2, int_oo]", "s4": "[7, 7]"}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ((None, None), "any"),
+        ((None, 20), "at most 20"),
+        ((11, None), "11 or more"),
+        ((11, 4096), "11 to 4096"),
+        ((12, 12), "12"),
+        ((7, 6), "none"),
+    ],
+)
+def test_bounds_in_words(bounds: tuple[int | None, int | None], words: str) -> None:
+    assert Bounds(*bounds).in_words == words
