@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cachescope.analysis.contexts.keys import isolation_keys
     from cachescope.analysis.guards import holds
     from cachescope.auditing.audit import audit
+    from cachescope.catalogue.bypasses import bypasses
     from cachescope.catalogue.facts import fields
     from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
     from cachescope.frames import describe
@@ -44,6 +45,7 @@ __all__ = [
     "SourceError",
     "__version__",
     "audit",
+    "bypasses",
     "capture",
     "collect",
     "compare",
@@ -72,6 +74,7 @@ _PLACES: Final = {
     "Scope": "scope.scope",
     "SourceError": "errors",
     "audit": "auditing.audit",
+    "bypasses": "catalogue.bypasses",
     "collect": "scope.collect",
     "compare": "scope.two_sides",
     "describe": "frames",

@@ -95,7 +95,7 @@ FRAME_GROUPS = {
         "devices",
         "device_measurements",
     ),
-    "Fields of keys": ("fields",),
+    "Fields of keys, bypasses": ("fields", "bypasses"),
 }
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _FIGURE = "application/vnd.plotly.v1+json"

@@ -1,1 +1,1 @@
-"""Every field of a cache key: what sets it, what it means and what it affects, extracted from torch's sources."""
+"""Every field of a cache key and every reason not to cache, extracted from torch's sources: what each is, and what to do."""

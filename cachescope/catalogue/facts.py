@@ -12,11 +12,11 @@ from typing import Any, Final, TypedDict
 import pandas as pd
 
 from cachescope.catalogue.frame import FIELDS
+from cachescope.catalogue.releases import nearest, release
 from cachescope.errors import NotFoundError
 from cachescope.json_types import JsonObject
 
 _FILE: Final = Path(__file__).parent / "fields.json"
-_RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
 _OPTION: Final = re.compile(r"(inductor_config|inductor_config_comms)\[(.*)\]")
 _MODULES: Final = {
     "inductor_config": "torch._inductor.config",
@@ -79,9 +79,9 @@ def fields(version: str | None = None) -> pd.DataFrame:
     'True'
     """
     if version is None:
-        rows = [facts[max(facts, key=_release)] for facts in _facts().values()]
+        rows = [facts[max(facts, key=release)] for facts in _facts().values()]
     else:
-        read = _nearest(version)
+        read = nearest(version, versions())
         if read is None:
             raise NotFoundError(f"no fields of torch {version}; there are {', '.join(versions())}")
         rows = [facts[read] for facts in _facts().values() if read in facts]
@@ -114,7 +114,7 @@ def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
     facts = _facts().get(field) or _facts().get(re.sub(r"\[.*\]", "[*]", field, flags=re.DOTALL))
     if facts is None:
         return None
-    read = max(facts, key=_release) if version is None else _nearest(version)
+    read = max(facts, key=release) if version is None else nearest(version, versions())
     return facts.get(read) if read else None
 
 
@@ -128,20 +128,6 @@ def config_names() -> frozenset[frozenset[str]]:
                 if facts.in_key:
                     names[version].add(field)
     return frozenset(map(frozenset, names.values()))
-
-
-def _nearest(version: str) -> str | None:
-    """The covered version of the same release, else the last one before it."""
-    if not _RELEASE.match(version):
-        return None
-    before = [read for read in versions() if _release(read) <= _release(version)]
-    return before[-1] if before else None
-
-
-def _release(version: str) -> tuple[int, int]:
-    found = _RELEASE.match(version)
-    assert found
-    return int(found[1]), int(found[2])
 
 
 class _Document(TypedDict):

@@ -7,6 +7,7 @@ from typing import Final
 
 import pandas as pd
 
+from cachescope.catalogue.bypass_frame import BYPASSES
 from cachescope.catalogue.frame import FIELDS
 from cachescope.columns import Column
 from cachescope.errors import NotFoundError
@@ -97,6 +98,7 @@ FRAMES: Final = {
         RANK_DIFFERENCES,
         PREDICTIONS,
         FIELDS,
+        BYPASSES,
         CHECKS,
         FALSE_HITS,
         AUDIT,

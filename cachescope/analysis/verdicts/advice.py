@@ -14,6 +14,7 @@ from typing import Final
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.fields import field_advice, is_input
+from cachescope.analysis.verdicts.bypass_advice import bypass_advice
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.graph_advice import NAMES_ONLY, graph_advice
 from cachescope.analysis.verdicts.set_order import SET_ORDER, is_reordered_set
@@ -38,6 +39,10 @@ class AdviceFacts:
     ----------
     verdict, kind, reason
         Of the root miss.
+    cache : str
+        The cache that was asked.
+    bypass_reason : str or None
+        Why torch would not look it up or, if the entry was never stored, why it would not store it.
     changes : tuple of FieldChange
         What changed in the key.
     were_graphs_found : bool
@@ -51,6 +56,8 @@ class AdviceFacts:
     verdict: Verdict
     kind: str = ""
     reason: str = ""
+    cache: str = ""
+    bypass_reason: str | None = None
     changes: tuple[FieldChange, ...] = ()
     were_graphs_found: bool = False
     are_lines_missing: bool = False
@@ -75,7 +82,7 @@ def cause_advice(facts: AdviceFacts) -> str | None:
                 "(a barrier after the first step), or ship a cache made beforehand."
             )
         case "bypassed":
-            return _bypass_advice(facts.kind.lower())
+            return bypass_advice(facts.bypass_reason, facts.cache)
         case "disabled":
             return (
                 "TORCHINDUCTOR_FORCE_DISABLE_CACHES, TORCH_COMPILE_FORCE_DISABLE_CACHES, "
@@ -175,6 +182,8 @@ def _unavailable_advice(facts: AdviceFacts) -> str | None:
                 "torch could not write the entry. It writes below TORCHINDUCTOR_CACHE_DIR, into locks/ as well: the "
                 "process must be allowed to write there, and there must be room."
             )
+        case "never stored" if facts.bypass_reason is not None:
+            return bypass_advice(facts.bypass_reason, facts.cache)
         case "never stored" if "backward" in facts.reason:
             return (
                 "Call backward() once: the entry of a training graph is stored together with that of its backward "
@@ -198,19 +207,6 @@ def _deleted_advice(cache_dir: str | None) -> str:
             "TORCHINDUCTOR_CACHE_DIR names another place."
         )
     return "Something may have cleared or pruned the directory since."
-
-
-def _bypass_advice(kind: str) -> str | None:
-    if "custom pass" in kind:
-        return (
-            "Give the pass a uuid: subclass torch._inductor.custom_graph_pass.CustomGraphPass and return bytes that "
-            "change whenever the pass does."
-        )
-    if "freezing" in kind or "mkldnn" in kind:
-        return "Frozen graphs hold weights in a form that torch cannot store: leave torch._inductor.config.freezing off to cache."
-    if "not enabled" in kind:
-        return "The AOTAutograd cache needs the FX graph cache: leave TORCHINDUCTOR_FX_GRAPH_CACHE on."
-    return None
 
 
 def changes_advice(changes: Sequence[FieldChange]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
 from cachescope.analysis.verdicts.misses import Miss
 from cachescope.details import HashDetails
@@ -40,9 +41,18 @@ class Adviser:
                 root.why.verdict,
                 root.why.kind,
                 root.why.reason,
+                row.cache,
+                self._bypass_reason(root),
                 changes,
                 were_graphs_found=bool(len(graphs) and lookups.is_hit[graphs].all()),
                 are_lines_missing=row.details == "incomplete",
                 cache_dir=self._directory.get(row.run),
             )
         )
+
+    @staticmethod
+    def _bypass_reason(root: Miss) -> str | None:
+        """Why torch would not look it up; of a key that it had looked up before, why it would not store it then."""
+        if root.why.verdict == "bypassed":
+            return root.row.bypass_reason
+        return root.baseline.save_bypass if isinstance(root.baseline, LookupRow) else None

@@ -11,6 +11,7 @@ import cachescope
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, changes_advice
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
+from cachescope.terms import Verdict
 from tests.conftest import Recording
 
 TENSOR = (
@@ -171,18 +172,22 @@ def test_of_a_graph_that_other_inputs_made_nothing_is_said_to_be_changed() -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("reason", "said"),
     [
-        ("Unsupported post grad custom pass", "Give the pass a uuid"),
-        ("Skipping graph with frozen constants: freezing is on", "Frozen graphs hold weights"),
-        ("cannot serialize mkldnn tensors", "Frozen graphs hold weights"),
-        ("FX graph cache is not enabled", "leave TORCHINDUCTOR_FX_GRAPH_CACHE on"),
-        ("Unsupported op … of … tensors", None),
+        ("Unsupported post grad custom pass", "CustomGraphPass"),
+        ("Cannot cache a graph with freezing enabled", "freezing off"),
+        ("mkldnn tensors unpickleable", "freezing off"),
+        ("FX graph cache is not enabled", "TORCHINDUCTOR_FX_GRAPH_CACHE=1"),
+        ("of another torch", "Not known: "),
     ],
 )
-def test_what_torch_did_not_cache_is_advised_on_by_its_reason(kind: str, said: str | None) -> None:
-    advice = cause_advice(AdviceFacts("bypassed", kind))
-    assert advice is None if said is None else said in (advice or "")
+@pytest.mark.parametrize("verdict", ["bypassed", "entry_unavailable"])
+def test_what_torch_did_not_cache_is_advised_on_by_its_reason(
+    verdict: Verdict, reason: str, said: str
+) -> None:
+    kind = "never stored" if verdict == "entry_unavailable" else reason
+    advice = cause_advice(AdviceFacts(verdict, kind, cache="aotautograd", bypass_reason=reason))
+    assert said in (advice or "")
 
 
 @pytest.mark.parametrize(

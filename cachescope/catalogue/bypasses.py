@@ -1,0 +1,189 @@
+"""Why torch does not cache a graph: every reason in its sources, and what lifts it; the file is read on first use."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, TypedDict
+
+import pandas as pd
+
+from cachescope.catalogue.bypass_frame import BYPASSES
+from cachescope.catalogue.releases import nearest, release
+from cachescope.errors import NotFoundError
+
+_FILE: Final = Path(__file__).parent / "bypasses.json"
+# Where torch puts something of the program into the message.
+_HOLE: Final = "…"
+_OPERATOR: Final = re.compile(
+    r"Can't cache HigherOrderOperator: (\w+)|Unsupported call_function target (\w+)\.\s+Function module: torch\.ops\.higher_order\b.*",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BypassFacts:
+    """What is known of one reason; the attributes are the columns of ``describe("bypasses")``."""
+
+    message: str
+    caches: tuple[str, ...]
+    versions: tuple[str, ...]
+    first_version: str
+    last_version: str
+    meaning: str
+    advice: str
+    basis: str
+    raised_in: tuple[str, ...]
+
+
+def bypasses(version: str | None = None) -> pd.DataFrame:
+    """List every reason for which torch does not look a graph up, or does not store it.
+
+    Parameters
+    ----------
+    version : str, optional
+        A version of torch, like ``torch.__version__``. If that version is not covered, the last covered version
+        before it is used. Without it, the reasons of all versions.
+
+    Returns
+    -------
+    DataFrame
+        One row per reason; ``cachescope.describe("bypasses")`` explains the columns.
+
+    Raises
+    ------
+    NotFoundError
+        If no version up to that one is covered.
+
+    Notes
+    -----
+    Extracted from all places in torch's sources (2.4 to 2.15) that raise ``BypassFxGraphCache`` or ``BypassAOTAutogradCache``.
+    An exception of another kind that ends an AOTAutograd lookup is a bypass as well; its text can be any.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> frame = cachescope.bypasses("2.13.0").set_index("message")
+    >>> frame.loc["mkldnn tensors unpickleable", "caches"]
+    ('fxgraph', 'aotautograd')
+    """
+    rows = _reasons()
+    if version is not None:
+        read = nearest(version, versions())
+        if read is None:
+            raise NotFoundError(f"no bypasses of torch {version}; there are {', '.join(versions())}")
+        rows = tuple(row for row in rows if read in row.versions)
+    return BYPASSES.build([asdict(row) for row in rows])
+
+
+def versions() -> tuple[str, ...]:
+    """The versions of torch that are covered, in order."""
+    return tuple(_document()["versions"])
+
+
+def bypass_facts(reason: str, cache: str) -> BypassFacts | None:
+    """What is known of a reason as torch gave it; None if its words are in no covered version.
+
+    Parameters
+    ----------
+    reason : str
+        The whole reason; empty where torch gave none.
+    cache : str
+        The cache that was bypassed, which decides where there is no reason.
+
+    Examples
+    --------
+    >>> bypass_facts("Can't cache HigherOrderOperator: cond", "fxgraph").message
+    "Can't cache HigherOrderOperator: …"
+    >>> bypass_facts("the moon is full", "fxgraph")
+    """
+    if not reason.strip():
+        return next((row for row in _reasons() if not row.message and cache in row.caches), None)
+    for pattern, row in _patterns():
+        if pattern.fullmatch(reason.strip()):
+            return row
+    return None
+
+
+def operator_of(reason: str) -> str | None:
+    """The higher-order operator that a reason may name; None if it names none."""
+    found = _OPERATOR.fullmatch(reason.strip())
+    return (found[1] or found[2]) if found else None
+
+
+def cacheable_since(operator: str) -> str | None:
+    """The version from which on torch caches graphs with a higher-order operator; None if the newest does not.
+
+    Examples
+    --------
+    >>> cacheable_since("auto_functionalized")
+    '2.7.1'
+    >>> cacheable_since("cond")
+    """
+    held = _document()["operators"].get(operator, [])
+    since = None
+    for version in reversed(versions()):
+        if version not in held:
+            break
+        since = version
+    return since
+
+
+class _Document(TypedDict):
+    """The file: the versions read, the operators that versions cache graphs with, and the reasons."""
+
+    versions: list[str]
+    operators: dict[str, list[str]]
+    reasons: list[_Reason]
+
+
+class _Reason(TypedDict):
+    message: str
+    caches: list[str]
+    versions: list[str]
+    meaning: str
+    advice: str
+    basis: str
+    raised_in: list[str]
+
+
+@cache
+def _document() -> _Document:
+    document: _Document = json.loads(_FILE.read_text(encoding="utf-8"))
+    return document
+
+
+@cache
+def _reasons() -> tuple[BypassFacts, ...]:
+    return tuple(
+        BypassFacts(
+            message=row["message"],
+            caches=tuple(row["caches"]),
+            versions=tuple(row["versions"]),
+            first_version=min(row["versions"], key=release),
+            last_version=max(row["versions"], key=release),
+            meaning=row["meaning"],
+            advice=row["advice"],
+            basis=row["basis"],
+            raised_in=tuple(row["raised_in"]),
+        )
+        for row in _document()["reasons"]
+    )
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], BypassFacts], ...]:
+    """A pattern for each message, the one with the most fixed text first."""
+    rows = sorted(
+        (row for row in _reasons() if row.message), key=lambda row: -len(row.message.replace(_HOLE, ""))
+    )
+    return tuple((_pattern(row.message), row) for row in rows)
+
+
+def _pattern(message: str) -> re.Pattern[str]:
+    # A text log may have trimmed the ends of lines.
+    lines = (re.escape(line.strip()).replace(re.escape(_HOLE), ".*?") for line in message.split("\n"))
+    return re.compile(r"\s*\n\s*".join(lines), re.DOTALL)

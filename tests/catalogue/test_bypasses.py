@@ -1,0 +1,105 @@
+"""The catalogue of bypasses: reasons as torch's sources and real recordings have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.analysis.verdicts.bypass_advice import bypass_advice
+from cachescope.catalogue import facts
+from cachescope.catalogue.bypass_frame import BYPASSES
+from cachescope.catalogue.bypasses import bypass_facts, bypasses, cacheable_since, versions
+from cachescope.columns import pandas_type
+from cachescope.errors import NotFoundError
+
+Recording = Callable[[str, str], Path]
+_PASS = "Unsupported post grad custom pass"
+# What each recording's programs did, and so what torch had to say.
+RECORDED = {
+    ("2.6.0", "bypass_custom_pass"): {("aotautograd", ""), ("fxgraph", _PASS)},
+    ("2.10.0", "bypass_custom_pass"): {("aotautograd", _PASS), ("fxgraph", _PASS)},
+    ("2.13.0", "bypass_custom_pass"): {("aotautograd", _PASS), ("fxgraph", _PASS)},
+    ("2.15.0", "bypass_custom_pass"): {("aotautograd", _PASS), ("fxgraph", _PASS)},
+    ("2.13.0", "bypass_custom_pass_fx"): {("fxgraph", _PASS)},
+    ("2.13.0", "bypass_freezing"): {
+        ("aotautograd", "Cannot cache a graph with freezing enabled"),
+        ("fxgraph", "mkldnn tensors unpickleable"),
+    },
+    ("2.13.0", "force_disabled"): {("aotautograd", "FX graph cache is not enabled")},
+}
+_FUNCTION = "Unsupported call_function target {}. \n Function module: {}, \nFunction name: {}"
+_COND = _FUNCTION.format("cond", "torch.ops.higher_order", "cond")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "name"), RECORDED)
+def test_what_was_recorded_has_its_row(recording: Recording, version: str, name: str) -> None:
+    scope = cachescope.read(recording(version, name))
+    bypassed = scope.lookups.query("outcome == 'bypass'")
+    found = set()
+    for row in bypassed.itertuples():
+        known = bypass_facts(row.bypass_reason or "", row.cache)
+        assert known is not None and version in known.versions and row.cache in known.caches
+        found.add((row.cache, known.message))
+    assert found == RECORDED[version, name]
+    advice = scope.causes.query("verdict == 'bypassed'")["advice"]
+    assert set(advice) <= set(bypasses(version)["advice"])
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("Can't cache HigherOrderOperator: cond", "Can't cache HigherOrderOperator: …"),
+        ("Can't cache HigherOrderOperators.", "Can't cache HigherOrderOperators."),
+        (_COND, _FUNCTION.format("…", "…", "…")),
+        # A log whose lines were trimmed, and the words of 2.5.
+        (_COND.replace(" \n", "\n").replace("\n ", "\n"), _FUNCTION.format("…", "…", "…")),
+        ("Unsupported call_function target <function f at 0x7f>", "Unsupported call_function target …"),
+        ("Unsupported call_method method add: None", "Unsupported call_method method …: …"),
+        ("Unsupported call_method method None", "Unsupported call_method method …"),
+    ],
+)
+def test_a_reason_is_the_row_with_its_fixed_words(reason: str, message: str) -> None:
+    known = bypass_facts(reason, "aotautograd")
+    assert known is not None and known.message == message
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["no", "freezing is on", "cannot serialize mkldnn tensors", "mkldnn tensors unpickleable, it seems"],
+)
+def test_of_other_words_it_is_said_that_nothing_is_known(reason: str) -> None:
+    assert bypass_facts(reason, "fxgraph") is None
+    assert bypass_advice(reason, "fxgraph").startswith("Not known: ")
+
+
+def test_where_torch_gives_no_reason_the_cache_decides() -> None:
+    of_fx, of_aot = bypass_advice(None, "fxgraph"), bypass_advice("", "aotautograd")
+    assert "compiler_bisector" in of_fx and "FX graph lookup of the same compile" in of_aot
+
+
+def test_operators_that_a_later_torch_caches_are_told_from_those_that_none_does() -> None:
+    # `super().__init__(NAME, cacheable=True)` in torch/_higher_order_ops.
+    assert cacheable_since("tag_activation_checkpoint") == "2.11.0"
+    assert cacheable_since("run_dtensor_rng_op") is None  # In 2.12 alone.
+    since = bypass_advice("Can't cache HigherOrderOperator: tag_activation_checkpoint", "fxgraph")
+    assert since.startswith("Torch 2.11 and later cache graphs with tag_activation_checkpoint.")
+    assert bypass_advice(_COND, "aotautograd").startswith(
+        "No torch up to 2.15 caches graphs with cond by itself."
+    )
+    # A function of the user's is no operator, whatever its name.
+    assert "cond" not in bypass_advice(_FUNCTION.format("cond", "__main__", "cond"), "aotautograd")
+
+
+def test_the_frame_is_as_declared() -> None:
+    frame = bypasses()
+    assert dict(frame.dtypes) == {column.name: pandas_type(column.dtype) for column in BYPASSES.columns}
+    assert frame.notna().all(axis=None) and not frame.duplicated(["message", "caches"]).any()
+    assert set(frame["caches"].explode()) == {"aotautograd", "fxgraph"}
+    assert len(bypasses("2.13.0")) < len(frame)
+    assert versions() == facts.versions()
+    with pytest.raises(NotFoundError, match=r"2\.3\.0"):
+        bypasses("2.3.0")

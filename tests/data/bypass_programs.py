@@ -1,0 +1,352 @@
+"""Programs that torch's caches bypass, each as it is and with what the catalogue of bypasses says lifts it.
+
+``python bypass_programs.py NAME bypassed|lifted`` compiles one, prints torch's counters of bypasses and of all lookups as JSON. The
+messages reach the log of the caches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+import torch._functorch.config
+import torch._inductor.config
+import torch.utils.checkpoint
+from torch._dynamo.utils import counters
+
+PROGRAMS: dict[str, Callable[[bool], None]] = {}
+
+
+def program(function: Callable[[bool], None]) -> Callable[[bool], None]:
+    """Register a program; its argument says whether the bypass is lifted."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def double(x: torch.Tensor) -> torch.Tensor:
+    """What most of them compile."""
+    return torch.relu(x) * 2
+
+
+def compiled(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Compile a function and call it once."""
+    return torch.compile(function, **options)(*arguments)
+
+
+X = torch.ones(4, 4)
+
+
+def nothing(graph: Any) -> Any:
+    """A pass that changes nothing."""
+    return graph
+
+
+def graph_pass(is_lifted: bool) -> Any:
+    """A custom pass over the graph: a plain function, or one that names its state."""
+    if not is_lifted:
+        return nothing
+    from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
+
+    class Pass(CustomGraphPass):
+        def __call__(self, graph: torch.fx.Graph) -> None:
+            pass
+
+        def uuid(self) -> Any:
+            return get_hash_for_files((__file__,))
+
+    return Pass()
+
+
+def with_option(name: str, value: Any) -> None:
+    """Compile under an option of Inductor."""
+    with torch._inductor.config.patch({name: value}):
+        compiled(double, X)
+
+
+@program
+def post_grad_pass(is_lifted: bool) -> None:
+    with_option("post_grad_custom_post_pass", graph_pass(is_lifted))
+
+
+@program
+def joint_pass(is_lifted: bool) -> None:
+    with_option("joint_custom_post_pass", graph_pass(is_lifted))
+
+
+@program
+def pre_grad_pass(is_lifted: bool) -> None:
+    with_option("pre_grad_custom_pass", graph_pass(is_lifted))
+
+
+def scheduler_pass(is_lifted: bool) -> Any:
+    """A custom pass over the scheduler's nodes; its class is named in the module, as torch pickles it."""
+    if not is_lifted:
+        return nothing
+    from torch._inductor.custom_graph_pass import CustomSchedulerPass
+
+    def uuid(self: Any) -> Any:
+        return "1"
+
+    def call(self: Any, nodes: Any) -> Any:
+        return nodes
+
+    made = type(
+        "SchedulerPass", (CustomSchedulerPass,), {"__call__": call, "uuid": uuid, "__module__": __name__}
+    )
+    globals()["SchedulerPass"] = made
+    return made()
+
+
+@program
+def pre_fusion_pass(is_lifted: bool) -> None:
+    with_option("_pre_fusion_custom_pass", scheduler_pass(is_lifted))
+
+
+@program
+def post_fusion_pass(is_lifted: bool) -> None:
+    with_option("_post_fusion_custom_pass", scheduler_pass(is_lifted))
+
+
+@program
+def ddp_pass(is_lifted: bool) -> None:
+    with_option("_fuse_ddp_communication_passes", [graph_pass(is_lifted)])
+
+
+@program
+def freezing(is_lifted: bool) -> None:
+    layer = torch.nn.Linear(4, 4).eval()
+    with torch.no_grad(), torch._inductor.config.patch(freezing=not is_lifted):
+        compiled(layer, X)
+
+
+@program
+def freezing_without_prepacking(is_lifted: bool) -> None:
+    """The FX graph cache alone: AOTAutograd's never takes a frozen graph."""
+    torch._functorch.config.enable_autograd_cache = False
+    layer = torch.nn.Linear(4, 4).eval()
+    options = {"freezing": True, "cpp.weight_prepack": not is_lifted}
+    with torch.no_grad(), torch._inductor.config.patch(options):
+        compiled(layer, X)
+
+
+@program
+def fx_cache_off(is_lifted: bool) -> None:
+    with_option("fx_graph_cache", is_lifted)
+
+
+@program
+def runtime_constant_folding(is_lifted: bool) -> None:
+    with_option("aot_inductor.use_runtime_constant_folding", not is_lifted)
+
+
+@program
+def own_function(is_lifted: bool) -> None:
+    """A function that Dynamo leaves in the graph as it is."""
+    torch.compiler.allow_in_graph(double)
+    if is_lifted:
+        name = f"{double.__module__}.{double.__name__}"
+        torch._inductor.config.unsafe_marked_cacheable_functions = {name: "1"}
+    compiled(lambda x: double(x) + 1, X)
+
+
+@program
+def own_function_as_an_operator(is_lifted: bool) -> None:
+    if is_lifted:
+        operator = torch.library.custom_op("demo::double", double, mutates_args=())
+        operator.register_fake(torch.empty_like)
+        compiled(lambda x: operator(x) + 1, X)
+    else:
+        own_function(False)
+
+
+@program
+def higher_order_operator(is_lifted: bool) -> None:
+    if is_lifted:
+        torch._inductor.config.unsafe_marked_cacheable_functions = {"torch.ops.higher_order.cond": "1"}
+    compiled(lambda x: torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y - 1, (x,)), X)
+
+
+@program
+def custom_autograd(is_lifted: bool) -> None:
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            return grad * 2
+
+    if is_lifted:
+        torch._functorch.config.autograd_cache_allow_custom_autograd_functions = True
+    compiled(lambda x: Double.apply(x).sum(), X.clone().requires_grad_()).backward()
+
+
+def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+    """What selective checkpointing keeps: nothing."""
+    return torch.utils.checkpoint.CheckpointPolicy.PREFER_RECOMPUTE
+
+
+@program
+def selective_checkpoint(is_lifted: bool) -> None:
+    contexts = partial(torch.utils.checkpoint.create_selective_checkpoint_contexts, policy)
+    if is_lifted:
+        contexts.cache_hash = "1"  # type: ignore[attr-defined]
+
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return torch.utils.checkpoint.checkpoint(double, x, use_reentrant=False, context_fn=contexts).sum()
+
+    compiled(step, X.clone().requires_grad_()).backward()
+
+
+@program
+def activation_checkpoint(is_lifted: bool) -> None:
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return torch.utils.checkpoint.checkpoint(double, x, use_reentrant=False).sum()
+
+    compiled(double if is_lifted else step, X.clone().requires_grad_()).sum().backward()
+
+
+@program
+def knapsack_solver(is_lifted: bool) -> None:
+    def solver(memory: Any, joint: Any, limit: Any, runtimes: Any, recomputable: Any) -> Any:
+        return 0.0, [], list(range(len(memory)))
+
+    value: Any = solver
+    if is_lifted:
+        from torch._inductor.custom_graph_pass import CustomKnapsackSolver
+
+        class Solver(CustomKnapsackSolver):
+            def __call__(self, *args: Any) -> Any:
+                return solver(*args)
+
+            def uuid(self) -> Any:
+                return "1"
+
+        value = Solver()
+    with torch._functorch.config.patch(activation_memory_budget_solver=value):
+        compiled(lambda x: double(x).sum(), X.clone().requires_grad_()).backward()
+
+
+@program
+def runtime_estimator(is_lifted: bool) -> None:
+    def estimate(node: Any) -> float:
+        return 1.0
+
+    value: Any = estimate
+    if is_lifted:
+        from torch._inductor.custom_graph_pass import CustomRuntimeEstimator
+
+        class Estimator(CustomRuntimeEstimator):
+            def __call__(self, node: Any) -> float:
+                return 1.0
+
+            def uuid(self) -> Any:
+                return "1"
+
+        value = Estimator()
+    with torch._functorch.config.patch(activation_memory_budget_runtime_estimator=value):
+        compiled(lambda x: double(x).sum(), X.clone().requires_grad_()).backward()
+
+
+@program
+def unpicklable_option(is_lifted: bool) -> None:
+    value = None if is_lifted else (lambda graph: graph)
+    with_option("external_matmul", [] if value is None else [value])
+
+
+@program
+def no_shape_env(is_lifted: bool) -> None:
+    if is_lifted:
+        compiled(double, X)
+        return
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    torch._inductor.compile(make_fx(double)(X), [X])
+
+
+@program
+def bisector(is_lifted: bool) -> None:
+    from torch._inductor.compiler_bisector import CompilerBisector
+
+    CompilerBisector.bisection_enabled = not is_lifted
+    compiled(double, X)
+
+
+@program
+def split_by_ddp(is_lifted: bool) -> None:
+    """Two buckets of gradients, so that DDP splits the graph."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29581")
+    torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    layers = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)])
+    model = torch.nn.parallel.DistributedDataParallel(layers, bucket_cap_mb=1)
+    if is_lifted:
+        torch._dynamo.config.optimize_ddp = False
+    compiled(model, torch.ones(4, 512)).sum().backward()
+    torch.distributed.destroy_process_group()
+
+
+@program
+def printed(is_lifted: bool) -> None:
+    """An effect, kept in order by a higher-order operator."""
+    operator = torch.library.custom_op("demo::say", _said, mutates_args=())
+    operator.register_fake(torch.empty_like)
+    if not is_lifted:
+        from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
+
+        _register_effectful_op(torch.ops.demo.say.default, _EffectType.ORDERED)
+    compiled(lambda x: torch.ops.demo.say(x) + 1, X)
+
+
+def _said(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+@program
+def hook_with_compiled_autograd(is_lifted: bool) -> None:
+    def step(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        y.register_hook(lambda grad: grad + 1)
+        return y.sum()
+
+    x = X.clone().requires_grad_()
+    with torch._dynamo.config.patch(compiled_autograd=not is_lifted):
+        compiled(step, x).backward()
+
+
+@program
+def nested_region(is_lifted: bool) -> None:
+    value: Any = graph_pass(is_lifted)
+
+    @torch.compiler.nested_compile_region(options={"post_grad_custom_post_pass": value})
+    def region(x: torch.Tensor) -> torch.Tensor:
+        return double(x)
+
+    compiled(lambda x: region(x) + 1, X)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Tensors are made under one seed, and nothing is counted before."""
+    torch.manual_seed(0)
+    counters.clear()
+    yield
+
+
+def main() -> None:
+    """Compile what is named on the command line and print torch's counters."""
+    name, way = sys.argv[1:]
+    with alone():
+        PROGRAMS[name](way == "lifted")
+    told = {**counters["inductor"], **counters["aot_autograd"]}
+    print(json.dumps({k: v for k, v in told.items() if "cache" in k}))
+
+
+if __name__ == "__main__":
+    main()
