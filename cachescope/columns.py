@@ -29,6 +29,9 @@ _IS_PANDAS_2: Final = pd.__version__.startswith("2.")
 DEEP: Final = _IS_PANDAS_2
 """How to copy a frame before returning it: ``frame.copy(deep=DEEP)``."""
 
+_MASKED: Final = (pd.Int64Dtype, pd.Float64Dtype, pd.BooleanDtype)
+_MANY: Final = 1000
+
 STORED: Final = {
     WHOLE: pa.int64(),
     TEXT: pa.large_string(),
@@ -125,16 +128,26 @@ def plain_columns(frame: pd.DataFrame, names: Iterable[str] | None = None) -> di
 
 
 def _plain_values(series: pd.Series[Any]) -> list[Any]:
-    if isinstance(series.dtype, pd.DatetimeTZDtype):
-        present = series.notna()
-        series = series.astype("int64").astype("Int64").where(present)
     if isinstance(series.dtype, pd.StringDtype):
-        codes, distinct = pd.factorize(series)
-        texts = [*distinct.tolist(), None]  # a missing value has code -1: the last item
-        return [texts[code] for code in codes.tolist()]
+        return _texts(pa.array(series.array))
+    if isinstance(series.dtype, _MASKED):
+        return [None if value != value else value for value in pa.array(series.array).to_pylist()]
+    if isinstance(series.dtype, pd.DatetimeTZDtype):
+        times = series.astype("int64").tolist()
+        return [None if time == pd.NaT.value else time for time in times]
     if not series.isna().any():
         return series.tolist()
     return [None if _is_missing(value) else value for value in series.tolist()]
+
+
+def _texts(stored: pa.Array | pa.ChunkedArray) -> list[str | None]:
+    if len(stored) < _MANY:
+        return stored.to_pylist()  # type: ignore[no-any-return]
+    if isinstance(stored, pa.ChunkedArray):
+        stored = stored.combine_chunks()
+    known = stored.dictionary_encode()
+    texts = [*known.dictionary.to_pylist(), None]
+    return [texts[code] for code in known.indices.fill_null(len(texts) - 1).to_pylist()]
 
 
 def _is_missing(value: object) -> bool:
