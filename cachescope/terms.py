@@ -126,6 +126,8 @@ PRECOMPILE_SWITCH: Final = "torch._dynamo.config.caching_precompile"
 CACHE_SWITCHES: Final = (FORCE_DISABLE, FX_SWITCH, AOT_SWITCH, BUNDLED_SWITCH, PRECOMPILE_SWITCH)
 # The words of a snapshot if torch would not even compute a key.
 WOULD_BYPASS: Final = "torch would bypass its cache"
+# The kind of the verdict disabled where AOTInductor compiled, whatever the settings.
+AOT_INDUCTOR: Final = "AOTInductor"
 
 # The levels of an audit's findings, the worst first.
 AUDIT_LEVELS: Final = ("danger", "warning", "note")

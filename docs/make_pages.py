@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from bypass_page import bypasses_page
 from field_page import fields_page
 from make_gallery import write_gallery
 from markup import Markup, cell, page, table
@@ -120,6 +121,7 @@ def pages() -> dict[str, str]:
         "reference/columns.md": columns_page(),
         "reference/words.md": words_page(),
         "reference/fields.md": fields_page(),
+        "reference/bypasses.md": bypasses_page(),
         "reference/commands.md": commands_page(),
         "reference/scope.md": scope_page(),
         "reference/names.md": names_page(),

@@ -58,7 +58,7 @@ def seen_text(rate: RateRow) -> str:
 
 def _nothing_looked_up(facts: Facts) -> str:
     if facts.runs:
-        return f"nothing was looked up in {plural(len(facts.runs), 'run')}: caching was off, or nothing was compiled"
+        return f"nothing was looked up in {plural(len(facts.runs), 'run')}: caching was off, or nothing was compiled, as by torch.export"
     if facts.entries:
         size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
         return f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {file_size(size)}"

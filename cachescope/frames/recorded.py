@@ -63,6 +63,8 @@ LOOKUPS: Final = Frame(
                missing="none, or this is one"),
         Column("bypass_reason", TEXT, "why torch would not cache", missing="not bypassed",
                torch_name="cache_bypass_reason"),
+        Column("aot_mode", FLAG, "True where AOTInductor compiled it, which asks no cache whatever the settings",
+               missing="not so, or not recorded (text logs, before 2.7)", torch_name="aot_mode"),
         Column("save_bypass", TEXT, "why torch would not store the result of this miss", missing="stored, or not said"),
         Column("save_error", TEXT, "why the result could not be stored, although torch wanted to",
                missing="stored, or no text log was read"),

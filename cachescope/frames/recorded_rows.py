@@ -47,6 +47,7 @@ class LookupRow:
     is_backward: bool | None
     aot_lookup: int | None
     bypass_reason: str | None
+    aot_mode: bool | None
     save_bypass: str | None
     save_error: str | None
     compile_error: str | None

@@ -55,6 +55,8 @@ class Lookup:
     """The user's function that was compiled, with its file and line."""
     file: str | None = None
     line: int | None = None
+    aot_mode: bool | None = None
+    """Whether AOTInductor compiled it, which asks no cache; only traces record it, and only that it was so."""
     is_details_cut: bool = False
     """Whether lines of its hash details are missing; none are kept then."""
 

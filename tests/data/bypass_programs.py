@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -77,11 +76,6 @@ def post_grad_pass(is_lifted: bool) -> None:
 @program
 def joint_pass(is_lifted: bool) -> None:
     with_option("joint_custom_post_pass", graph_pass(is_lifted))
-
-
-@program
-def pre_grad_pass(is_lifted: bool) -> None:
-    with_option("pre_grad_custom_pass", graph_pass(is_lifted))
 
 
 def scheduler_pass(is_lifted: bool) -> Any:
@@ -206,14 +200,6 @@ def selective_checkpoint(is_lifted: bool) -> None:
 
 
 @program
-def activation_checkpoint(is_lifted: bool) -> None:
-    def step(x: torch.Tensor) -> torch.Tensor:
-        return torch.utils.checkpoint.checkpoint(double, x, use_reentrant=False).sum()
-
-    compiled(double if is_lifted else step, X.clone().requires_grad_()).sum().backward()
-
-
-@program
 def knapsack_solver(is_lifted: bool) -> None:
     def solver(memory: Any, joint: Any, limit: Any, runtimes: Any, recomputable: Any) -> Any:
         return 0.0, [], list(range(len(memory)))
@@ -293,22 +279,6 @@ def split_by_ddp(is_lifted: bool) -> None:
 
 
 @program
-def printed(is_lifted: bool) -> None:
-    """An effect, kept in order by a higher-order operator."""
-    operator = torch.library.custom_op("demo::say", _said, mutates_args=())
-    operator.register_fake(torch.empty_like)
-    if not is_lifted:
-        from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
-
-        _register_effectful_op(torch.ops.demo.say.default, _EffectType.ORDERED)
-    compiled(lambda x: torch.ops.demo.say(x) + 1, X)
-
-
-def _said(x: torch.Tensor) -> torch.Tensor:
-    return x.clone()
-
-
-@program
 def hook_with_compiled_autograd(is_lifted: bool) -> None:
     def step(x: torch.Tensor) -> torch.Tensor:
         y = x * 2
@@ -320,30 +290,11 @@ def hook_with_compiled_autograd(is_lifted: bool) -> None:
         compiled(step, x).backward()
 
 
-@program
-def nested_region(is_lifted: bool) -> None:
-    value: Any = graph_pass(is_lifted)
-
-    @torch.compiler.nested_compile_region(options={"post_grad_custom_post_pass": value})
-    def region(x: torch.Tensor) -> torch.Tensor:
-        return double(x)
-
-    compiled(lambda x: region(x) + 1, X)
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """Tensors are made under one seed, and nothing is counted before."""
-    torch.manual_seed(0)
-    counters.clear()
-    yield
-
-
 def main() -> None:
     """Compile what is named on the command line and print torch's counters."""
     name, way = sys.argv[1:]
-    with alone():
-        PROGRAMS[name](way == "lifted")
+    counters.clear()
+    PROGRAMS[name](way == "lifted")
     told = {**counters["inductor"], **counters["aot_autograd"]}
     print(json.dumps({k: v for k, v in told.items() if "cache" in k}))
 

@@ -131,6 +131,7 @@ class Lookups(Sequence[LookupRow]):
     entry_path: Texts
     function: Texts
     file: Texts
+    aot_mode: Numbers
 
     @classmethod
     def of_frame(cls, lookups: pd.DataFrame, store: HashDetails) -> Self:
@@ -200,6 +201,7 @@ class Lookups(Sequence[LookupRow]):
             self.entry_path[at],
             self.function[at],
             self.file[at],
+            _flag(self.aot_mode[at]),
         )
 
     def __iter__(self) -> Iterator[LookupRow]:

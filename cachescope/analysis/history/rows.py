@@ -46,6 +46,7 @@ class LookupRow:
     entry_path: str | None = None
     function: str | None = None
     file: str | None = None
+    aot_mode: bool | None = None
 
     @property
     def is_miss(self) -> bool:

@@ -19,8 +19,12 @@ from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.graph_advice import NAMES_ONLY, graph_advice
 from cachescope.analysis.verdicts.set_order import SET_ORDER, is_reordered_set
 from cachescope.analysis.verdicts.tensor_advice import dynamism_advice, tensor_advice
-from cachescope.terms import HOW_TO_RECORD, Verdict
+from cachescope.terms import AOT_INDUCTOR, HOW_TO_RECORD, Verdict
 
+_AOT_INDUCTOR: Final = (
+    "No setting changes it. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) writes a library of its own: keep that and "
+    "load it, as with torch._inductor.aoti_load_package, and nothing is compiled again."
+)
 _MOST_SENTENCES: Final = 4
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 _MOST_OPTIONS: Final = 3
@@ -84,6 +88,8 @@ def cause_advice(facts: AdviceFacts) -> str | None:
         case "bypassed":
             return bypass_advice(facts.bypass_reason, facts.cache)
         case "disabled":
+            if facts.kind == AOT_INDUCTOR:
+                return _AOT_INDUCTOR
             return (
                 "TORCHINDUCTOR_FORCE_DISABLE_CACHES, TORCH_COMPILE_FORCE_DISABLE_CACHES, "
                 "torch.compiler.config.force_disable_caches and TORCHINDUCTOR_FX_GRAPH_CACHE=0 switch caching off: "

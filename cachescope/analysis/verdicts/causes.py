@@ -19,7 +19,7 @@ from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.adviser import Adviser
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.misses import Misses, Why
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH, Verdict
+from cachescope.terms import AOT_INDUCTOR, AOTAUTOGRAD, FXGRAPH, Verdict
 
 # A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
 _COMPILED_AGAIN: Final = frozenset({"failed compile", "process ended", NOT_KNOWN})
@@ -267,6 +267,8 @@ def _summary(root: Why, kind: str) -> str:
         case "bypassed":
             return f"bypassed: {kind}"
         case "disabled":
+            if kind == AOT_INDUCTOR:
+                return "AOTInductor asks no cache"
             return "caching was switched off"
         case "details_not_recorded":
             return f"hash details not recorded ({kind})"

@@ -22,9 +22,16 @@ from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
 from cachescope.analysis.verdicts.unavailable import UnavailableEntries
 from cachescope.details import HashDetails
-from cachescope.terms import Evidence
+from cachescope.terms import AOT_INDUCTOR, Evidence
 
 # A fleet races for every key in the same ways.
+_AOT_MODE: Final = Why(
+    "disabled",
+    "AOTInductor compiled it, which asks no cache",
+    "recorded",
+    "the trace has the code that AOTInductor wrote in this compile",
+    kind=AOT_INDUCTOR,
+)
 _RACES_AT_HAND: Final = 1 << 14
 
 
@@ -46,9 +53,12 @@ def judged_misses(history: History, details: HashDetails, choice: Choice) -> Mis
 
 def _judge_not_cached(history: History, found: ReasonsFound) -> None:
     """What torch bypassed, and what was switched off."""
-    reasons = history.lookups.bypass_reason
+    lookups = history.lookups
+    reasons = lookups.bypass_reason
+    is_aot_mode = lookups.aot_mode == 1
+    found.why[is_aot_mode] = found.number(_AOT_MODE) if is_aot_mode.any() else NONE
     for outcome, why in (("bypass", _bypassed), ("disabled", _disabled)):
-        places = np.flatnonzero(history.lookups.outcome.are(outcome))
+        places = np.flatnonzero(lookups.outcome.are(outcome) & ~is_aot_mode)
         codes, which = np.unique(reasons.codes[places], return_inverse=True)
         numbers = [found.number(why(reasons.text(code))) for code in codes.tolist()]
         found.why[places] = np.array(numbers, dtype=np.int64)[which]

@@ -24,6 +24,8 @@ class TraceEnd:
     offset_us: int | None
     """Year and offset of the log's clock; None until an event has shown them."""
     has_compiled: bool
+    aot_code_us: int | None
+    """The clock of the latest code of AOTInductor, whose compile may not have ended."""
     compiles: CompilesEnd
     """What is known of compiles in addition to `Process.compiles`."""
     order: list[int]

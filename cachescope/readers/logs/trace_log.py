@@ -49,6 +49,8 @@ _STAMP: Final = re.compile(rb'"ts": ([0-9.]+)')
 _MOST_BEFORE_STAMP: Final = 4096
 # Generated code is two levels below the cache directory: torch/_inductor/codecache.py, `get_path`.
 _OUTPUT_CODE: Final = re.compile(rb'\{"inductor_output_code": \{"filename": "([^"]+/[a-z2-7]{2}/c[^"/]+)"')
+# torch/_inductor/codecache.py, `AotCodeCompiler.compile` (2.7+): nothing else writes a dump of this name.
+_AOT_CODE: Final = b'{"graph_dump": {"name": "inductor_aot_wrapper_code"'
 # Only the event that ends a compile records a disabled cache, and the time a bypass took.
 _CACHE_STATE: Final = re.compile(rb'\n\t"cache_state": "(\w*)"')
 _UNCACHED: Final = (b"disabled", b"bypass")
@@ -216,6 +218,9 @@ class TraceReader:
                     self._tell("string", *string)
             case "inductor_output_code":
                 self._note_cache_dir(span)
+            case "graph_dump":
+                if self._block.startswith(_AOT_CODE, span.prefix.end()):
+                    self._tell("aot_code", self._clock_us(span.prefix))
 
     def _note_prefixes(self, records: Records) -> None:
         """Note the pid, and the first and last time of the log."""

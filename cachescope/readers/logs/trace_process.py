@@ -55,6 +55,7 @@ class TraceProcess:
         self._compiles = TraceCompiles()
         self._lookups: list[tuple[Lookup, int | None]] = []
         self._compiled = False
+        self._aot_code_us: int | None = None
         self.has_failed = False
         """Whether the log could not be read to its end."""
         self._words: dict[str, Callable[..., None]] = {
@@ -70,6 +71,7 @@ class TraceProcess:
             "compile_ended": self._compile_ended,
             "lookup": self._lookup,
             "uncached": self._uncached,
+            "aot_code": self._aot_code,
             "problem": self._problem,
             "log_ended": self._log_ended,
         }
@@ -81,6 +83,7 @@ class TraceProcess:
         self._has_records = True
         self._clock = end.clock
         self._compiled = end.has_compiled
+        self._aot_code_us = end.aot_code_us
         self._lookups = end.lookups(process)
         self._compiles = TraceCompiles.continued(end.compiles, process)
         self._words["string"] = self._compiles.note_string
@@ -125,6 +128,7 @@ class TraceProcess:
             year=None if self._clock is None else self._clock.year,
             offset_us=None if self._clock is None else self._clock.offset_us,
             has_compiled=self._compiled,
+            aot_code_us=self._aot_code_us,
             compiles=self._compiles.end_state(places),
             order=[places[id(lookup)] for lookup, _ in self._lookups],
             clocks_us=[at for _, at in self._lookups],
@@ -197,12 +201,24 @@ class TraceProcess:
     def _uncached(self, lookup: Lookup, clock_us: int | None) -> None:
         """A lookup, or a part of one, that only the event at the end of a compile contains."""
         if lookup.outcome == "disabled":
+            if self._has_aot_code_since(lookup.time_ns):
+                lookup.aot_mode = True
+            self._aot_code_us = None
             self._lookup(lookup, clock_us, is_over=True)
             return
         for known, _ in reversed(self._lookups[-_RECENT:]):
             if _is_bypass_within(known, lookup):
                 known.time_taken_ns, known.is_backward = lookup.time_taken_ns, lookup.is_backward
                 break
+
+    def _aot_code(self, clock_us: int | None) -> None:
+        """AOTInductor wrote its code, within the compile that ends next."""
+        self._aot_code_us = clock_us
+
+    def _has_aot_code_since(self, began_ns: int | None) -> bool:
+        if self._aot_code_us is None or self._clock is None or began_ns is None:
+            return False
+        return self._clock.ns(self._aot_code_us) >= began_ns
 
     def _log_ended(self, end: int, is_cut: bool, can_go_on: bool, has_failed: bool) -> None:
         """The bytes that were read ended; the log too, unless more calls follow."""

@@ -40,6 +40,7 @@ STRING: Final = "str"
 COMPILE_EVENT: Final = "inductor_compile"
 """The `chromium_event` of this name."""
 OUTPUT_CODE: Final = "inductor_output_code"
+GRAPH_DUMP: Final = "graph_dump"
 
 _TAB, _NEWLINE, _SPACE, _BRACE, _BRACKET = b"\t\n {]"
 _IS_LEVEL: Final = np.isin(np.arange(256), list(b"VIWEC"))
@@ -50,7 +51,7 @@ _WORD_BYTES: Final = 8
 # The first eight letters after the brace and its quote distinguish the kinds.
 _KINDS: Final = {
     kind.encode()[:_WORD_BYTES]: kind
-    for kind in (ARTIFACT, DYNAMO_START, METRICS, BACKWARD_METRICS, OUTPUT_CODE)
+    for kind in (ARTIFACT, DYNAMO_START, METRICS, BACKWARD_METRICS, OUTPUT_CODE, GRAPH_DUMP)
 } | {b'str": ["': STRING}
 # Artifacts begin with their name: eight letters of it, after the seventh, identify them.
 _ARTIFACT_START: Final = b'{"artifact": {"name": "'

@@ -150,6 +150,7 @@ KNOWN: dict[str, Known] = {
         "torch._dynamo.config.optimize_ddp = False leaves the graph whole, and it is cached; all-reduces then wait for the whole "
         "backward pass.",
         "split_by_ddp",
+        ("2.13.0",),
     ),
     "AOTAutogradCache requires triton 3.2.0": Known(
         "an older Triton is installed", "Use Triton 3.2.0 or later: torch 2.6 and later come with it."
@@ -204,6 +205,7 @@ KNOWN: dict[str, Known] = {
         "the graph has a BackwardState, as a tensor hook registered within a compiled function makes under compiled autograd",
         "Register the hook outside of the compiled function, or leave compiled autograd off.",
         "hook_with_compiled_autograd",
+        ("2.13.0",),
     ),
     "Failed to pickle cache key": Known(
         "something in the key cannot be pickled", _NO_PICKLE, "unpicklable_option", ("2.13.0",)
@@ -228,6 +230,7 @@ KNOWN: dict[str, Known] = {
         "Set cache_hash on the context_fn that is given to torch.utils.checkpoint.checkpoint, on the functools.partial itself if it is "
         "one: a text that changes whenever the policy does.",
         "selective_checkpoint",
+        ("2.13.0",),
     ),
     "CustomRuntimeEstimator.uuid() returned None, bypassing cache": Known(
         "torch._functorch.config.activation_memory_budget_runtime_estimator has no uuid",
@@ -242,6 +245,7 @@ KNOWN: dict[str, Known] = {
         "torch._functorch.config.activation_memory_budget_runtime_estimator is a plain function",
         f"Make it an object of a subclass of {_ESTIMATORS.format('RuntimeEstimator')}.",
         "runtime_estimator",
+        ("2.13.0",),
     ),
     "activation_memory_budget_solver is a raw callable without uuid() method, bypassing cache. Use CustomKnapsackSolver for cache "
     "support": Known(

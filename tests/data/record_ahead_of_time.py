@@ -1,0 +1,73 @@
+"""Records what is compiled ahead of time: ``python tests/data/record_ahead_of_time.py PYTHON`` for an interpreter with torch.
+
+Writes ``tests/data/ahead_of_time/VERSION.tar.xz`` with a trace of each of three processes: ``package``
+(torch._inductor.aoti_compile_and_package), ``export`` (torch.export alone), and ``both`` (a package with caches switched off, and
+torch.compile after it).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+_FOLDER = Path("/tmp/cachescope-recording/ahead_of_time")
+_PROGRAM = """
+import sys
+import torch
+from torch._inductor import aoti_compile_and_package
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x) * 2
+
+x = torch.ones(2, 4)
+with torch.no_grad():
+    exported = torch.export.export(Model(), (x,))
+    if sys.argv[1] != "export":
+        aoti_compile_and_package(exported, package_path=sys.argv[2])
+    if sys.argv[1] == "both":
+        torch.compile(Model())(x)
+"""
+WAYS = ("package", "export", "both")
+
+
+def record_into(folder: Path, python: str) -> None:
+    """Run the program in each way; the folder then has a folder with a trace for each."""
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    program = _FOLDER / "program.py"
+    program.write_text(_PROGRAM, encoding="utf-8")
+    for way in WAYS:
+        with tempfile.TemporaryDirectory(dir=_FOLDER) as work:
+            environment = os.environ | {
+                "TORCH_TRACE": str(folder / way),
+                "TORCHINDUCTOR_CACHE_DIR": f"{work}/cache",
+                "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1" if way == "both" else "0",
+            }
+            subprocess.run([python, str(program), way, f"{work}/model.pt2"], check=True, env=environment)
+
+
+def record(python: str) -> Path:
+    """Pack what one interpreter does, under the version of its torch."""
+    version = subprocess.run(
+        [python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True
+    )
+    name = version.stdout.strip().split("+")[0]
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work) / name
+        folder.mkdir()
+        record_into(folder, python)
+        packed = _HERE / "ahead_of_time" / f"{name}.tar.xz"
+        packed.parent.mkdir(exist_ok=True)
+        with tarfile.open(packed, "w:xz") as archive:
+            archive.add(folder, name)
+    return packed
+
+
+if __name__ == "__main__":
+    for path in map(record, sys.argv[1:]):
+        print(path, path.stat().st_size)

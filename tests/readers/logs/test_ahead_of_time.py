@@ -1,0 +1,88 @@
+"""What AOTInductor compiled is told from what was compiled with caches switched off; recorded by record_ahead_of_time.py."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope import Scope
+from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
+from cachescope.readers.reading import Reading
+from tests.readers.logs.growing import assert_same, in_columns, out_of_columns, written
+from tests.readers.logs.test_trace_parts import in_parts
+
+RECORDED = Path(__file__).parents[2] / "data" / "ahead_of_time"
+
+
+def trace_of(version: str, way: str, folder: Path) -> Path:
+    """The trace of one process."""
+    with tarfile.open(RECORDED / f"{version}.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    (path,) = (folder / version / way).iterdir()
+    return path
+
+
+def told(scope: Scope) -> list[tuple[str, str, bool | None, str, str]]:
+    """What is said of each lookup that missed."""
+    joined = scope.lookups.merge(scope.misses, on="lookup", suffixes=("", "_of_miss"))
+    return [
+        (
+            row.outcome,
+            row.bypass_reason,
+            None if pd.isna(row.aot_mode) else bool(row.aot_mode),
+            row.verdict,
+            row.kind,
+        )
+        for row in joined.itertuples()
+    ]
+
+
+AHEAD = ("disabled", "cache not enabled", True, "disabled", "AOTInductor")
+OFF = ("disabled", "cache not enabled", None, "disabled", "")
+
+
+@pytest.mark.parametrize(("way", "expected"), [("package", [AHEAD]), ("export", []), ("both", [AHEAD, OFF])])
+@pytest.mark.parametrize("version", ["2.13.0", "2.15.0"])
+def test_a_graph_compiled_ahead_of_time_is_known_by_the_code_that_was_written(
+    tmp_path: Path, version: str, way: str, expected: list[object]
+) -> None:
+    assert told(cachescope.read(trace_of(version, way, tmp_path))) == expected
+
+
+def test_a_torch_that_does_not_record_it_is_not_said_to_have_done_it(tmp_path: Path) -> None:
+    assert told(cachescope.read(trace_of("2.6.0", "package", tmp_path))) == [OFF]
+
+
+def test_no_switch_is_blamed(tmp_path: Path) -> None:
+    scope = cachescope.read(trace_of("2.13.0", "both", tmp_path))
+    advice = dict(zip(scope.causes["kind"], scope.causes["advice"], strict=True))
+    assert "FORCE_DISABLE" not in advice["AOTInductor"] and "FORCE_DISABLE" in advice[""]
+    text = str(scope.explain())
+    assert "AOTInductor" in text
+
+
+@pytest.mark.parametrize("is_grown", [True, False])
+def test_read_in_two_steps_it_is_the_same(tmp_path: Path, is_grown: bool) -> None:
+    """Cut between the code and the event that ends its compile."""
+    path = trace_of("2.13.0", "both", tmp_path)
+    text = path.read_bytes()
+    cut = text.index(b"\nV", text.index(b'"inductor_aot_wrapper_code"')) + 1
+    assert text.index(b'"cache_state": "disabled"') > cut
+    whole = Reading()
+    read_trace_log(str(path), whole)
+    assert [one.aot_mode for one in whole.processes[0].lookups] == [True, None]
+    if is_grown:
+        grown = tmp_path / "grown.log"
+        reading = Reading()
+        read_trace_log(str(written(grown, text[:cut])), reading)
+        reading = out_of_columns(in_columns(reading))
+        assert read_on_trace_log(str(written(grown, text)), reading)
+        other = Reading()
+        read_trace_log(str(grown), other)
+        assert_same(reading, other)
+    else:
+        assert_same(in_parts(path, [(0, cut), (cut, None)]), whole)
