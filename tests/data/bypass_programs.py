@@ -7,7 +7,6 @@ messages reach the log of the caches.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -266,19 +265,6 @@ def bisector(is_lifted: bool) -> None:
 
 
 @program
-def split_by_ddp(is_lifted: bool) -> None:
-    """Two buckets of gradients, so that DDP splits the graph."""
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29581")
-    torch.distributed.init_process_group("gloo", rank=0, world_size=1)
-    layers = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)])
-    model = torch.nn.parallel.DistributedDataParallel(layers, bucket_cap_mb=1)
-    if is_lifted:
-        torch._dynamo.config.optimize_ddp = False
-    compiled(model, torch.ones(4, 512)).sum().backward()
-    torch.distributed.destroy_process_group()
-
-
-@program
 def hook_with_compiled_autograd(is_lifted: bool) -> None:
     def step(x: torch.Tensor) -> torch.Tensor:
         y = x * 2
@@ -287,7 +273,9 @@ def hook_with_compiled_autograd(is_lifted: bool) -> None:
 
     x = X.clone().requires_grad_()
     with torch._dynamo.config.patch(compiled_autograd=not is_lifted):
-        compiled(step, x).backward()
+        loss = compiled(step, x)
+    if is_lifted:
+        loss.backward()
 
 
 def main() -> None:

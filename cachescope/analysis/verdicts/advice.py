@@ -23,7 +23,7 @@ from cachescope.terms import AOT_INDUCTOR, HOW_TO_RECORD, Verdict
 
 _AOT_INDUCTOR: Final = (
     "No setting changes it. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) writes a library of its own: keep that and "
-    "load it, as with torch._inductor.aoti_load_package, and nothing is compiled again."
+    "load it, as with torch._inductor.aoti_load_package, and the graph is not compiled again."
 )
 _MOST_SENTENCES: Final = 4
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)

@@ -147,10 +147,7 @@ KNOWN: dict[str, Known] = {
     ),
     "Won't cache a graph with fakify_first_call enabled": Known(
         "DDP splits the graph into one for each bucket of gradients",
-        "torch._dynamo.config.optimize_ddp = False leaves the graph whole, and it is cached; all-reduces then wait for the whole "
-        "backward pass.",
-        "split_by_ddp",
-        ("2.13.0",),
+        "torch._dynamo.config.optimize_ddp = False leaves the graph whole; all-reduces then wait for the whole backward pass.",
     ),
     "AOTAutogradCache requires triton 3.2.0": Known(
         "an older Triton is installed", "Use Triton 3.2.0 or later: torch 2.6 and later come with it."
