@@ -60,9 +60,9 @@ OF_STORED = {
     "deleted": ("entry_unavailable", "graph entry", "prune and copy aotautograd/ and fxgraph/ together"),
     "damaged": ("entry_unavailable", "damaged", "Delete the files under that key"),
     "not_saved": ("entry_unavailable", "not saved", "must be allowed to write there"),
-    "custom_pass": ("bypassed", "Unsupported post grad custom pass", "Give the pass a uuid"),
-    "freezing": ("bypassed", "mkldnn tensors unpickleable", "leave torch._inductor.config.freezing off"),
-    "fx_off": ("bypassed", "FX graph cache is not enabled", "leave TORCHINDUCTOR_FX_GRAPH_CACHE on"),
+    "custom_pass": ("bypassed", "Unsupported post grad custom pass", "whose uuid() returns something"),
+    "freezing": ("bypassed", "mkldnn tensors unpickleable", "Leave torch._inductor.config.freezing off"),
+    "fx_off": ("bypassed", "FX graph cache is not enabled", "Leave the FX graph cache on"),
     "force_disabled": ("disabled", "", "torch.compiler.config.force_disable_caches"),
     "guards": ("guard_failed", "", "call it once with a size of each range"),
 }
