@@ -198,7 +198,8 @@ def test_advice_on_what_is_not_there_brings_the_hit(recorded: dict[str, Any], ca
     assert_followed(recorded["stored"].steps[case])
     verdict, kind, said = OF_STORED[case]
     assert verdict != "bypassed" or kind in recorded["reasons"]
-    assert said in (cause_advice(AdviceFacts(verdict, kind)) or "")
+    facts = AdviceFacts(verdict, kind, cache="fxgraph", bypass_reason=kind if verdict == "bypassed" else None)
+    assert said in (cause_advice(facts) or "")
 
 
 def test_outside_of_fresh_cache_it_is_found(recorded: dict[str, Any]) -> None:
