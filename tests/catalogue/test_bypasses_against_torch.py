@@ -25,8 +25,8 @@ TRIED = {
     for message, known in [*KNOWN.items(), *NO_REASON.items()]
     if known.program and VERSION in known.versions
 }
-# The second thing that its advice names.
-TRIED["own_function_as_an_operator"] = TRIED["own_function"]
+# The other things that its advice names.
+TRIED["own_function_as_an_operator"] = TRIED["custom_autograd"] = TRIED["own_function"]
 
 
 @pytest.fixture(scope="module")
