@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers.explanation import Explanation
+from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import is_cold_start
@@ -16,6 +17,8 @@ from cachescope.frames.answer_rows import CauseRow, MissRow
 # A cause is one set of fields; the values in them may differ from miss to miss.
 _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
+# Traces that are read once more for a list of causes: some tenths of a second. One that is asked for alone is read whatever its size.
+_MOST_BYTES: Final = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Struck:
         The same field changed otherwise, where one field alone made the cause.
     places : tuple of Place
         The first root misses.
+    guards : GuardMiss or None
+        Of guard misses, the size and the line of the first root, where traces tell that are quickly read.
     """
 
     row: CauseRow
@@ -60,6 +65,12 @@ class Struck:
     changes: tuple[FieldChange, ...]
     other_values: tuple[tuple[int, str], ...]
     places: tuple[Place, ...]
+    guards: GuardMiss | None = None
+
+    @property
+    def advice(self) -> str | None:
+        """What can be done; of guard misses for the first root, where its size is known."""
+        return self.row.advice if self.guards is None else self.guards.advice
 
     @classmethod
     def of(cls, read: Read, cause: CauseRow, misses: Sequence[MissRow], places: int) -> Self:
@@ -86,6 +97,7 @@ class Struck:
             changes=changes,
             other_values=tuple(_other_values(read, roots, changes[0])) if len(changes) == 1 else (),
             places=tuple(_place(read, root) for root in roots[:places]),
+            guards=_guards(read, cause, roots[0]),
         )
 
 
@@ -151,6 +163,12 @@ def _misses_by_cause(
             misses = [miss for miss in misses if facts.lookups[miss.lookup].run in runs]
         if misses:
             yield cause, misses
+
+
+def _guards(read: Read, cause: CauseRow, root: MissRow) -> GuardMiss | None:
+    if cause.verdict != "guard_failed":
+        return None
+    return GuardMiss.of(read, root.lookup, _MOST_BYTES)
 
 
 def _other_values(read: Read, roots: Sequence[MissRow], first: FieldChange) -> Iterator[tuple[int, str]]:

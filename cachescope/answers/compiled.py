@@ -74,7 +74,8 @@ class Compiled:
     looked_up : tuple of LookedUp
         What the compiles of each function looked up, the most misses first; only of those whose lookups are known.
     symbols : tuple of (SymbolRow, int)
-        A symbol for each size or number that became one, and in how many compiles; first those that torch fixed to one value.
+        A symbol for each size or number that became one, with its guards, and in how many compiles; first those that torch fixed to
+        one value.
     files : dict
         What each file of the program is called in a line: its name, and as much of its path as it takes to tell it from the others.
     problems : tuple of ProblemRow
@@ -99,7 +100,7 @@ class Compiled:
         taken = [row.time_taken_ns for row in compiles if row.time_taken_ns is not None]
         places: list[_Place] = [*compiles, *symbols]
         breaks = [(row, (row.function, row.graph_breaks)) for row in compiles if row.graph_breaks]
-        often = _counted([(row, (row.source, row.function, row.file, row.line)) for row in symbols])
+        often = _counted([(row, _as_symbol(row)) for row in symbols])
         return cls(
             kinds=Counter(row.kind for row in compiles),
             failed=sum(row.error is not None and row.kind != "limit" for row in compiles),
@@ -116,6 +117,12 @@ class Compiled:
     def place(self, row: _Place) -> str:
         """``forward (model.py:88)``."""
         return place_name(row, self.files) or "a function that the log does not name"
+
+
+def _as_symbol(row: SymbolRow) -> object:
+    """What is the same of symbols that are told as one: another branch leaves another range."""
+    place = row.function, row.file, row.line
+    return row.source, place, row.range_after, row.guards, row.specialized
 
 
 def _looked_up(compiles: Sequence[CompileRow]) -> tuple[LookedUp, ...]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.named import lookup_named
+from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
@@ -47,6 +48,9 @@ class Explanation:
         How many more there are.
     advice : str or None
         What can be done.
+    sizes : str or None
+        Of a guard miss, which size the guards of stored entries did not hold for, and the line that they are from; None where traces
+        do not tell.
     outcome : str
         The outcome of the lookup.
     """
@@ -64,6 +68,7 @@ class Explanation:
     advice: str | None = None
     root: bool = True
     outcome: str = "full_miss"
+    sizes: str | None = None
 
     @property
     def word(self) -> str:
@@ -110,6 +115,7 @@ class Explanation:
         of_cause = facts.misses_of(miss.cause)
         first = (m.lookup for m in of_cause[: _SAME_CAUSE + 1] if m.lookup != lookup)
         others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
+        guards = GuardMiss.of(read, lookup) if miss.verdict == "guard_failed" else None
         return cls(
             lookup,
             miss.verdict,
@@ -121,9 +127,10 @@ class Explanation:
             changes=read.changes(lookup),
             same_cause=tuple(f"run {other.run}: {lookup_name(other)}" for other in others),
             more_of_same_cause=len(of_cause) - 1 - len(others),
-            advice=facts.causes[miss.cause].advice,
+            advice=facts.causes[miss.cause].advice if guards is None else guards.advice,
             root=miss.root,
             outcome=row.outcome,
+            sizes=None if guards is None else guards.text,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 
 import pandas as pd
@@ -273,6 +274,30 @@ class Frames:
         if compiles is not None and symbols is not None:
             return CompilesRead(compiles, symbols, PROBLEMS.build([]))
         return read_compiles(self.tables.runs, self.tables.stamps, self._lookups)
+
+    def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:
+        """Whether the symbols of runs were read, or may be: with `most_bytes`, from traces of no more than so many bytes together."""
+        asked = set(runs) - self._symbols_of_run.keys()
+        if "_compiles_read" in self.__dict__ or self.tables.symbols is not None or most_bytes is None:
+            return True
+        of_asked = self.tables.runs[self.tables.runs["run"].isin(asked)]["sources"]
+        stamps = self.tables.stamps
+        return sum(stamps.get(source, (0, 0))[0] for sources in of_asked for source in sources) <= most_bytes
+
+    def symbols_of(self, run: int) -> pd.DataFrame:
+        """The rows of ``symbols`` of one run, whose trace alone is read if those of all were not."""
+        if "_compiles_read" in self.__dict__ or self.tables.symbols is not None:
+            symbols = self._compiles_read.symbols
+            return symbols[symbols["run"] == run]
+        if run not in self._symbols_of_run:
+            own = self.tables.runs[self.tables.runs["run"] == run]
+            found = read_compiles(own, self.tables.stamps, self._lookups.iloc[:0])
+            self._symbols_of_run[run] = found.symbols
+        return self._symbols_of_run[run]
+
+    @cached_property
+    def _symbols_of_run(self) -> dict[int, pd.DataFrame]:
+        return {}
 
     @cached_property
     def _rank_differences_frame(self) -> pd.DataFrame:

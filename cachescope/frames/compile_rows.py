@@ -44,6 +44,7 @@ class SymbolRow:
     function: str | None
     file: str | None
     line: int | None
+    changed_from: str | None
     range_after: str | None
     guards: tuple[str, ...]
     guard_code: tuple[str, ...]

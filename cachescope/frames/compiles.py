@@ -68,6 +68,9 @@ SYMBOLS: Final = Frame(
                torch_name="create_symbol.user_stack"),
         Column("file", TEXT, "the file of that function", missing="not recorded"),
         Column("line", WHOLE, "the line at which it became one", missing="not recorded"),
+        Column("changed_from", TEXT, "its value in an earlier compile, where torch compiled again because it changed: since then it is a symbol",
+               missing="torch's reasons to compile again do not name it: it was a symbol from the start, or marked as dynamic",
+               torch_name="recompile_reasons"),
         Column("range_after", TEXT, "the values that remain once its guards hold: range, narrowed by guards that are bounds of it, or of what equals it, "
                "in whole numbers; a remainder (``Mod``) or a comparison with another symbol does not narrow it",
                missing="its range is not recorded, or it is no whole number"),

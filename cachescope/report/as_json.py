@@ -70,6 +70,7 @@ def explanation_object(explained: Explanation) -> JsonObject:
         "verdict": explained.verdict,
         "title": explained.title,
         "reason": explained.reason,
+        "sizes": explained.sizes,
         "evidence": explained.evidence,
         "evidence_text": explained.evidence_text,
         "baseline": explained.baseline,

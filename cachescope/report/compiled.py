@@ -117,6 +117,8 @@ def _symbols(compiled: Compiled) -> Iterator[Iterator[Line]]:
 
 def _symbol(compiled: Compiled, row: SymbolRow, count: int) -> Iterator[Line]:
     value = "" if row.value is None else f", {row.value} when it was compiled"
+    if row.changed_from is not None:
+        value += f" and {row.changed_from} before"
     often = "" if count == 1 else f"; in {count} compiles"
     source = row.source or "a number that the program computes from data, or that the log does not name"
     text = f"{row.symbol} is {source}{value}, in {compiled.place(row)}{often}"

@@ -24,7 +24,7 @@ _SAME_CAUSE_SHOWN: Final = 4
 class Sentence:
     """One sentence of an explanation, unescaped: each form makes it harmless in its own way."""
 
-    kind: Literal["title", "verdict", "evidence", "baseline", "change", "same_cause", "advice"]
+    kind: Literal["title", "verdict", "sizes", "evidence", "baseline", "change", "same_cause", "advice"]
     text: str
     change: FieldChange | None = None
 
@@ -45,6 +45,8 @@ def sentences(explained: answer.Explanation) -> Iterator[Sentence]:
     """The sentences on a lookup, in the order of every form."""
     yield Sentence("title", explained.title)
     yield Sentence("verdict", f"{explained.word}: {explained.reason}")
+    if explained.sizes is not None:
+        yield Sentence("sizes", explained.sizes)
     known = explained.evidence.replace("_", " ")
     yield Sentence("evidence", f"evidence: {known} ({explained.evidence_text})")
     if explained.baseline is not None:
@@ -111,7 +113,7 @@ def _sentence_html(sentence: Sentence) -> str:
             return f"<p>{text}<br>"
         case "verdict":
             return f"<b>{text}</b></p>"
-        case "advice":
+        case "sizes" | "advice":
             return f"<p>{text}</p>"
         case _:
             return f"<p style='{FAINT_STYLE}'>{text}</p>"

@@ -48,9 +48,10 @@ def _cause_html(number: int, struck: Struck) -> str:
     # Old and new value, if one field alone made the cause.
     change = f"{safe(struck.changes[0].summary)} " if len(struck.changes) == 1 else ""
     where = "".join(f"<li>{safe(place_text(place))}</li>" for place in struck.places)
-    advice = f"<div style='{FAINT_STYLE}'>{safe(cause.advice)}</div>" if cause.advice else ""
+    sizes = f"<div>{safe(struck.guards.text)}</div>" if struck.guards else ""
+    advice = f"<div style='{FAINT_STYLE}'>{safe(struck.advice)}</div>" if struck.advice else ""
     return (
         f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(cause.summary)}</code> "
         f"{change}({safe(cause.verdict)}) · {misses} · {duration(cause.time_lost_ns)}</summary>"
-        f"<ul>{where}</ul>{advice}</details>"
+        f"{sizes}<ul>{where}</ul>{advice}</details>"
     )

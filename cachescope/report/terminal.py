@@ -107,6 +107,8 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
         yield from change_lines(changes, 3)
     elif not is_upgrade or "besides" in first.reason:
         yield Line(harmless(short(first.reason, 400)), 3)
+    if struck.guards is not None:
+        yield Line(harmless(struck.guards.text), 3)
     for place in struck.places[:_PLACES_SHOWN]:
         yield Line(place_text(place), 3)
     if struck.roots > _PLACES_SHOWN:
@@ -119,8 +121,8 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
         known = first.evidence.replace("_", " ")
         yield Line(harmless(short(f"{known}: {first.evidence_text}")), 3, "dim")
     # The advice on missing details is part of the reason.
-    if cause.advice and cause.verdict != "details_not_recorded":
-        yield Line(harmless(cause.advice), 3, "dim", rows=_ADVICE_ROWS)
+    if struck.advice and cause.verdict != "details_not_recorded":
+        yield Line(harmless(struck.advice), 3, "dim", rows=_ADVICE_ROWS)
 
 
 def _sameness(cause: CauseRow) -> str:

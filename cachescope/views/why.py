@@ -39,7 +39,14 @@ if TYPE_CHECKING:
 
 
 _FIELDS = 40
-_KINDS = {"title": "faint", "verdict": "strong", "evidence": "faint", "baseline": "faint", "advice": ""}
+_KINDS = {
+    "title": "faint",
+    "verdict": "strong",
+    "sizes": "",
+    "evidence": "faint",
+    "baseline": "faint",
+    "advice": "",
+}
 _SAME_SHOWN = 1000
 _HEADS = (
     Head("lookup", "Lookup", number=True),

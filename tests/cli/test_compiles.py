@@ -40,7 +40,10 @@ def test_it_names_functions_guards_breaks_and_symbols(run: Run, trace: Path) -> 
     )
     assert "guard: text == … as in 8/0: text == ''" in text
     assert f"breaks, compile_programs.py:{broken}: Failed to trace builtin operator" in text
-    assert f"s77 is L['x'].size()[0], 5 when it was compiled, in sizes (compile_programs.py:{symbol})" in text
+    assert (
+        f"s77 is L['x'].size()[0], 5 when it was compiled and 3 before, in sizes (compile_programs.py:{symbol})"
+        in text
+    )
 
 
 def test_it_says_what_the_guards_leave_of_a_symbol(run: Run, tmp_path: Path) -> None:
@@ -149,3 +152,10 @@ def test_it_says_what_each_function_looked_up(run: Run, recording: Recording) ->
         f"branch_on_size (record_programs.py:{line}): 4 hits, 2 full misses, 2 guard misses; missed in compile 0/0"
         in text
     )
+
+
+def test_a_size_with_other_guards_in_another_process_is_told_apart(run: Run, recording: Recording) -> None:
+    text = " ".join(run("compiles", recording("2.13.0", "dynamic_guards") / "trace").out.split())
+    assert "within 11 or more, by its guards: s77 > 10 (record_programs.py:85)" in text
+    assert "within 2 to 10, by its guards: s77 <= 10 (record_programs.py:85)" in text
+    assert text.count("in branch_on_size (record_programs.py:85); in 2 compiles") == 2

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
+from cachescope.analysis.compiles.changed_values import value_before
 from cachescope.analysis.compiles.lookups import lookups_of_compiles
 from cachescope.analysis.compiles.ranges import remaining_ranges
 from cachescope.frames.compile_rows import CompileRow, SymbolRow
@@ -98,6 +99,7 @@ def _symbol_rows(run: int, one: CompiledFrame) -> Iterator[SymbolRow]:
             source=symbol.source,
             range=symbol.range,
             **symbol.place._asdict(),
+            changed_from=value_before(symbol.source, symbol.value, one.recompile_reasons),
             range_after=None if after is None else str(after),
             guards=tuple(f"{_at(guard.place)}: {guard.expr}" for guard in symbol.guards),
             guard_code=tuple(guard.code or "" for guard in symbol.guards),

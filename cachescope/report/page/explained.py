@@ -41,8 +41,8 @@ def cause_group(scope: Read, number: int, struck: Struck) -> Group:
     found = ways(scope, cause.cause, _WAYS)
     for place, explained in enumerate(found):
         parts += _explained(scope, explained, first=place == 0)
-    if cause.advice:
-        parts.append(Text(f"What to do: {cause.advice}"))
+    if struck.advice:
+        parts.append(Text(f"What to do: {struck.advice}"))
     parts += _places(struck)
     return Group(f"cause-{number}", f"{number}. {cause.summary}{_one_change(found)}", tuple(parts))
 
@@ -62,6 +62,8 @@ def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part
         Text(f"{said['evidence']}.", "faint"),
         Text(f"{said['title']}{baseline}.", "faint"),
     ]
+    if explained.sizes is not None:
+        parts.insert(1, Text(f"{explained.sizes}."))
     changes = explained.changes
     if first and changes:
         parts.append(_strip(scope, explained))

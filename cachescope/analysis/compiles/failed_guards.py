@@ -1,0 +1,238 @@
+"""Which sizes the guards of stored entries did not hold for, in the words of the program: ``x.size(0) is 5``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.analysis.compiles.ranges import Bounds, bounds_of, guarded_bounds
+from cachescope.analysis.guards import GuardError, guard_symbols, holds
+from cachescope.frames.compile_rows import SymbolRow
+from cachescope.keys.literals import parsed_expression
+
+_PLACEHOLDER: Final = re.compile(r"L\['(t\d+)'\]")
+_NUMBER: Final = re.compile(r"-?\d{1,19}")
+# torch/_guards.py and torch/_dynamo/source.py print sources so.
+_LOCAL: Final = re.compile(r"L\['(\w+)'\]")
+_SIZE: Final = re.compile(r"\.size\(\)\[(\d+)\]")
+# torch/_inductor/codecache.py, `FxGraphCachePickler._reduce_symint`: ('s77',); torch 2.15 numbers those of AOTAutograd's keys: ('s_0',).
+_SYMINT: Final = re.compile(r"\('(?P<expr>[^']+)',\)")
+_NUMBERED: Final = re.compile(r"s_\d+")
+_NAME: Final = re.compile(r"\bs\d+\b")
+_SYMBOL: Final = re.compile(r"s\d+")
+# No plain symbol of a whole number that has a value: floats, numbers from data. They are none of the guards' placeholders.
+_OTHER_KIND: Final = re.compile(r"(?:zf|u|zuf)\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedGuards:
+    """What the guards of stored entries failed for.
+
+    Attributes
+    ----------
+    sizes : tuple of (SymbolRow, int)
+        The sizes and numbers that they failed for, each with its value in the lookup.
+    bounds : tuple of Bounds
+        If it is one size, the bounds of it in each entry, as far as that is what failed; else empty.
+    conditions : tuple of str
+        For each entry what did not hold, in the words of the program.
+    """
+
+    sizes: tuple[tuple[SymbolRow, int], ...]
+    bounds: tuple[Bounds, ...]
+    conditions: tuple[str, ...]
+
+
+def in_words(source: str) -> str:
+    """What the program calls a source.
+
+    Examples
+    --------
+    >>> in_words("L['x'].size()[0]")
+    'x.size(0)'
+    """
+    return _SIZE.sub(r".size(\1)", _LOCAL.sub(r"\1", source))
+
+
+def placeholders(example_inputs: Sequence[str], symbols: Sequence[SymbolRow]) -> dict[str, SymbolRow] | None:
+    """The symbols that ``t0``, ``t1``, … stand for in the guards of an entry; None if that is not certain.
+
+    Parameters
+    ----------
+    example_inputs : sequence of str
+        The inputs of the lookup as its hash details print them, in order.
+    symbols : sequence of SymbolRow
+        The symbols of its compile.
+
+    Notes
+    -----
+    torch/_inductor/codecache.py, `FxGraphCache._filter_backed_symints`: the inputs that are symbolic whole numbers with a value, in order.
+    """
+    named = {row.symbol: row for row in symbols}
+    whole = [row for row in symbols if _SYMBOL.fullmatch(row.symbol)]
+    exprs = [match["expr"] for text in example_inputs if (match := _SYMINT.fullmatch(text))]
+    exprs = [expr for expr in exprs if not _OTHER_KIND.fullmatch(expr)]
+    is_one_number = len(whole) == 1 and len({expr for expr in exprs if _NUMBERED.fullmatch(expr)}) == 1
+    found = {}
+    for place, expr in enumerate(exprs):
+        row = whole[0] if is_one_number and _NUMBERED.fullmatch(expr) else named.get(expr)
+        if row is None or row.source is None or not _NUMBER.fullmatch(row.value or ""):
+            return None
+        found[f"t{place}"] = row
+    return found
+
+
+def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedGuards | None:
+    """What the guards of the stored entries, which all failed, failed for.
+
+    Parameters
+    ----------
+    guards : sequence of str
+        The guards of each entry.
+    of : mapping
+        The result of `placeholders`.
+
+    Returns
+    -------
+    FailedGuards or None
+        None if the values that were recorded do not make all of them fail, or they speak of what is not recorded.
+    """
+    values = {name: int(row.value or 0) for name, row in of.items()}
+    failed: dict[str, None] = {}
+    conditions, bounds = [], []
+    for text in guards:
+        try:
+            parts = [part for part in _conjuncts(text) if not holds(part, values)]
+            names = [name for part in parts for name in guard_symbols(part)]
+            bounds.append(_bounds(text, parts))
+        except (GuardError, RecursionError):
+            return None
+        if not parts or not names:
+            return None
+        failed.update(dict.fromkeys(names))
+        conditions.append(" and ".join(_PLACEHOLDER.sub(lambda m: _named(of, m[1]), part) for part in parts))
+    if not failed:
+        return None
+    rows = {of[name].symbol: (of[name], values[name]) for name in failed}
+    of_one = [found[name] for found in bounds for name in failed if found is not None and name in found]
+    is_one = len(failed) == 1 and len(of_one) == len(bounds)
+    return FailedGuards(
+        tuple(rows.values()),
+        tuple(dict.fromkeys(of_one)) if is_one else (),
+        tuple(dict.fromkeys(conditions)),
+    )
+
+
+def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow]) -> FailedGuards | None:
+    """As `failed_guards`, where no log has the guards of entries: from the guards that the compiles added which stored them.
+
+    Parameters
+    ----------
+    compiles : sequence of sequence of SymbolRow
+        The symbols of each compile that stored an entry under the key.
+    own : sequence of SymbolRow
+        The symbols of the compile of the lookup.
+
+    Returns
+    -------
+    FailedGuards or None
+        None if there is one among these compiles of which no guard is known to fail.
+    """
+    named = {row.symbol: row for row in own if row.source and _NUMBER.fullmatch(row.value or "")}
+    values = {name: int(row.value or 0) for name, row in named.items()}
+    failed: dict[str, None] = {}
+    conditions, bounds = [], []
+    for rows in compiles:
+        # The graphs are equal; what its sizes are called in the program may differ.
+        same = {row.symbol: values[row.symbol] for row in rows if is_same(row, named.get(row.symbol))}
+        exprs = {text.rpartition(": ")[2] for row in rows for text in row.guards}
+        broken = sorted(expr for expr in exprs if fails(expr, same))
+        names = [name for expr in broken for name in _NAME.findall(expr) if name in named]
+        if not names:
+            return None
+        failed.update(dict.fromkeys(names))
+        conditions.append(" and ".join(_condition(expr, named) for expr in broken))
+        remaining = {row.symbol: bounds_of(row.range_after) for row in rows}
+        bounds += [remaining.get(name) for name in dict.fromkeys(names) if all(map(guarded_bounds, broken))]
+    of_one = [one for one in bounds if one is not None]
+    is_one = len(failed) == 1 and len(of_one) == len(compiles)
+    sizes = tuple((named[name], values[name]) for name in failed)
+    told = FailedGuards(
+        sizes, tuple(dict.fromkeys(of_one)) if is_one else (), tuple(dict.fromkeys(conditions))
+    )
+    return told if sizes else None
+
+
+def is_same(row: SymbolRow, other: SymbolRow | None) -> bool:
+    """Whether symbols of two compiles are about the same size or number of the program."""
+    return other is not None and (row.symbol, row.source) == (other.symbol, other.source)
+
+
+def fails(expr: str, values: Mapping[str, int]) -> bool:
+    """Whether a guard that a compile added, as ``guard_added_fast`` records it, does not hold for the values of symbols."""
+    try:
+        return not holds(_as_python(expr), values)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _condition(expr: str, of: Mapping[str, SymbolRow]) -> str:
+    return re.sub(r"L\['(s\d+)'\]", lambda match: _named(of, match[1]), _as_python(expr))
+
+
+def _as_python(expr: str) -> str:
+    """A guard as Python writes it, over ``L['s0']``; ValueError if it is none."""
+    return ast.unparse(_AsPython().visit(parsed_expression(expr)))
+
+
+def _named(of: Mapping[str, SymbolRow], name: str) -> str:
+    return in_words(of[name].source or name)
+
+
+def _bounds(guards: str, parts: Sequence[str]) -> dict[str, Bounds] | None:
+    """The bounds that the guards of an entry set, if all that failed is such a bound."""
+    plain = [_PLACEHOLDER.sub(r"\1", part) for part in parts]
+    if not all(guarded_bounds(part) for part in plain):
+        return None
+    found: dict[str, Bounds] = {}
+    for part in _conjuncts(guards):
+        for name, bounds in guarded_bounds(_PLACEHOLDER.sub(r"\1", part)).items():
+            found[name] = found[name].narrowed(bounds) if name in found else bounds
+    return found
+
+
+def _conjuncts(guards: str) -> Iterator[str]:
+    """The conditions that all have to hold."""
+    try:
+        parts = [parsed_expression(guards.strip())]
+    except ValueError as error:
+        raise GuardError(f"no guard expression: {guards[:80]!r}") from error
+    while parts:
+        match parts.pop(0):
+            case ast.BoolOp(op=ast.And(), values=values):
+                parts[:0] = values
+            case part:
+                yield ast.unparse(part)
+
+
+class _AsPython(ast.NodeTransformer):
+    """Sympy's functions as Python's operators, over ``L['s0']``."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return parsed_expression(f"L[{node.id!r}]")
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        arguments = [self.visit(argument) for argument in node.args]
+        match node.func, arguments:
+            case ast.Name(id="Eq"), [left, right]:
+                return ast.Compare(left, [ast.Eq()], [right])
+            case ast.Name(id="Ne"), [left, right]:
+                return ast.Compare(left, [ast.NotEq()], [right])
+            case ast.Name(id="Mod" | "PythonMod"), [left, right]:
+                return ast.BinOp(left, ast.Mod(), right)
+            case ast.Name(id="FloorDiv"), [left, right]:
+                return ast.BinOp(left, ast.FloorDiv(), right)
+        raise ValueError(f"not known: {ast.unparse(node)[:80]}")

@@ -1,0 +1,150 @@
+"""For which size the guards of stored entries did not hold, which line of the program they are from, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from cachescope.analysis.compiles.failed_guards import (
+    FailedGuards,
+    failed_guards,
+    failed_in,
+    fails,
+    in_words,
+    is_same,
+    placeholders,
+)
+from cachescope.answers.read import Read
+from cachescope.columns import rows_of
+from cachescope.frames.compile_rows import SymbolRow
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.wording import listed, short_names
+
+_EXAMPLE_INPUTS: Final = "example_inputs["
+# Of the compiles that stored under the key, the latest: their traces are read.
+_STORED: Final = 3
+_LINES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GuardMiss:
+    """A guard miss in full.
+
+    Attributes
+    ----------
+    text : str
+        ``x.size(0) is 5; the stored entry needs 11 to 4096, from `if x.shape[0] > 10` at model.py:88``.
+    advice : str
+        What can be done.
+    """
+
+    text: str
+    advice: str
+
+    @classmethod
+    def of(cls, read: Read, lookup: int, most_bytes: int | None = None) -> Self | None:
+        """Of a lookup whose verdict is ``guard_failed``; None where the traces do not tell, or there are none.
+
+        Parameters
+        ----------
+        read : Read
+        lookup : int
+        most_bytes : int, optional
+            Traces that were not read for compiles before are read if they have together no more than so many bytes.
+        """
+        row = read.facts.lookups[lookup]
+        stored = _stored_before(read, row)
+        runs = {row.run, *(one.run for one in stored)}
+        if not read.has_symbols_of(runs, most_bytes):
+            return None
+        failed = _failed(read, row, stored)
+        return None if failed is None else cls(_text(failed, _lines(read, failed, stored)), _advice(failed))
+
+
+def _failed(read: Read, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGuards | None:
+    symbols, guards = _symbols(read, row), _guards(read, row)
+    if not guards or row.detail_set is None:
+        # A trace has no details of AOTAutograd's guard misses: what the compiles added that stored the entries tells as well.
+        return failed_in([_symbols(read, one) for one in stored], symbols)
+    details = read.tables.hash_details.details(row.detail_set)
+    inputs = [one.value_text or "" for one in details if one.field.startswith(_EXAMPLE_INPUTS)]
+    of = placeholders(inputs, symbols)
+    return failed_guards(guards, of) if of else None
+
+
+def _guards(read: Read, row: LookupRow) -> list[str]:
+    """The guards of the entries that were there: the one that torch names, and those that earlier lookups of the key show."""
+    at = _place(read, row)
+    before = read.history.guards_before(at)
+    return list(dict.fromkeys(text for text in (row.guards_expr, *before) if text))
+
+
+def _place(read: Read, row: LookupRow) -> int:
+    (at,) = np.flatnonzero(read.history.lookups.lookup == row.lookup).tolist()
+    return int(at)
+
+
+def _stored_before(read: Read, row: LookupRow) -> list[LookupRow]:
+    """The latest lookups that stored an entry under the key before."""
+    history, at = read.history, _place(read, row)
+    is_one = history.stored & (history.lookups.key == history.lookups.key[at])
+    places = np.flatnonzero(is_one)
+    return [read.facts.lookups[int(history.lookups.lookup[one])] for one in places[places < at][-_STORED:]]
+
+
+def _symbols(read: Read, row: LookupRow) -> list[SymbolRow]:
+    """The symbols of the compile that a lookup was made in."""
+    if row.compile_id is None or not row.segment:
+        return []
+    symbols = read.symbols_of(row.run)
+    compile_id = row.compile_id.partition("_")[0]
+    own = symbols[(symbols["compile_id"] == compile_id) & (symbols["segment"] == row.segment)]
+    return rows_of(own, SymbolRow)
+
+
+def _lines(read: Read, failed: FailedGuards, stored: Sequence[LookupRow]) -> list[str]:
+    """The lines that added guards which do not hold for these sizes, in compiles that stored an entry."""
+    found = dict.fromkeys(line for row in stored for line in _lines_of(_symbols(read, row), failed))
+    files = short_names([*read.facts.files, *(where.rpartition(":")[0] for where, _ in found)])
+    texts = []
+    for where, code in found:
+        file, _, line = where.rpartition(":")
+        text = f"{files[file]}:{line}"
+        texts.append(f"`{code.removesuffix(':')}` at {text}" if code else text)
+    return texts
+
+
+def _lines_of(symbols: Sequence[SymbolRow], failed: FailedGuards) -> Iterator[tuple[str, str]]:
+    values = {
+        symbol.symbol: value for symbol, value in failed.sizes if any(is_same(row, symbol) for row in symbols)
+    }
+    for row in symbols:
+        if row.symbol not in values:
+            continue
+        for text, code in zip(row.guards, row.guard_code, strict=True):
+            where, _, expr = text.rpartition(": ")
+            if fails(expr, values):
+                yield where, code
+
+
+def _text(failed: FailedGuards, lines: Sequence[str]) -> str:
+    sizes = ", ".join(f"{in_words(symbol.source or '')} is {value}" for symbol, value in failed.sizes)
+    entries = "the stored entry needs" if len(failed.conditions) == 1 else "the stored entries need"
+    needs = " or ".join(bounds.in_words for bounds in failed.bounds) or ", or ".join(failed.conditions)
+    return f"{sizes}; {entries} {needs}" + (f", from {listed(lines, _LINES, ', ')}" if lines else "")
+
+
+def _advice(failed: FailedGuards) -> str:
+    names = ", ".join(in_words(symbol.source or "") for symbol, _ in failed.sizes)
+    warm = (
+        f"call it once with {names} on each side of that condition, and later processes find both: a key holds one entry for each "
+        "set of guards (in AOTAutograd's cache since torch 2.8)."
+    )
+    (symbol, value), *others = failed.sizes
+    least = [bounds.least for bounds in failed.bounds if bounds.least is not None and bounds.least > value]
+    if not others and least and ".size()[" in (symbol.source or ""):
+        return f"Pad {names} to {min(least)} or more where the result allows it; or {warm}"
+    return warm[0].upper() + warm[1:]

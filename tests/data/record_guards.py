@@ -1,0 +1,62 @@
+"""Records guard misses with their sizes: ``python tests/data/record_guards.py PYTHON…``, each an interpreter with torch.
+
+Writes ``tests/data/guards/VERSION.tar.xz``: the traces of the steps of `guard_programs.py`, and what torch counted in each.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+_FOLDER = Path("/tmp/cachescope-recording/guards")
+
+
+def record_into(
+    folder: Path,
+    python: str = sys.executable,
+    steps: tuple[str, ...] = ("first", "second", "both"),
+    **environment: str,
+) -> Path:
+    """Run steps one after the other, with one cache; the folder then holds ``trace``, ``cache`` and a file of facts for each step."""
+    program = _FOLDER / "guard_programs.py"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_bytes((_HERE / program.name).read_bytes())
+    own = {
+        "TORCH_TRACE": str(folder / "trace"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "1",
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "1",
+    }
+    for step in steps:
+        command = [python, str(program), step, str(folder / f"{step}.json")]
+        subprocess.run(command, check=True, env=os.environ | own | environment, capture_output=True)
+    return folder
+
+
+def record(python: str) -> Path:
+    """Pack what one interpreter does, under the version of its torch."""
+    version = subprocess.run(
+        [python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True
+    )
+    name = version.stdout.strip().split("+")[0]
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work) / name
+        folder.mkdir()
+        record_into(folder, python)
+        packed = _HERE / "guards" / f"{name}.tar.xz"
+        packed.parent.mkdir(exist_ok=True)
+        with tarfile.open(packed, "w:xz") as archive:
+            for path in sorted(folder.iterdir()):
+                if path.name != "cache":
+                    archive.add(path, f"{name}/{path.name}")
+    return packed
+
+
+if __name__ == "__main__":
+    for made in map(record, sys.argv[1:]):
+        print(made, made.stat().st_size)
