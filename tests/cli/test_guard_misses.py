@@ -18,7 +18,9 @@ def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Pat
     assert size in scope.explain(2)._repr_html_()
     assert size in scope._repr_html_()
     assert "Pad x.size(0) to 11 or more" in scope._repr_html_()
-    assert json.loads(run("explain", "--json", "--key", "2", trace).out)["explanation"]["sizes"].startswith(size)
+    assert json.loads(run("explain", "--json", "--key", "2", trace).out)["explanation"]["sizes"].startswith(
+        size
+    )
     assert size in " ".join(run("explain", trace).out.split())
     run("report", trace, "--output", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -1,0 +1,124 @@
+"""Symbols and guards of a trace: those of the last attempt, with the program's own line; records made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cachescope.readers.logs.shape_symbols import Symbol
+from tests.readers.logs.test_compiled_frames import START, metrics, read, record
+
+TORCH = "/env/lib/python3.11/site-packages/torch"
+USER = {"name": "forward", "line": 8, "filename": "/home/model.py", "loc": "if x.shape[0] > 10:"}
+LINEAR = {
+    "name": "forward",
+    "line": 134,
+    "filename": f"{TORCH}/nn/modules/linear.py",
+    "loc": "return F.linear(…)",
+}
+TRACED_AGAIN = {"name": "trace", "line": 9, "filename": f"{TORCH}/fx/experimental/proxy_tensor.py"}
+
+
+def symbol(name: str = "s0", stack: object = (USER,), kind: str = "create_symbol", **ids: object) -> str:
+    told = {
+        "symbol": name,
+        "val": "20",
+        "vr": "[2, int_oo]",
+        "source": "L['x'].size()[0]",
+        "user_stack": stack,
+    }
+    return record(kind, told, **ids)
+
+
+def guard(expr: str = "s0 > 10", stack: object = (USER,), **ids: object) -> str:
+    return record("guard_added_fast", {"expr": expr, "user_stack": stack}, **ids)
+
+
+def symbols(tmp_path: Path, *records: str) -> list[Symbol]:
+    found = read(tmp_path, START, *records)
+    assert not found.problems
+    (one,) = found.rows
+    return one.symbols.rows
+
+
+def test_a_guard_belongs_to_each_symbol_that_it_names(tmp_path: Path) -> None:
+    s0, s1, s10 = symbols(
+        tmp_path, symbol("s0"), symbol("s1"), symbol("s10"), guard("2*s0 > s10 + 3"), metrics()
+    )
+    assert [[one.expr for one in row.guards] for row in (s0, s1, s10)] == [
+        ["2*s0 > s10 + 3"],
+        [],
+        ["2*s0 > s10 + 3"],
+    ]
+    assert (s0.guards[0].place, s0.guards[0].code) == (
+        ("forward", "/home/model.py", 8),
+        "if x.shape[0] > 10:",
+    )
+
+
+def test_an_attempt_begins_with_no_symbols(tmp_path: Path) -> None:
+    again = {"attempt": 1}
+    rows = symbols(
+        tmp_path, symbol("s0"), symbol("s1"), guard(), symbol("s0", **again), guard("s0 > 6", **again)
+    )
+    assert [(row.name, [one.expr for one in row.guards]) for row in rows] == [("s0", ["s0 > 6"])]
+
+
+@pytest.mark.parametrize("stack", [[], None, [USER, TRACED_AGAIN]])
+def test_a_guard_of_no_line_of_the_program_may_be_suppressed(stack: object, tmp_path: Path) -> None:
+    (row,) = symbols(tmp_path, symbol(), guard(stack=stack))
+    assert row.guards == []
+
+
+@pytest.mark.parametrize("stack", [[], None, [USER, TRACED_AGAIN]])
+def test_what_is_traced_again_makes_no_further_number(stack: object, tmp_path: Path) -> None:
+    unbacked = symbol("u1", stack, "create_unbacked_symbol")
+    rows = symbols(tmp_path, symbol("u0", kind="create_unbacked_symbol"), unbacked)
+    assert [row.name for row in rows] == ["u0"]
+
+
+def test_the_line_is_of_the_program_not_of_the_modules_that_it_calls(tmp_path: Path) -> None:
+    (row,) = symbols(tmp_path, symbol(stack=[USER, LINEAR]), guard(stack=[USER, LINEAR]))
+    assert row.place == row.guards[0].place == ("forward", "/home/model.py", 8)
+    (row,) = symbols(tmp_path, symbol(stack=[LINEAR]), guard(stack=[LINEAR]))
+    assert row.place == row.guards[0].place == ("forward", LINEAR["filename"], 134)
+
+
+def test_what_follows_the_end_of_a_compile_is_of_a_later_backward_graph(tmp_path: Path) -> None:
+    rows = read(tmp_path, START, symbol(), metrics(), guard(), symbol("s1"), metrics(is_forward=False)).rows
+    assert [[(row.name, row.guards) for row in one.symbols.rows] for one in rows] == [[("s0", [])], []]
+
+
+@pytest.mark.parametrize(
+    ("stack", "place"), [([USER], ("forward", "/home/model.py", 8)), (None, (None, None, None))]
+)
+def test_a_symbol_that_became_a_value(stack: object, place: tuple[object, ...], tmp_path: Path) -> None:
+    told = {"symbol": "s0", "sources": ["L['x'].size()[0]"], "value": "12", "user_stack": stack}
+    s0, s1 = symbols(tmp_path, symbol("s0"), symbol("s1"), record("symbolic_shape_specialization", told))
+    assert s0.specialization == ("12", place)
+    assert s1.specialization is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        guard(stack=5),
+        guard(stack=["x"]),
+        guard(stack=[{"line": "x", "name": 5, "filename": []}]),
+        record("guard_added_fast", {"expr": 5}),
+        record("guard_added_fast", 5),
+        record("symbolic_shape_specialization", {"symbol": 5, "value": 12}),
+        record("create_unbacked_symbol", {"symbol": [], "user_stack": {}}),
+        guard(attempt="x"),
+    ],
+)
+def test_values_that_torch_never_writes_are_problems(wrong: str, tmp_path: Path) -> None:
+    found = read(tmp_path, START, symbol(), wrong, metrics())
+    assert [row.name for row in found.rows[0].symbols.rows] == ["s0"]
+    assert found.problems
+
+
+def test_one_record_of_two_kinds_is_read_as_the_first(tmp_path: Path) -> None:
+    both = symbol().replace('{"create_symbol"', '{"guard_added_fast": {"expr": "s0 > 1"}, "create_symbol"')
+    assert symbols(tmp_path, both) == []
