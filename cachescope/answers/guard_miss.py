@@ -14,6 +14,7 @@ from cachescope.analysis.compiles.failed_guards import (
     failed_in,
     fails,
     in_words,
+    is_one_size,
     is_same,
     placeholders,
 )
@@ -21,6 +22,7 @@ from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.terms import FXGRAPH
 from cachescope.wording import listed, short_names
 
 _EXAMPLE_INPUTS: Final = "example_inputs["
@@ -61,7 +63,9 @@ class GuardMiss:
         if not read.has_symbols_of(runs, most_bytes):
             return None
         failed = _failed(read, row, stored)
-        return None if failed is None else cls(_text(failed, _lines(read, failed, stored)), _advice(failed))
+        if failed is None:
+            return None
+        return cls(_text(failed, _lines(read, failed, stored)), _advice(failed, _inputs_of_graph(read, row)))
 
 
 def _failed(read: Read, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGuards | None:
@@ -69,10 +73,22 @@ def _failed(read: Read, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGu
     if not guards or row.detail_set is None:
         # A trace has no details of AOTAutograd's guard misses: what the compiles added that stored the entries tells as well.
         return failed_in([_symbols(read, one) for one in stored], symbols)
-    details = read.tables.hash_details.details(row.detail_set)
-    inputs = [one.value_text or "" for one in details if one.field.startswith(_EXAMPLE_INPUTS)]
-    of = placeholders(inputs, symbols)
+    of = placeholders(_inputs(read, row.detail_set), symbols)
     return failed_guards(guards, of) if of else None
+
+
+def _inputs(read: Read, detail_set: int) -> list[str]:
+    details = read.tables.hash_details.details(detail_set)
+    return [one.value_text or "" for one in details if one.field.startswith(_EXAMPLE_INPUTS)]
+
+
+def _inputs_of_graph(read: Read, row: LookupRow) -> list[str]:
+    """The inputs of the forward graph, from the FX lookup of the same compile; none if no details of it are known."""
+    lookups = read.facts.lookups.frame
+    same = (lookups["run"] == row.run) & (lookups["compile_id"] == row.compile_id)
+    is_graph = same & (lookups["segment"] == row.segment) & (lookups["cache"] == FXGRAPH)
+    found = lookups[is_graph & lookups["detail_set"].notna() & ~lookups["is_backward"].fillna(True)]
+    return [] if found.empty else _inputs(read, int(found["detail_set"].iloc[0]))
 
 
 def _guards(read: Read, row: LookupRow) -> list[str]:
@@ -137,7 +153,7 @@ def _text(failed: FailedGuards, lines: Sequence[str]) -> str:
     return f"{sizes}; {entries} {needs}" + (f", from {listed(lines, _LINES, ', ')}" if lines else "")
 
 
-def _advice(failed: FailedGuards) -> str:
+def _advice(failed: FailedGuards, inputs: Sequence[str]) -> str:
     names = ", ".join(in_words(symbol.source or "") for symbol, _ in failed.sizes)
     warm = (
         f"call it once with {names} on each side of that condition, and later processes find both: a key holds one entry for each "
@@ -145,6 +161,6 @@ def _advice(failed: FailedGuards) -> str:
     )
     (symbol, value), *others = failed.sizes
     least = [bounds.least for bounds in failed.bounds if bounds.least is not None and bounds.least > value]
-    if not others and least and ".size()[" in (symbol.source or ""):
+    if not others and least and is_one_size(symbol, inputs):
         return f"Pad {names} to {min(least)} or more where the result allows it; or {warm}"
     return warm[0].upper() + warm[1:]

@@ -21,6 +21,7 @@ _SIZE: Final = re.compile(r"\.size\(\)\[(\d+)\]")
 # torch/_inductor/codecache.py, `FxGraphCachePickler._reduce_symint`: ('s77',); torch 2.15 numbers those of AOTAutograd's keys: ('s_0',).
 _SYMINT: Final = re.compile(r"\('(?P<expr>[^']+)',\)")
 _NUMBERED: Final = re.compile(r"s_\d+")
+_SHAPE: Final = re.compile(r"\bshape=torch\.Size\(\[([^\]]*)\]\)")
 _NAME: Final = re.compile(r"\bs\d+\b")
 _SYMBOL: Final = re.compile(r"s\d+")
 # No plain symbol of a whole number that has a value: floats, numbers from data. They are none of the guards' placeholders.
@@ -164,6 +165,14 @@ def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow])
         sizes, tuple(dict.fromkeys(of_one)) if is_one else (), tuple(dict.fromkeys(conditions))
     )
     return told if sizes else None
+
+
+def is_one_size(symbol: SymbolRow, inputs: Sequence[str]) -> bool:
+    """Whether a symbol is one size of one input, as the hash details print inputs: equal sizes share a symbol, and change together."""
+    if not _SIZE.search(symbol.source or ""):
+        return False
+    shapes = [match[1] for text in inputs for match in _SHAPE.finditer(text)]
+    return sum(_NAME.findall(shape).count(symbol.symbol) for shape in shapes) == 1
 
 
 def is_same(row: SymbolRow, other: SymbolRow | None) -> bool:

@@ -10,6 +10,7 @@ from cachescope.analysis.compiles.failed_guards import (
     failed_in,
     fails,
     in_words,
+    is_one_size,
     placeholders,
 )
 from cachescope.analysis.compiles.ranges import Bounds
@@ -152,3 +153,19 @@ def test_guards_of_the_compiles_that_stored() -> None:
         assert failed_in(compiles, [X]) is None
     assert failed_in([[stored]], [symbol("s0", None, "L['x'].size()[0]")]) is None
     assert failed_in([[stored]], []) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "inputs", "is_one"),
+    [
+        ("L['x'].size()[0]", ["('s0',)", "TensorMetadata(shape=torch.Size([s0, 16]), stride=(16, 1))"], True),
+        # A symbol that is another size as well cannot be padded alone; of a number nothing is padded; nothing is known.
+        ("L['x'].size()[0]", ["TensorMetadata(shape=torch.Size([s0, s0]), stride=(s0, 1))"], False),
+        ("L['x'].size()[0]", ["T(shape=torch.Size([s0]))", "T(shape=torch.Size([4, 2*s0]))"], False),
+        ("L['x'].size()[0]", ["T(shape=torch.Size([s10]))", "T(shape=torch.Size([s0]))"], True),
+        ("L['n']", ["T(shape=torch.Size([s0]))"], False),
+        ("L['x'].size()[0]", [], False),
+    ],
+)
+def test_only_a_size_of_its_own_can_be_padded(source: str, inputs: list[str], is_one: bool) -> None:
+    assert is_one_size(symbol("s0", "5", source), inputs) is is_one
