@@ -16,6 +16,7 @@ from cachescope.analysis.compiles.failed_guards import (
     in_words,
     is_one_size,
     is_same,
+    only_placeholder,
     placeholders,
 )
 from cachescope.answers.read import Read
@@ -70,11 +71,15 @@ class GuardMiss:
 
 def _failed(read: Read, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGuards | None:
     symbols, guards = _symbols(read, row), _guards(read, row)
-    if not guards or row.detail_set is None:
-        # A trace has no details of AOTAutograd's guard misses: what the compiles added that stored the entries tells as well.
-        return failed_in([_symbols(read, one) for one in stored], symbols)
-    of = placeholders(_inputs(read, row.detail_set), symbols)
-    return failed_guards(guards, of) if of else None
+    if row.detail_set is None:
+        # As of AOTAutograd's guard misses in a trace.
+        of = only_placeholder(guards, symbols)
+    else:
+        of = placeholders(_inputs(read, row.detail_set), symbols)
+    if guards and (of or row.detail_set is not None):
+        return failed_guards(guards, of) if of else None
+    # What the compiles added that stored the entries tells a part of what these need.
+    return failed_in([_symbols(read, one) for one in stored], symbols)
 
 
 def _inputs(read: Read, detail_set: int) -> list[str]:

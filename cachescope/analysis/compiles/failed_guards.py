@@ -73,7 +73,7 @@ def placeholders(example_inputs: Sequence[str], symbols: Sequence[SymbolRow]) ->
     torch/_inductor/codecache.py, `FxGraphCache._filter_backed_symints`: the inputs that are symbolic whole numbers with a value, in order.
     """
     named = {row.symbol: row for row in symbols}
-    whole = [row for row in symbols if _SYMBOL.fullmatch(row.symbol)]
+    whole = _whole(symbols)
     exprs = [match["expr"] for text in example_inputs if (match := _SYMINT.fullmatch(text))]
     exprs = [expr for expr in exprs if not _OTHER_KIND.fullmatch(expr)]
     is_one_number = len(whole) == 1 and len({expr for expr in exprs if _NUMBERED.fullmatch(expr)}) == 1
@@ -84,6 +84,19 @@ def placeholders(example_inputs: Sequence[str], symbols: Sequence[SymbolRow]) ->
             return None
         found[f"t{place}"] = row
     return found
+
+
+def only_placeholder(guards: Sequence[str], symbols: Sequence[SymbolRow]) -> dict[str, SymbolRow] | None:
+    """As `placeholders`, where no hash details tell: certain if the compile has one symbol of a whole number."""
+    whole = _whole(symbols)
+    if len(whole) != 1 or whole[0].source is None or not _NUMBER.fullmatch(whole[0].value or ""):
+        return None
+    return dict.fromkeys((name for text in guards for name in _PLACEHOLDER.findall(text)), whole[0])
+
+
+def _whole(symbols: Sequence[SymbolRow]) -> list[SymbolRow]:
+    """The symbols of whole numbers that stayed symbols."""
+    return [row for row in symbols if _SYMBOL.fullmatch(row.symbol) and row.specialized is None]
 
 
 def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedGuards | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cachescope.analysis.compiles.failed_guards import (
@@ -11,6 +13,7 @@ from cachescope.analysis.compiles.failed_guards import (
     fails,
     in_words,
     is_one_size,
+    only_placeholder,
     placeholders,
 )
 from cachescope.analysis.compiles.ranges import Bounds
@@ -70,6 +73,15 @@ def test_what_the_placeholders_of_guards_stand_for(
 ) -> None:
     of = placeholders(inputs, symbols)
     assert (None if of is None else {name: row.symbol for name, row in of.items()}) == found
+
+
+def test_of_one_symbol_every_placeholder_is_that_symbol() -> None:
+    guards = ["11 <= L['t0'] and L['t1'] <= 90"]
+    assert only_placeholder(guards, [X, symbol("zf1", "2.5", "L['f']")]) == {"t0": X, "t1": X}
+    assert only_placeholder(guards, [X, replace(Y, specialized="20")]) == {"t0": X, "t1": X}
+    assert only_placeholder(guards, [X, Y]) is None
+    assert only_placeholder(guards, [symbol("s0", None, "L['n']")]) is None
+    assert only_placeholder(guards, []) is None
 
 
 OF = {"t0": X, "t1": Y}
