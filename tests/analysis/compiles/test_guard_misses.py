@@ -74,7 +74,7 @@ def check_told(recorded: Recorded) -> None:
 
 def check_counted(recorded: Recorded) -> None:
     """Torch counted misses where the guards fail, and none where the advice was followed."""
-    # There AOTAutograd's key of a graph with a number of the program has the number itself: every number misses under a key of its own.
+    # There each number of the program, a symbol in the graph, makes another key of AOTAutograd; that of FX is one.
     is_2_15 = str(recorded.scope.runs["torch_version"].iloc[0]).startswith("2.15")
     for name in TOLD:
         second, both = recorded.facts["second"][name], recorded.facts["both"][name]
