@@ -23,7 +23,7 @@ settings.register_profile(
 settings.load_profile("steady")
 
 # Run as programs; collected for doctests, they would bring torch into every process of the tests.
-collect_ignore_glob = ["*/*_program.py", "models/model_*.py", "models/record_models.py"]
+collect_ignore_glob = ["*/*_program.py", "models/model_*.py", "models/record_*.py"]
 if sys.platform == "win32":
     # What drives the signals, terminals and limits of Unix.
     collect_ignore_glob += [

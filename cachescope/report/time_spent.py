@@ -110,7 +110,7 @@ def besides_text(besides: Besides, total_ns: int) -> str:
     parts = []
     if besides.before_ns is not None:
         parts.append(
-            f"{duration(besides.before_ns)} from the start of the command to its first record: imports, reading data, the model"
+            f"{duration(besides.before_ns)} from the start of the command to its first record, imports among them"
         )
     if besides.between_ns is not None and besides.between_ns > _LEAST_BESIDES * total_ns:
         parts.append(f"{duration(besides.between_ns)} between the first and the last record")

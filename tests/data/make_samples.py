@@ -17,13 +17,14 @@ import pyarrow as pa
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data"
 SAMPLES = ROOT / "cachescope" / "samples"
-# What each sample takes from its recording by torch 2.13.0. Logs are compressed one by one.
-OPEN: dict[str, tuple[str, ...]] = {
-    "tour": ("trace",),
-    "config_flip": ("trace",),
-    "dynamic_guards": ("trace",),
-    "training": ("trace",),
-    "entry_truncated": ("trace", "text", "cache"),
+# What each sample takes from its recording. Logs are compressed one by one.
+OPEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tour": ("recordings/2.13.0/tour", ("trace",)),
+    "config_flip": ("recordings/2.13.0/config_flip", ("trace",)),
+    "dynamic_guards": ("recordings/2.13.0/dynamic_guards", ("trace",)),
+    "training": ("recordings/2.13.0/training", ("trace",)),
+    "entry_truncated": ("recordings/2.13.0/entry_truncated", ("trace", "text", "cache")),
+    "start": ("starts/transformer", ("runs",)),
 }
 # These stay one archive, as a checkout and a wheel keep no times of modification, and those of a cache directory
 # say in which order its entries were made.
@@ -35,6 +36,7 @@ PACKED: dict[str, tuple[str, tuple[str, ...]]] = {
     "whole_directory": ("directories/torch_2.13.0", ("cache",)),
     "triton_kernels": ("directories/triton_kernels", ("cache_t2150",)),
 }
+_ABOUT = ("scenario.json", "provenance.json", "starts.json")
 PROVENANCE = (
     "scenario",
     "directory",
@@ -48,16 +50,20 @@ PROVENANCE = (
 )
 
 
-def make_open_sample(name: str, wanted: tuple[str, ...]) -> None:
+def make_open_sample(name: str, recording: str, wanted: tuple[str, ...]) -> None:
     """Unpack one recording and keep the wanted folders, logs compressed."""
     folder = _emptied(name)
-    with tarfile.open(DATA / "recordings" / "2.13.0" / f"{name}.tar.xz") as archive:
-        archive.extractall(folder, _wanted(archive, (*wanted, "scenario.json")), filter="data")
-    provenance = json.loads((folder / "scenario.json").read_text())
-    (folder / "scenario.json").unlink()
+    with tarfile.open(DATA / f"{recording}.tar.xz") as archive:
+        (about,) = (one.name for one in archive if one.name in _ABOUT)
+        archive.extractall(folder, _wanted(archive, (*wanted, about)), filter="data")
+    provenance = json.loads((folder / about).read_text())
+    (folder / about).unlink()
     _write_provenance(folder, provenance)
+    # The trace beside it tells what it does, and more.
+    for log in folder.glob("runs/*/torch.log"):
+        log.unlink()
     zstandard = pa.Codec("zstd", compression_level=19)
-    for log in sorted(folder.glob("t*/*.log")):
+    for log in sorted([*folder.glob("t*/*.log"), *folder.glob("runs/*/*.log")]):
         data = log.read_bytes()
         log.with_suffix(".log.zst").write_bytes(zstandard.compress(data, asbytes=True))
         log.unlink()
@@ -71,7 +77,7 @@ def make_packed_sample(name: str, recording: str, wanted: tuple[str, ...]) -> No
     folder = _emptied(name)
     folder.mkdir()
     with tarfile.open(DATA / f"{recording}.tar.xz") as archive:
-        (provenance,) = (m for m in archive if m.name in ("scenario.json", "provenance.json"))
+        (provenance,) = (m for m in archive if m.name in _ABOUT)
         with tarfile.open(folder / "recording.tar.xz", "w:xz", preset=9) as packed:
             for member in _wanted(archive, wanted):
                 packed.addfile(member, archive.extractfile(member) if member.isreg() else None)
@@ -93,14 +99,14 @@ def _emptied(name: str) -> Path:
 def _write_provenance(folder: Path, recorded: Mapping[str, Any]) -> None:
     provenance = {key: recorded[key] for key in PROVENANCE if key in recorded}
     provenance["steps"] = [
-        {"step": step["step"], **{key: step[key] for key in ("differs", "what") if key in step}}
+        {"step": step["step"], **{key: step[key] for key in ("differs", "what", "wall_s") if key in step}}
         for step in recorded["steps"]
     ]
     (folder / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    for name, wanted in OPEN.items():
-        make_open_sample(name, wanted)
+    for name, (recording, wanted) in OPEN.items():
+        make_open_sample(name, recording, wanted)
     for name, (recording, wanted) in PACKED.items():
         make_packed_sample(name, recording, wanted)
