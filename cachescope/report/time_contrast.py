@@ -30,10 +30,11 @@ def said_texts(contrast: Contrast | None, ranks: RanksWaited | None, runs: Seque
 
 
 def path_texts(members: Sequence[Member]) -> Iterator[str]:
-    """Which process stands for each path that has several."""
+    """Which process each path is, or which one stands for it."""
     for member in members:
-        if member.path is not None and member.of > 1:
-            yield f"{harmless(member.path)} stands for its slowest process of {member.of}, {member.time.name}"
+        if member.path is not None:
+            what = "is" if member.of == 1 else f"stands for its slowest process of {member.of},"
+            yield f"{harmless(member.path)} {what} {member.time.name}"
 
 
 def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:

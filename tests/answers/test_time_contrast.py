@@ -82,7 +82,8 @@ def test_at_most_three_phases_are_named() -> None:
 
 def test_a_path_of_several_says_which_process_stands_for_it() -> None:
     members = [Member("a", 1, spent(0, x=1)), Member("b\x1b", 3, spent(2, x=2))]
-    assert list(path_texts(members)) == ["b\\x1b stands for its slowest process of 3, run 2"]
+    assert list(path_texts(members)) == ["a is run 0", "b\\x1b stands for its slowest process of 3, run 2"]
+    assert list(path_texts([Member(None, 1, spent(0, x=1))])) == []
 
 
 def test_where_no_event_tells_it_nothing_is_claimed_of_waiting() -> None:
