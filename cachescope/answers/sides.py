@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -32,21 +32,29 @@ class Side:
 
 def side_below(read: Read, path: str) -> Side:
     """What was read from a path, or from what a pattern matches."""
-    given = [path] if os.path.lexists(path) else glob.glob(path, recursive=True)
-    folders = tuple(os.path.join(name, "") for name in given)
-
-    def is_below(source: str) -> bool:
-        return source in given or source.startswith(folders)
-
-    runs = [
-        int(run)
-        for run, sources in zip(read.runs["run"], read.runs["sources"], strict=True)
-        if any(map(is_below, sources))
-    ]
+    folders, is_below = _below(path)
+    runs = runs_below(read, path)
     contexts = read.contexts[read.contexts["run"].isna()]
     snapshots = contexts.loc[contexts["source"].map(is_below).astype(bool), "context"].tolist()
     entries = read.entries[read.entries["path"].map(is_below).astype(bool)]
     return Side(path, side_of_runs(read, runs, folders), runs, snapshots, entries)
+
+
+def runs_below(read: Read, path: str) -> list[int]:
+    """The runs that a file of a path, or of what a pattern matches, tells of."""
+    _, is_below = _below(path)
+    return [
+        int(run)
+        for run, sources in zip(read.runs["run"], read.runs["sources"], strict=True)
+        if any(map(is_below, sources))
+    ]
+
+
+def _below(path: str) -> tuple[tuple[str, ...], Callable[[str], bool]]:
+    """The folders that a path or pattern names, and whether a file is one of what it names, or lies in it."""
+    given = [path] if os.path.lexists(path) else glob.glob(path, recursive=True)
+    folders = tuple(os.path.join(name, "") for name in given)
+    return folders, lambda source: source in given or source.startswith(folders)
 
 
 def side_named(read: Read, name: str) -> Side:

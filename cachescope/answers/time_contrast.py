@@ -9,7 +9,7 @@ from typing import Self
 from cachescope.analysis.phases.names import WAITING_FOR_RANKS
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import RunTime
-from cachescope.answers.sides import side_below
+from cachescope.answers.sides import runs_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def members_of(read: Read, runs: Sequence[RunTime], paths: Sequence[str]) -> tup
     """What is held against each other: the slowest of each path if several have processes with events, else every process."""
     timed = {one.run: one for one in runs}
     sides = []
-    for path in dict.fromkeys(paths):
-        below = [timed[run] for run in side_below(read, path).runs if run in timed]
+    for path in dict.fromkeys(paths) if len(paths) > 1 else ():
+        below = [timed[run] for run in runs_below(read, path) if run in timed]
         if below:
             sides.append(Member(path, len(below), max(below, key=_total)))
     apart = len({member.time.run for member in sides}) == len(sides) > 1
