@@ -119,6 +119,12 @@ def layer_of(path: Path) -> str:
 
 # Several tests ask for all of them.
 imports_once = cache(lambda path: tuple(imports_of(path)))
+edges_once = cache(lambda: edges(MODULES))
+
+
+@cache
+def calls_of(path: Path) -> tuple[ast.Call, ...]:
+    return tuple(node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
 
 
 def test_imports_point_up_the_list_of_layers() -> None:
@@ -143,7 +149,7 @@ def test_a_form_knows_its_answer_and_nothing_else(path: Path) -> None:
 
 
 def test_there_is_no_circle() -> None:
-    assert circles(edges(MODULES)) == []
+    assert circles(edges_once()) == []
 
 
 def test_a_circle_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,13 +182,13 @@ def test_few_load_a_module_by_its_name() -> None:
     for path in MODULES:
         if str(path.relative_to(PACKAGE)) in LOADS_BY_NAME:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        for node in calls_of(path):
+            if ast.unparse(node.func).endswith("import_module"):
                 assert isinstance(node.args[0], ast.Constant), f"{path}, line {node.lineno}"
 
 
 def test_what_is_loaded_by_its_name_is_seen() -> None:
-    found = edges(MODULES)
+    found = edges_once()
     for module in ("explain", "what_if", "audit", "record"):
         assert f"cachescope.cli.{module}" in found["cachescope.cli.arguments"]
     assert "cachescope.cli.hiding" in found["cachescope.cli.messages"]
@@ -191,8 +197,8 @@ def test_what_is_loaded_by_its_name_is_seen() -> None:
 
 def test_nothing_unpickles_or_evaluates() -> None:
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+        for node in calls_of(path):
+            if not isinstance(node.func, ast.Name | ast.Attribute):
                 continue
             called = ast.unparse(node.func)
             assert called not in {"eval", "exec", "compile", "__import__", "os.system"}, f"{path}: {called}"
