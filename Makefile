@@ -45,7 +45,7 @@ bench: $(VENV)/.installed-test  ## measurements beside their peers, at the sizes
 	    $(BIN)/python -m pytest --benchmark-only tests/benchmarks
 
 models: $(VENV)/.installed-models  ## a thousand lookups of real models, run and held: up to an hour
-	$(BIN)/python -m pytest -p no:nbval -m models tests/models
+	$(BIN)/python -m pytest -p no:nbval -m models tests/models tests/catalogue
 
 fuzz: $(VENV)/.installed-test  ## a million inputs that nobody wrote: an hour or so; SEED=N and INPUTS=N for others
 	cd tests && ../$(BIN)/python -m fuzz --seed $(or $(SEED),1) --inputs $(or $(INPUTS),1000000)

@@ -23,6 +23,7 @@ def test_a_component_is_split_at_its_first_colon(field: str, digest: str, value:
     assert (detail.field, detail.detail_hash, detail.value_text) == (field, digest, value)
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_text_is_a_detail_or_none(text: str) -> None:
     detail = parse_component(text)

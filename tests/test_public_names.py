@@ -27,6 +27,7 @@ def test_nothing_large_is_loaded_before_it_is_used() -> None:
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
 
 
+@pytest.mark.slow
 def test_a_module_of_the_package_is_there_without_an_import_of_its_own() -> None:
     program = "import cachescope; print(cachescope.figures.outcomes.__name__, cachescope.errors.SourceError.__name__)"
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "outcomes SourceError\n"

@@ -51,6 +51,7 @@ def test_nothing_stands_against_a_whole_directory(name: str, directory: Director
     assert bad(cachescope.audit(directory(name))) == NOTHING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("archive", AUDITED, ids=lambda path: path.name)
 def test_nothing_stands_against_versions_without_recordings(archive: Path, tmp_path: Path) -> None:
     with tarfile.open(archive) as members:

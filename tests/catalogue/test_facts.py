@@ -117,6 +117,7 @@ def test_advice_names_variables_that_there_are_and_no_others() -> None:
     assert 'mode="reduce-overhead"' in (field_advice("fx_kwargs[cudagraphs]") or "")
 
 
+@pytest.mark.slow
 def test_import_does_not_read_the_file() -> None:
     code = (
         "import cachescope, sys; from cachescope.catalogue import facts;"

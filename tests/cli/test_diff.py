@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.conftest import Recording
 
@@ -67,6 +69,7 @@ def test_two_cache_directories_without_logs(run: Run, recording: Recording) -> N
     assert "gm" in fx["fields"]
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_wrong_usage_and_what_cannot_be_read_is_1(
     run: Run, recording: Recording
 ) -> None:

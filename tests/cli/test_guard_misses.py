@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import cachescope
 from tests.cli.conftest import Run
 from tests.conftest import Recording
 
 
+@pytest.mark.slow
 def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Path) -> None:
     trace = recording("2.13.0", "dynamic_guards") / "trace"
     scope = cachescope.read(trace)
@@ -27,6 +30,7 @@ def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Pat
     assert size in page and "What to do: Pad x.size(0)" in page
 
 
+@pytest.mark.slow
 def test_what_the_program_says_is_hidden_with_redact(recording: Recording, run: Run) -> None:
     trace = recording("2.13.0", "dynamic_guards") / "trace"
     for options in ([], ["--key", "2"], ["--json", "--key", "2"]):

@@ -96,6 +96,7 @@ def copied(recording: Recording, tmp_path: Path) -> Path:
     return Path(shutil.copytree(recording("2.13.0", "config_flip"), tmp_path / "copied"))
 
 
+@pytest.mark.slow
 def test_texts_of_a_trace_act_on_nothing(run: Run, copied: Path) -> None:
     for path in files_of(copied, "trace/*"):
         plant_in_trace(path, taking_turns(0, turns=3))

@@ -16,6 +16,7 @@ def flip() -> Path:
     return Path(cachescope.sample("config_flip"))
 
 
+@pytest.mark.slow
 def test_it_writes_the_file_and_says_so(run: Run, flip: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.html"
     done = run("report", flip, "-o", target)
@@ -24,6 +25,7 @@ def test_it_writes_the_file_and_says_so(run: Run, flip: Path, tmp_path: Path) ->
     assert "epilogue_fusion" in target.read_text()
 
 
+@pytest.mark.slow
 def test_as_json_it_names_the_file_and_its_bytes(run: Run, flip: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.html"
     done = run("report", flip, "-o", target, "--json", "--redact")

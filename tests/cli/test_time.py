@@ -98,6 +98,7 @@ def test_of_many_runs_the_longest_are_shown(run: Run, training: Path, tmp_path: 
     assert "… and 2 more runs" in out
 
 
+@pytest.mark.slow
 def test_names_of_events_do_nothing_where_they_are_printed(run: Run, training: Path, tmp_path: Path) -> None:
     log = max(training.iterdir(), key=lambda path: path.stat().st_size)
     planted, texts = log.read_bytes(), [*SHORT, "acme_secret_pass"]

@@ -81,6 +81,7 @@ def test_an_empty_field_is_wrong_usage(sample: str, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err.endswith("is named by a text, not the empty one\n")
 
 
+@pytest.mark.slow
 def test_redact_hides_the_paths(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
     for json_ in ([], ["--json"]):
         assert main(["what-if", sample, "--redact", *json_]) == 0

@@ -46,6 +46,7 @@ def every_page(made: dict[str, str]) -> dict[str, str]:
     return WRITTEN | made | notebooks | gallery | {"contributing.md": CONTRIBUTING}
 
 
+@pytest.mark.slow
 def test_every_column_of_every_frame_is_there(made: dict[str, str]) -> None:
     columns = made["made/reference/columns.md"]
     for frame in FRAMES.values():

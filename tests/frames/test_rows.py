@@ -88,6 +88,7 @@ def test_a_row_has_the_columns_of_its_frame_and_their_types(name: str) -> None:
         assert may_be_missing == (column.missing != "never"), column.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_what_was_recorded_is_of_the_types_that_rows_say(sample: str) -> None:
     scope = cachescope.read(cachescope.sample(sample))

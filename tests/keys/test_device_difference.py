@@ -82,6 +82,7 @@ def test_what_differs_is_named(before: str, after: str, told: str | None) -> Non
     assert device_difference(before, after) == told
 
 
+@pytest.mark.slow
 @given(before=st.text(), after=st.text())
 def test_other_texts_name_no_device(before: str, after: str) -> None:
     assert device_difference(before, after) is None

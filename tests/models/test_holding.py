@@ -33,6 +33,7 @@ def kinds(folder: Path) -> set[str]:
     return {fault.kind for fault in hold(folder, "trace").faults}
 
 
+@pytest.mark.slow
 def test_a_session_as_it_was_is_held(session: Path) -> None:
     assert kinds(session) == set()
 
@@ -42,11 +43,13 @@ def test_another_change_than_the_one_told_is_a_false_blame(session: Path) -> Non
     assert kinds(session) == {"false_blame"}
 
 
+@pytest.mark.slow
 def test_a_miss_without_a_change_is_a_false_blame(session: Path) -> None:
     rewrite(session / "session.json", lambda content: content["steps"][2].update(change=None))
     assert kinds(session) == {"false_blame"}
 
 
+@pytest.mark.slow
 def test_another_number_of_hits_is_a_wrong_count(session: Path) -> None:
     def one_more(report: Any) -> None:
         report["programs"][-1]["after"]["inductor"]["fxgraph_cache_hit"] += 1
@@ -55,6 +58,7 @@ def test_another_number_of_hits_is_a_wrong_count(session: Path) -> None:
     assert kinds(session) == {"count"}
 
 
+@pytest.mark.slow
 def test_another_program_is_no_baseline(session: Path) -> None:
     def renamed(report: Any) -> None:
         report["programs"][0]["program"] = "vit:infer"
@@ -63,6 +67,7 @@ def test_another_program_is_no_baseline(session: Path) -> None:
     assert kinds(session) == {"other_program"}
 
 
+@pytest.mark.slow
 def test_a_damaged_log_is_a_problem(session: Path) -> None:
     trace = sorted((session / "trace").iterdir())[0]
     trace.write_bytes(trace.read_bytes().replace(b'{"name": "fx_graph_cache', b'{"name" "fx_graph_cache', 1))

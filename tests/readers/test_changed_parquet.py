@@ -245,6 +245,7 @@ def test_a_log_that_goes_while_others_are_collected_is_told_of(
     assert json.loads(problems.to_json())["kind"] == {"0": "unreadable"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("over", "is_refused_"), [(-1, False), (0, True), (5, True)])
 def test_a_number_of_a_row_that_is_not_there(
     over: int, is_refused_: bool, saved: Path, tmp_path: Path

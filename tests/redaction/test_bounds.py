@@ -27,6 +27,7 @@ def test_a_long_line_is_hidden_in_linear_time(part: str) -> None:
     assert seconds[1] < 10 * max(seconds[0], 0.03), seconds
 
 
+@pytest.mark.slow
 def test_many_paths_with_blanks_are_found_at_once() -> None:
     paths = [f"/tmp/a folder/of mine/{number}/x y" for number in range(5000)]
     redaction = Redaction(Identities(paths=paths))

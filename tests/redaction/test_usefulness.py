@@ -73,6 +73,7 @@ def test_verdicts_causes_and_counts_are_the_same(
         assert beside(plain, redacted) == [], command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "scenario"), RECORDINGS)
 def test_the_answer_reads_as_it_did(
     version: str, scenario: str, capsys: pytest.CaptureFixture[str], recording: Recording
@@ -88,6 +89,7 @@ def test_the_answer_reads_as_it_did(
     assert len(set(MADE.findall(redacted))) <= 6, redacted
 
 
+@pytest.mark.slow
 def test_equal_values_stay_equal_and_unequal_ones_do_not(
     capsys: pytest.CaptureFixture[str], recording: Recording
 ) -> None:

@@ -51,6 +51,7 @@ def test_further_rows_stand_in_as_far_as_the_text() -> None:
     assert all(row.startswith(" " * 12 + "word") for row in more)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300), st.integers(0, 8), st.integers(40, 120), st.sampled_from(["", "1 miss"]))
 def test_no_row_is_wider_than_the_screen(text: str, indent: int, width: int, right: str) -> None:
     assert all(len(row) <= width for row in rows(Line(text, indent, right=right), width=width))

@@ -15,6 +15,7 @@ from cachescope.readers import stored_frames
 from cachescope.report import parquet_folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 2, 3, 4096])
 def test_sets_come_back_however_many_are_written_and_read_at_a_time(
     at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

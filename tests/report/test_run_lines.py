@@ -26,6 +26,7 @@ def test_hits_misses_and_bypasses_are_told_apart(name: str, recording: Recording
         assert line.text.partition(";")[0] == f"this run: {len(outcomes)} lookups: {words}"
 
 
+@pytest.mark.slow
 def test_it_loses_what_the_headline_of_that_run_alone_says(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "config_flip") / "trace")
     for run, source in scope.runs[["run", "source"]].itertuples(index=False):

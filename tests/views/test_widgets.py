@@ -26,6 +26,7 @@ def sized(count: int) -> ListedRows:
     return ListedRows(HEADS, [(i, [f"row {i}", Shown(f"{i} B", i)]) for i in range(count)])
 
 
+@pytest.mark.slow
 def test_a_table_sends_one_page() -> None:
     shown = Table(sized(100_000), "rows", page_size=50)
     assert (shown.total, len(shown.rows), shown.ids[0]) == (100_000, 50, 0)

@@ -158,6 +158,7 @@ def those(cases: list[tuple[str, str]], quick: set[tuple[str, str]]) -> list[Par
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "scenario"), those(ALL, QUICK))
 def test_a_thinned_log_invents_nothing(
     version: str, scenario: str, recording: Recording, tmp_path: Path
@@ -344,6 +345,7 @@ def test_a_log_in_another_form_says_the_same(
     assert told(assemble(reading)) == told(read_texts(texts, tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "scenario"), those(SOME, {("2.13.0", "config_flip")}))
 def test_a_trace_and_its_thinned_log_are_one_run(
     version: str, scenario: str, recording: Recording, tmp_path: Path

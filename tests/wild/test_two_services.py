@@ -130,6 +130,7 @@ def test_an_outcome_of_a_restarted_container_is_not_that_of_a_lookup_before(
     assert all(outcomes[0] != "hit" for key, outcomes in begun.items() if key.startswith("f"))
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_service_is_no_part_of_its_next_process(recording: Recording, tmp_path: Path) -> None:
     folder = recording("2.13.0", "two_services_pods")
     lines = (folder / "text" / "all.log").read_bytes().splitlines(keepends=True)

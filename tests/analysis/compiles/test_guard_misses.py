@@ -101,6 +101,7 @@ def test_the_list_of_causes_tells_it_as_well(version: str, recording: Recording)
     assert struck.guards.text.endswith("record_programs.py:85")
 
 
+@pytest.mark.slow
 def test_a_trace_that_is_not_there_any_more_tells_no_line(recorded: Recorded, tmp_path: Path) -> None:
     shutil.copytree(recorded.folder / "trace", tmp_path / "trace")
     scope = cachescope.read(tmp_path / "trace")
@@ -124,6 +125,7 @@ def test_large_traces_are_read_only_for_a_lookup_that_is_asked_for(
     assert any(struck.guards is not None for struck in Causes.of(scope).struck)
 
 
+@pytest.mark.slow
 def test_a_saved_scope_tells_it_without_its_traces(recorded: Recorded, tmp_path: Path) -> None:
     recorded.scope.save(tmp_path / "saved")
     saved = cachescope.read(tmp_path / "saved")

@@ -269,6 +269,7 @@ def test_what_is_no_context_or_no_schema_is_refused() -> None:
         cachescope.isolation_keys([FABRICATED["cuda"]], {"runtime_context": True})
 
 
+@pytest.mark.slow
 def test_contexts_survive_saving(recording: Recording, tmp_path: Path) -> None:
     folder = recording("2.13.0", "isolation_context")
     scope = cachescope.read(folder / "trace", folder / "contexts")

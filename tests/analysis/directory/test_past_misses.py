@@ -144,6 +144,7 @@ def test_equal_bundles_are_equal_kernels(venv: str, directory: Directory) -> Non
     assert all("Triton kernels bundled in both" in known_by for known_by in past["same_code_known_by"])
 
 
+@pytest.mark.slow
 def test_what_was_compared_survives_saving(directory: Directory, tmp_path: Path) -> None:
     scope = cachescope.read(directory("compile_flags") / "cache")
     scope.save(tmp_path / "saved")

@@ -66,6 +66,7 @@ def test_of_a_trace_that_grows_the_part_counts_that_was_read(log: Path) -> None:
     assert late.read_again().phases["count"].sum() > phases["count"].sum()
 
 
+@pytest.mark.slow
 def test_a_saved_scope_keeps_its_phases(log: Path, tmp_path: Path) -> None:
     scope = cachescope.read(log)
     scope.save(tmp_path / "saved")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import cachescope
 from cachescope.readers.directory.mega_cache import entries_inside
 from cachescope.readers.reading import Reading
@@ -33,6 +35,7 @@ def test_they_are_what_the_reader_counts(directory: Directory) -> None:
     assert all(entry.source_code for entry in inside if entry.cache == "fxgraph")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_cut_gives_what_comes_before_the_cut(directory: Directory, tmp_path: Path) -> None:
     path = mega_cache(directory)
     data, whole = path.read_bytes(), names(path)

@@ -6,6 +6,7 @@ import json
 from base64 import b32encode
 from hashlib import sha256
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def told(store: HashDetails, set_code: int) -> list[str]:
     return [store.components[code] for code in store.sets[set_code]]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(drawn=lists(), tail=st.dictionaries(st.text(max_size=4), _VALUES | st.lists(_VALUES), max_size=3))
 def test_a_list_is_read_as_the_parser_reads_it_or_declined(
@@ -64,6 +66,7 @@ def test_a_list_is_read_as_the_parser_reads_it_or_declined(
             assert rest == {name: value for name, value in payload.items() if name != "components"}
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(drawn=lists())
 def test_lists_of_hash_details_are_not_declined(drawn: list[list[str]]) -> None:

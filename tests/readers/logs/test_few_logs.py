@@ -97,6 +97,7 @@ def logs(tmp_path: Path) -> list[Path]:
     return [trace(tmp_path, number) for number in range(5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task_bytes", [1, 4_000, 1 << 30])
 @pytest.mark.parametrize("part_bytes", [500, 1 << 30])
 def test_workers_tell_what_one_process_reads(
@@ -132,6 +133,7 @@ def test_small_logs_are_read_together(logs: list[Path], monkeypatch: pytest.Monk
     assert tasks(1 << 30) == [5]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_lost_loses_nothing(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     alone = told(read(logs, None))
     with pytest.warns(RuntimeWarning, match="a worker was lost"):
@@ -308,6 +310,7 @@ def read_kept(
     return reading
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_workers", [False, True])
 def test_logs_that_are_kept_are_read_once(
     with_workers: bool, tmp_path: Path, index: Index, parsed: list[str]

@@ -45,6 +45,7 @@ def packed(data: bytes, how: str) -> bytes:
     return pa.compress(data, codec="zstd", asbytes=True) if how == "zst" else data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["plain", "gz", "zst"])
 def test_a_pattern_at_a_store_reads_like_files_here(
     how: str, store: MemoryFileSystem, traces: list[bytes], tmp_path: Path

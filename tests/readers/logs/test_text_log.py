@@ -135,6 +135,7 @@ def test_any_bytes_give_rows_or_problems(data: bytes, tmp_path_factory: pytest.T
     assert len(reading.processes) <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(at=st.integers(0, 300_000), junk=st.binary(min_size=1, max_size=40))
 def test_damage_at_any_place_raises_nothing(

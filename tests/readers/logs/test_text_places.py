@@ -42,6 +42,7 @@ def test_places_are_those_of_python(version: str, tmp_path: Path) -> None:
     assert len(places) == 5
 
 
+@pytest.mark.slow
 def test_a_log_that_grows_keeps_the_places(tmp_path: Path) -> None:
     """Read up to any message, and on from there."""
     with tarfile.open(DATA / "places" / f"{VERSIONS[-1]}.tar.xz") as archive:

@@ -128,6 +128,7 @@ def test_a_file_that_is_not_there_is_refused_in_one_line() -> None:
         read_trace_log("/nowhere/at/all.log", Reading())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", [b"", b"\xff" * 5000])
 def test_damaged_compression_keeps_what_came_before(tail: bytes, trace: bytes, tmp_path: Path) -> None:
     packed = gzip.compress(trace * 3)

@@ -270,6 +270,7 @@ def real_entry(recording: Callable[[str, str], Path]) -> bytes:
     return next(path for path in sorted(cache.glob("*/*"))).read_bytes()
 
 
+@pytest.mark.slow
 def test_mutated_real_entries_are_read_or_unreadable(real_entry: bytes) -> None:
     @settings(max_examples=150, deadline=None)
     @given(
@@ -307,6 +308,7 @@ def test_no_answer_depends_on_what_was_read_before(count: int) -> None:
                 loads_inert(b"(" + names + b"l.")
 
 
+@pytest.mark.slow
 def test_keys_that_all_collide_take_no_time() -> None:
     # Ints that are multiples of 2**61 - 1 hash to 0, and so do tuples of them to one number.
     most = 0
