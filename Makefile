@@ -33,7 +33,7 @@ test: $(VENV)/.installed-test  ## all tests, doctests and notebooks
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
 
 unit: $(VENV)/.installed-test  ## what takes under a minute: no torch, no browser, no long property test
-	$(TESTS) -m "not slow" cachescope tests
+	$(TESTS) --hypothesis-profile few -m "not slow" cachescope tests
 
 lint: $(VENV)/.installed-dev  ## style and types
 	$(BIN)/ruff check .
