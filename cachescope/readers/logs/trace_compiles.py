@@ -133,8 +133,8 @@ class TraceCompiles:
     def note(self, lookup: Lookup, *, is_over: bool) -> None:
         """Note a lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
         compile_id = lookup.compile_id or ""
-        lookup.segment = self.segments[compile_id]
-        if (one := self._current.get(compile_id)) is not None:
+        lookup.segment = self.segments[first_attempt(compile_id)]
+        if (one := self._current.get(first_attempt(compile_id))) is not None:
             one.tell(lookup)
         if lookup.cache == AOTAUTOGRAD:
             self._aot[compile_id] = lookup
@@ -147,16 +147,18 @@ class TraceCompiles:
         """Note that the compile with this id ended, with or without an error."""
         if found is None:
             return
-        one = self._current.get(found)
+        one = self._current.get(first_attempt(found))
         if one is None:
             # It began before the log.
-            one = Compile(found, None)
+            one = Compile(first_attempt(found), None)
             self._add(one)
         one.ended_us, one.error = at_us, error
         for lookup in self._open.pop(found, []):
             lookup.compile_ended, lookup.compile_error = True, error
         aot = self._aot.get(found)
-        is_same = aot is not None and aot.segment == self.segments[found] and aot.outcome != "hit"
+        is_same = (
+            aot is not None and aot.segment == self.segments[first_attempt(found)] and aot.outcome != "hit"
+        )
         if error is not None and aot is not None and is_same:
             # Its entry is stored with the backward graph, which may be compiled much later.
             aot.compile_error = error
@@ -201,6 +203,11 @@ class TraceCompiles:
         self._current[one.compile_id] = one
 
 
+def first_attempt(compile_id: str) -> str:
+    """The compile id without the number of its attempt: torch notes the beginning once, before it attempts anything."""
+    return compile_id.partition("_")[0]
+
+
 def compiles_of(process: Process) -> list[Compile]:
     """The compiles that the trace of a process records."""
     rows: object = load_json((process.compiles or "[]").encode())
@@ -218,7 +225,8 @@ def tell_of_compiles(process: Process, lookups: list[Lookup]) -> None:
         if lookup.time_ns is None or lookup.compile_id is None:
             continue
         at_us = first_us + (lookup.time_ns - first_ns) // 1000
-        own = [row for row in rows if row.compile_id == lookup.compile_id and (row.began_us or 0) <= at_us]
+        compile_id = first_attempt(lookup.compile_id)
+        own = [row for row in rows if row.compile_id == compile_id and (row.began_us or 0) <= at_us]
         if not own:
             continue
         one = own[-1]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cachescope
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_compiles import (
     CompilesEnd,
@@ -25,6 +28,7 @@ from cachescope.readers.reading import Lookup, Process
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 SECOND = 10**9
+MODELS = Path(__file__).parents[2] / "data" / "models"
 
 
 def fx(compile_id: str | None = "0/0", **told: Any) -> Lookup:
@@ -139,6 +143,38 @@ def test_a_compile_that_begins_again_is_another_segment() -> None:
     )
     assert [one.segment for one in found] == [0, 1, 2]
     assert [one.function for one in found] == [None, "0/0", "0/0"]
+
+
+def test_a_later_attempt_is_of_the_compile_that_began() -> None:
+    """Torch notes the beginning once: a graph break begins another attempt, whose lookups have its number."""
+    found = ended(
+        ("begin", "0/0"),
+        ("look", fx("0/0_1")),
+        ("end", "0/0_1", "E"),
+        ("begin", "0/0"),
+        ("look", fx("0/0_2")),
+    )
+    assert [one.segment for one in found] == [1, 2]
+    assert [one.function for one in found] == ["0/0", "0/0"]
+    assert [one.compile_error for one in found] == ["E", None]
+
+
+def test_the_end_of_a_later_attempt_ends_its_compile() -> None:
+    compiles = TraceCompiles()
+    compiles.begin("0/0", 1, [frame("f")], [])
+    compiles.end("0/0_1", 2, None)
+    assert [(one.compile_id, one.function, one.ended_us) for one in compiles.rows] == [("0/0", "f", 2)]
+
+
+@pytest.mark.parametrize("name", ["small_breaks", "small_training"])
+def test_every_lookup_of_a_real_program_has_its_code(name: str, tmp_path: Path) -> None:
+    """Each function of the first has a graph break, and the same compile ids come again after a reset."""
+    with tarfile.open(MODELS / f"{name}.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    lookups = cachescope.read(tmp_path / "trace").lookups
+    assert len(lookups) > 10
+    assert lookups["function"].notna().all()
+    assert (lookups["segment"] > 0).all()
 
 
 def test_a_state_that_was_kept_goes_on() -> None:
