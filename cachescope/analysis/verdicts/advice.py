@@ -75,8 +75,9 @@ def cause_advice(facts: AdviceFacts) -> str | None:
             return _key_advice(facts)
         case "guard_failed":
             return (
-                "A key holds one entry for each set of guards: call it once with a size of each range, and the "
-                "entries of all ranges are there. A guard may come from a branch on the size in the program."
+                "A key holds one entry for each set of guards (in AOTAutograd's cache since torch 2.8): call it once "
+                "with a size of each range, and the entries of all ranges are there. A guard may come from a branch "
+                "on the size in the program."
             )
         case "entry_unavailable":
             return _unavailable_advice(facts)
