@@ -42,7 +42,7 @@ def lookup_from_artifact(name: str, payload: Record) -> Lookup:
         outcome=_outcome(state or named_state or "miss", status),
         cache_state=state or named_state,
         status_detailed=status,
-        compile_id=payload.text("compile_id"),
+        compile_id=_compile_id(payload),
         bypass_reason=payload.text("cache_bypass_reason"),
         guards_expr=payload.text("cache_status_guard_expr"),
         time_taken_ns=payload.duration_ns("time_taken_ns"),
@@ -77,7 +77,7 @@ def lookup_from_event(event: Record) -> Lookup | None:
             outcome="disabled",
             cache_state=state,
             is_backward=is_backward,
-            compile_id=args.text("compile_id"),
+            compile_id=_compile_id(args),
             bypass_reason=args.text("cache_bypass_reason"),
             time_taken_ns=taken,
         )
@@ -86,9 +86,15 @@ def lookup_from_event(event: Record) -> Lookup | None:
         time_ns=began,
         outcome="bypass",
         is_backward=is_backward,
-        compile_id=args.text("compile_id"),
+        compile_id=_compile_id(args),
         time_taken_ns=taken,
     )
+
+
+def _compile_id(args: Record) -> str | None:
+    """The compile id; torch prints that of what is no compile, as by AOTInductor, as ``None``."""
+    printed = args.text("compile_id")
+    return None if printed == "None" else printed
 
 
 def _outcome(state: str, status: str | None) -> str:

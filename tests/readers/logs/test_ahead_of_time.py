@@ -65,6 +65,13 @@ def test_no_switch_is_blamed(tmp_path: Path) -> None:
     assert "AOTInductor" in text
 
 
+@pytest.mark.parametrize("version", ["2.13.0", "2.15.0"])
+def test_what_is_no_compile_has_no_compile_id(tmp_path: Path, version: str) -> None:
+    """Torch prints it as None."""
+    (compile_id,) = cachescope.read(trace_of(version, "package", tmp_path)).lookups["compile_id"]
+    assert pd.isna(compile_id)
+
+
 @pytest.mark.parametrize("is_grown", [True, False])
 def test_read_in_two_steps_it_is_the_same(tmp_path: Path, is_grown: bool) -> None:
     """Cut between the code and the event that ends its compile."""
