@@ -21,7 +21,7 @@ _SIZE: Final = re.compile(r"\.size\(\)\[(\d+)\]")
 # torch/_inductor/codecache.py, `FxGraphCachePickler._reduce_symint`: ('s77',); torch 2.15 numbers those of AOTAutograd's keys: ('s_0',).
 _SYMINT: Final = re.compile(r"\('(?P<expr>[^']+)',\)")
 _NUMBERED: Final = re.compile(r"s_\d+")
-_SHAPE: Final = re.compile(r"\bshape=torch\.Size\(\[([^\]]*)\]\)")
+_SHAPE: Final = re.compile(r"\bshape=torch\.Size\(\[([^\[\]]*)\]\)")
 _NAME: Final = re.compile(r"\bs\d+\b")
 _SYMBOL: Final = re.compile(r"s\d+")
 # No plain symbol of a whole number that has a value: floats, numbers from data. They are none of the guards' placeholders.
