@@ -44,8 +44,8 @@ bench: $(VENV)/.installed-test  ## measurements beside their peers, at the sizes
 	CACHESCOPE_LOG_MEGABYTES=$${CACHESCOPE_LOG_MEGABYTES:-100,10} CACHESCOPE_SCAN_FILES=$${CACHESCOPE_SCAN_FILES:-100000} \
 	    $(BIN)/python -m pytest --benchmark-only tests/benchmarks
 
-models: $(VENV)/.installed-models  ## a thousand lookups of real models, run and held: up to an hour
-	$(BIN)/python -m pytest -p no:nbval -m models tests/models tests/catalogue
+models: $(VENV)/.installed-models  ## a thousand lookups of real models, and advice that takes many compiles: an hour or so
+	$(BIN)/python -m pytest -p no:nbval -m models tests
 
 fuzz: $(VENV)/.installed-test  ## a million inputs that nobody wrote: an hour or so; SEED=N and INPUTS=N for others
 	cd tests && ../$(BIN)/python -m fuzz --seed $(or $(SEED),1) --inputs $(or $(INPUTS),1000000)

@@ -133,7 +133,7 @@ def test_a_saved_scope_tells_it_without_its_traces(recorded: Recorded, tmp_path:
         assert saved.explain(int(lookup)).sizes == recorded.scope.explain(int(lookup)).sizes is not None
 
 
-@pytest.mark.slow
+@pytest.mark.models
 @pytest.mark.torch
 def test_the_advice_is_followed(tmp_path: Path) -> None:
     """Both are warm: the check above. Padded: another run, of the entries that the first one stored."""

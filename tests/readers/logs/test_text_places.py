@@ -67,7 +67,7 @@ def test_a_log_that_grows_keeps_the_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.slow
+@pytest.mark.models
 def test_places_of_the_installed_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.syspath_prepend(DATA)
