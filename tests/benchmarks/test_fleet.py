@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import pandas as pd
@@ -79,10 +79,14 @@ def one_process() -> Iterator[tuple[None, int | None]]:
 
 @contextmanager
 def two_processes() -> Iterator[tuple[Executor, int | None]]:
+    others = set(active_children())
     with ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool:
         # Started and with everything imported, as on a cluster.
         (pid, *_) = pool.map(_ready, range(2 * WORKERS))
         yield pool, pid
+        # Once in a while Python's pool waits forever for what is left after a worker was killed.
+        for child in set(active_children()) - others:
+            child.kill()
 
 
 @contextmanager
