@@ -23,6 +23,7 @@ from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.terms import FXGRAPH
 from cachescope.wording import listed, short_names
 
@@ -121,7 +122,7 @@ def _symbols(read: Read, row: LookupRow) -> list[SymbolRow]:
     if row.compile_id is None or not row.segment:
         return []
     symbols = read.symbols_of(row.run)
-    compile_id = row.compile_id.partition("_")[0]
+    compile_id = first_attempt(row.compile_id)
     own = symbols[(symbols["compile_id"] == compile_id) & (symbols["segment"] == row.segment)]
     return rows_of(own, SymbolRow)
 

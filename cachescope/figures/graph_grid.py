@@ -275,7 +275,7 @@ def _hover(cell: _Cell, block: _Block, rows: Folded) -> str:
     return hover(
         rows.labels[cell.row],
         f"{block.title}, compile {cell.compile_id}"[:80]
-        + (f", time {cell.nth + 1} in this run" if cell.nth else ""),
+        + (f", number {cell.nth + 1} in this run" if cell.nth else ""),
         cell.place,
         f"{cell.outcome}{several}{time}",
         None if key is None else f"key {key[:14]}…",

@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
+from functools import partial
 from pathlib import Path
+
+from packing import pack
 
 _HERE = Path(__file__).resolve().parent
 _FOLDER = Path("/tmp/cachescope-recording/ahead_of_time")
@@ -51,23 +53,6 @@ def record_into(folder: Path, python: str) -> None:
             subprocess.run([python, str(program), way, f"{work}/model.pt2"], check=True, env=environment)
 
 
-def record(python: str) -> Path:
-    """Pack what one interpreter does, under the version of its torch."""
-    version = subprocess.run(
-        [python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True
-    )
-    name = version.stdout.strip().split("+")[0]
-    with tempfile.TemporaryDirectory() as work:
-        folder = Path(work) / name
-        folder.mkdir()
-        record_into(folder, python)
-        packed = _HERE / "ahead_of_time" / f"{name}.tar.xz"
-        packed.parent.mkdir(exist_ok=True)
-        with tarfile.open(packed, "w:xz") as archive:
-            archive.add(folder, name)
-    return packed
-
-
 if __name__ == "__main__":
-    for path in map(record, sys.argv[1:]):
-        print(path, path.stat().st_size)
+    for interpreter in sys.argv[1:]:
+        pack("ahead_of_time", interpreter, partial(record_into, python=interpreter))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tarfile
-import tempfile
+from functools import partial
 from pathlib import Path
+
+from packing import pack
 
 _HERE = Path(__file__).resolve().parent
 _FOLDER = Path("/tmp/cachescope-recording/compiles")
@@ -27,27 +28,14 @@ def record_into(folder: Path, python: str = sys.executable, program: Path = PROG
     return folder
 
 
-def record(what: str, python: str) -> Path:
+def record(what: str, python: str) -> None:
     """Pack what one interpreter does, under the version of its torch; `what` is one of `PROGRAMS`."""
-    version = subprocess.run(
-        [python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True
-    )
-    name = version.stdout.strip().split("+")[0]
     program = _FOLDER / PROGRAMS[what].name
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_bytes(PROGRAMS[what].read_bytes())
-    with tempfile.TemporaryDirectory() as work:
-        folder = Path(work) / name
-        folder.mkdir()
-        record_into(folder, python, program)
-        packed = _HERE / what / f"{name}.tar.xz"
-        packed.parent.mkdir(exist_ok=True)
-        with tarfile.open(packed, "w:xz") as archive:
-            archive.add(folder, name)
-    return packed
+    pack(what, python, partial(record_into, python=python, program=program))
 
 
 if __name__ == "__main__":
     for interpreter in sys.argv[2:]:
-        made = record(sys.argv[1], interpreter)
-        print(made, made.stat().st_size)
+        record(sys.argv[1], interpreter)

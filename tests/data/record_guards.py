@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tarfile
-import tempfile
+from functools import partial
 from pathlib import Path
+
+from packing import pack
 
 _HERE = Path(__file__).resolve().parent
 _FOLDER = Path("/tmp/cachescope-recording/guards")
@@ -38,25 +39,6 @@ def record_into(
     return folder
 
 
-def record(python: str) -> Path:
-    """Pack what one interpreter does, under the version of its torch."""
-    version = subprocess.run(
-        [python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True
-    )
-    name = version.stdout.strip().split("+")[0]
-    with tempfile.TemporaryDirectory() as work:
-        folder = Path(work) / name
-        folder.mkdir()
-        record_into(folder, python)
-        packed = _HERE / "guards" / f"{name}.tar.xz"
-        packed.parent.mkdir(exist_ok=True)
-        with tarfile.open(packed, "w:xz") as archive:
-            for path in sorted(folder.iterdir()):
-                if path.name != "cache":
-                    archive.add(path, f"{name}/{path.name}")
-    return packed
-
-
 if __name__ == "__main__":
-    for made in map(record, sys.argv[1:]):
-        print(made, made.stat().st_size)
+    for interpreter in sys.argv[1:]:
+        pack("guards", interpreter, partial(record_into, python=interpreter), leave_out={"cache"})

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tarfile
-import tempfile
+from functools import partial
 from pathlib import Path
+
+from packing import pack
 
 _HERE = Path(__file__).resolve().parent
 _LOGGERS = "dynamo,torch._inductor.codecache,torch._functorch._aot_autograd.autograd_cache"
@@ -31,22 +32,11 @@ def record_into(folder: Path, python: str = sys.executable) -> Path:
     return folder
 
 
-def record(python: str) -> Path:
-    """Pack what one interpreter does, under the version of its torch."""
-    version = subprocess.run(
-        [python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True
-    )
-    name = version.stdout.strip().split("+")[0]
-    packed = _HERE / "places" / f"{name}.tar.xz"
-    packed.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as work:
-        folder = record_into(Path(work), python)
-        with tarfile.open(packed, "w:xz") as archive:
-            for file in ("torch.log", "places.json"):
-                archive.add(folder / file, f"{name}/{file}")
-    return packed
-
-
 if __name__ == "__main__":
-    for path in map(record, sys.argv[1:]):
-        print(path, path.stat().st_size)
+    for interpreter in sys.argv[1:]:
+        pack(
+            "places",
+            interpreter,
+            partial(record_into, python=interpreter),
+            {"cache", "place_programs.py", "my model: v2.py"},
+        )

@@ -140,7 +140,7 @@ def test_graphs_with_one_compile_id_have_a_column_each() -> None:
     assert heat.data[-1].customdata == ([*range(200)],)
     assert heat.layout.xaxis.ticktext[:1] == ("0/0<br>f0",)
     assert "f0 (m.py:0)" in heat.data[-1].text[0][1]
-    assert "time 2 in this run" in heat.data[-1].text[0][1]
+    assert "number 2 in this run" in heat.data[-1].text[0][1]
 
 
 def test_graphs_of_backward_passes_have_a_block_of_their_own() -> None:

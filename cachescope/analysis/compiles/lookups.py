@@ -10,6 +10,7 @@ import pandas as pd
 
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow
+from cachescope.readers.logs.trace_compiles import first_attempt
 
 _Name = tuple[int, str, int]
 
@@ -53,7 +54,7 @@ def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: pd.DataFrame) -
     found: dict[int, list[_Lookup]] = defaultdict(list)
     some = lookups[lookups["run"].isin({one.run for one in compiles}) & lookups["compile_id"].notna()]
     for row in rows_of(some, _Lookup):
-        compile_id = (row.compile_id or "").partition("_")[0]
+        compile_id = first_attempt(row.compile_id or "")
         if row.segment:
             places = named.get((row.run, compile_id, row.segment), [])
         else:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from cachescope.columns import records
+from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _Row = dict[str, Any]
@@ -91,4 +92,4 @@ def compile_of(row: _Row) -> tuple[str | None, int]:
     compile_id = row["compile_id"]
     if compile_id is None or "_" not in compile_id:
         return compile_id, row["segment"]
-    return compile_id.partition("_")[0], row["segment"] or 1
+    return first_attempt(compile_id), row["segment"] or 1

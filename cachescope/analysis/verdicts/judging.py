@@ -24,7 +24,6 @@ from cachescope.analysis.verdicts.unavailable import UnavailableEntries
 from cachescope.details import HashDetails
 from cachescope.terms import AOT_INDUCTOR, Evidence
 
-# A fleet races for every key in the same ways.
 _AOT_MODE: Final = Why(
     "disabled",
     "AOTInductor compiled it, which asks no cache",
@@ -32,6 +31,7 @@ _AOT_MODE: Final = Why(
     "the trace has the code that AOTInductor wrote in this compile",
     kind=AOT_INDUCTOR,
 )
+# A fleet races for every key in the same ways.
 _RACES_AT_HAND: Final = 1 << 14
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from cachescope.readers.json_record import Record
+from cachescope.readers.logs.trace_compiles import NO_COMPILE
 from cachescope.readers.reading import Lookup
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -92,9 +93,9 @@ def lookup_from_event(event: Record) -> Lookup | None:
 
 
 def _compile_id(args: Record) -> str | None:
-    """The compile id; torch prints that of what is no compile, as by AOTInductor, as ``None``."""
+    """The compile id; none where torch compiles outside of one, as AOTInductor does."""
     printed = args.text("compile_id")
-    return None if printed == "None" else printed
+    return None if printed == NO_COMPILE else printed
 
 
 def _outcome(state: str, status: str | None) -> str:

@@ -18,6 +18,9 @@ from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.reading import Lookup, Process
 from cachescope.terms import AOTAUTOGRAD
 
+NO_COMPILE: Final = "None"
+"""What torch prints as the id of a compile where there is none, as in what AOTInductor compiles."""
+
 # torch/_logging/structured.py, `intern_string`: texts that many stacks contain are written once.
 _STRING: Final = re.compile(rb'\{"str": \[("(?:[^"\\]|\\.)*"), (\d+)\]')
 _WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\/]module\.py$)")

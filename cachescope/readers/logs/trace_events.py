@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
+from cachescope.readers.logs.trace_compiles import NO_COMPILE
 from cachescope.readers.logs.trace_records import Records, read_records
 from cachescope.readers.reading import Problem
 
 # In JSON a quote within a text is escaped, so no text can hold this.
 _EVENT: Final = b'] {"chromium_event"'
 _MOST_US: Final = MOST_NS // 1000
-_NO_COMPILE: Final = "None"
 
 
 class TraceEvent(NamedTuple):
@@ -100,7 +100,7 @@ class TraceEvents:
             self._problem(at, "bad_value", "chromium_event: " + "; ".join(record.wrong))
         if name is None or time_ns is None or kind not in _KINDS:
             return None
-        return _Event(name, time_ns, _KINDS[kind], None if compile_id == _NO_COMPILE else compile_id)
+        return _Event(name, time_ns, _KINDS[kind], None if compile_id == NO_COMPILE else compile_id)
 
     def _check_order(self, event: _Event, at: int) -> None:
         if self._last_ns is not None and event.time_ns - self._last_ns > MOST_NS_OF_A_DURATION:
@@ -133,4 +133,4 @@ def _plain_event(values: Any) -> _Event | None:
         return None
     if kind not in ("B", "E", "i") or not 0 <= stamp <= _MOST_US:
         return None
-    return _Event(name, round(stamp * 1000), _KINDS[kind], None if compile_id == _NO_COMPILE else compile_id)
+    return _Event(name, round(stamp * 1000), _KINDS[kind], None if compile_id == NO_COMPILE else compile_id)

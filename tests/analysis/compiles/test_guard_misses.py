@@ -135,9 +135,10 @@ def test_a_saved_scope_tells_it_without_its_traces(recorded: Recorded, tmp_path:
 
 @pytest.mark.models
 @pytest.mark.torch
-def test_the_advice_is_followed(tmp_path: Path) -> None:
+def test_the_advice_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both are warm: the check above. Padded: another run, of the entries that the first one stored."""
-    from tests.data.record_guards import record_into
+    monkeypatch.syspath_prepend(_DATA)
+    from record_guards import record_into
 
     (folder := tmp_path / "run").mkdir()
     recorded = of_folder(record_into(folder))

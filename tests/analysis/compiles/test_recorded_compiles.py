@@ -14,7 +14,8 @@ import pytest
 import cachescope
 from cachescope.scope import Scope
 
-RECORDED = sorted((Path(__file__).parents[2] / "data" / "compiles").glob("*.tar.xz"))
+_DATA = Path(__file__).parents[2] / "data"
+RECORDED = sorted((_DATA / "compiles").glob("*.tar.xz"))
 _RECOMPILE = re.compile(r"\[(\d+/\d+)\] \[__recompiles\] Recompiling function (\S+) in (.*):(\d+)$")
 _GUARD = re.compile(r"\[(\d+/\d+)\] \[__recompiles\]     - (\d+/\d+: .*)$")
 _SYMBOL = re.compile(r"\[(\d+/\d+)\] create_symbol (\w+) = (\S+) for (\S+) (\[[^\]]*\]) .*:(\d+) in (\w+) \(")
@@ -153,8 +154,9 @@ def test_a_guard_that_fails_with_one_value_after_another_is_one_row(recorded: Re
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_compiles_of_a_process_that_runs_now(tmp_path: Path) -> None:
-    from tests.data.record_compiles import record_into
+def test_compiles_of_a_process_that_runs_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(_DATA)
+    from record_compiles import record_into
 
     recorded = of_folder(record_into(tmp_path))
     for check in CHECKS:

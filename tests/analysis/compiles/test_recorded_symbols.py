@@ -141,8 +141,9 @@ def test_a_symbol_that_became_one_value_says_where(recorded: Recorded) -> None:
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_symbols_of_a_process_that_runs_now(tmp_path: Path) -> None:
-    from tests.data.record_compiles import PROGRAMS, record_into
+def test_symbols_of_a_process_that_runs_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(_DATA)
+    from record_compiles import PROGRAMS, record_into
 
     recorded = of_folder(record_into(tmp_path, program=PROGRAMS["shapes"]))
     for check in CHECKS:
