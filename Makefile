@@ -11,7 +11,7 @@ STRICT := $(filter-out $(LIVE),$(NOTEBOOKS))
 # Loading nbval takes each process some seconds, and only the notebooks need it.
 TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable
 
-.PHONY: demo lab test unit lint bench models fuzz mutants notebooks readme docs lowest clean
+.PHONY: demo lab test sweep unit lint bench models fuzz mutants notebooks readme docs lowest clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -25,12 +25,15 @@ demo: $(VENV)/.installed-core  ## explain the shipped recordings in the terminal
 lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
-test: $(VENV)/.installed-test  ## all tests, doctests and notebooks
-	$(TESTS) -m "not models" cachescope tests
+test: $(VENV)/.installed-test  ## tests, doctests and notebooks
+	$(TESTS) -m "not models and not sweep" cachescope tests
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval --numprocesses 2 --dist loadfile $(STRICT)
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
+
+sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage: ten minutes
+	$(TESTS) -m sweep tests
 
 unit: $(VENV)/.installed-test  ## what takes under a minute: no torch, no browser, no long property test
 	$(TESTS) --hypothesis-profile few -m "not slow" cachescope tests

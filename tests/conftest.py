@@ -45,11 +45,11 @@ Directory = Callable[[str], Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever imports torch is slow, wherever it stands, and so are benchmarks, measured or not."""
+    """Whatever imports torch is slow, wherever it stands, and so are sweeps, and benchmarks, measured or not."""
     for item in items:
         is_marked = item.get_closest_marker("torch") or item.get_closest_marker("gpu")
         with_torch = is_marked or "cache_root" in getattr(item, "fixturenames", ())
-        if with_torch or "benchmarks" in item.path.parts:
+        if with_torch or item.get_closest_marker("sweep") or "benchmarks" in item.path.parts:
             item.add_marker("slow")
         if with_torch and not HAS_TORCH:
             item.add_marker(pytest.mark.skip(reason="torch is not installed"))

@@ -45,7 +45,7 @@ def imports_of(path: Path) -> Iterator[Import]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and _last_name(node.func) == "import_module":
             names = [named.value for named in node.args[:1] if isinstance(named, ast.Constant)]
         elif isinstance(node, ast.Constant) and _is_module(node.value):
             names = [node.value]
@@ -62,6 +62,11 @@ def imports_of(path: Path) -> Iterator[Import]:
             yield from walk(child, inside, only_typed)
 
     yield from walk(ast.parse(path.read_text()), False, False)
+
+
+def _last_name(called: ast.expr) -> str:
+    """The name that is called: of ``a.b()`` it is ``b``."""
+    return getattr(called, "attr", None) or getattr(called, "id", "")
 
 
 def _is_module(value: object) -> bool:

@@ -23,7 +23,7 @@ from cachescope.report.terminal import answer_lines, run_lines
 from tests.conftest import RECORDINGS
 from tests.readings import read_once
 
-pytestmark = pytest.mark.slow  # reads every recording
+pytestmark = pytest.mark.sweep  # reads every recording
 
 Recording = Callable[[str, str], Path]
 Counts = dict[str, int]

@@ -160,7 +160,7 @@ def test_a_slow_pattern_is_found() -> None:
     assert next(slow_texts(re.compile(r"\s*(?:[\w, ]+ = )?\w+\("), "match"), None) is not None
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("share", range(4))
 def test_no_pattern_is_slow(share: int) -> None:
     found = {}

@@ -105,7 +105,7 @@ def test_texts_of_a_trace_act_on_nothing(run: Run, copied: Path) -> None:
     assert "2 hit, 4 missed" in explained.out and "\\x" in explained.out
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.usefixtures("commands_read_once")
 @pytest.mark.parametrize(
     ("name", "turn"), [("config_flip", 0), ("bypass_custom_pass", 5), ("four_ranks", 11)]
@@ -136,7 +136,7 @@ def whole(recording: Recording) -> cachescope.Scope:
     return cachescope.read(recording("2.13.0", "config_flip"))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.usefixtures("commands_read_once")
 @pytest.mark.parametrize("turn", range(0, len(SHORT), 3))
 def test_a_text_in_any_column_acts_on_nothing(
@@ -148,7 +148,7 @@ def test_a_text_in_any_column_acts_on_nothing(
     assert any("\\x" in done.out for done in others)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.usefixtures("commands_read_once")
 @pytest.mark.parametrize("place", sorted(STRUCTURAL_COLUMNS), ids=".".join)
 def test_a_text_where_a_name_or_a_kind_belongs_acts_on_nothing(

@@ -14,7 +14,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 # A process of its own: an audit hook cannot be taken off again.
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sweep
 
 
 def python(*words: str) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,7 @@ from cachescope.report.json_text import json_text
 from cachescope.scope import Scope
 from tests.conftest import Recording
 
-pytestmark = pytest.mark.slow  # everything is made of each of a hundred logs
+pytestmark = pytest.mark.sweep  # everything is made of each of a hundred logs
 
 LONG = "9" * 5_000
 DEEP = "[" * 100_000 + "]" * 100_000

@@ -88,7 +88,7 @@ def put(table: pa.Table, at: int, values: pa.Array) -> pa.Table:
     return table.set_column(at, table.field(at).name, values)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_saved_scope_with_another_column_is_refused_or_whole(
     change: str, saved: Path, tmp_path: Path
@@ -126,7 +126,7 @@ def change_bytes(chance: random.Random, data: bytes) -> bytes:
     return bytes(changed[: chance.randrange(len(changed))] if chance.random() < 0.1 else changed)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_damaged_files_of_a_saved_scope(saved: Path, tmp_path: Path) -> None:
     chance = random.Random(15)
     shutil.copytree(saved, tmp_path / "scope")
@@ -140,7 +140,7 @@ def test_damaged_files_of_a_saved_scope(saved: Path, tmp_path: Path) -> None:
     assert refused > COPIES // 4
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_damaged_files_of_collected_logs(collected: Path, tmp_path: Path) -> None:
     chance = random.Random(16)
     (file,) = collected.iterdir()
@@ -178,7 +178,7 @@ NESTED: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("change", NESTED)
 def test_collected_logs_whose_parts_do_not_fit(change: str, collected: Path, tmp_path: Path) -> None:
     (file,) = collected.iterdir()
@@ -196,7 +196,7 @@ def test_collected_logs_whose_parts_do_not_fit(change: str, collected: Path, tmp
             cachescope.read(tmp_path / file.name)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("compiles", ["[", "7", "[[]]", "[[1, 2, 3]]", "{}", "[" * 100_000])
 def test_compiles_that_are_none(compiles: str, collected: Path, tmp_path: Path) -> None:
     (file,) = collected.iterdir()
@@ -245,7 +245,7 @@ def test_a_log_that_goes_while_others_are_collected_is_told_of(
     assert json.loads(problems.to_json())["kind"] == {"0": "unreadable"}
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize(("over", "is_refused_"), [(-1, False), (0, True), (5, True)])
 def test_a_number_of_a_row_that_is_not_there(
     over: int, is_refused_: bool, saved: Path, tmp_path: Path

@@ -91,13 +91,13 @@ def leaked(
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_none_of_all_comes_out(scenario: str, shown: Shown, recording: Recording, tmp_path: Path) -> None:
     assert leaked(shown, tmp_path, recording, scenario, SECRETS) == []
 
 
 @pytest.mark.parametrize("number", range(3))
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_none_of_a_few_comes_out(number: int, shown: Shown, recording: Recording, tmp_path: Path) -> None:
     few = SECRETS[number::24]
     assert leaked(shown, tmp_path, recording, SCENARIOS[number % len(SCENARIOS)], few) == []

@@ -181,7 +181,7 @@ def cases(version: str, name: str, kinds: frozenset[str]) -> list[Case]:
     return every if often == "all" else every[: int(often)]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize(("version", "name"), NAMES)
 def test_verdicts_stay_or_become_not_known(
     version: str, name: str, recording: Recording, record_property: Callable[[str, object], None]
@@ -208,7 +208,7 @@ def test_every_damage_is_tried() -> None:
     assert len(tried_now) > 0.85 * len(PAIRS)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_damage_is_done(recording: Recording) -> None:
     """Each changes what it says it touches, but for those whose reader is what differs."""
     whole = Whole(recording("2.13.0", "config_flip"))

@@ -13,7 +13,7 @@ import pytest
 
 import cachescope
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "capture" / "cpu_program.py"
 # What the same machine can be limited to.

@@ -18,7 +18,7 @@ from nobody import as_nobody
 import cachescope
 from cachescope.analysis.directory.links.removable import removable_frame
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 
 PROGRAM = Path(__file__).with_name("hits_program.py")
 # Ages are no protection here: as if everything had been made a week ago.

@@ -16,7 +16,7 @@ import cachescope
 from cachescope.analysis.directory.links.removable import removable_frame
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sweep
 
 DATA = Path(__file__).parents[1] / "data"
 ARCHIVES = sorted([*(DATA / "recordings").glob("*/*.tar.xz"), *(DATA / "directories").glob("*.tar.xz")])

@@ -158,7 +158,7 @@ def those(cases: list[tuple[str, str]], quick: set[tuple[str, str]]) -> list[Par
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize(("version", "scenario"), those(ALL, QUICK))
 def test_a_thinned_log_invents_nothing(
     version: str, scenario: str, recording: Recording, tmp_path: Path
@@ -205,7 +205,7 @@ def test_a_hit_is_no_miss_where_the_lookup_behind_it_lost_its_key(
     assert_nothing_is_invented(read_texts([damaged], tmp_path), Truth(folder))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_each_line_of_a_set_that_is_lost_is_missed(recording: Recording, tmp_path: Path) -> None:
     for version, scenario in (("2.6.0", "config_flip"), ("2.13.0", "config_flip"), ("2.15.0", "config_flip")):
         folder = recording(version, scenario)
@@ -259,7 +259,7 @@ PREFIXES: dict[str, Callable[[bytes, Clock], bytes]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", PREFIXES)
 @pytest.mark.parametrize(("version", "scenario"), SOME, ids=[" ".join(one) for one in SOME])
 def test_prefixes_tell_streams_apart(

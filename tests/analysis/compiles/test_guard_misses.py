@@ -16,7 +16,14 @@ from cachescope.scope import Scope
 from tests.conftest import Recording
 
 _DATA = Path(__file__).parents[2] / "data"
-RECORDED = sorted((_DATA / "guards").glob("*.tar.xz"))
+RECORDED = [
+    pytest.param(
+        path,
+        id=(version := path.name.removesuffix(".tar.xz")),
+        marks=() if version == "2.13.0" else pytest.mark.slow,
+    )
+    for path in sorted((_DATA / "guards").glob("*.tar.xz"))
+]
 _PROGRAM = (_DATA / "guard_programs.py").read_text(encoding="utf-8").split("\n")
 # By hand: which size of `guard_programs.py` fails which condition, and the line that it is from.
 TOLD = {
@@ -41,7 +48,7 @@ def of_folder(folder: Path) -> Recorded:
     return Recorded(cachescope.read(folder / "trace"), facts, folder)
 
 
-@pytest.fixture(scope="module", params=RECORDED, ids=lambda path: path.name.removesuffix(".tar.xz"))
+@pytest.fixture(scope="module", params=RECORDED)
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     folder = tmp_path_factory.mktemp("guards")
     with tarfile.open(request.param) as packed:

@@ -27,9 +27,10 @@ SCENARIOS = (
     "failed_backward",
     "bypass_custom_pass",
 )
+QUICK = "2.13.0"
 VERSIONS = ("2.6.0", "2.10.0", "2.13.0", "2.15.0")
 RECORDED = [
-    (version, name)
+    pytest.param(version, name, marks=() if version == QUICK else pytest.mark.slow)
     for version in VERSIONS
     for name in SCENARIOS
     if (Path(__file__).parents[2] / "data" / "recordings" / version / f"{name}.tar.xz").exists()
@@ -59,7 +60,8 @@ def test_each_lookup_is_in_one_compile_of_its_code(version: str, name: str, reco
 
 
 @pytest.mark.parametrize(
-    ("version", "name"), [one for one in RECORDED if one[1] in ("training", "recompiles", "dynamic_guards")]
+    ("version", "name"),
+    [one for one in RECORDED if one.values[1] in ("training", "recompiles", "dynamic_guards")],
 )
 def test_counts_are_torchs_counters(version: str, name: str, recording: Recording) -> None:
     folder = recording(version, name)

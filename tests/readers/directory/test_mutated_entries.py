@@ -22,7 +22,7 @@ from cachescope.readers.pickles.inert_pickle import Limits, UnreadablePickle, lo
 from cachescope.readers.pickles.pickle_check import Program
 from cachescope.readers.reading import Reading
 
-pytestmark = pytest.mark.slow  # 10,000 mutations
+pytestmark = pytest.mark.sweep  # 10,000 mutations
 
 Recording = Callable[[str, str], Path]
 Parts = list[bytes]

@@ -115,6 +115,7 @@ def read_with(paths: list[str], executor: Executor | None) -> Reading:
     return reading
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("version", "name"), EVERY)
 def test_workers_tell_what_one_process_reads(
     version: str, name: str, recording: Recording, monkeypatch: pytest.MonkeyPatch
