@@ -92,6 +92,7 @@ FRAME_GROUPS = {
         "manifest_difference",
         "caching_files",
         "differences",
+        "built",
         "rank_differences",
         "devices",
         "device_measurements",

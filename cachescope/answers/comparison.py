@@ -7,11 +7,14 @@ from typing import Self
 
 import pandas as pd
 
+from cachescope.analysis.directory.built import COMPARED, built_alike
 from cachescope.answers.difference import Difference, difference
 from cachescope.answers.predictions import context_fields, predictions, run_fields
 from cachescope.answers.read import Read
 from cachescope.answers.sides import Side
-from cachescope.frames.answers import DIFFERENCES
+from cachescope.columns import rows_of
+from cachescope.frames.answers import BUILT, DIFFERENCES
+from cachescope.frames.directory_rows import EntryRow, TimingRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class Comparison:
     predictions : DataFrame or None
         See ``describe("predictions")``: the entries of the side that is a directory, and whether the process of
         the other would find them; None where there is no such process.
+    built : DataFrame or None
+        See ``describe("built")``: what both hold under one key, and whether it was built alike; None where a side
+        holds no entries.
     """
 
     before: str
@@ -36,6 +42,7 @@ class Comparison:
     graphs: Difference | None = None
     contexts: pd.DataFrame | None = None
     predictions: pd.DataFrame | None = None
+    built: pd.DataFrame | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -65,6 +72,7 @@ class Comparison:
             graphs=difference(read, before.keys, after.keys, names) if both_have_keys else None,
             contexts=_contexts(read, before, after),
             predictions=_predictions(read, before, after),
+            built=_built(read, before, after) if len(before.entries) and len(after.entries) else None,
         )
 
 
@@ -73,6 +81,14 @@ def _contexts(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
         return None
     before, after = _context_of(read, one), _context_of(read, other)
     return None if before is None or after is None else read.context_difference(before, after)
+
+
+def _built(read: Read, one: Side, other: Side) -> pd.DataFrame:
+    old, new = (
+        rows_of(side.entries[side.entries["cache"].isin(COMPARED)], EntryRow) for side in (one, other)
+    )
+    timings = rows_of(read.autotune, TimingRow)
+    return BUILT.of_rows(built_alike(old, new, timings, read.generated_code, read.kernel_binaries))
 
 
 def _context_of(read: Read, side: Side) -> int | None:

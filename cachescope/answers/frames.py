@@ -242,10 +242,14 @@ class Frames:
         return GeneratedCode(self.tables.entries, source_of)
 
     @cached_property
+    def kernel_binaries(self) -> KernelBinaries:
+        """Compares the compiled kernels of two entries."""
+        return KernelBinaries(self.tables.entries, self._links_frame, content_hash)
+
+    @cached_property
     def _past_misses_frame(self) -> pd.DataFrame:
-        binaries = KernelBinaries(self.tables.entries, self._links_frame, content_hash)
-        entries = self.history.entries
-        return past_misses_frame(entries, self.tables.hash_details, self.generated_code, binaries)
+        code, binaries = self.generated_code, self.kernel_binaries
+        return past_misses_frame(self.history.entries, self.tables.hash_details, code, binaries)
 
     @cached_property
     def _false_hits_frame(self) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from cachescope.catalogue.bypass_frame import BYPASSES
 from cachescope.catalogue.frame import FIELDS
 from cachescope.columns import Column
 from cachescope.errors import NotFoundError
-from cachescope.frames.answers import CAUSES, CHANGES, DIFFERENCES, HIT_RATES, MISSES, PREDICTIONS
+from cachescope.frames.answers import BUILT, CAUSES, CHANGES, DIFFERENCES, HIT_RATES, MISSES, PREDICTIONS
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AUDIT, CHECKS, FALSE_HITS
 from cachescope.frames.compiles import COMPILES, RECOMPILES, SYMBOLS
@@ -95,6 +95,7 @@ FRAMES: Final = {
         MANIFEST_DIFFERENCE,
         CACHING_FILES,
         DIFFERENCES,
+        BUILT,
         RANK_DIFFERENCES,
         PREDICTIONS,
         FIELDS,

@@ -85,6 +85,21 @@ class PredictionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Built:
+    """A row of the frame ``built``."""
+
+    cache: str
+    cache_key: str | None
+    name: str | None
+    result: str
+    before: str | None
+    after: str | None
+    evidence: str
+    entry_before: int
+    entry_after: int
+
+
+@dataclass(frozen=True, slots=True)
 class RankDifference:
     """A row of the frame ``rank_differences``."""
 

@@ -117,6 +117,23 @@ PREDICTIONS: Final = Frame(
     ),
 )
 
+BUILT: Final = Frame(
+    "built",
+    "one thing that two directories hold under one key, and whether it was built alike",
+    (
+        Column("cache", TEXT, "fxgraph, best_config (of a Triton kernel) or autotune (of max-autotune)"),
+        Column("cache_key", TEXT, "the key, with equal guards", missing="max-autotune: its operator, inputs and device are equal"),
+        Column("name", TEXT, "the operator or kernel", missing="not recorded, or an FX graph"),
+        Column("result", TEXT, "same; code, kernels or choice: they differ; times: the choice is the same, and only measured "
+               "times differ; not_known"),
+        Column("before", TEXT, "key of the generated code, configuration, or fastest choice", missing="none is named"),
+        Column("after", TEXT, "the same of the other side", missing="none is named"),
+        Column("evidence", TEXT, "what was compared, and where it differs"),
+        Column("entry_before", WHOLE, "an id into entries"),
+        Column("entry_after", WHOLE, "an id into entries"),
+    ),
+)  # fmt: skip
+
 DIFFERENCES: Final = Frame(
     "differences",
     "one field that differs between the paired keys of two sides",

@@ -11,9 +11,11 @@ from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.answers import comparison as answer
 from cachescope.answers.foretold import Foretold, Reason
 from cachescope.columns import rows_of
+from cachescope.frames.answer_rows import Built
 from cachescope.frames.context_rows import FormDifference
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
+from cachescope.report.built_forms import built_lines
 from cachescope.report.context_forms import difference_line
 from cachescope.report.difference_forms import difference_lines, difference_object
 from cachescope.report.html import CODE_STYLE, STYLE, safe
@@ -45,6 +47,8 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
         parts.append(list(_context_lines(found.contexts)))
     if found.graphs is not None:
         parts.append(difference_lines(found.graphs))
+    if found.built is not None and len(found.built):
+        parts.append(list(built_lines(rows_of(found.built, Built))))
     lines = [line for part in parts for line in (Line(), *part)][1:]
     return lines or [Line("nothing on either side that could be compared", style="bold")]
 
@@ -56,6 +60,7 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
         **(empty if found.graphs is None else difference_object(found.graphs)),
         **({} if found.contexts is None else {"context_difference": frame_rows(found.contexts)}),
         **({} if found.predictions is None else {"predictions": frame_rows(found.predictions)}),
+        **({} if found.built is None else {"built": frame_rows(found.built)}),
     }
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import tarfile
+from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
 from tests.conftest import Recording
+
+DATA = Path(__file__).parents[1] / "data"
 
 FIELD = "inductor_config[epilogue_fusion]"
 
@@ -70,6 +74,20 @@ def test_two_cache_directories_without_logs(run: Run, recording: Recording) -> N
 
 
 @pytest.mark.slow
+def test_what_was_built_otherwise_under_equal_keys(run: Run, tmp_path: Path) -> None:
+    with tarfile.open(DATA / "built" / "2.13.0.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    first, other = (str(tmp_path / "2.13.0" / step) for step in ("first", "other_choice"))
+    text = run("diff", first, other).out
+    assert "under equal keys, built otherwise: 1 choice of max-autotune" in text
+    assert "packed_linear" in text
+    assert "→" in text
+    text = run("diff", first, str(tmp_path / "2.13.0" / "again")).out
+    assert "under equal keys, built alike: 2 graphs, 1 choice of max-autotune" in text
+    rows = json.loads(run("diff", first, other, "--json").out)["built"]
+    assert [row["name"] for row in rows if row["result"] == "choice"] == ["packed_linear"]
+
+
 def test_what_is_not_there_is_wrong_usage_and_what_cannot_be_read_is_1(
     run: Run, recording: Recording
 ) -> None:

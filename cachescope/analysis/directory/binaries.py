@@ -108,6 +108,11 @@ class KernelBinaries:
             return Compared(None, "compiled files that cannot be read")
         if len(hashes | other_hashes) == 1:
             return Compared(True, "compiled files of the same bytes")
+        if len(paths) == len(other_paths) == 1 and _names(paths) == _names(other_paths):
+            # The name is a hash of the source and of the flags (torch/_inductor/codecache.py, `CppCodeCache.load_async`).
+            return Compared(
+                None, "compiled files of one name and other bytes: a path in them, or another compiler"
+            )
         if hashes.isdisjoint(other_hashes):
             return Compared(False, f"compiled files that differ: {_names(paths)} and {_names(other_paths)}")
         return Compared(

@@ -15,7 +15,7 @@ import pandas as pd
 
 from cachescope.analysis.contexts.key_circumstances import Doubt, Key, LookedUp, different_circumstances
 from cachescope.analysis.contexts.outside_keys import OF_EVERY_LATER_KEY, OUTSIDE_KEYS
-from cachescope.analysis.directory.generated_code import SourceOf, same_code_form
+from cachescope.analysis.directory.generated_code import SourceOf, first_difference, same_code_form
 from cachescope.columns import rows_of
 from cachescope.details import HashDetails
 from cachescope.frames.answer_rows import FalseHit
@@ -28,7 +28,6 @@ from cachescope.wording import listed
 # Fields that 2.13 added: older torch shares keys between processes that differ in them.
 _LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field is not None)
 _FIELDS_NAMED: Final = 4
-_CUT: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ def _different_code(rows: Sequence[_Stored], source_of: SourceOf) -> str | None:
     bodies = {code: None if text is None else same_code_form(text) for code, text in sources.items()}
     known = list(dict.fromkeys(body for body in bodies.values() if body is not None))
     if len(known) > 1:
-        return f"entries of one key and equal guards hold different generated code: {_first_difference(*known[:2])}"
+        return f"entries of one key and equal guards hold different generated code: {first_difference(*known[:2])}"
     if None in bodies.values():
         names = " and ".join(f"{code[:8]}…" for code in list(of_code)[:2])
         return (
@@ -144,14 +143,6 @@ def _different_code(rows: Sequence[_Stored], source_of: SourceOf) -> str | None:
             "read: it may differ only in comments or in a path"
         )
     return None
-
-
-def _first_difference(before: str, after: str) -> str:
-    old, new = before.split("\n"), after.split("\n")
-    for number, (a, b) in enumerate(zip(old, new, strict=False), 1):
-        if a != b:
-            return f"line {number} is {_short(a.strip(), _CUT)!r} and {_short(b.strip(), _CUT)!r}"
-    return f"{len(old)} and {len(new)} lines"
 
 
 def _different_details(

@@ -24,6 +24,8 @@ _OF_THE_PROCESS: Final = re.compile(
     r"^[ \t]*+(?:#|//)[ \t].*$|(?<=[\"'\s])/[^\"'\s]*/(?=c[a-z2-7]{51}\.)", re.MULTILINE
 )
 
+_CUT: Final = 60
+
 
 def same_code_form(source: str) -> str:
     """Generated source without comments, and without what only identifies the process that made it.
@@ -34,6 +36,19 @@ def same_code_form(source: str) -> str:
     True
     """
     return _OF_THE_PROCESS.sub("", source)
+
+
+def first_difference(before: str, after: str) -> str:
+    """The first line in which two sources differ, in words."""
+    old, new = before.split("\n"), after.split("\n")
+    for number, (a, b) in enumerate(zip(old, new, strict=False), 1):
+        if a != b:
+            return f"line {number} is {_cut(a.strip())!r} and {_cut(b.strip())!r}"
+    return f"{len(old)} and {len(new)} lines"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _CUT else f"{line[:_CUT]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +94,11 @@ class GeneratedCode:
         """A value that is equal for entries of the same code: from the source if it can be read, else the code key."""
         row = self._rows.get(entry)
         return None if row is None else self._form(entry) or row.code_key
+
+    def first_difference(self, entry: int, other: int) -> str:
+        """Where the code of two entries differs, whose sources can be read and differ."""
+        sources = (self._source_of(self._rows[number]) for number in (entry, other))
+        return first_difference(*(same_code_form(source or "") for source in sources))
 
     def has_equal_keys(self, entry: int, other: int) -> bool:
         """Whether the code keys of two entries are equal."""

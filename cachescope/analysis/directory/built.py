@@ -1,0 +1,120 @@
+"""What two directories hold under equal keys, and whether it was built alike: code, kernels, choices of autotuning.
+
+A key says what was asked for. It does not say which choice was the fastest on that day, nor what a custom pass does
+that keeps its uuid.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Final, TypeVar
+
+from cachescope.analysis.directory.binaries import SOURCE, SOURCE_BUT_FOR_THE_PROCESS, KernelBinaries
+from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.frames.answer_rows import Built
+from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
+
+SAME: Final = "same"
+CODE: Final = "code"
+KERNELS: Final = "kernels"
+CHOICE: Final = "choice"
+TIMES: Final = "times"
+NOT_KNOWN: Final = "not_known"
+
+COMPARED: Final = (FXGRAPH, BEST_CONFIG, AUTOTUNE)
+"""The kinds of entries that are compared."""
+
+_Thing = TypeVar("_Thing")
+
+
+def built_alike(
+    before: Iterable[EntryRow],
+    after: Iterable[EntryRow],
+    timings: Iterable[TimingRow],
+    code: GeneratedCode,
+    binaries: KernelBinaries,
+) -> Iterator[Built]:
+    """Each thing that both sides have once under one key: FX graphs, Triton configurations, choices of max-autotune."""
+    old, new = _sound(before), _sound(after)
+    for a, b in _pairs(old[FXGRAPH], new[FXGRAPH], lambda row: (row.cache_key, row.guards_expr)):
+        yield _graphs(a, b, code, binaries)
+    for a, b in _pairs(old[BEST_CONFIG], new[BEST_CONFIG], lambda row: row.cache_key):
+        yield _configurations(a, b)
+    of_file: dict[int, list[TimingRow]] = defaultdict(list)
+    for row in timings:
+        of_file[row.entry].append(row)
+    measured, others = (_operators(of_file, side[AUTOTUNE]) for side in (old, new))
+    for choices, other_choices in _pairs(measured, others, lambda some: _asked(some[0])):
+        yield _choices(choices, other_choices)
+
+
+def _sound(rows: Iterable[EntryRow]) -> dict[str, list[EntryRow]]:
+    found: dict[str, list[EntryRow]] = defaultdict(list)
+    for row in rows:
+        if row.status == "ok":
+            found[row.cache].append(row)
+    return found
+
+
+def _pairs(
+    before: Iterable[_Thing], after: Iterable[_Thing], key: Callable[[_Thing], Hashable]
+) -> Iterator[tuple[_Thing, _Thing]]:
+    """What both sides have under one key. Where a side has several, which one a process takes is not known."""
+    old, new = _by(key, before), _by(key, after)
+    for shared, things in old.items():
+        others = new.get(shared, [])
+        if len(things) == len(others) == 1:
+            yield things[0], others[0]
+
+
+def _by(key: Callable[[_Thing], Hashable], things: Iterable[_Thing]) -> dict[Hashable, list[_Thing]]:
+    found: dict[Hashable, list[_Thing]] = defaultdict(list)
+    for thing in things:
+        found[key(thing)].append(thing)
+    return found
+
+
+def _graphs(before: EntryRow, after: EntryRow, code: GeneratedCode, binaries: KernelBinaries) -> Built:
+    names = before.code_key, after.code_key
+    ids = before.entry, after.entry
+    same = code.are_same(*ids)
+    if same is None:
+        return Built(FXGRAPH, before.cache_key, None, NOT_KNOWN, *names, "the code could not be read", *ids)
+    if not same:
+        return Built(FXGRAPH, before.cache_key, None, CODE, *names, code.first_difference(*ids), *ids)
+    found = binaries.compare(*ids, SOURCE if names[0] == names[1] else SOURCE_BUT_FOR_THE_PROCESS)
+    # Kernels that are not there to be compared are made anew from the same source.
+    result = KERNELS if found.same is False else SAME
+    return Built(FXGRAPH, before.cache_key, None, result, *names, found.known_by, *ids)
+
+
+def _configurations(before: EntryRow, after: EntryRow) -> Built:
+    result = SAME if before.detail == after.detail else CHOICE
+    known_by = "the configurations in the files"
+    sides = before.detail, after.detail, known_by, before.entry, after.entry
+    return Built(BEST_CONFIG, before.cache_key, before.name, result, *sides)
+
+
+def _operators(of_file: dict[int, list[TimingRow]], files: Iterable[EntryRow]) -> Iterator[list[TimingRow]]:
+    """The choices that each file has for each operator."""
+    for file in files:
+        yield from _by(_asked, of_file[file.entry]).values()
+
+
+def _asked(row: TimingRow) -> Hashable:
+    """What was measured, and where."""
+    where = row.device_name, row.triton_version, row.runtime, row.runtime_version
+    return row.op, row.inputs, row.precision, where
+
+
+def _choices(before: list[TimingRow], after: list[TimingRow]) -> Built:
+    old, new = (next((row.choice for row in side if row.is_chosen), None) for side in (before, after))
+    first, second = ({row.choice: row.time_ms for row in side} for side in (before, after))
+    same = SAME if first == second else TIMES
+    result = same if old == new else CHOICE
+    evidence = (
+        "the measured times" if first.keys() == second.keys() else "the measured times of other choices"
+    )
+    return Built(AUTOTUNE, None, before[0].op, result, old, new, evidence, before[0].entry, after[0].entry)
