@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final
 
+from cachescope.cells import cell_names
+
 SHORT_KEY: Final = 8
 LONGEST_LINE: Final = 20_000
 # Everything but printable ASCII, newline and tab; `is_shown` decides which of these characters stay.
@@ -137,18 +139,19 @@ def file_time(ns: int) -> str:
 
 
 def short_names(files: Iterable[str]) -> dict[str, str]:
-    """The end of each path that no other one of them has.
+    """The end of each path that no other one of them has; cells of notebooks have names of their own.
 
     >>> short_names(["/a/train.py", "/b/model.py", "/c/model.py"])
     {'/a/train.py': 'train.py', '/b/model.py': 'b/model.py', '/c/model.py': 'c/model.py'}
     """
-    parts = {file: file.replace("\\", "/").split("/") for file in dict.fromkeys(files)}
-    names: dict[str, str] = {}
+    every = list(dict.fromkeys(files))
+    names = cell_names(every)
+    parts = {file: file.replace("\\", "/").split("/") for file in every if file not in names}
     for count in range(1, max(map(len, parts.values()), default=0) + 1):
         ends = {file: "/".join(parts[file][-count:]) for file in parts if file not in names}
         often = Counter("/".join(one[-count:]) for one in parts.values())
         names |= {file: end for file, end in ends.items() if often[end] == 1}
-    return {file: names.get(file, file) for file in parts}
+    return {file: names.get(file, file) for file in every}
 
 
 def place_text(function: str | None, file: str | None, line: int | None) -> str | None:

@@ -23,6 +23,7 @@ LAYERS = (
         "errors",
         "terms",
         "columns",
+        "cells",
         "wording",
         "json_types",
         "catalogue",

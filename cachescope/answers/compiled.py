@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 
 from cachescope.answers.names import place_name
 from cachescope.answers.read import Read
+from cachescope.cells import code_file, of_any_process
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import ProblemRow
@@ -99,7 +100,11 @@ class Compiled:
         compiles, symbols = rows_of(read.compiles, CompileRow), rows_of(read.symbols, SymbolRow)
         taken = [row.time_taken_ns for row in compiles if row.time_taken_ns is not None]
         places: list[_Place] = [*compiles, *symbols]
-        breaks = [(row, (row.function, row.graph_breaks)) for row in compiles if row.graph_breaks]
+        breaks = [
+            (row, (row.function, tuple(map(of_any_process, row.graph_breaks))))
+            for row in compiles
+            if row.graph_breaks
+        ]
         often = _counted([(row, _as_symbol(row)) for row in symbols])
         return cls(
             kinds=Counter(row.kind for row in compiles),
@@ -119,17 +124,22 @@ class Compiled:
         return place_name(row, self.files) or "a function that the log does not name"
 
 
+def _where(row: _Place) -> object:
+    """What is the same of a place in all processes."""
+    return row.function, code_file(row.file), row.line
+
+
 def _as_symbol(row: SymbolRow) -> object:
     """What is the same of symbols that are told as one: another branch leaves another range."""
-    place = row.function, row.file, row.line
-    return row.source, place, row.range_after, row.guards, row.specialized
+    guards = tuple(map(of_any_process, row.guards))
+    return row.source, _where(row), row.range_after, guards, row.specialized
 
 
 def _looked_up(compiles: Sequence[CompileRow]) -> tuple[LookedUp, ...]:
     of_place: dict[object, list[CompileRow]] = defaultdict(list)
     for row in compiles:
         if row.lookups:
-            of_place[row.function, row.file, row.line].append(row)
+            of_place[_where(row)].append(row)
     found = map(LookedUp.of, of_place.values())
     return tuple(sorted(found, key=lambda one: -(one.full_misses + one.guard_misses)))
 

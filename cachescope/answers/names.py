@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from cachescope.answers.facts import Facts
+from cachescope.cells import code_file
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.wording import SHORT_KEY, clock, harmless, place_text, plural
@@ -81,4 +82,4 @@ def lookup_in_run(facts: Facts, row: LookupRow) -> str:
 
 
 def _place_of(row: LookupRow) -> tuple[str | None, str | None, int | None]:
-    return row.function, row.file, row.line
+    return row.function, code_file(row.file), row.line

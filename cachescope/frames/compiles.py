@@ -11,7 +11,7 @@ _SEGMENT: Final = Column(
     WHOLE,
     "tells compiles of one run with one compile id apart, as in lookups; 0 where the log does not show that it began",
 )
-_FUNCTION: Final = Column("function", TEXT, "the user's function that was compiled",
+_FUNCTION: Final = Column("function", TEXT, "the user's function that was compiled; its caller, where torch compiles it through a wrapper of its own",
                           missing="the log does not show where the compile began", torch_name="dynamo_start")  # fmt: skip
 _FILE: Final = Column("file", TEXT, "the file of the function", missing="as for function")
 _LINE: Final = Column("line", WHOLE, "the line of the function", missing="as for function")

@@ -9,6 +9,7 @@ from typing import Final
 
 import pandas as pd
 
+from cachescope.cells import code_file
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow
 from cachescope.frames.compiles import RECOMPILES
@@ -31,8 +32,8 @@ def recompiles_frame(compiles: pd.DataFrame) -> pd.DataFrame:
     groups: dict[_Group, list[CompileRow]] = defaultdict(list)
     for row in rows_of(compiles, CompileRow):
         if row.kind in ("recompile", "limit"):
-            groups[row.function, row.file, row.line, _guard(row.recompile_reasons)].append(row)
-    rows = [_row(group, members) for group, members in groups.items()]
+            groups[row.function, code_file(row.file), row.line, _guard(row.recompile_reasons)].append(row)
+    rows = [_row(guard, members) for (*_, guard), members in groups.items()]
     rows.sort(key=lambda row: -(row.time_taken_ns or 0))
     return RECOMPILES.of_rows(rows)
 
@@ -45,14 +46,14 @@ def _guard(reasons: Iterable[str]) -> str | None:
     return None
 
 
-def _row(group: _Group, members: Sequence[CompileRow]) -> RecompileRow:
-    function, file, line, guard = group
+def _row(guard: str | None, members: Sequence[CompileRow]) -> RecompileRow:
+    first = members[0]
     taken = [row.time_taken_ns for row in members if row.time_taken_ns is not None]
     limits = sum(row.kind == "limit" for row in members)
     return RecompileRow(
-        function=function,
-        file=file,
-        line=line,
+        function=first.function,
+        file=first.file,
+        line=first.line,
         guard=guard,
         example=next((reason for row in members for reason in row.recompile_reasons), None),
         compiles=len(members) - limits,

@@ -30,6 +30,7 @@ from cachescope.analysis.verdicts.recompiles import Recompiles
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
 from cachescope.analysis.verdicts.running_compiles import RunningCompiles
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
+from cachescope.cells import code_file
 from cachescope.details import HashDetails
 
 _NEARER_TRIED: Final = 32
@@ -200,7 +201,7 @@ class Baselines:
         share = self._replaced.code_likeness(found, row)
         text = f"{share * 100:.0f} % of their code is alike"
         if isinstance(found, LookupRow) and found.function is not None:
-            is_one = (found.function, found.file) == (row.function, row.file)
+            is_one = (found.function, code_file(found.file)) == (row.function, code_file(row.file))
             return f"both are of the function {row.function} of one file, and {text}" if is_one else text
         return text
 

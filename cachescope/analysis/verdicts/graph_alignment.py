@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cachescope.analysis.graphs import graph_words, likeness
+from cachescope.cells import code_file, is_cell
 from cachescope.details import HashDetails
 
 # The score chooses among several alike graphs: most of it is the likeness of the code, the rest the compile id and
@@ -231,9 +232,10 @@ def is_named(row: Graph) -> bool:
 
 def _function_of(row: Graph) -> tuple[str, str] | None:
     """The name and the file of a graph's source function; None if it has no name."""
-    if row.function is None or row.file is None or row.function.startswith("<"):
+    file = code_file(row.file)
+    if row.function is None or file is None or row.function.startswith("<"):
         return None
-    return row.function, row.file
+    return row.function, file
 
 
 def _enough(a: Graph, b: Graph, is_one_program: bool) -> float:
@@ -242,13 +244,18 @@ def _enough(a: Graph, b: Graph, is_one_program: bool) -> float:
     if one is None or other is None:
         if is_one_program:
             return _ENOUGH
-        is_one_call = a.file is not None and (a.file, a.function) == (b.file, b.function)
+        is_one_call = a.file is not None and (code_file(a.file), a.function) == (
+            code_file(b.file),
+            b.function,
+        )
         return _ENOUGH_OF_ONE_CALL if is_one_call else _NEVER
     if one == other:
         return _ENOUGH if _LIBRARY.search(one[1]) else _ENOUGH_OF_ONE_FUNCTION
-    # A renamed function, or a program that was moved as a whole.
-    is_moved = one[0] == other[0] and os.path.basename(one[1]) == os.path.basename(other[1])
-    return _ENOUGH if one[1] == other[1] or is_moved else _NEVER
+    # A renamed function, or a program that was moved as a whole; a cell that was edited has another name.
+    is_moved = os.path.basename(one[1]) == os.path.basename(other[1])
+    is_edited = a.file is not None and b.file is not None and is_cell(a.file) and is_cell(b.file)
+    is_one = one[1] == other[1] or (one[0] == other[0] and (is_moved or is_edited))
+    return _ENOUGH if is_one else _NEVER
 
 
 def _distinct(rows: Sequence[SomeGraph]) -> list[SomeGraph]:

@@ -39,6 +39,8 @@ _HOST: Final = re.compile(
     r"\d{1,3}(?:[.-]\d{1,3}){3}|ip-[\d-]+|(?:[\w-]+\.)+(?:local|internal|lan|corp|intranet|localdomain|svc|com|org|net|io|edu)",
     re.IGNORECASE,
 )
+# cachescope/cells.py: the hash of the text of a cell, from which a short one can be guessed.
+_CELL: Final = re.compile(r"\bcell (?:\d{4,}|[0-9a-f]{8,})\b")
 _WHOLE_RUN: Final = re.compile(RUN)
 _MANY: Final = 50_000
 
@@ -105,6 +107,7 @@ class Texts:
 
     def _hidden(self, text: str) -> str:
         text = self._phrases.replaced(text, lambda found: self.hidden_whole(self._kinds[found], found))
+        text = _CELL.sub(lambda match: self._stand_ins.of("path", match[0]), text)
         text = without_given_values(text, self._known, self._stand_ins)
         return _TOKEN.sub(self._token, text)
 
