@@ -63,6 +63,9 @@ LOOKUPS: Final = Frame(
                missing="none, or this is one"),
         Column("bypass_reason", TEXT, "why torch would not cache", missing="not bypassed",
                torch_name="cache_bypass_reason"),
+        Column("bypass_exception", TEXT, "the class of the exception that bypassed it: BypassAOTAutogradCache where torch would not cache it, "
+               "any other where an error ended the lookup (Exception, where an older torch does not name it, as 2.6)",
+               missing="not bypassed, or not recorded (fxgraph, text logs, a decision of a torch that names no class, as 2.6)", torch_name="cache_bypass_exception_type"),
         Column("aot_mode", FLAG, "True where AOTInductor compiled it, which asks no cache whatever the settings",
                missing="not so, or not recorded (text logs, before 2.7)", torch_name="aot_mode"),
         Column("save_bypass", TEXT, "why torch would not store the result of this miss", missing="stored, or not said"),
@@ -75,7 +78,7 @@ LOOKUPS: Final = Frame(
         Column("load_error", TEXT, "why a stored entry could not be loaded", missing="none, or not in a text log"),
         Column("guards_expr", TEXT, "guards of the candidate (of a guard miss: of the last one)",
                missing="no guards, or not recorded", torch_name="cache_status_guard_expr"),
-        Column("function", TEXT, "the user's function that was compiled",
+        Column("function", TEXT, "the user's function that was compiled; in a trace its caller, where torch compiles it through a wrapper of its own",
                missing="not in a text log without Dynamo's messages (TORCH_LOGS=dynamo)", torch_name="dynamo_start"),
         Column("file", TEXT, "the file of the function", missing="as for function", torch_name="dynamo_start"),
         Column("line", WHOLE, "the line of the function", missing="as for function", torch_name="dynamo_start"),

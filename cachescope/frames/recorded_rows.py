@@ -47,6 +47,7 @@ class LookupRow:
     is_backward: bool | None
     aot_lookup: int | None
     bypass_reason: str | None
+    bypass_exception: str | None
     aot_mode: bool | None
     save_bypass: str | None
     save_error: str | None

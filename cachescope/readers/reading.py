@@ -57,6 +57,8 @@ class Lookup:
     line: int | None = None
     aot_mode: bool | None = None
     """Whether AOTInductor compiled it, which asks no cache; only traces record it, and only that it was so."""
+    bypass_exception: str | None = None
+    """The class of the exception by which AOTAutograd's cache was bypassed; only traces record it."""
     is_details_cut: bool = False
     """Whether lines of its hash details are missing; none are kept then."""
 

@@ -132,6 +132,7 @@ class Lookups(Sequence[LookupRow]):
     function: Texts
     file: Texts
     aot_mode: Numbers
+    bypass_exception: Texts
 
     @classmethod
     def of_frame(cls, lookups: pd.DataFrame, store: HashDetails) -> Self:
@@ -202,6 +203,7 @@ class Lookups(Sequence[LookupRow]):
             self.function[at],
             self.file[at],
             _flag(self.aot_mode[at]),
+            self.bypass_exception[at],
         )
 
     def __iter__(self) -> Iterator[LookupRow]:

@@ -47,6 +47,7 @@ class LookupRow:
     function: str | None = None
     file: str | None = None
     aot_mode: bool | None = None
+    bypass_exception: str | None = None
 
     @property
     def is_miss(self) -> bool:

@@ -47,6 +47,8 @@ class AdviceFacts:
         The cache that was asked.
     bypass_reason : str or None
         Why torch would not look it up or, if the entry was never stored, why it would not store it.
+    bypass_exception : str or None
+        The class of the exception by which it was bypassed.
     changes : tuple of FieldChange
         What changed in the key.
     were_graphs_found : bool
@@ -62,6 +64,7 @@ class AdviceFacts:
     reason: str = ""
     cache: str = ""
     bypass_reason: str | None = None
+    bypass_exception: str | None = None
     changes: tuple[FieldChange, ...] = ()
     were_graphs_found: bool = False
     are_lines_missing: bool = False
@@ -87,7 +90,7 @@ def cause_advice(facts: AdviceFacts) -> str | None:
                 "(a barrier after the first step), or ship a cache made beforehand."
             )
         case "bypassed":
-            return bypass_advice(facts.bypass_reason, facts.cache)
+            return bypass_advice(facts.bypass_reason, facts.cache, facts.bypass_exception)
         case "disabled":
             if facts.kind == AOT_INDUCTOR:
                 return _AOT_INDUCTOR

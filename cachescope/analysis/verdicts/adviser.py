@@ -43,6 +43,7 @@ class Adviser:
                 root.why.reason,
                 row.cache,
                 self._bypass_reason(root),
+                row.bypass_exception,
                 changes,
                 were_graphs_found=bool(len(graphs) and lookups.is_hit[graphs].all()),
                 are_lines_missing=row.details == "incomplete",

@@ -7,9 +7,21 @@ from typing import Final
 from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, operator_of, versions
 
 _SHORT: Final = slice(0, 2)
+# torch/_functorch/_aot_autograd/autograd_cache.py, `BypassAOTAutogradCache`.
+_OWN: Final = "Bypass"
+_ERROR: Final = (
+    "An error ended the lookup in AOTAutograd's cache, and torch compiled as if there were no such cache. To see where it is raised: "
+    "torch._functorch.config.strict_autograd_cache = True lets it through; torch 2.10 and later also write its traceback into the trace, "
+    "as cache_bypass_traceback of the artifact aotautograd_cache_bypass."
+)
 
 
-def bypass_advice(reason: str | None, cache: str) -> str:
+def is_error(exception: str | None) -> bool:
+    """Whether a bypass is due to an error, by the class of the exception: not to a decision of torch."""
+    return exception is not None and not exception.startswith(_OWN)
+
+
+def bypass_advice(reason: str | None, cache: str, exception: str | None = None) -> str:
     """What lifts a bypass: from the catalogue, or that it is not known.
 
     Parameters
@@ -18,7 +30,11 @@ def bypass_advice(reason: str | None, cache: str) -> str:
         The reason in torch's words; None or empty where it gave none.
     cache : str
         The cache that was bypassed.
+    exception : str, optional
+        The class of the exception that bypassed it, where that is recorded.
     """
+    if is_error(exception):
+        return _ERROR
     facts = bypass_facts(reason or "", cache)
     if facts is None:
         return _not_known()

@@ -17,6 +17,7 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.history.places_by_group import NONE
 from cachescope.analysis.verdicts.baselines import Choice
+from cachescope.analysis.verdicts.bypass_advice import is_error
 from cachescope.analysis.verdicts.misses import Misses, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
@@ -54,25 +55,33 @@ def judged_misses(history: History, details: HashDetails, choice: Choice) -> Mis
 def _judge_not_cached(history: History, found: ReasonsFound) -> None:
     """What torch bypassed, and what was switched off."""
     lookups = history.lookups
-    reasons = lookups.bypass_reason
+    reasons, exceptions = lookups.bypass_reason, lookups.bypass_exception
     is_aot_mode = lookups.aot_mode == 1
     found.why[is_aot_mode] = found.number(_AOT_MODE) if is_aot_mode.any() else NONE
     for outcome, why in (("bypass", _bypassed), ("disabled", _disabled)):
         places = np.flatnonzero(lookups.outcome.are(outcome) & ~is_aot_mode)
-        codes, which = np.unique(reasons.codes[places], return_inverse=True)
-        numbers = [found.number(why(reasons.text(code))) for code in codes.tolist()]
-        found.why[places] = np.array(numbers, dtype=np.int64)[which]
+        both = np.stack([reasons.codes[places], exceptions.codes[places]])
+        codes, which = np.unique(both, axis=1, return_inverse=True)
+        texts = [(reasons.text(reason), exceptions.text(exception)) for reason, exception in codes.T.tolist()]
+        numbers = [found.number(why(*told)) for told in texts]
+        found.why[places] = np.array(numbers, dtype=np.int64)[which.reshape(-1)]
 
 
-def _bypassed(told: str | None) -> Why:
-    reason = told or "torch gave no reason"
-    text = f"torch did not cache it: {reason}"
+def _bypassed(told: str | None, exception: str | None) -> Why:
+    if is_error(exception):
+        reason = f"{exception}: {told}" if told else f"{exception}"
+        text = f"torch did not cache it: an error ended the lookup: {reason}"
+        evidence = "torch recorded the error"
+    else:
+        reason = told or "torch gave no reason"
+        text = f"torch did not cache it: {reason}"
+        evidence = "torch gave the reason"
     # The reason without details of the single case: addresses, numbers, quoted names.
     kind = re.sub(r"0x[0-9a-fA-F]+|\d+", "…", reason.strip().split("\n", 1)[0])
-    return Why("bypassed", text, "recorded", "torch gave the reason", kind=kind)
+    return Why("bypassed", text, "recorded", evidence, kind=kind)
 
 
-def _disabled(told: str | None) -> Why:
+def _disabled(told: str | None, _: str | None) -> Why:
     text = f"caching was switched off: {told or 'cache not enabled'}"
     return Why("disabled", text, "recorded", "torch says that the cache was not enabled")
 

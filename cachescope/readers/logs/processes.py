@@ -24,6 +24,7 @@ _FILLED: Final = (
     "compile_id",
     "is_backward",
     "bypass_reason",
+    "bypass_exception",
     "aot_mode",
     "guards_expr",
     "load_error",

@@ -45,6 +45,7 @@ def lookup_from_artifact(name: str, payload: Record) -> Lookup:
         status_detailed=status,
         compile_id=_compile_id(payload),
         bypass_reason=payload.text("cache_bypass_reason"),
+        bypass_exception=_bypass_exception(payload),
         guards_expr=payload.text("cache_status_guard_expr"),
         time_taken_ns=payload.duration_ns("time_taken_ns"),
         time_saved_ns=_time_saved(payload),
@@ -90,6 +91,12 @@ def lookup_from_event(event: Record) -> Lookup | None:
         compile_id=_compile_id(args),
         time_taken_ns=taken,
     )
+
+
+def _bypass_exception(payload: Record) -> str | None:
+    """The class of what ended an AOTAutograd lookup. torch 2.6 says only whether it was one of its own, 2.10 and later name it."""
+    named = payload.text("cache_bypass_exception_type")
+    return "Exception" if named is None and payload.flag("cache_bypass_hard_exception") else named
 
 
 def _compile_id(args: Record) -> str | None:
