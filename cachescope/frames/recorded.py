@@ -67,7 +67,7 @@ LOOKUPS: Final = Frame(
                "any other where an error ended the lookup (Exception, where an older torch does not name it, as 2.6)",
                missing="not bypassed, or not recorded (fxgraph, text logs, a decision of a torch that names no class, as 2.6)", torch_name="cache_bypass_exception_type"),
         Column("aot_mode", FLAG, "True where AOTInductor compiled it, which asks no cache whatever the settings",
-               missing="not so, or not recorded (text logs, before 2.7)", torch_name="aot_mode"),
+               missing="not so, or not recorded (a text log without TORCH_LOGS=+inductor, traces before 2.7)", torch_name="aot_mode"),
         Column("save_bypass", TEXT, "why torch would not store the result of this miss", missing="stored, or not said"),
         Column("save_error", TEXT, "why the result could not be stored, although torch wanted to",
                missing="stored, or no text log was read"),

@@ -56,7 +56,7 @@ class Lookup:
     file: str | None = None
     line: int | None = None
     aot_mode: bool | None = None
-    """Whether AOTInductor compiled it, which asks no cache; only traces record it, and only that it was so."""
+    """Whether AOTInductor compiled it, which asks no cache; logs record only that it was so."""
     bypass_exception: str | None = None
     """The class of the exception by which AOTAutograd's cache was bypassed; only traces record it."""
     is_details_cut: bool = False

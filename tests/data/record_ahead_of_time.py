@@ -1,6 +1,6 @@
 """Records what is compiled ahead of time: ``python tests/data/record_ahead_of_time.py PYTHON`` for an interpreter with torch.
 
-Writes ``tests/data/ahead_of_time/VERSION.tar.xz`` with a trace of each of three processes: ``package``
+Writes ``tests/data/ahead_of_time/VERSION.tar.xz`` with a trace and a text log of each of three processes: ``package``
 (torch._inductor.aoti_compile_and_package), ``export`` (torch.export alone), and ``both`` (a package with caches switched off, and
 torch.compile after it).
 """
@@ -35,11 +35,14 @@ with torch.no_grad():
     if sys.argv[1] == "both":
         torch.compile(Model())(x)
 """
+_LOGGERS = (
+    "torch._inductor.codecache,torch._functorch._aot_autograd.autograd_cache,+torch._inductor.compile_fx"
+)
 WAYS = ("package", "export", "both")
 
 
 def record_into(folder: Path, python: str) -> None:
-    """Run the program in each way; the folder then has a folder with a trace for each."""
+    """Run the program in each way; the folder then has for each a folder with a trace, and a text log beside it."""
     _FOLDER.mkdir(parents=True, exist_ok=True)
     program = _FOLDER / "program.py"
     program.write_text(_PROGRAM, encoding="utf-8")
@@ -47,6 +50,8 @@ def record_into(folder: Path, python: str) -> None:
         with tempfile.TemporaryDirectory(dir=_FOLDER) as work:
             environment = os.environ | {
                 "TORCH_TRACE": str(folder / way),
+                "TORCH_LOGS": _LOGGERS,
+                "TORCH_LOGS_OUT": str(folder / f"{way}.log"),
                 "TORCHINDUCTOR_CACHE_DIR": f"{work}/cache",
                 "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1" if way == "both" else "0",
             }

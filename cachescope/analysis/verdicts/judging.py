@@ -29,7 +29,7 @@ _AOT_MODE: Final = Why(
     "disabled",
     "AOTInductor compiled it, which asks no cache",
     "recorded",
-    "the trace has the code that AOTInductor wrote in this compile",
+    "the trace has the code that AOTInductor wrote in this compile, or torch logged that it asks no cache for it",
     kind=AOT_INDUCTOR,
 )
 # A fleet races for every key in the same ways.

@@ -23,6 +23,7 @@ from cachescope.readers.logs.text_messages import (
     OUTCOME,
     POST_LOAD_GUARDS,
     STARTS_TRACING,
+    STATUS,
     UNABLE,
     WRITING,
     Message,
@@ -110,6 +111,8 @@ class MessageReader:
             self._note_entry(match["path"], message)
         elif match := STARTS_TRACING.fullmatch(text):
             self._places[message.compile_id] = match["function"], match["file"], int(match["line"])
+        elif (match := STATUS.match(text)) and match["is_used"] == "False":
+            self._read_disabled(match["aot_mode"] == "True", message)
 
     def take_up(self, end: StreamEnd, process: Process | None) -> None:
         """Restore the state at the end of an earlier reading."""
@@ -352,6 +355,12 @@ class MessageReader:
         lookup = self._add(cache, None, message)
         lookup.outcome = lookup.cache_state = "bypass"
         lookup.bypass_reason = reason
+
+    def _read_disabled(self, is_aot_mode: bool, message: Message) -> None:
+        """A compile that asks no cache; only this line says so, where Inductor's logger is at DEBUG."""
+        lookup = self._add(FXGRAPH, None, message)
+        lookup.outcome = lookup.cache_state = "disabled"
+        lookup.aot_mode = is_aot_mode or None
 
     def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> Lookup | None:
         """The miss whose result torch cannot store: then the bypass is no second lookup. None if there is none."""

@@ -1,4 +1,4 @@
-"""The messages of the cache loggers, and Dynamo's of what it traces, from torch 2.4 to 2.15.
+"""The messages of the cache loggers, Dynamo's of what it traces, and Inductor's of whether it asks a cache, from torch 2.4 to 2.15.
 
 torch/_inductor/codecache.py and torch/_functorch/_aot_autograd/autograd_cache.py (from 2.10 also
 aot_autograd_result.py). Messages are recognized by their words, never by their line number, which moves.
@@ -41,6 +41,10 @@ WRITING: Final = re.compile(
 STARTS_TRACING: Final = re.compile(
     r"Step \d+: torchdynamo start tracing (?P<function>\S+) (?P<file>.+):(?P<line>\d{1,9})"
 )
+# torch/_inductor/compile_fx.py, `_compile_fx_inner`, at DEBUG; 2.10 and later.
+STATUS: Final = re.compile(
+    r"FX cache status: use_cache=(?P<is_used>True|False), .*\baot_mode=(?P<aot_mode>True|False)\b"
+)
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
 _MESSAGES: Final = (
     DETAILS,
@@ -52,6 +56,7 @@ _MESSAGES: Final = (
     NOT_SAVED,
     WRITING,
     STARTS_TRACING,
+    STATUS,
     _ENTRY_WITHOUT_GRAPH,
 )
 
@@ -66,6 +71,7 @@ _BEGINNINGS: Final = (
     b"Bypassing ",
     b"Writing AOTAutograd cache ",
     b"FXGraphCache cache ",
+    b"FX cache status: ",
     b"Step 1: torchdynamo start tracing ",
 )
 _ANYWHERE: Final = b" unable to load compiled graph"

@@ -53,6 +53,27 @@ def test_a_graph_compiled_ahead_of_time_is_known_by_the_code_that_was_written(
     assert told(cachescope.read(trace_of(version, way, tmp_path))) == expected
 
 
+@pytest.mark.parametrize(("way", "expected"), [("package", [True]), ("both", [True, None])])
+@pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
+def test_a_text_log_tells_it_where_inductors_logger_is_at_debug(
+    tmp_path: Path, version: str, way: str, expected: list[bool | None]
+) -> None:
+    """And a lookup that the trace has as well is one."""
+    trace = trace_of(version, way, tmp_path)
+    log = trace.parents[1] / f"{way}.log"
+    for paths in ((log,), (trace, log)):
+        scope = cachescope.read(*paths)
+        found = [(outcome, is_aot, verdict, kind) for outcome, _, is_aot, verdict, kind in told(scope)]
+        assert found == [("disabled", one, "disabled", "AOTInductor" if one else "") for one in expected]
+        assert len(scope.runs) == 1
+
+
+@pytest.mark.parametrize("way", ["package", "both"])
+def test_torch_2_6_says_nothing_of_it_in_a_text_log(tmp_path: Path, way: str) -> None:
+    log = trace_of("2.6.0", way, tmp_path).parents[1] / f"{way}.log"
+    assert cachescope.read(log).lookups.empty and log.stat().st_size > 0
+
+
 def test_a_torch_that_does_not_record_it_is_not_said_to_have_done_it(tmp_path: Path) -> None:
     assert told(cachescope.read(trace_of("2.6.0", "package", tmp_path))) == [OFF]
 
