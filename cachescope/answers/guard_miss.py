@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from cachescope.analysis.compiles.failed_guards import (
     FailedGuards,
@@ -24,7 +25,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.trace_compiles import first_attempt
-from cachescope.terms import FXGRAPH
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 from cachescope.wording import listed, short_names
 
 _EXAMPLE_INPUTS: Final = "example_inputs["
@@ -67,7 +68,8 @@ class GuardMiss:
         failed = _failed(read, row, stored)
         if failed is None:
             return None
-        return cls(_text(failed, _lines(read, failed, stored)), _advice(failed, _inputs_of_graph(read, row)))
+        text = _text(failed, _lines(read, failed, stored), _how_many_stored(read, row))
+        return cls(text, _advice(failed, _inputs_of_graph(read, row)))
 
 
 def _failed(read: Read, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGuards | None:
@@ -111,10 +113,27 @@ def _place(read: Read, row: LookupRow) -> int:
 
 def _stored_before(read: Read, row: LookupRow) -> list[LookupRow]:
     """The latest lookups that stored an entry under the key before."""
+    lookups = read.history.lookups.lookup[_places_stored(read, row)[-_STORED:]]
+    return [read.facts.lookups[one] for one in lookups.tolist()]
+
+
+def _how_many_stored(read: Read, row: LookupRow) -> int:
+    """How many entries lookups had stored under the key, none of them known to be in another directory; 0 if that is not known."""
+    if row.cache == AOTAUTOGRAD and row.guards_expr is None:
+        # Before torch 2.8 a key of AOTAutograd has one entry, that of the latest miss.
+        return 0
+    runs = read.facts.runs
+    others = read.history.lookups.run[_places_stored(read, row)].tolist()
+    pairs = ({runs[row.run].cache_dir, runs[run].cache_dir} for run in others)
+    return sum(len(pair - {None}) < 2 for pair in pairs)
+
+
+def _places_stored(read: Read, row: LookupRow) -> npt.NDArray[np.intp]:
+    """The lookups of the key that stored an entry before, by their places."""
     history, at = read.history, _place(read, row)
     is_one = history.stored & (history.lookups.key == history.lookups.key[at])
     places = np.flatnonzero(is_one)
-    return [read.facts.lookups[int(history.lookups.lookup[one])] for one in places[places < at][-_STORED:]]
+    return places[places < at]
 
 
 def _symbols(read: Read, row: LookupRow) -> list[SymbolRow]:
@@ -152,11 +171,20 @@ def _lines_of(symbols: Sequence[SymbolRow], failed: FailedGuards) -> Iterator[tu
                 yield where, code
 
 
-def _text(failed: FailedGuards, lines: Sequence[str]) -> str:
+def _text(failed: FailedGuards, lines: Sequence[str], stored: int) -> str:
     sizes = ", ".join(f"{in_words(symbol.source or '')} is {value}" for symbol, value in failed.sizes)
-    entries = "the stored entry needs" if len(failed.conditions) == 1 else "the stored entries need"
     needs = " or ".join(bounds.in_words for bounds in failed.bounds) or ", or ".join(failed.conditions)
-    return f"{sizes}; {entries} {needs}" + (f", from {listed(lines, _LINES, ', ')}" if lines else "")
+    text = f"{sizes}; {_entries(failed, stored)} {needs}"
+    text += f", from {listed(lines, _LINES, ', ')}" if lines else ""
+    return text + ("; what the others need is not known" if failed.entries < stored else "")
+
+
+def _entries(failed: FailedGuards, stored: int) -> str:
+    """``the stored entry needs``; where there were more than those whose guards are known, how many of how many."""
+    if failed.entries < stored:
+        which = "one" if failed.entries == 1 else f"{failed.entries}"
+        return f"{which} of {stored} stored entries need{'s' if failed.entries == 1 else ''}"
+    return "the stored entry needs" if len(failed.conditions) == 1 else "the stored entries need"
 
 
 def _advice(failed: FailedGuards, inputs: Sequence[str]) -> str:

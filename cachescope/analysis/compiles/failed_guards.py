@@ -40,11 +40,14 @@ class FailedGuards:
         If it is one size, the bounds of it in each entry, as far as that is what failed; else empty.
     conditions : tuple of str
         For each entry what did not hold, in the words of the program.
+    entries : int
+        Of how many entries this is told: a log may have the guards of some.
     """
 
     sizes: tuple[tuple[SymbolRow, int], ...]
     bounds: tuple[Bounds, ...]
     conditions: tuple[str, ...]
+    entries: int
 
 
 def in_words(source: str) -> str:
@@ -137,6 +140,7 @@ def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedG
         tuple(rows.values()),
         tuple(dict.fromkeys(of_one)) if is_one else (),
         tuple(dict.fromkeys(conditions)),
+        len(guards),
     )
 
 
@@ -174,10 +178,10 @@ def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow])
     of_one = [one for one in bounds if one is not None]
     is_one = len(failed) == 1 and len(of_one) == len(compiles)
     sizes = tuple((named[name], values[name]) for name in failed)
-    told = FailedGuards(
-        sizes, tuple(dict.fromkeys(of_one)) if is_one else (), tuple(dict.fromkeys(conditions))
-    )
-    return told if sizes else None
+    if not sizes:
+        return None
+    bounds_of_one = tuple(dict.fromkeys(of_one)) if is_one else ()
+    return FailedGuards(sizes, bounds_of_one, tuple(dict.fromkeys(conditions)), len(compiles))
 
 
 def is_one_size(symbol: SymbolRow, inputs: Sequence[str]) -> bool:

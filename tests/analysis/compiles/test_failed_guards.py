@@ -155,10 +155,10 @@ def test_a_guard_fails_only_where_it_is_known_to(expr: str, is_failed: bool) -> 
 def test_guards_of_the_compiles_that_stored() -> None:
     stored = symbol("s0", "20", "L['x'].size()[0]", "[11, 4096]", "s0 > 10", "s0 < 4097")
     found = failed_in([[stored]], [X])
-    assert found == FailedGuards(((X, 5),), (Bounds(11, 4096),), ("x.size(0) > 10",))
+    assert found == FailedGuards(((X, 5),), (Bounds(11, 4096),), ("x.size(0) > 10",), 1)
     remainder = symbol("s0", "16", "L['x'].size()[0]", "[2, int_oo]", "Eq(Mod(s0, 8), 0)")
     found = failed_in([[remainder]], [X])
-    assert found == FailedGuards(((X, 5),), (), ("x.size(0) % 8 == 0",))
+    assert found == FailedGuards(((X, 5),), (), ("x.size(0) % 8 == 0",), 1)
     other = symbol("s0", "20", "L['z'].size()[0]", "[11, int_oo]", "s0 > 10")
     unguarded = symbol("s0", "20", "L['x'].size()[0]", "[2, int_oo]")
     for compiles in ([], [[]], [[other]], [[unguarded]], [[stored], [unguarded]]):
