@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from cachescope.analysis.phases.readings import readings_of_runs
 from cachescope.answers.names import run_name
+from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import Besides, RunTime
 from cachescope.answers.time_contrast import Contrast, Member, RanksWaited, members_of
@@ -34,6 +35,8 @@ class TimeSpent:
         The slowest of them beside the quickest; None where there are not two.
     ranks : RanksWaited or None
         How long ranks waited for each other; None where there are not two.
+    apart : tuple of CollectivesApart
+        Functions that ranks compiled with different collectives.
     problems : tuple of dict
         Rows of problems: of reading, and of reading events.
     """
@@ -43,6 +46,7 @@ class TimeSpent:
     members: tuple[Member, ...]
     contrast: Contrast | None
     ranks: RanksWaited | None
+    apart: tuple[CollectivesApart, ...]
     problems: tuple[ProblemRow, ...]
 
     @classmethod
@@ -72,5 +76,6 @@ class TimeSpent:
             members=members,
             contrast=Contrast.of_members(members),
             ranks=RanksWaited.of_runs(runs),
+            apart=collectives_apart(read),
             problems=(*read.facts.problems, *rows_of(read.phase_problems, ProblemRow)),
         )

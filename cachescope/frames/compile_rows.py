@@ -23,6 +23,7 @@ class CompileRow:
     graph_breaks: tuple[str, ...]
     restarts: tuple[str, ...]
     error: str | None
+    collectives: tuple[str, ...] = ()
     lookups: tuple[int, ...] = ()
     hits: int | None = None
     full_misses: int | None = None

@@ -40,6 +40,8 @@ COMPILES: Final = Frame(
         Column("restarts", TUPLE, "why torch began anew within it", torch_name="restart_reasons"),
         Column("error", TEXT, "why it failed", missing="it did not fail, or has no end in the log",
                torch_name="fail_type, fail_reason"),
+        Column("collectives", TUPLE, "the collectives of the graphs that Inductor compiled in it, in their order, and the waits for them; empty where there are none, where the "
+               "graphs came from a cache, and where torch does not record them (2.6; 2.10 and later do)", torch_name="inductor_collective_schedule"),
         Column("lookups", TUPLE, "the lookups that were made in it, ids into lookups; empty where none are known: caches were off, "
                "or the log cannot tell which compile they were made in"),
         Column("hits", WHOLE, "how many of these hit", missing="no lookups of it are known"),

@@ -14,7 +14,8 @@ from cachescope.version import __version__
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
     from cachescope.answers.explanation import Explanation
-    from cachescope.answers.time_spent import TimeSpent
+    from cachescope.answers.rank_collectives import CollectivesApart
+from cachescope.answers.time_spent import TimeSpent
 
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
@@ -110,6 +111,7 @@ def time_object(read: Read, spent: TimeSpent) -> JsonObject:
         ],
         "contrast": _contrast(spent),
         "waited_for_ranks": _waited(spent),
+        "different_collectives": [_apart(one) for one in spent.apart],
         "problems": [*frame_rows(read.problems), *frame_rows(read.phase_problems)],
     }
 
@@ -128,6 +130,16 @@ def _waited(spent: TimeSpent) -> JsonObject | None:
         return None
     times = [{"run": run, "waited_ns": ns} for run, ns in ranks.waited_ns.items()]
     return {"runs": times, "waited_least": None if ranks.last is None else ranks.last.run}
+
+
+def _apart(one: CollectivesApart) -> JsonObject:
+    of_ranks = [{"ranks": ranks, "collectives": names} for names, ranks in one.of_ranks]
+    return {
+        "compile_id": one.compile_id,
+        "is_backward": one.is_backward,
+        "place": one.place,
+        "of_ranks": of_ranks,
+    }
 
 
 def compiles_object(read: Read) -> JsonObject:

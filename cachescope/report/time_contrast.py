@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Final
 
+from cachescope.answers.rank_collectives import CollectivesApart
 from cachescope.answers.run_time import RunTime
 from cachescope.answers.time_contrast import Contrast, Member, RanksWaited
-from cachescope.wording import duration, harmless, listed
+from cachescope.answers.time_spent import TimeSpent
+from cachescope.report.ranks import rank_names
+from cachescope.wording import and_more, duration, harmless, listed
 
 _PHASES: Final = 3
 _RANKS: Final = 4
 _LEAST_SHARE: Final = 0.05
+_APART: Final = 3
+_COLLECTIVES: Final = 6
 
 
 def contrast_text(contrast: Contrast) -> str:
@@ -22,10 +28,11 @@ def contrast_text(contrast: Contrast) -> str:
     return f"{slower} took {duration(contrast.longer_ns)} longer than {other}{_where(contrast.phases)}"
 
 
-def said_texts(contrast: Contrast | None, ranks: RanksWaited | None, runs: Sequence[RunTime]) -> list[str]:
-    """Both as sentences of a page."""
-    texts = [contrast_text(contrast)] if contrast is not None else []
-    texts += rank_texts(ranks, runs) if ranks is not None else []
+def said_texts(spent: TimeSpent) -> list[str]:
+    """All of it as sentences of a page."""
+    texts = [contrast_text(spent.contrast)] if spent.contrast is not None else []
+    texts += rank_texts(spent.ranks, spent.runs) if spent.ranks is not None else []
+    texts += apart_texts(spent.apart)
     return [f"{text[:1].upper()}{text[1:]}." for text in texts]
 
 
@@ -49,6 +56,35 @@ def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:
     yield f"waited for other ranks: {listed(times, _RANKS)}"
     if ranks.last is not None:
         yield f"{ranks.last.name} waited least: the others waited for it"
+
+
+def apart_texts(apart: Sequence[CollectivesApart]) -> Iterator[str]:
+    """Which functions ranks compiled with different collectives."""
+    for one in apart[:_APART]:
+        told = [f"{_collectives(names)} in {_ranks(ranks)}" for names, ranks in one.of_ranks]
+        what = f"{one.place}, {'backward of ' if one.is_backward else ''}compile {one.compile_id}"
+        yield harmless(f"{what}, was compiled with different collectives: {listed(told, _RANKS, '; ')}")
+    if len(apart) > _APART:
+        yield and_more(len(apart) - _APART, "compile with different collectives", "--json lists all")
+    if apart:
+        yield "ranks may differ there for a reason, as the stages of a pipeline do"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {rank_names(ranks)}"
+
+
+def _collectives(names: Sequence[str]) -> str:
+    """``all_reduce ×2, all_gather_into_tensor``, in their order."""
+    if not names:
+        return "none"
+    runs = [(name, len(list(same))) for name, same in groupby(map(_short, names))]
+    return listed([name if count == 1 else f"{name} ×{count}" for name, count in runs], _COLLECTIVES)
+
+
+def _short(name: str) -> str:
+    """``all_reduce`` of ``torch.ops._c10d_functional.all_reduce_.default``."""
+    return name.removesuffix(".default").rpartition(".")[2].rstrip("_")
 
 
 def signed(ns: int) -> str:

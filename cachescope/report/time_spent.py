@@ -11,7 +11,7 @@ from cachescope.answers.time_contrast import Contrast, phase_differences
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
-from cachescope.report.time_contrast import contrast_text, path_texts, rank_texts, signed
+from cachescope.report.time_contrast import apart_texts, contrast_text, path_texts, rank_texts, signed
 from cachescope.wording import and_more, duration, harmless_line, listed, percent, plural
 
 _SIDE_BY_SIDE: Final = 4
@@ -54,6 +54,8 @@ def _side_lines(spent: TimeSpent, contrast: Contrast) -> Iterator[Line]:
     if spent.ranks is not None:
         for text in rank_texts(spent.ranks, spent.runs):
             yield Line(text, hang=3)
+    for text in apart_texts(spent.apart):
+        yield Line(text, hang=3)
 
 
 def _table(runs: Sequence[RunTime], *, is_pair: bool) -> Iterator[Line]:

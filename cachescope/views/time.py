@@ -134,7 +134,7 @@ class Time(Pane):
                 return [f"{run_name(self._scope.facts.runs[run])}: no trace with events was read."]
             besides = besides_text(mine[0].besides, mine[0].readings.total_ns)
             return [f"{besides[:1].upper()}{besides[1:]}."] if besides else []
-        return said_texts(spent.contrast, spent.ranks, spent.runs)
+        return said_texts(spent)
 
     def _reading(self, one: RunTime) -> list[Any]:
         readings = one.readings

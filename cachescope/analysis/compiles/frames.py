@@ -77,6 +77,7 @@ def _row(run: int, one: CompiledFrame) -> CompileRow:
         graph_breaks=tuple(map(_told, one.graph_breaks)),
         restarts=one.restarts,
         error=one.error,
+        collectives=one.collectives,
     )
 
 

@@ -1,7 +1,8 @@
 """The compiles of a TORCH_TRACE file: why each was made, what became a symbol in it, where its graph broke. In a pass of its own.
 
 torch/_dynamo/convert_frame.py writes ``dynamo_start``, torch/_dynamo/guards.py ``recompile_reasons``, torch/_dynamo/symbolic_convert.py
-``dynamo_graph_break_reason``, torch/fx/experimental/symbolic_shapes.py what becomes of symbols; torch/_dynamo/utils.py,
+``dynamo_graph_break_reason``, torch/fx/experimental/symbolic_shapes.py what becomes of symbols, torch/_inductor/debug.py
+``inductor_collective_schedule`` of each graph with collectives that it compiles (seen from 2.10 on); torch/_dynamo/utils.py,
 `record_compilation_metrics`, writes the metrics when a compile ends. torch 2.4 to 2.15.
 """
 
@@ -24,7 +25,7 @@ from cachescope.readers.reading import Problem
 _RECORD: Final = re.compile(
     rb'\] \{"(?:(str|dynamo_start|create_(?:unbacked_)?symbol|guard_added_fast|symbolic_shape_specialization'
     rb'|(?:bwd_)?compilation_metrics)"'
-    rb'|artifact": \{"name": "(recompile_reasons|dynamo_graph_break_reason)")'
+    rb'|artifact": \{"name": "(recompile_reasons|dynamo_graph_break_reason|inductor_collective_schedule)")'
 )
 _BREAK: Final = re.compile(r"Graph break in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})\n")
 _BREAK_REASON: Final = re.compile(r"(?:Graph Break )?Reason: (?P<reason>[^\n]*)")
@@ -64,6 +65,7 @@ class CompiledFrame:
     graph_breaks: list[GraphBreak] = field(default_factory=list)
     restarts: tuple[str, ...] = ()
     error: str | None = None
+    collectives: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -108,11 +110,14 @@ class CompiledFrames:
         self._current: dict[str, CompiledFrame] = {}
         self._place_of_frame: dict[str, Place] = {}
         self._reasons: dict[str, tuple[str, ...]] = {}
+        # Of a backward graph that is compiled later: its row begins with its metrics.
+        self._collectives_since: dict[str, tuple[str, ...]] = {}
         self._read: dict[bytes, Callable[[Record, str, bytes], None]] = {
             b"dynamo_start": self._start,
             **{kind: partial(self._symbol, read) for kind, read in _SYMBOLS.items()},
             b"recompile_reasons": self._recompile,
             b"dynamo_graph_break_reason": self._break,
+            b"inductor_collective_schedule": self._schedule,
             b"compilation_metrics": self._metrics,
             b"bwd_compilation_metrics": self._metrics,
         }
@@ -153,6 +158,7 @@ class CompiledFrames:
     def _start(self, envelope: Record, compile_id: str, _: bytes) -> None:
         start = envelope.record("dynamo_start")
         frame = _frame_of(compile_id)
+        self._collectives_since.pop(compile_id, None)
         if compile_id.endswith("/0"):
             # Ids may begin again: what was written for compiles whose beginning was lost is about other code.
             self._reasons = {name: told for name, told in self._reasons.items() if _frame_of(name) != frame}
@@ -194,6 +200,19 @@ class CompiledFrames:
         file, line = (None, None) if where is None else (where["file"], int(where["line"]))
         one.graph_breaks.append(GraphBreak(file, line, why))
 
+    def _schedule(self, envelope: Record, compile_id: str, payload: bytes) -> None:
+        try:
+            told = load_json(payload)
+        except ValueError as error:
+            envelope.wrong.append(f"its schedule is not JSON: {error}")
+            return
+        names = tuple(one for one in told if isinstance(one, str)) if isinstance(told, list) else ()
+        if (one := self._open(compile_id)) is not None:
+            one.collectives += names
+        else:
+            before = self._collectives_since.get(compile_id, ())
+            self._collectives_since[compile_id] = before + names
+
     def _metrics(self, envelope: Record, compile_id: str, _: bytes) -> None:
         metrics = envelope.record("compilation_metrics") or envelope.record("bwd_compilation_metrics")
         if metrics is None:
@@ -208,6 +227,7 @@ class CompiledFrames:
             forward = self._current.get(compile_id)
             place = NOWHERE if forward is None else forward.place
             one = CompiledFrame(compile_id, self._segments[compile_id], place, is_backward=True)
+            one.collectives = self._collectives_since.pop(compile_id, ())
             self.rows.append(one)
         elif one is None:
             # At the limit nothing is compiled. Else its beginning is not in the log, and ids may have begun again since.

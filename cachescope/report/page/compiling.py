@@ -63,7 +63,7 @@ def spent_section(scope: Read) -> Section:
         readings = [_time_row(one) for one in spent.runs]
         parts = [
             Drawing("Self time of each phase, by run", figures.phases, drawn),
-            *map(Text, said_texts(spent.contrast, spent.ranks, spent.runs)),
+            *map(Text, said_texts(spent)),
             table("What caches could do about it", _TIMES, readings, "runs", "cachescope time --json"),
             table("Phases of all runs", _PHASES, _phase_rows(spent), "phases", "scope.phases"),
         ]

@@ -1,0 +1,88 @@
+"""Collectives that ranks compiled: recorded with gloo, what `record_collectives.py` says by hand, and rows made by hand."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.answers.time_spent import TimeSpent
+from cachescope.report.as_json import time_object
+from cachescope.report.time_contrast import said_texts
+from cachescope.report.time_spent import time_lines
+from cachescope.scope import Scope
+
+_RECORDED = sorted((Path(__file__).parents[1] / "data" / "collectives").glob("*.tar.xz"))
+_VERSIONS = [path.name.removesuffix(".tar.xz") for path in _RECORDED]
+_ALL_REDUCE = "torch.ops._c10d_functional.all_reduce_.default"
+_GATHERED = "torch.ops._c10d_functional.all_gather_into_tensor.default"
+
+
+def ranks_of(version: str, way: str, folder: Path) -> Scope:
+    with tarfile.open(_RECORDED[0].with_name(f"{version}.tar.xz")) as packed:
+        packed.extractall(folder, filter="data")
+    return cachescope.read(folder / version / way)
+
+
+@pytest.mark.parametrize("version", _VERSIONS)
+def test_compiles_name_the_collectives_that_their_graphs_have(version: str, tmp_path: Path) -> None:
+    """By hand: each function of the program."""
+    scope = ranks_of(version, "apart", tmp_path)
+    rank_of = scope.runs.set_index("run")["rank"]
+    found = {
+        (rank_of[row.run], row.function): [name for name in row.collectives if "wait_tensor" not in name]
+        for row in scope.compiles.itertuples()
+    }
+    assert found == {
+        (0, "step"): [_ALL_REDUCE] * 2,
+        (1, "step"): [_ALL_REDUCE],
+        **{(rank, "gathered"): [_GATHERED, _ALL_REDUCE] for rank in (0, 1)},
+        **{(rank, "alone"): [] for rank in (0, 1)},
+    }
+
+
+@pytest.mark.parametrize("version", _VERSIONS)
+def test_a_function_that_ranks_compiled_with_different_collectives_is_named(
+    version: str, tmp_path: Path
+) -> None:
+    scope = ranks_of(version, "apart", tmp_path)
+    spent = TimeSpent.of(scope)
+    (apart,) = spent.apart
+    assert (apart.compile_id, apart.is_backward) == ("0/0", False)
+    assert apart.of_ranks == (((_ALL_REDUCE,) * 2, (0,)), ((_ALL_REDUCE,), (1,)))
+    said = "step (collectives.py:10), compile 0/0, was compiled with different collectives: all_reduce ×2 in rank 0; all_reduce in rank 1"
+    lines = [line.text for line in time_lines(spent)]
+    assert said in lines
+    assert (
+        lines[lines.index(said) + 1] == "ranks may differ there for a reason, as the stages of a pipeline do"
+    )
+    assert any(text.lower() == f"{said}." for text in map(str.lower, said_texts(spent)))
+    (told,) = time_object(scope, spent)["different_collectives"]  # type: ignore[misc]
+    assert told["of_ranks"][1] == {"ranks": (1,), "collectives": (_ALL_REDUCE,)}  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize("version", _VERSIONS)
+@pytest.mark.parametrize("way", ["alike", "warm"])
+def test_nothing_is_said_of_equal_ones_and_of_graphs_from_a_cache(
+    version: str, way: str, tmp_path: Path
+) -> None:
+    """Torch writes no schedule of a graph that it does not compile."""
+    scope = ranks_of(version, way, tmp_path)
+    assert bool(scope.lookups["outcome"].eq("hit").any()) == (way == "warm")
+    spent = TimeSpent.of(scope)
+    assert spent.ranks is not None and spent.apart == ()
+
+
+def test_nothing_is_said_where_one_rank_found_its_graph_in_a_cache(tmp_path: Path) -> None:
+    """Rank 0 of a cold run beside rank 1 of a warm one."""
+    version = _VERSIONS[0]
+    ranks_of(version, "apart", tmp_path)
+    (cold,) = (tmp_path / version / "apart").glob("*rank_0_*")
+    (warm,) = (tmp_path / version / "warm").glob("*rank_1_*")
+    assert TimeSpent.of(cachescope.read(cold, warm)).apart == ()
+    (other,) = (tmp_path / version / "apart").glob("*rank_1_*")
+    assert len(TimeSpent.of(cachescope.read(cold, other)).apart) == 1
+    # Of a job that ran twice, no rank is one process.
+    assert TimeSpent.of(cachescope.read(cold, other, warm)).apart == ()
