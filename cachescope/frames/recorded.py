@@ -115,8 +115,8 @@ PROBLEMS: Final = Frame(
         Column(
             "kind",
             TEXT,
-            "truncated, not_json, not_a_record, bad_value, hash_detail, damaged_entry, lost (no more bytes came), …; of a whole "
-            "source: missing, unreadable, empty, unknown_source",
+            "truncated, not_json, not_a_record, bad_value, hash_detail, damaged_entry, lost (no more bytes came), no_lookups (a cache was asked, "
+            "and the log has no record of it), …; of a whole source: missing, unreadable, empty, unknown_source",
         ),
         Column("message", TEXT, "what is wrong"),
     ),

@@ -26,6 +26,10 @@ class TraceEnd:
     has_compiled: bool
     aot_code_us: int | None
     """The clock of the latest code of AOTInductor, whose compile may not have ended."""
+    has_begun: bool
+    """Whether a compile began in the log."""
+    asked: dict[str, int]
+    """For each cache, the offset of the event that says that it was asked."""
     compiles: CompilesEnd
     """What is known of compiles in addition to `Process.compiles`."""
     order: list[int]

@@ -35,6 +35,7 @@ from cachescope.readers.logs.trace_end import TraceEnd
 from cachescope.readers.logs.trace_process import Tell, TraceProcess, wrong_values
 from cachescope.readers.logs.trace_records import Records, Span, Stray, read_records
 from cachescope.readers.reading import Reading, not_a_hash_detail
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _FIRST_LINE: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?" + PREFIX.pattern)
 # The metadata come first in the JSON object.
@@ -54,6 +55,7 @@ _AOT_CODE: Final = b'{"graph_dump": {"name": "inductor_aot_wrapper_code"'
 # Only the event that ends a compile records a disabled cache, and the time a bypass took.
 _CACHE_STATE: Final = re.compile(rb'\n\t"cache_state": "(\w*)"')
 _UNCACHED: Final = (b"disabled", b"bypass")
+_ASKED: Final = (b"hit", b"miss")
 
 
 def looks_like_trace_log(head: bytes) -> bool:
@@ -142,6 +144,8 @@ class TraceReader:
         self._end = self._offset = start
         self._block = bytearray()
         self._has_prefix = self._has_clock = self._has_rank = self._has_folder = False
+        # Of which caches a lookup was read, or was told to be missing.
+        self._is_recorded: set[str] = set()
         self._torch_version: str | None = None
         self._python_version: str | None = None
         self._last_us: int | None = None
@@ -209,6 +213,8 @@ class TraceReader:
                 self._read_artifact(span)
             case "inductor_compile":
                 self._read_event(span)
+            case "backend_compile":
+                self._note_asked(AOTAUTOGRAD, span)
             case "dynamo_start":
                 self._read_dynamo_start(span)
             case "compilation_metrics" | "bwd_compilation_metrics":
@@ -331,6 +337,7 @@ class TraceReader:
         values, details = read
         payload = Record(values)
         lookup = lookup_from_artifact(name, payload)
+        self._is_recorded.add(lookup.cache)
         lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
         lookup.details = details
         is_over = _AFTER_COMPILE in span.prefix["place"]
@@ -351,6 +358,7 @@ class TraceReader:
         """Read the event that ends a compile; skip lookups whose artifact contains the same."""
         state = _CACHE_STATE.search(self._block, span.line_end, span.end)
         if state is None or state[1] not in _UNCACHED:
+            self._note_asked(FXGRAPH, span)
             return
         try:
             event = Record(load_json(self._payload(span)))
@@ -361,6 +369,15 @@ class TraceReader:
         if lookup is not None:
             self._tell("uncached", lookup, self._clock_us(span.prefix))
         self._tell_wrong(span, event)
+
+    def _note_asked(self, cache: str, span: Span) -> None:
+        """Note that the event which ends a compile says that a cache was asked, unless a record of a lookup was read."""
+        if cache in self._is_recorded:
+            return
+        state = _CACHE_STATE.search(self._block, span.line_end, span.end)
+        if state is not None and state[1] in _ASKED:
+            self._is_recorded.add(cache)
+            self._tell("asked", self._offset + span.prefix.start(), cache)
 
     def _read_metrics(self, span: Span) -> None:
         line = self._line(span)

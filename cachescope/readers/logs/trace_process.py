@@ -26,6 +26,10 @@ _RANK: Final = re.compile(r"rank_(\d{1,9})(?!\d)")
 # The event that ends a compile follows the artifact of its lookup.
 _RECENT: Final = 64
 _MOST_WRONG: Final = 5
+_NO_LOOKUPS: Final = "no_lookups"
+_NOT_RECORDED: Final = (
+    "was asked, an event says, but no record has a lookup: lost, or in a form that is not known"
+)
 
 Tell = Callable[..., None]
 """Called with a word that `TraceProcess` knows, and the values that belong to it."""
@@ -56,6 +60,9 @@ class TraceProcess:
         self._lookups: list[tuple[Lookup, int | None]] = []
         self._compiled = False
         self._aot_code_us: int | None = None
+        self._has_begun = False
+        # For each cache, where an event says that it was asked.
+        self._asked: dict[str, int] = {}
         self.has_failed = False
         """Whether the log could not be read to its end."""
         self._words: dict[str, Callable[..., None]] = {
@@ -72,6 +79,7 @@ class TraceProcess:
             "lookup": self._lookup,
             "uncached": self._uncached,
             "aot_code": self._aot_code,
+            "asked": self._note_asked,
             "problem": self._problem,
             "log_ended": self._log_ended,
         }
@@ -84,6 +92,10 @@ class TraceProcess:
         self._clock = end.clock
         self._compiled = end.has_compiled
         self._aot_code_us = end.aot_code_us
+        self._has_begun, self._asked = end.has_begun, dict(end.asked)
+        # Told anew at the end, if there is still none.
+        problems = self._reading.problems
+        problems[:] = [problem for problem in problems if problem.kind != _NO_LOOKUPS]
         self._lookups = end.lookups(process)
         self._compiles = TraceCompiles.continued(end.compiles, process)
         self._words["string"] = self._compiles.note_string
@@ -113,6 +125,7 @@ class TraceProcess:
             lookup.end_time_ns = lookup.logged_ns = None if clock is None or at is None else clock.ns(at)
             if lookup.time_ns is None:
                 lookup.time_ns = lookup.end_time_ns
+        self._tell_what_is_not_recorded()
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])
         process.looked_up = bool(process.lookups) or not self._compiled
         self._compiles.finish()
@@ -129,6 +142,8 @@ class TraceProcess:
             offset_us=None if self._clock is None else self._clock.offset_us,
             has_compiled=self._compiled,
             aot_code_us=self._aot_code_us,
+            has_begun=self._has_begun,
+            asked=self._asked,
             compiles=self._compiles.end_state(places),
             order=[places[id(lookup)] for lookup, _ in self._lookups],
             clocks_us=[at for _, at in self._lookups],
@@ -184,6 +199,7 @@ class TraceProcess:
         wrong: list[str],
     ) -> None:
         """A compile began, with the stack of its record and the faults in its values."""
+        self._has_begun = True
         self._compiles.begin(compile_id or "", clock_us, stack, wrong)
         if told := wrong_values(wrong, clock_us):
             self._problem(at, "bad_value", told)
@@ -214,6 +230,22 @@ class TraceProcess:
     def _aot_code(self, clock_us: int | None) -> None:
         """AOTInductor wrote its code, within the compile that ends next."""
         self._aot_code_us = clock_us
+
+    def _note_asked(self, at: int, cache: str) -> None:
+        """A cache was asked; not noted where the beginning of the compile may be lost, and the record of the lookup with it."""
+        if self._has_begun and cache not in self._recorded():
+            self._asked.setdefault(cache, at)
+
+    def _tell_what_is_not_recorded(self) -> None:
+        """Report caches that were asked, where no record in the whole log says what came of it."""
+        recorded = self._recorded()
+        for cache, at in sorted(self._asked.items()):
+            if cache not in recorded:
+                self._problem(at, _NO_LOOKUPS, f"{cache} {_NOT_RECORDED}")
+
+    def _recorded(self) -> set[str]:
+        """The caches of which a record of a lookup was read; that a cache is off, an event alone says."""
+        return {lookup.cache for lookup, _ in self._lookups if lookup.outcome != "disabled"}
 
     def _has_aot_code_since(self, began_ns: int | None) -> bool:
         if self._aot_code_us is None or self._clock is None or began_ns is None:

@@ -38,7 +38,8 @@ BACKWARD_METRICS: Final = "bwd_compilation_metrics"
 STRING: Final = "str"
 """A text that stacks refer to by its number."""
 COMPILE_EVENT: Final = "inductor_compile"
-"""The `chromium_event` of this name."""
+BACKEND_EVENT: Final = "backend_compile"
+"""The `chromium_event` of these names."""
 OUTPUT_CODE: Final = "inductor_output_code"
 GRAPH_DUMP: Final = "graph_dump"
 
@@ -58,9 +59,11 @@ _ARTIFACT_START: Final = b'{"artifact": {"name": "'
 _NAME_WORD: Final = len(_ARTIFACT_START) + 7
 _NAMES: Final = {f'{name}", '.encode()[7:][:_WORD_BYTES] for name in (*LOOKUP_ARTIFACTS, VERSION_ARTIFACT)}
 _EVENT: Final = b"chromium"
-# Most records are events. The name comes first in their payload; its last eight letters identify this event.
-_EVENT_START: Final = b'\n\t{\n\t"name": "inductor_compile"'
-_EVENT_WORD: Final = len(_EVENT_START) - 1 - _WORD_BYTES
+# Most records are events. The name comes first in their payload; eight letters at one place of it identify these events.
+_EVENT_STARTS: Final = {
+    name: f'\n\t{{\n\t"name": "{name}"'.encode() for name in (COMPILE_EVENT, BACKEND_EVENT)
+}
+_EVENT_WORD: Final = min(map(len, _EVENT_STARTS.values())) - _WORD_BYTES
 
 
 def _word(text: bytes) -> np.uint64:
@@ -71,7 +74,7 @@ _WORDS: Final = [_word(word) for word, kind in _KINDS.items() if kind != ARTIFAC
 _ARTIFACT_CODE: Final = _word(ARTIFACT.encode())
 _NAME_CODES: Final = [_word(name) for name in _NAMES]
 _EVENT_CODE: Final = _word(_EVENT)
-_EVENT_NAME_CODE: Final = _word(_EVENT_START[_EVENT_WORD:])
+_EVENT_NAME_CODES: Final = [_word(start[_EVENT_WORD:]) for start in _EVENT_STARTS.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +231,10 @@ class Records:
         is_plain = (heads[rows, braces - 1] == _SPACE) & (heads[rows, braces - 2] == _BRACKET) & (braces > 1)
         kinds = words[starts + braces + 2]
         events = words[starts + line_ends + _EVENT_WORD]
-        is_known = (kinds == _EVENT_CODE) & ((events == _EVENT_NAME_CODE) | (line_ends == 0))
+        is_named = line_ends == 0
+        for word in _EVENT_NAME_CODES:
+            is_named |= events == word
+        is_known = (kinds == _EVENT_CODE) & is_named
         for word in _WORDS:  # `np.isin` takes ten times as long for so few
             is_known |= kinds == word
         is_artifact = kinds == _ARTIFACT_CODE
@@ -241,7 +247,8 @@ class Records:
     def _kind(self, brace: int, line_end: int) -> str | None:
         word = bytes(self.buffer[brace + 2 : brace + 2 + _WORD_BYTES])
         if word == _EVENT:
-            return COMPILE_EVENT if self.buffer.startswith(_EVENT_START, line_end) else None
+            starts = _EVENT_STARTS.items()
+            return next((name for name, start in starts if self.buffer.startswith(start, line_end)), None)
         kind = _KINDS.get(word)
         if kind == ARTIFACT:
             at = brace + _NAME_WORD

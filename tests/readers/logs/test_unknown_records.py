@@ -1,0 +1,105 @@
+"""Where events say that caches were asked and no record has a lookup, a row of problems says so: torch may have renamed its artifacts.
+
+The traces are real; the names of their artifacts are changed by hand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
+from cachescope.readers.reading import Reading
+from tests.conftest import Recording
+from tests.readers.logs.growing import assert_same, in_columns, out_of_columns, written
+from tests.readers.logs.test_trace_parts import in_parts
+
+RECORDINGS = sorted((Path(__file__).parents[2] / "data" / "recordings").glob("*/*.tar.xz"))
+VERSIONS = ("2.6.0", "2.10.0", "2.13.0", "2.15.0")
+NAMES = {"fxgraph": b'"name": "fx_graph_cache_', "aotautograd": b'"name": "aotautograd_cache_'}
+BOTH = ["aotautograd", "fxgraph"]
+
+
+def renamed(trace: Path, *caches: str) -> bytes:
+    """A trace whose artifacts of some caches have other names; torch would have renamed them in the payload's record alone."""
+    text = trace.read_bytes()
+    for cache in caches:
+        text = text.replace(b'{"artifact": {' + NAMES[cache], b'{"artifact": {"name": "renamed_')
+    return text
+
+
+def asked(path: Path) -> list[str]:
+    """The caches that a row of problems names."""
+    problems = cachescope.read(path).problems
+    return [text.split(" ")[0] for text in problems[problems["kind"] == "no_lookups"]["message"]]
+
+
+def cold(recording: Recording, version: str, name: str = "cold_warm") -> Path:
+    """The trace of the first process, which compiles."""
+    return max((recording(version, name) / "trace").iterdir(), key=lambda path: path.stat().st_size)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_caches_without_a_lookup_are_named(version: str, recording: Recording, tmp_path: Path) -> None:
+    trace = cold(recording, version)
+    for caches in ([], ["fxgraph"], ["aotautograd"], BOTH):
+        path = tmp_path / f"{len(caches)}{''.join(caches)}.log"
+        path.write_bytes(renamed(trace, *caches))
+        assert asked(path) == caches
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_caches_that_were_not_asked_are_not_missed(
+    version: str, recording: Recording, tmp_path: Path
+) -> None:
+    """What torch bypassed, and a cache that is off, without any record of it."""
+    path = tmp_path / "bypassed.log"
+    traces = (recording(version, "bypass_custom_pass") / "trace").iterdir()
+    bypassed = [one for one in traces if set(cachescope.read(one).lookups["outcome"]) == {"bypass"}]
+    assert len(bypassed) == 2
+    for trace in bypassed:
+        path.write_bytes(renamed(trace, *BOTH))
+        assert asked(path) == []
+    path = tmp_path / "off.log"
+    path.write_bytes(renamed(cold(recording, version, "cold_warm_fx"), "aotautograd"))
+    assert asked(path) == []
+
+
+def test_nothing_is_said_of_a_log_that_lost_its_beginning(recording: Recording, tmp_path: Path) -> None:
+    """Cut behind the artifacts of its only compile, before the event that ends it."""
+    text = cold(recording, "2.13.0").read_bytes()
+    last = max(text.rindex(name) for name in NAMES.values())
+    start = text.index(b"\nV", last) + 1
+    assert b'"cache_state": "miss"' in text[start:] and b"dynamo_start" not in text[start:]
+    path = tmp_path / "rest.log"
+    path.write_bytes(text[start:])
+    assert asked(path) == []
+
+
+@pytest.mark.parametrize("caches", [[], ["fxgraph"], BOTH], ids=len)
+def test_read_in_two_steps_it_is_the_same(caches: list[str], recording: Recording, tmp_path: Path) -> None:
+    text = renamed(cold(recording, "2.13.0"), *caches)
+    path = written(tmp_path / "whole.log", text)
+    whole = Reading()
+    read_trace_log(str(path), whole)
+    starts = [at + 1 for at in range(len(text)) if text.startswith(b"\nV", at)]
+    for cut in starts[1 :: max(1, len(starts) // 12)]:
+        assert_same(in_parts(path, [(0, cut), (cut, None)]), whole)
+        grown = tmp_path / str(cut) / "whole.log"
+        grown.parent.mkdir()
+        reading = Reading()
+        read_trace_log(str(written(grown, text[:cut])), reading)
+        reading = out_of_columns(in_columns(reading))
+        assert read_on_trace_log(str(written(grown, text)), reading)
+        other = Reading()
+        read_trace_log(str(grown), other)
+        assert_same(reading, other)
+    assert [problem.kind for problem in whole.problems] == ["no_lookups"] * len(caches)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("archive", RECORDINGS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_recording_lacks_a_lookup_that_an_event_tells_of(archive: Path, recording: Recording) -> None:
+    assert asked(recording(archive.parent.name, archive.name.removesuffix(".tar.xz"))) == []
