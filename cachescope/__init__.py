@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cachescope.scope.collect import collect
     from cachescope.scope.live import Recording, recording
     from cachescope.scope.magic import load_ipython_extension
+    from cachescope.scope.preflight import Preflight, preflight
     from cachescope.scope.read import read
     from cachescope.scope.scope import Scope
     from cachescope.scope.two_sides import compare, will_hit
@@ -38,6 +39,7 @@ __all__ = [
     "IsolationSchema",
     "KeySchema",
     "NotFoundError",
+    "Preflight",
     "RecordError",
     "Recording",
     "SchemaError",
@@ -56,6 +58,7 @@ __all__ = [
     "isolation_keys",
     "load_ipython_extension",
     "manifest_difference",
+    "preflight",
     "read",
     "recording",
     "sample",
@@ -68,6 +71,7 @@ _PLACES: Final = {
     "IsolationSchema": "keys",
     "KeySchema": "keys.key_schema",
     "NotFoundError": "errors",
+    "Preflight": "scope.preflight",
     "RecordError": "errors",
     "Recording": "scope.live",
     "SchemaError": "errors",
@@ -84,6 +88,7 @@ _PLACES: Final = {
     "isolation_keys": "analysis.contexts.keys",
     "load_ipython_extension": "scope.magic",
     "manifest_difference": "analysis.contexts.differences",
+    "preflight": "scope.preflight",
     "read": "scope.read",
     "recording": "scope.live",
     "sample": "samples",

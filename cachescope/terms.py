@@ -42,6 +42,20 @@ OUTCOMES: Final[dict[str, str]] = {
     "bypass": "torch would not cache this graph; `bypass_reason` holds its reason",
     "disabled": "the cache was switched off",
     "unknown": "what was read does not show how the lookup ended; it counts in no rate",
+    "would_hit": "foretold by a pre-flight: an entry lies under the key, and its guards hold",
+    "would_miss": "foretold by a pre-flight: there is no entry under the key, none can be loaded, or no guards hold",
+    "would_bypass": "foretold by a pre-flight: torch would not cache this graph; `bypass_reason` holds its reason",
+    "not_known": "a pre-flight cannot tell how the lookup would end; `foretold` says why, and it counts in no rate",
+}
+
+# The outcomes that a pre-flight foretells, by what they are where they come true. It cannot tell a miss of guards apart by
+# the word: `status_detailed` does.
+FORETOLD: Final = {
+    "hit": "would_hit",
+    "full_miss": "would_miss",
+    "guard_miss": "would_miss",
+    "bypass": "would_bypass",
+    "unknown": "not_known",
 }
 
 # Meanings are shown to users: `cachescope.describe("verdicts")`.
@@ -152,6 +166,9 @@ OTHER_TEXT: Final = "code hash differs from the name"
 
 # The file that `cachescope record` writes next to the logs of a run.
 RUN_NOTE: Final = "run.json"
+
+# The artifact that a pre-flight writes into its trace (cachescope/capture/preflight/notes.py).
+PREFLIGHT_ARTIFACT: Final = "cachescope_preflight"
 
 # The two loggers whose DEBUG records contain the hash details.
 LOGGERS: Final = "+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache"

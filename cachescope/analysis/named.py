@@ -60,7 +60,7 @@ def lookup_named(tables: Tables, which: int | str) -> int:
         same = lookups[lookups["cache_key"] == full_key(tables, which)]
         if same.empty:
             raise NotFoundError(f"{which!r} is the key of an entry, and no lookup of it was recorded")
-        missed = same[same["outcome"] != "hit"]
+        missed = same[~same["outcome"].isin(("hit", "would_hit"))]
         return int((same if missed.empty else missed)["lookup"].iloc[-1])
     number = int(which)
     if number not in lookups["lookup"].tolist():

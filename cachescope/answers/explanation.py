@@ -15,10 +15,12 @@ from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
 from cachescope.frames.answers import CHANGES
+from cachescope.terms import Evidence
 from cachescope.wording import duration
 
 # A fleet misses the same by the hundred thousand.
 _SAME_CAUSE: Final = 100
+_FORETOLD: Final = "foretold by a pre-flight, from what was read beside it"
 _NOT_SEEN: Final = "the log ends before its outcome, or has lost the line of it"
 
 
@@ -100,6 +102,10 @@ class Explanation:
         facts = read.facts
         row = facts.lookups[lookup]
         title = f"lookup {lookup}, {lookup_in_run(facts, row)}"
+        if row.outcome in ("would_hit", "not_known"):
+            evidence: Evidence = "inferred" if row.outcome == "would_hit" else "not_known"
+            told = row.foretold or ""
+            return cls(lookup, None, title, told, evidence, _FORETOLD, outcome=row.outcome)
         if row.outcome == "hit":
             saved = row.time_saved_ns
             reason = (

@@ -22,6 +22,8 @@ from cachescope.analysis.directory.past_misses import past_misses_frame
 from cachescope.analysis.history.history import History
 from cachescope.analysis.named import baseline_choice
 from cachescope.analysis.phases.frame import PhasesRead, read_phases
+from cachescope.analysis.preflight.frame import with_foretold
+from cachescope.analysis.preflight.words import as_if_made
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import Cause
 from cachescope.analysis.verdicts.judged_frames import (
@@ -61,7 +63,7 @@ class Frames:
         sources: tuple[str, ...] = (),
         index: bool = True,
     ) -> None:
-        self.tables = tables
+        self.tables = with_foretold(tables)
         self.sources = sources
         self._baseline = baseline
         self._index = index
@@ -73,8 +75,8 @@ class Frames:
 
     @property
     def lookups(self) -> pd.DataFrame:
-        """One row per lookup."""
-        return self._lookups.copy(deep=DEEP)
+        """One row per lookup; of a pre-flight those that a real run would make."""
+        return self._shown_lookups.copy(deep=DEEP)
 
     @property
     def entries(self) -> pd.DataFrame:
@@ -197,12 +199,24 @@ class Frames:
     def history(self) -> History:
         """What was stored when, by whom, and under which guards."""
         tables = self.tables
-        return History.of(tables.lookups, tables.entries, tables.runs, tables.hash_details)
+        return History.of(self._recorded, tables.entries, tables.runs, tables.hash_details)
 
     @cached_property
     def _lookups(self) -> pd.DataFrame:
-        lookups = self.tables.lookups
+        lookups = self._recorded
         return settled_lookups(lookups, self.history) if has_open_misses(lookups) else lookups
+
+    @cached_property
+    def _recorded(self) -> pd.DataFrame:
+        return as_if_made(self.tables.lookups)
+
+    @cached_property
+    def _shown_lookups(self) -> pd.DataFrame:
+        foretold = self.tables.lookups["outcome"]
+        is_foretold = self.tables.lookups["foretold"].notna()
+        if not is_foretold.any():
+            return self._lookups
+        return self._lookups.assign(outcome=self._lookups["outcome"].mask(is_foretold, foretold))
 
     @cached_property
     def _contexts(self) -> pd.DataFrame:

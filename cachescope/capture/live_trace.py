@@ -22,6 +22,7 @@ from typing import Any, Final
 from cachescope.errors import CachescopeError
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS
+from cachescope.terms import PREFLIGHT_ARTIFACT
 
 TRACE_LOGGER: Final = "torch.__trace"
 # From 2.12 AOTAutograd makes the hash details of its keys only if this logger is at DEBUG:
@@ -121,7 +122,8 @@ class _TraceHandler(logging.FileHandler):
 def _is_wanted(metadata: JsonObject) -> bool:
     artifact = metadata.get("artifact")
     if isinstance(artifact, dict):
-        return artifact.get("name") in LOOKUP_ARTIFACTS or artifact.get("name") == "torch_version"
+        name = artifact.get("name")
+        return name in LOOKUP_ARTIFACTS or name in ("torch_version", PREFLIGHT_ARTIFACT)
     return any(kind in metadata for kind in _KINDS)
 
 

@@ -87,7 +87,12 @@ class Recorded:
         return None
 
 
-def record(command: Sequence[str], folder: str | os.PathLike[str]) -> Recorded:
+def record(
+    command: Sequence[str],
+    folder: str | os.PathLike[str],
+    more_environment: Mapping[str, str] | None = None,
+    more_about: JsonObject | None = None,
+) -> Recorded:
     """Run a command and record what torch's caches do in it.
 
     Parameters
@@ -96,6 +101,10 @@ def record(command: Sequence[str], folder: str | os.PathLike[str]) -> Recorded:
         The program and its arguments.
     folder : path-like
         The run gets a new folder in it.
+    more_environment : mapping, optional
+        Variables that the command gets besides.
+    more_about : dict, optional
+        What ``run.json`` says besides.
 
     Raises
     ------
@@ -117,10 +126,12 @@ def record(command: Sequence[str], folder: str | os.PathLike[str]) -> Recorded:
         "cachescope_run": 1,
         "command": _without_secrets(command),
         "start_time": datetime.now(UTC).isoformat(),
+        **(more_about or {}),
     }
     _write_manifest(run_folder, about)
     watch = CacheWatch()
-    status = _run(command, child_environment(os.environ, run_folder.absolute()))
+    environment = child_environment(os.environ, run_folder.absolute())
+    status = _run(command, {**environment, **(more_environment or {})})
     _write_manifest(run_folder, about | {"end_time": datetime.now(UTC).isoformat(), "exit_status": status})
     return Recorded(run_folder, status, watch.new_entries())
 

@@ -82,7 +82,7 @@ def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]
     ended = timed["end_time"].fillna(timed["time"]).groupby(timed["run"]).max()
     start, since = origins(runs, begun, ended)
     origin = timed["run"].map(start)
-    missed = ~timed["outcome"].isin(("hit", "unknown"))
+    missed = ~timed["outcome"].isin(("hit", "would_hit", "unknown", "not_known"))
     span = (timed["end_time"] - timed["time"]).dt.total_seconds()
     taken = timed["time_taken_ns"].astype("Float64").astype(float) / 1e9
     marks = pd.DataFrame(

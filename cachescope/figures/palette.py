@@ -17,11 +17,15 @@ GREY: Final = "#999999"
 # From good to bad: a mark for several lookups shows the last of them.
 OUTCOME_COLOURS: Final = {
     "hit": GREEN,
+    "would_hit": GREEN,
     "disabled": GREY,
     "bypass": PURPLE,
+    "would_bypass": PURPLE,
     "unknown": SKY,
+    "not_known": SKY,
     "guard_miss": ORANGE,
     "full_miss": VERMILLION,
+    "would_miss": VERMILLION,
 }
 # A verdict has the colour of the outcome it explains; a cold start cannot be avoided and stays in the background.
 VERDICT_COLOURS: Final = {

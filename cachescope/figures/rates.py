@@ -94,7 +94,7 @@ def _outcome_panel(
     hits = 0
     for outcome in present:
         of_row = _of_outcome(counts, outcome)
-        hits += sum(of_row.values()) if outcome == "hit" else 0
+        hits += sum(of_row.values()) if outcome in ("hit", "would_hit") else 0
         at = sorted(of_row)
         colour = OUTCOME_COLOURS[outcome]
         figure.add_bar(

@@ -31,6 +31,8 @@ ENTRIES: Final = Frame(
                missing="nothing stands against it, or not an FX entry", torch_name="disabled_cudagraphs_reason"),
         Column("fx_keys", TUPLE, "FX keys an AOTAutograd entry points to, or a mega-cache holds",
                torch_name="fx_graph_cache_info"),
+        Column("fx_guards", TUPLE, "guards that the FX entries of those keys must have, empty for none; nothing where it does "
+               "not say (before 2.8)", torch_name="fx_graph_guard_expr"),
         Column("kernel_keys", TUPLE, "kernels, by the hash of their source alone: those that a wrapper holds the source "
                "of, the one that a C++ file is"),
         Column("triton_hashes", TUPLE, "Triton directories it refers to, as 64 hexadecimal digits: those bundled in an "

@@ -24,6 +24,7 @@ class EntryRow:
     device_types: tuple[str, ...]
     cudagraphs_skipped: str | None
     fx_keys: tuple[str, ...]
+    fx_guards: tuple[str, ...]
     kernel_keys: tuple[str, ...]
     triton_hashes: tuple[str, ...]
     detail_set: int | None

@@ -32,6 +32,7 @@ RUNS: Final = Frame(
                "not recorded with cachescope record, or it still runs"),
         Column("is_cut", FLAG, "whether its log ends within a record: it was killed, or the log was cut"),
         Column("looked_up", FLAG, "False where it compiled and looked nothing up: its caches were off"),
+        Column("is_preflight", FLAG, "whether it was a pre-flight: it compiled nothing, and what its lookups say is foretold"),
     ),
 )  # fmt: skip
 
@@ -47,7 +48,8 @@ LOOKUPS: Final = Frame(
                "only traces tell"),
         Column("cache", TEXT, "aotautograd or fxgraph"),
         Column("cache_key", TEXT, "the key", missing="bypassed before there was one", torch_name="key"),
-        Column("outcome", TEXT, "hit, full_miss, guard_miss, bypass, disabled or unknown: `describe(\"outcomes\")`"),
+        Column("outcome", TEXT, "hit, full_miss, guard_miss, bypass, disabled or unknown; of a pre-flight would_hit, would_miss, "
+               "would_bypass, disabled or not_known: `describe(\"outcomes\")`"),
         Column("cache_state", TEXT, "torch's own word", missing="not recorded", torch_name="cache_state"),
         Column("status_detailed", TEXT, "torch's own finer word", missing="not recorded (before 2.8, text logs)",
                torch_name="cache_status_detailed"),
@@ -93,6 +95,11 @@ LOOKUPS: Final = Frame(
         Column("detail_set", WHOLE, "code of the set of hash details; equal sets have equal codes",
                missing="details are not_recorded or incomplete"),
         Column("entry_path", TEXT, "where torch wrote the entry", missing="not said (only AOTAutograd text logs say)"),
+        Column("foretold", TEXT, "of a lookup that a pre-flight foretells: what its outcome rests on", missing="it was made"),
+        Column("foretold_entry", WHOLE, "the entry that it would find, an id into entries",
+               missing="none, or it was stored by the program itself or is known from a recording"),
+        Column("preflight_note", TEXT, "what a pre-flight noted of it, as JSON: the sizes that guards speak of, the directory, "
+               "what would be stored", missing="no lookup of a pre-flight"),
     ),
 )  # fmt: skip
 

@@ -25,6 +25,7 @@ class RunRow:
     command_end_time: int | None
     is_cut: bool
     looked_up: bool
+    is_preflight: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,9 @@ class LookupRow:
     details: str
     detail_set: int | None
     entry_path: str | None
+    foretold: str | None
+    foretold_entry: int | None
+    preflight_note: str | None
 
 
 @dataclass(frozen=True, slots=True)

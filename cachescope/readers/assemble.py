@@ -35,7 +35,18 @@ _ATTRIBUTES: Final = {
 _OF_LOOKUPS: Final = {"time": "time_ns", "end_time": "end_time_ns"}
 """The attribute of a `Lookup` for each column with another name."""
 _MADE_OF_LOOKUPS: Final = frozenset(
-    {"lookup", "run", "order", "aot_lookup", "direction", "is_backward", "detail_set", "details"}
+    {
+        "lookup",
+        "run",
+        "order",
+        "aot_lookup",
+        "direction",
+        "is_backward",
+        "detail_set",
+        "details",
+        "foretold",
+        "foretold_entry",
+    }
 )
 """Columns that are no attribute of a `Lookup`, or not as it is."""
 
@@ -52,6 +63,8 @@ class Tables:
     kernels: pd.DataFrame
     autotune: pd.DataFrame
     hash_details: HashDetails
+    cache_roots: tuple[str, ...] = ()
+    """The cache directories that were read, even if there is no file in them."""
     stamps: Stamps = field(default_factory=dict)
     """Size and time of the files of the runs, just after they were read."""
     phases: pd.DataFrame | None = None
@@ -75,6 +88,7 @@ def assemble(reading: Reading) -> Tables:
         kernels=KERNELS.of_rows(_kernel_rows(reading.entries.opened)),
         autotune=AUTOTUNE.of_rows(_timing_rows(reading)),
         hash_details=reading.details,
+        cache_roots=tuple(reading.cache_roots),
         stamps=file_stamps(source for run in runs for source in run.sources),
     )
 
@@ -98,6 +112,7 @@ def _run_row(number: int, run: Run) -> RunRow:
         command_end_time=process.command_end_ns,
         is_cut=process.is_cut,
         looked_up=process.looked_up,
+        is_preflight=process.is_preflight,
     )
 
 
@@ -140,6 +155,9 @@ def _lookups_frame(runs: list[Run], known: dict[str, tuple[int, str]], details: 
             "is_backward": [is_backward for is_backward, _ in directions],
             "detail_set": [detail_set for detail_set, _ in of_lookups],
             "details": [origin for _, origin in of_lookups],
+            # What a pre-flight foretells follows from all that was read.
+            "foretold": [None] * len(lookups),
+            "foretold_entry": [None] * len(lookups),
         }
     )
 

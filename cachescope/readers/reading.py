@@ -61,6 +61,8 @@ class Lookup:
     """The class of the exception by which AOTAutograd's cache was bypassed; only traces record it."""
     is_details_cut: bool = False
     """Whether lines of its hash details are missing; none are kept then."""
+    preflight_note: str | None = None
+    """What a pre-flight noted of it besides, as JSON of `preflight_notes`."""
 
 
 @dataclass(slots=True)
@@ -92,6 +94,8 @@ class Process:
     """The compiles that a trace records, as JSON of `trace_compiles`."""
     looked_up: bool = True
     """False if the log shows that torch compiled with its caches switched off."""
+    is_preflight: bool = False
+    """Whether it was a pre-flight, which asks no cache and stores nothing; only traces record it."""
     end_state: str | None = None
     """The state from which a later reading continues once the log has grown: see `trace_end` and `text_end`. In a text
     log the first process holds it for all. None if reading cannot continue."""
@@ -125,6 +129,8 @@ class Entry:
     details: int | None = None
     fx_keys: tuple[str, ...] = ()
     """The FX keys that an AOTAutograd entry points to."""
+    fx_guards: tuple[str, ...] = ()
+    """The guards of each of those, empty where it has none; there is none of them where the entry does not say."""
     kernel_keys: tuple[str, ...] = ()
     """The kernels whose source a wrapper contains; for a C++ file, the kernel that it is."""
     triton_hashes: tuple[str, ...] = ()
@@ -272,6 +278,8 @@ class Reading:
     contexts: list[tuple[str, Snapshot]] = field(default_factory=list)
     """Snapshots, each with the path that it was read from."""
     problems: list[Problem] = field(default_factory=list)
+    cache_roots: list[str] = field(default_factory=list)
+    """The cache directories that were read, even if there is no file in them."""
     details_of_key: dict[str, int] = field(default_factory=dict)
     """Set codes of details that AOTAutograd entries contain, by the FX key that they belong to."""
     known_json: dict[bytes, int] = field(default_factory=dict)

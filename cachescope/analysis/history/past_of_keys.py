@@ -155,6 +155,7 @@ class PastOfKeys:
         self._lookups = lookups
         self._timeline = timeline
         self._of_key = Grouped(lookups.key)
+        self._is_foretold = lookups.foretold.is_known
         # In the order of their names: the greatest number is the last name.
         self._names = sorted({name for name in directories.values() if name is not None})
         number: dict[str | None, int] = {None: NONE} | {name: at for at, name in enumerate(self._names)}
@@ -179,14 +180,34 @@ class PastOfKeys:
         places = np.flatnonzero(asked & self.is_known)
         of_key = Grouped(self._lookups.key[places])
         for key in np.unique(self._lookups.key[places]).tolist():
-            mine = places[of_key.of(key)]
-            # What comes after the last of them does not matter.
-            every = self._of_key.of(key)
-            every = every[: every.searchsorted(mine[-1]) + 1]
-            past = KeyPast(self._steps(every))
-            for now in every.searchsorted(mine).tolist():
-                past.move_to(now)
-                yield int(every[now]), past
+            asking = places[of_key.of(key)]
+            for mine in self._by_whom(asking):
+                # What comes after the last of them does not matter.
+                every = self._seen_by(int(mine[0]), self._of_key.of(key))
+                every = every[: every.searchsorted(mine[-1]) + 1]
+                past = KeyPast(self._steps(every))
+                for now in every.searchsorted(mine).tolist():
+                    if now:
+                        past.move_to(now)
+                        yield int(every[now]), past
+
+    def _by_whom(self, places: Numbers) -> Iterator[Numbers]:
+        """Some lookups in parts: those that were made, and those that each pre-flight foretells."""
+        is_foretold = self._is_foretold[places]
+        if not is_foretold.any():
+            yield places
+            return
+        if not is_foretold.all():
+            yield places[~is_foretold]
+        of_run = self._lookups.run[places]
+        for run in np.unique(of_run[is_foretold]).tolist():
+            yield places[is_foretold & (of_run == run)]
+
+    def _seen_by(self, at: int, places: Numbers) -> Numbers:
+        """Of the lookups of a key those that are past to one of them: no pre-flight stores anything for another run."""
+        run = self._lookups.run
+        seen: Numbers = places[~self._is_foretold[places] | (run[places] == run[at])]
+        return seen
 
     def other_run_before(self, at: int) -> bool:
         """Whether another run had looked up any key of the cache of a lookup before it."""

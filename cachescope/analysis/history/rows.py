@@ -48,6 +48,8 @@ class LookupRow:
     file: str | None = None
     aot_mode: bool | None = None
     bypass_exception: str | None = None
+    foretold: str | None = None
+    """What its outcome rests on, where a pre-flight foretells it: it was not made."""
 
     @property
     def is_miss(self) -> bool:

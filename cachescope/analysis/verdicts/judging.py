@@ -18,6 +18,7 @@ from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.history.places_by_group import NONE
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.bypass_advice import is_error
+from cachescope.analysis.verdicts.foretold_misses import guards_would_fail, judge_foretold
 from cachescope.analysis.verdicts.misses import Misses, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
@@ -42,6 +43,7 @@ def judged_misses(history: History, details: HashDetails, choice: Choice) -> Mis
     found = ReasonsFound(len(lookups))
     _judge_not_cached(history, found)
     _judge_guard_misses(history, found)
+    judge_foretold(history, found)
     pasts = PastOfKeys(lookups, history.timeline, {run.run: run.cache_dir for run in history.runs})
     _judge_known_keys(history, pasts, found)
     new_keys = NewKeys(history, details, choice, pasts, found)
@@ -96,6 +98,9 @@ def _judge_guard_misses(history: History, found: ReasonsFound) -> None:
         key, own = lookups.cache_key[at], lookups.guards_expr[at]
         stored = of_entries.get((lookups.cache[at], key), ())
         guards = dict.fromkeys(g for g in [own, *stored, *history.guards_before(at)] if g)
+        if (told := lookups.foretold[at]) is not None:
+            found.say(at, guards_would_fail(key or "", told), int(history.latest_of_key[at]))
+            continue
         is_recorded = lookups.status_detailed[at] is not None or own is not None
         before = int(history.latest_of_key[at])
         found.say(at, _guard_failed(key or "", "; ".join(guards), is_recorded), before)
@@ -116,7 +121,7 @@ def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
 
 def _judge_known_keys(history: History, pasts: PastOfKeys, found: ReasonsFound) -> None:
     """Keys that another process was compiling, that had been stored, or whose entry torch could not load."""
-    is_asked = history.lookups.outcome.are("full_miss")
+    is_asked = history.lookups.outcome.are("full_miss") & (found.why == NONE)
     unavailable = UnavailableEntries(history, pasts)
     compiled_concurrently = lru_cache(_RACES_AT_HAND)(_compiled_concurrently)
     for at, past in pasts.of_each(is_asked):

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from cachescope.analysis.preflight.words import as_if_made
 from cachescope.errors import NotFoundError
 from cachescope.frames.answers import HIT_RATES
 from cachescope.terms import FXGRAPH, MISSED
@@ -57,7 +58,7 @@ def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[dict[str, object]]:
-    outcome = lookups["outcome"]
+    outcome = as_if_made(lookups)["outcome"]
     is_hit = (outcome == "hit").to_numpy(dtype=bool)
     is_fx = (lookups["cache"] == FXGRAPH).to_numpy(dtype=bool)
     chosen = {

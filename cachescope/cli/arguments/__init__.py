@@ -19,6 +19,7 @@ from cachescope.cli.arguments import (
     diff,
     entries,
     explain,
+    preflight,
     record,
     report,
     time,
@@ -40,6 +41,7 @@ COMMANDS: Final = {
     "report": (report, "cachescope.cli.report"),
     "capture": (capture, "cachescope.cli.capture"),
     "record": (record, "cachescope.cli.record"),
+    "preflight": (preflight, "cachescope.cli.preflight"),
     "cache": (cache, "cachescope.cli.cache"),
     "demo": (demo, "cachescope.cli.demo"),
 }

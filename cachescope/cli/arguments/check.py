@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read; all lookups in it count")
     parser.add_argument(
         "--min-hit-rate",
-        type=_share,
+        type=share,
         metavar="SHARE",
         help="least hit rate by count, from 0 to 1, such as 0.9",
     )
@@ -55,14 +55,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(usage_error=parser.error)
 
 
-def _share(text: str) -> float:
+def share(text: str) -> float:
+    """A share from 0 to 1."""
     try:
-        share = float(text)
+        number = float(text)
     except ValueError:
-        share = math.nan
-    if not 0 <= share <= 1:
+        number = math.nan
+    if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no share from 0 to 1, such as 0.9")
-    return share
+    return number
 
 
 def _nanoseconds(text: str) -> int:

@@ -79,6 +79,8 @@ def _take_compiled(entry: Entry, compiled: Stub, reading: Reading) -> list[str]:
     set_code, bad_lines = add_hash_details(lines, reading)
     if isinstance(key, str):
         entry.fx_keys += (key,)
+        if "fx_graph_guard_expr" in state:
+            entry.fx_guards += (text(state["fx_graph_guard_expr"]) or "",)
         if set_code is not None:
             reading.details_of_key[key] = set_code
     return [damage for damage in (*wrong, bad_lines) if damage is not None]

@@ -53,6 +53,7 @@ def read_cache_dir(path: str, reading: Reading) -> None:
     seen_ns = time.time_ns()
     walk = CacheWalk(path, reading)
     walk.scan()
+    reading.cache_roots.append(_shown(path))
     opened = {number: walk.read(number) for number, read in enumerate(walk.readers) if read is not None}
     reading.entries.add(walk.files, opened, seen_ns)
 

@@ -41,6 +41,7 @@ _FILLED: Final = (
     "function",
     "file",
     "line",
+    "preflight_note",
 )
 
 

@@ -31,6 +31,8 @@ def tell_of_runs(reading: Reading) -> None:
         note = known[folder]
         process.command = process.command if note.command is None else note.command
         process.exit_status = process.exit_status if note.exit_status is None else note.exit_status
+        # A process that was not reached compiled for real, and into a cache of its own.
+        process.is_preflight = process.is_preflight or note.is_preflight
         if note.start_ns is not None:
             process.command_start_ns, process.command_end_ns = note.start_ns, note.end_ns
 
@@ -40,6 +42,7 @@ class _Note(NamedTuple):
     exit_status: int | None = None
     start_ns: int | None = None
     end_ns: int | None = None
+    is_preflight: bool = False
 
 
 def _note(path: str, reading: Reading) -> _Note:
@@ -59,10 +62,12 @@ def _note(path: str, reading: Reading) -> _Note:
     note = Record(values)
     words, status = note.texts("command"), note.whole("exit_status", least=-(1 << 31))
     start, end = _moment(note, "start_time"), _moment(note, "end_time")
+    is_preflight = bool(note.flag("preflight"))
     if note.wrong:
         reading.problem(path, "", "bad_value", "; ".join(note.wrong))
     command = None if words is None else shlex.join(words)
-    return _Note(command, status, start, None if start is None or (end or 0) < start else end)
+    ended = None if start is None or (end or 0) < start else end
+    return _Note(command, status, start, ended, is_preflight)
 
 
 def _moment(note: Record, name: str) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields
 
+from cachescope.json_types import JsonObject
 from cachescope.readers.logs.log_prefix import LogClock
 from cachescope.readers.logs.trace_compiles import CompilesEnd
 from cachescope.readers.reading import Lookup, Process
@@ -30,6 +31,8 @@ class TraceEnd:
     """Whether a compile began in the log."""
     asked: dict[str, int]
     """For each cache, the offset of the event that says that it was asked."""
+    notes: list[JsonObject]
+    """Notes of a pre-flight about lookups whose records are still to come."""
     compiles: CompilesEnd
     """What is known of compiles in addition to `Process.compiles`."""
     order: list[int]

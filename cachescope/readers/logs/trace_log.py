@@ -35,7 +35,7 @@ from cachescope.readers.logs.trace_end import TraceEnd
 from cachescope.readers.logs.trace_process import Tell, TraceProcess, wrong_values
 from cachescope.readers.logs.trace_records import Records, Span, Stray, read_records
 from cachescope.readers.reading import Reading, not_a_hash_detail
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
 
 _FIRST_LINE: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?" + PREFIX.pattern)
 # The metadata come first in the JSON object.
@@ -316,6 +316,8 @@ class TraceReader:
     def _read_artifact(self, span: Span) -> None:
         match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)
         name = match[1].decode() if match else ""
+        if name == PREFLIGHT_ARTIFACT:
+            self._read_preflight_note(span)
         if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
             return
         envelope = self._envelope(span)
@@ -343,6 +345,14 @@ class TraceReader:
         is_over = _AFTER_COMPILE in span.prefix["place"]
         self._tell("lookup", lookup, self._clock_us(span.prefix), is_over)
         self._tell_wrong(span, envelope, payload)
+
+    def _read_preflight_note(self, span: Span) -> None:
+        envelope = self._envelope(span)
+        if envelope is None:
+            return
+        note = self._json_payload(span.prefix.start(), PREFLIGHT_ARTIFACT, self._payload(span), envelope)
+        if note is not None:
+            self._tell("preflight", note.values)
 
     def _add_details(self, at: int, payload: Record) -> int | None:
         components = payload.values.get("components") or []

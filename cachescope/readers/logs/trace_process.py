@@ -17,6 +17,7 @@ from cachescope.json_types import JsonObject
 from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_prefix import LogClock
 from cachescope.readers.logs.lookup_order import put_in_order
+from cachescope.readers.logs.preflight_notes import PreflightNotes
 from cachescope.readers.logs.trace_compiles import TraceCompiles
 from cachescope.readers.logs.trace_end import TraceEnd
 from cachescope.readers.reading import Lookup, Process, Reading
@@ -63,6 +64,7 @@ class TraceProcess:
         self._has_begun = False
         # For each cache, where an event says that it was asked.
         self._asked: dict[str, int] = {}
+        self._notes = PreflightNotes()
         self.has_failed = False
         """Whether the log could not be read to its end."""
         self._words: dict[str, Callable[..., None]] = {
@@ -80,6 +82,7 @@ class TraceProcess:
             "uncached": self._uncached,
             "aot_code": self._aot_code,
             "asked": self._note_asked,
+            "preflight": self._preflight,
             "problem": self._problem,
             "log_ended": self._log_ended,
         }
@@ -97,6 +100,7 @@ class TraceProcess:
         problems = self._reading.problems
         problems[:] = [problem for problem in problems if problem.kind != _NO_LOOKUPS]
         self._lookups = end.lookups(process)
+        self._notes = PreflightNotes(end.notes)
         self._compiles = TraceCompiles.continued(end.compiles, process)
         self._words["string"] = self._compiles.note_string
 
@@ -144,6 +148,7 @@ class TraceProcess:
             aot_code_us=self._aot_code_us,
             has_begun=self._has_begun,
             asked=self._asked,
+            notes=self._notes.open,
             compiles=self._compiles.end_state(places),
             order=[places[id(lookup)] for lookup, _ in self._lookups],
             clocks_us=[at for _, at in self._lookups],
@@ -212,6 +217,7 @@ class TraceProcess:
     def _lookup(self, lookup: Lookup, clock_us: int | None, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
         self._compiles.note(lookup, is_over=is_over)
+        self._notes.tell_of(lookup)
         self._lookups.append((lookup, clock_us))
 
     def _uncached(self, lookup: Lookup, clock_us: int | None) -> None:
@@ -251,6 +257,11 @@ class TraceProcess:
         if self._aot_code_us is None or self._clock is None or began_ns is None:
             return False
         return self._clock.ns(self._aot_code_us) >= began_ns
+
+    def _preflight(self, note: JsonObject) -> None:
+        """A note of a pre-flight, which stands beside the record of the lookup that it is about."""
+        self._process.is_preflight = True
+        self._notes.add(note, (lookup for lookup, _ in reversed(self._lookups)))
 
     def _log_ended(self, end: int, is_cut: bool, can_go_on: bool, has_failed: bool) -> None:
         """The bytes that were read ended; the log too, unless more calls follow."""

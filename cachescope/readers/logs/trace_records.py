@@ -20,6 +20,7 @@ import numpy.typing as npt
 from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.log_prefix import PREFIX
 from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS, VERSION_ARTIFACT
+from cachescope.terms import PREFLIGHT_ARTIFACT
 
 BLOCK_BYTES: int = 1 << 20
 """Each block costs some forty calls of numpy; blocks that do not fit the caches of a CPU are slower to read."""
@@ -57,7 +58,10 @@ _KINDS: Final = {
 # Artifacts begin with their name: eight letters of it, after the seventh, identify them.
 _ARTIFACT_START: Final = b'{"artifact": {"name": "'
 _NAME_WORD: Final = len(_ARTIFACT_START) + 7
-_NAMES: Final = {f'{name}", '.encode()[7:][:_WORD_BYTES] for name in (*LOOKUP_ARTIFACTS, VERSION_ARTIFACT)}
+_NAMES: Final = {
+    f'{name}", '.encode()[7:][:_WORD_BYTES]
+    for name in (*LOOKUP_ARTIFACTS, VERSION_ARTIFACT, PREFLIGHT_ARTIFACT)
+}
 _EVENT: Final = b"chromium"
 # Most records are events. The name comes first in their payload; eight letters at one place of it identify these events.
 _EVENT_STARTS: Final = {

@@ -1,0 +1,133 @@
+"""What a lookup could find under its key: entries of the directories that were read, and what runs leave behind."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import pandas as pd
+
+from cachescope.analysis.guards import GuardError, holds
+from cachescope.columns import rows_of
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, REFUSED
+
+Sure = Literal["yes", "no", "maybe"]
+_WAYS: Final = {AOTAUTOGRAD: "the AOTAutograd entry", FXGRAPH: "the FX entry"}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that lies under a key, or will when the lookup is made.
+
+    Attributes
+    ----------
+    what : str
+        What it is, in a few words.
+    is_there : {"yes", "no", "maybe"}
+        Whether torch could load it.
+    why_not : str
+        Why it could not, or may not be able to.
+    guards : str or None
+        Those that must hold; None where there are none.
+    are_guards_known : bool
+        Whether `guards` says all; a recording says nothing of the guards of what it stored.
+    entry : int or None
+        Its number, where it is an entry that was read.
+    graphs : tuple of (key, guards)
+        The FX entries that an AOTAutograd entry points to; the guards are None where it does not name them.
+    """
+
+    what: str
+    is_there: Sure = "yes"
+    why_not: str = ""
+    guards: str | None = None
+    are_guards_known: bool = True
+    entry: int | None = None
+    graphs: tuple[tuple[str, str | None], ...] = ()
+
+    def fits(self, sizes: Sequence[float | None], *, skips_guards: bool) -> Sure:
+        """Whether its guards hold for some sizes."""
+        if skips_guards or not sizes:
+            return "yes"
+        if not self.guards:
+            return "yes" if self.are_guards_known else "maybe"
+        known = {f"t{number}": size for number, size in enumerate(sizes) if size is not None}
+        try:
+            return "yes" if holds(self.guards, known) else "no"
+        except GuardError:
+            return "maybe"
+
+
+Key = tuple[str, str]
+"""A cache and a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredEntry:
+    """The columns of the frame entries that matter here."""
+
+    entry: int
+    cache: str
+    cache_key: str | None
+    path: str
+    root: str
+    status: str
+    damage: str | None
+    guards_expr: str | None
+    fx_keys: tuple[str, ...]
+    fx_guards: tuple[str, ...]
+
+
+class StoredEntries:
+    """The entries of the directories that were read, by directory and key."""
+
+    def __init__(self, entries: pd.DataFrame, roots: Iterable[str]) -> None:
+        keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]
+        self._of_key: dict[Key, list[tuple[str, Candidate]]] = defaultdict(list)
+        self.roots = {_real(root): root for root in roots}
+        for row in rows_of(keyed, _StoredEntry):
+            root = _real(row.root)
+            self.roots.setdefault(root, row.root)
+            self._of_key[row.cache, row.cache_key or ""].append((root, _candidate(row)))
+
+    def root_of(self, folder: str | None) -> str | None:
+        """The directory that was read for one that a program names; None if it was not."""
+        real = None if folder is None else _real(folder)
+        return real if real in self.roots else None
+
+    def under(self, key: Key, root: str | None) -> Iterator[Candidate]:
+        """What lies under a key in one directory, or in any of them."""
+        for place, candidate in self._of_key.get(key, ()):
+            if root is None or place == root:
+                yield candidate
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _candidate(row: _StoredEntry) -> Candidate:
+    is_there, why_not = _is_there(row)
+    guards = row.fx_guards if len(row.fx_guards) == len(row.fx_keys) else (None,) * len(row.fx_keys)
+    return Candidate(
+        f"{_WAYS[row.cache]} {os.path.basename(row.path)[:12]}… in {row.root}",
+        is_there,
+        why_not,
+        row.guards_expr,
+        entry=row.entry,
+        graphs=tuple(zip(row.fx_keys, guards, strict=True)),
+    )
+
+
+def _is_there(row: _StoredEntry) -> tuple[Sure, str]:
+    damage = row.damage or ""
+    if row.status == "ok" or damage.startswith(OTHER_NAME):
+        return "yes", ""
+    if row.status == "damaged" and damage.startswith(REFUSED):
+        return "no", f"it is damaged: {damage}"
+    if row.status in ("temporary", "foreign"):
+        return "no", f"it is {row.status}"
+    return "maybe", f"it could not be read here: {damage or row.status}"

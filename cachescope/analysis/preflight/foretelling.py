@@ -1,0 +1,208 @@
+"""The lookups that a real run would make, from those of a pre-flight, and how each would end.
+
+A pre-flight looks up every key and finds nothing. A real run stores what it compiles, so the second lookup of a key may
+hit; and where AOTAutograd finds its entry, the graphs are looked up through that. So the lookups are gone through as
+torch would make them (torch/_functorch/_aot_autograd/autograd_cache.py, `AOTAutogradCache.try_load`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+
+from cachescope.analysis.preflight.candidates import Candidate, Key, StoredEntries, Sure
+from cachescope.analysis.preflight.finding import Found, found_under
+from cachescope.analysis.preflight.left_behind import Beside, LeftBehind, stored_candidate
+from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+
+_NO_NOTE = "this process compiled for real: it was no pre-flight"
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """One lookup that a real run would make.
+
+    Attributes
+    ----------
+    row : LookupRow
+        The lookup of the pre-flight that it is, or that it is most like.
+    found : Found
+        How it would end.
+    key : str or None
+        Its key.
+    aot : LookupRow or None
+        The AOTAutograd lookup that it is made under.
+    """
+
+    row: LookupRow
+    found: Found
+    key: str | None
+    aot: LookupRow | None = None
+
+
+@dataclass(slots=True)
+class World:
+    """What the lookups of a command are held against.
+
+    Attributes
+    ----------
+    entries : StoredEntries
+        What lies in the directories that were read.
+    recorded : LeftBehind or None
+        What recorded runs left behind, where no directory was read that shows it.
+    beside : Beside
+        What the processes of the command would store.
+    """
+
+    entries: StoredEntries
+    recorded: LeftBehind | None
+    beside: Beside = field(default_factory=Beside)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that lookups could be held against."""
+        return not self.entries.roots and self.recorded is None
+
+
+class RunForetold:
+    """Goes through the lookups of one process.
+
+    Parameters
+    ----------
+    run : RunRow
+    lookups : sequence of LookupRow
+        Its lookups, in order.
+    world : World
+    """
+
+    def __init__(self, run: RunRow, lookups: Sequence[LookupRow], world: World) -> None:
+        self._run = run
+        self._world = world
+        self._own = LeftBehind()
+        self._lookups = lookups
+        self._notes = {
+            row.lookup: LookupNote.of_json(row.preflight_note)
+            for row in lookups
+            if row.preflight_note is not None
+        }
+        self._first_dir = next((note.cache_dir for note in self._notes.values()), None)
+        self._graphs: dict[int, list[LookupRow]] = defaultdict(list)
+        for row in lookups:
+            if row.aot_lookup is not None:
+                self._graphs[row.aot_lookup].append(row)
+
+    def lookups(self) -> Iterator[Foretold]:
+        """The lookups of a real run, in the order in which it would make them."""
+        above: dict[int, tuple[LookupRow, Found]] = {}
+        for row in self._lookups:
+            if row.cache == AOTAUTOGRAD:
+                found = self._found(row)
+                above[row.lookup] = row, found
+                yield Foretold(row, found, row.cache_key)
+                yield from self._through_entry(row, found)
+                if not self._graphs.get(row.lookup):
+                    self._store(row, found, ())
+            elif row.aot_lookup is None:
+                yield self._graph(row, None)
+            else:
+                aot, found = above[row.aot_lookup]
+                if found.outcome == "hit":
+                    continue
+                yield self._graph(row, aot, hangs_on=found if found.outcome == "unknown" else None)
+                # Its entry is stored once the last of its graphs is compiled, which may be long after.
+                graphs = self._graphs[aot.lookup]
+                if row is graphs[-1]:
+                    self._store(aot, found, graphs)
+
+    def _through_entry(self, row: LookupRow, found: Found) -> Iterator[Foretold]:
+        """The FX lookups through an AOTAutograd entry."""
+        graphs = self._graphs.get(row.lookup, [])
+        like = {graph.cache_key: graph for graph in reversed(graphs)}
+        for (key, is_there), other in zip(found.graphs, chain(graphs, repeat(row)), strict=False):
+            through = Found(
+                "hit" if is_there else "full_miss", f"through {found.why}" if is_there else found.why
+            )
+            yield Foretold(like.get(key, other), through, key, row)
+
+    def _graph(self, row: LookupRow, aot: LookupRow | None, hangs_on: Found | None = None) -> Foretold:
+        found = self._found(row)
+        if hangs_on is not None and found.outcome != "hit":
+            found = Found("unknown", f"it hangs on the AOTAutograd lookup before it: {hangs_on.why}")
+        self._store(row, found, ())
+        return Foretold(row, found, row.cache_key, aot)
+
+    def _found(self, row: LookupRow) -> Found:
+        if row.outcome == "bypass":
+            return Found("bypass", row.bypass_reason or "torch does not say why", row.status_detailed)
+        if row.outcome == "disabled":
+            return Found("disabled", "its caches are off", row.status_detailed)
+        note = self._notes.get(row.lookup)
+        if note is None or row.cache_key is None:
+            return Found("unknown", _NO_NOTE)
+        if note.is_brought:
+            return Found(
+                "unknown", "the program itself puts an entry under this key, from a mega-cache for example"
+            )
+        root = self._world.entries.root_of(note.cache_dir)
+        if root is None and note.cache_dir != self._first_dir:
+            # What it stored itself lies elsewhere, too.
+            return Found("unknown", f"by then the program uses another directory: {note.cache_dir}")
+
+        def under(cache: str, key: str) -> Iterable[Candidate]:
+            return self._under((cache, key), root, is_local=note.is_local)
+
+        graphs_under = under if row.cache == AOTAUTOGRAD else None
+        found = found_under(under(row.cache, row.cache_key), note, self._where(root), graphs_under)
+        if found.outcome in ("full_miss", "guard_miss") and self._world.is_empty:
+            return Found(
+                "unknown", "no cache directory and no recording was read that it could be held against"
+            )
+        return found
+
+    def _under(self, key: Key, root: str | None, *, is_local: bool) -> Iterable[Candidate]:
+        if not is_local:
+            return ()
+        recorded = () if self._world.recorded is None else self._world.recorded.under(key)
+        return chain(
+            self._own.under(key),
+            self._world.entries.under(key, root),
+            recorded,
+            self._world.beside.under(self._run, key),
+        )
+
+    def _where(self, root: str | None) -> str:
+        roots = self._world.entries.roots
+        if root is not None:
+            return f"in {roots[root]}"
+        if roots:
+            return f"in {', '.join(roots.values())}"
+        return "in what was recorded"
+
+    def _store(self, row: LookupRow, found: Found, graphs: Sequence[LookupRow]) -> None:
+        """Keep what a real run would store after this lookup."""
+        note = self._notes.get(row.lookup)
+        if found.outcome in ("hit", "bypass", "disabled") or note is None or not note.is_stored:
+            return
+        if row.cache_key is None or not note.is_local:
+            return
+        is_there: Sure = "maybe" if found.outcome == "unknown" else "yes"
+        candidate = stored_candidate(row, note, self._pointed_to(graphs), is_there)
+        self._own.add((row.cache, row.cache_key), candidate)
+
+    def _pointed_to(self, graphs: Sequence[LookupRow]) -> Iterator[tuple[str, str | None]]:
+        for graph in graphs:
+            note = self._notes.get(graph.lookup)
+            if graph.cache_key is not None and graph.cache == FXGRAPH:
+                yield graph.cache_key, None if note is None else note.stored_guards or ""
+
+    def would_store(self) -> Iterator[tuple[Key, Candidate]]:
+        """What it would store, whatever lies there before."""
+        for row in self._lookups:
+            note = self._notes.get(row.lookup)
+            if note is not None and note.is_stored and note.is_local and row.cache_key is not None:
+                graphs = self._pointed_to(self._graphs.get(row.lookup, []))
+                yield (row.cache, row.cache_key), stored_candidate(row, note, graphs, "yes")

@@ -1,0 +1,103 @@
+"""The frame lookups with those of pre-flights replaced by the lookups that a real run would make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from cachescope.analysis.preflight.candidates import StoredEntries
+from cachescope.analysis.preflight.foretelling import Foretold, RunForetold, World
+from cachescope.analysis.preflight.left_behind import Command, LeftBehind
+from cachescope.columns import rows_of
+from cachescope.frames.recorded import LOOKUPS
+from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.readers.assemble import Tables
+from cachescope.terms import FORETOLD
+
+
+def with_foretold(tables: Tables) -> Tables:
+    """What was read, with the lookups that real runs would make instead of those that pre-flights made."""
+    runs = {run.run: run for run in rows_of(tables.runs, RunRow) if run.is_preflight}
+    if not runs:
+        return tables
+    rows = rows_of(tables.lookups, LookupRow)
+    if any(row.foretold is not None for row in rows):
+        return tables  # it was saved, and what it was held against may not be here
+    made = [row for row in rows if row.run not in runs]
+    entries = StoredEntries(tables.entries, tables.cache_roots)
+    recorded = LeftBehind.by_recorded(made) if made and not entries.roots else None
+    foretold: dict[int, list[Foretold]] = {}
+    for command in Command.all_of(runs.values()):
+        world = World(entries, recorded)
+        walked = {
+            run.run: RunForetold(run, [row for row in rows if row.run == run.run], world)
+            for run in command.runs
+        }
+        for run in command.runs:
+            for key, candidate in walked[run.run].would_store():
+                world.beside.add(run, key, candidate)
+        foretold |= {number: list(one.lookups()) for number, one in walked.items()}
+    lookups = _numbered(rows, foretold, tables.entries)
+    return replace(tables, lookups=lookups, runs=_with_directory(tables.runs, entries))
+
+
+def _with_directory(runs: pd.DataFrame, entries: StoredEntries) -> pd.DataFrame:
+    """The runs, those of pre-flights in the one directory that they are held against."""
+    if len(entries.roots) != 1:
+        return runs
+    (root,) = entries.roots.values()
+    return runs.assign(cache_dir=runs["cache_dir"].mask(runs["is_preflight"].astype(bool), root))
+
+
+def _numbered(
+    rows: list[LookupRow], foretold: dict[int, list[Foretold]], entries: pd.DataFrame
+) -> pd.DataFrame:
+    """All lookups, run by run, with new numbers."""
+    saved = dict(zip(entries["entry"].tolist(), entries["time_taken_ns"].tolist(), strict=True))
+    numbers: dict[int, int] = {}
+    out: list[dict[str, Any]] = []
+    for run in dict.fromkeys(row.run for row in rows):
+        if run not in foretold:
+            for order, row in enumerate(one for one in rows if one.run == run):
+                numbers[row.lookup] = len(out)
+                out.append(_values(row) | {"order": order})
+            continue
+        for order, one in enumerate(foretold[run]):
+            if one.aot is None:
+                numbers[one.row.lookup] = len(out)
+            out.append(_foretold_values(one, saved) | {"order": order})
+    for number, values in enumerate(out):
+        values["lookup"] = number
+        if values["aot_lookup"] is not None:
+            values["aot_lookup"] = numbers.get(values["aot_lookup"])
+    return LOOKUPS.build(out)
+
+
+def _values(row: LookupRow) -> dict[str, Any]:
+    return {column.name: getattr(row, column.name) for column in LOOKUPS.columns}
+
+
+def _foretold_values(one: Foretold, saved: dict[int, Any]) -> dict[str, Any]:
+    row, found = one.row, one.found
+    values = _values(row)
+    entry = None if found.candidate is None else found.candidate.entry
+    is_other = one.key != row.cache_key
+    values |= {
+        "cache": values["cache"] if one.aot is None else "fxgraph",
+        "cache_key": one.key,
+        "outcome": FORETOLD.get(found.outcome, found.outcome),
+        "cache_state": None,
+        "status_detailed": found.status or (found.outcome if found.outcome in ("hit", "full_miss") else None),
+        "aot_lookup": None if one.aot is None else one.aot.lookup,
+        "guards_expr": found.guards,
+        # The time that the stand-in took, not a compile's.
+        "time_taken_ns": None,
+        "time_saved_ns": saved.get(entry) if found.outcome == "hit" and entry is not None else None,
+        "foretold": found.why,
+        "foretold_entry": entry,
+    }
+    if is_other:
+        values |= {"detail_set": None, "details": "not_recorded", "direction": None, "is_backward": None}
+    return values

@@ -1,0 +1,21 @@
+"""The words for outcomes that are foretold, and those for lookups that were made."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pandas as pd
+
+from cachescope.terms import FORETOLD
+
+_MADE: Final = {would: "full_miss" if would == "would_miss" else was for was, would in FORETOLD.items()}
+
+
+def as_if_made(lookups: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the words of lookups that were made for the outcomes that are foretold."""
+    is_foretold = lookups["outcome"].isin(list(_MADE))
+    if not is_foretold.any():
+        return lookups
+    outcomes = lookups["outcome"].mask(is_foretold, lookups["outcome"].map(_MADE))
+    failed = is_foretold & (lookups["status_detailed"] == "guard_miss").fillna(False).astype(bool)
+    return lookups.assign(outcome=outcomes.mask(failed, "guard_miss").astype(lookups["outcome"].dtype))

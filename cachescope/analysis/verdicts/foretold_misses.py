@@ -1,0 +1,44 @@
+"""Why lookups would miss that a pre-flight foretells, where what lies in the directory now says it by itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.places_by_group import NONE
+from cachescope.analysis.verdicts.misses import Why
+from cachescope.analysis.verdicts.reasons_found import ReasonsFound
+from cachescope.terms import REFUSED
+
+_SEEN: Final = "foretold: the directory shows it as it is now"
+
+
+def guards_would_fail(key: str, told: str) -> Why:
+    """The guards of the entries were evaluated for the sizes of the lookup."""
+    why = "foretold: the guards of the entries were evaluated for the sizes that the pre-flight noted"
+    return Why("guard_failed", told, "inferred", why, kind=key)
+
+
+def judge_foretold(history: History, found: ReasonsFound) -> None:
+    """Entries that cannot be loaded, or whose graphs cannot."""
+    lookups = history.lookups
+    is_asked = lookups.foretold.is_known & lookups.outcome.are("full_miss") & (found.why == NONE)
+    places = np.flatnonzero(is_asked).tolist()
+    if not places:
+        return
+    refused = {
+        (entry.cache, entry.cache_key)
+        for entry in history.entries
+        if entry.status == "damaged" and (entry.damage or "").startswith(REFUSED)
+    }
+    for at in places:
+        told = lookups.foretold[at] or ""
+        if lookups.status_detailed[at] == "hit":
+            kind = "graph entry"
+        elif (lookups.cache[at], lookups.cache_key[at]) in refused:
+            kind = "damaged"
+        else:
+            continue
+        found.say(at, Why("entry_unavailable", told, "inferred", _SEEN, kind=kind), NONE)

@@ -1,0 +1,104 @@
+"""What a pre-flight comes to: how many lookups would hit, why the others would not, and what they would cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final, Self
+
+from cachescope.answers.read import Read
+from cachescope.answers.why import Why
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.terms import FXGRAPH
+
+OUTCOMES: Final = ("would_hit", "would_miss", "would_bypass", "disabled", "not_known")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreflightAnswer:
+    """What the lookups would come to that a real run would make.
+
+    Attributes
+    ----------
+    counts : dict
+        How many lookups would end how.
+    processes : int
+        How many processes would make them.
+    held_against : tuple of str
+        The directories that they were held against; else the recordings.
+    not_known : tuple of (reason, int)
+        Why of some lookups nothing can be told, and of how many; the most frequent reason first.
+    saved_ns : int or None
+        The compile time that the hits would save; None if no entry says.
+    cost_ns : int or None
+        The compile time that misses would cost, as recorded of the same key or of what they are compared with.
+    without_cost : int
+        Of how many missed FX graphs nothing says what they would cost.
+    why : Why
+        Why the others would not hit.
+    """
+
+    counts: dict[str, int]
+    processes: int
+    held_against: tuple[str, ...]
+    not_known: tuple[tuple[str, int], ...]
+    saved_ns: int | None
+    cost_ns: int | None
+    without_cost: int
+    why: Why
+
+    @property
+    def lookups(self) -> int:
+        """How many lookups a real run would make."""
+        return sum(self.counts.values())
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of lookups that would hit; those of which nothing can be told count as none. None without lookups."""
+        return self.counts["would_hit"] / self.lookups if self.lookups else None
+
+    @classmethod
+    def of(cls, read: Read) -> Self:
+        """Of the pre-flights in what was read."""
+        facts = read.facts
+        runs = {run.run for run in facts.runs.values() if run.is_preflight}
+        rows = [row for row in facts.lookups.values() if row.run in runs]
+        counts = Counter(row.outcome for row in rows)
+        open_ = Counter(row.foretold or "" for row in rows if row.outcome == "not_known")
+        saved = [row.time_saved_ns for row in rows if row.cache == FXGRAPH and row.time_saved_ns is not None]
+        missed = [row for row in rows if row.cache == FXGRAPH and row.outcome == "would_miss"]
+        costs = [_cost(read, row) for row in missed]
+        known = [cost for cost in costs if cost is not None]
+        return cls(
+            {outcome: counts.get(outcome, 0) for outcome in OUTCOMES},
+            len({row.run for row in rows}),
+            _held_against(read),
+            tuple(open_.most_common()),
+            sum(saved) if saved else None,
+            sum(known) if known else None,
+            len(costs) - len(known),
+            Why.of(read, runs),
+        )
+
+
+def _held_against(read: Read) -> tuple[str, ...]:
+    recorded = tuple(run.source for run in read.facts.runs.values() if not run.is_preflight)
+    return read.tables.cache_roots or recorded
+
+
+def _cost(read: Read, row: LookupRow) -> int | None:
+    """What compiling took where it was recorded: of the same key, else of what the miss is compared with."""
+    facts = read.facts
+    same = [
+        other.time_taken_ns
+        for other in facts.lookups.values()
+        if other.cache_key == row.cache_key and other.time_taken_ns is not None
+    ]
+    if same:
+        return same[-1]
+    miss = facts.misses.get(row.lookup)
+    if miss is None:
+        return None
+    if miss.baseline_lookup is not None:
+        return facts.lookups[miss.baseline_lookup].time_taken_ns
+    return None if miss.baseline_entry is None else facts.entries[miss.baseline_entry].time_taken_ns

@@ -1,0 +1,95 @@
+"""A pre-flight of a block of code in this very process."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+
+from cachescope.capture.fresh_caches import INDUCTOR_DIR, FreshCaches, clear_memory
+from cachescope.capture.live_trace import LiveTrace, torch_module
+from cachescope.capture.preflight.cache_folder import MEANT_FOLDER, OWN_FOLDER
+from cachescope.capture.preflight.patches import PATCHES, Patches
+from cachescope.capture.preflight_command import copy_profiles
+from cachescope.readers.directory.default_root import default_root
+
+
+class LivePreflight:
+    """The pre-flight of this process between `start` and `stop`.
+
+    Attributes
+    ----------
+    failure : str or None
+        Why the trace is incomplete.
+    """
+
+    def __init__(self) -> None:
+        self.failure: str | None = None
+        self._trace = LiveTrace()
+        self._caches = FreshCaches()
+        self._patches = Patches()
+        self._restore = ExitStack()
+
+    def start(self, against: Iterable[str | os.PathLike[str]]) -> None:
+        """Begin.
+
+        Raises
+        ------
+        CachescopeError
+            If torch is not installed, or this process is being recorded already.
+        """
+        meant = os.environ.get(INDUCTOR_DIR)
+        roots = [os.fspath(one) for one in against] or [default_root()]
+        self._trace.start()
+        self._restore.callback(self._stop_trace)
+        try:
+            for name in PATCHES:
+                torch_module(name)
+            self._caches.start()
+            self._restore.callback(self._caches.remove)
+            self._restore.callback(self._caches.stop)
+            copy_profiles(roots, Path(self._caches.folder))
+            self._name_folders(meant)
+            self._patches.start()
+            self._restore.callback(_forget)
+            self._restore.callback(self._patches.stop)
+        except BaseException:
+            self._restore.close()
+            raise
+
+    def stop(self) -> bytes:
+        """Put everything back, and return the trace, packed."""
+        self._restore.close()
+        return self._packed
+
+    def _stop_trace(self) -> None:
+        self._packed = gzip.compress(self._trace.stop(), compresslevel=1)
+        self.failure = self._trace.failure
+
+    def _name_folders(self, meant: str | None) -> None:
+        names = {OWN_FOLDER: str(self._caches.folder), MEANT_FOLDER: meant}
+        for name, value in names.items():
+            before = os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+            self._restore.callback(_set, name, before)
+
+
+def _set(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def _forget() -> None:
+    """What was compiled in the block is no code."""
+    torch_module("torch._dynamo").reset()
+    clear_memory()
+    # Whether instructions can be compiled for was not tried out.
+    known = vars(torch_module("torch._inductor.cpu_vec_isa")).values()
+    for one in [*known, *(vars(kind).get("__bool__") for kind in known if isinstance(kind, type))]:
+        if hasattr(one, "cache_clear"):
+            one.cache_clear()

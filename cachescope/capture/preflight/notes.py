@@ -1,0 +1,135 @@
+"""Notes in the trace of a pre-flight: what it is, and what no record of torch says of a lookup.
+
+A note is an artifact of torch's own trace, so it stands between the records of the lookup that it is about. The cache is
+never asked: neither a local nor a remote one, and nothing is stored.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import os
+import pickle
+from typing import Any, Final
+
+from .cache_folder import meant_cache_dir
+
+ARTIFACT: Final = "cachescope_preflight"
+_CACHES: Final = {"FxGraphCache": "fxgraph", "AOTAutogradCache": "aotautograd"}
+
+_told_of_process: set[int] = set()
+
+
+def forget_process() -> None:
+    """Say once more with the next note that this is a pre-flight: its trace is another one."""
+    _told_of_process.clear()
+
+
+def note_process() -> None:
+    """Say once of this process that it is a pre-flight."""
+    if os.getpid() not in _told_of_process:
+        _told_of_process.add(os.getpid())
+        note(preflight=1)
+
+
+def note(**values: Any) -> None:
+    """Write one note, after that of the process."""
+    note_process()
+    logs: Any = importlib.import_module("torch._logging")
+    payload = json.dumps(values)
+    logs.trace_structured(
+        "artifact",
+        metadata_fn=lambda: {"name": ARTIFACT, "encoding": "json"},
+        payload_fn=lambda: payload,
+    )
+
+
+def patch_codecache(module: Any, replace: Any) -> None:
+    """Note each lookup of either cache, and what FX graphs would be stored (torch/_inductor/codecache.py)."""
+    found_by_torch = module.GuardedCache.find_guarded_entry.__func__
+
+    def find_guarded_entry(
+        cls: Any, key: str, local: bool, remote_cache: Any, evaluate_guards: Any, hints: Any
+    ) -> Any:
+        note(lookup=_lookup_note(cls, key, local, remote_cache, hints))
+        return found_by_torch(cls, key, False, None, evaluate_guards, hints)
+
+    def save_graph(key: str, compiled: Any, example_inputs: Any, local: bool, remote_cache: Any) -> None:
+        cache = module.FxGraphCache
+        shape_env = cache._get_shape_env()
+        symints = cache._filter_backed_symints(example_inputs)
+        guards = shape_env.get_pruned_guards(symints)
+        # An AOTAutograd entry that points to this one holds them too.
+        compiled.guards_expr = shape_env.produce_guards_expression(placeholders=symints, guards=guards)
+        note(stored=_stored_note("fxgraph", key, compiled.guards_expr, _why_not_written(compiled)))
+
+    replace(module.GuardedCache, "find_guarded_entry", classmethod(find_guarded_entry))
+    replace(module.FxGraphCache, "_save_graph", staticmethod(save_graph))
+
+
+def patch_autograd_cache(module: Any, replace: Any) -> None:
+    """Note what AOTAutograd would store (torch/_functorch/_aot_autograd/autograd_cache.py)."""
+
+    def save(key: str, entry: Any, remote: bool) -> None:
+        why = _why_not_saved(entry)
+        note(stored=_stored_note("aotautograd", key, getattr(entry, "guards_expr", None), why))
+
+    replace(module.AOTAutogradCache, "save", staticmethod(save))
+
+
+def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: Any) -> dict[str, Any]:
+    config: Any = importlib.import_module("torch._inductor.config")
+    told: dict[str, Any] = {
+        "cache": _CACHES.get(cache.__name__, cache.__name__),
+        "key": key,
+        "sizes": [hint if isinstance(hint, (bool, int, float)) else None for hint in hints],
+    }
+    if (folder := meant_cache_dir()) is not None:
+        told["cache_dir"] = folder
+    if not local:
+        told["not_local"] = True
+    if remote_cache is not None:
+        told["remote"] = True
+    if config.unsafe_skip_cache_dynamic_shape_guards:
+        told["guards_skipped"] = True
+    if _has_files(cache._get_tmp_dir_for_key(key)):
+        # From a mega-cache, for example.
+        told["brought"] = True
+    return told
+
+
+def _has_files(folder: str) -> bool:
+    try:
+        return bool(os.listdir(folder))
+    except OSError:
+        return False
+
+
+def _stored_note(cache: str, key: str, guards: str | None, why_not: str | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"cache": cache, "key": key, "guards": guards}
+    if why_not is not None:
+        told["why_not"] = why_not
+    return told
+
+
+def _why_not_written(compiled: Any) -> str | None:
+    """Why torch could not write a graph: it pickles it as `FxGraphCache._save_graph` does."""
+    written = copy.copy(compiled)
+    try:
+        written.prepare_for_serialization()
+        pickle.dumps(written)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _why_not_saved(entry: Any) -> str | None:
+    dispatch: Any = importlib.import_module("torch.utils._python_dispatch")
+    try:
+        entry.pre_save()
+        with dispatch._disable_current_modes():
+            pickle.dumps(entry)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None

@@ -1,0 +1,102 @@
+"""What is replaced in torch during a pre-flight, each module as soon as the program imports it, and never before.
+
+The symbols are those of torch 2.10 to 2.15.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, Final
+
+from . import cache_folder, no_compiler, notes, stand_in
+
+Replace = Callable[[Any, str, Any], None]
+"""Replaces an attribute of a class or module by another value."""
+
+PATCHES: Final[dict[str, Callable[[Any, Replace], None]]] = {
+    "torch._inductor.runtime.cache_dir_utils": cache_folder.patch_cache_dir,
+    "torch._inductor.codecache": notes.patch_codecache,
+    "torch._functorch._aot_autograd.autograd_cache": notes.patch_autograd_cache,
+    "torch._inductor.compile_fx": stand_in.patch_compile_fx,
+    "torch._inductor.graph": stand_in.patch_graph,
+    "torch._inductor.select_algorithm": stand_in.patch_select_algorithm,
+    "torch._inductor.async_compile": no_compiler.patch_async_compile,
+    "torch._inductor.cpp_builder": no_compiler.patch_cpp_builder,
+    "torch._inductor.cpu_vec_isa": no_compiler.patch_cpu_vec_isa,
+}
+
+
+class Patches:
+    """The patches of this process, between `start` and `stop`."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, Any]] = []
+        self._finder = _PatchedImports(self._patch)
+
+    def start(self) -> None:
+        """Patch what is imported, and whatever will be."""
+        notes.forget_process()
+        sys.meta_path.insert(0, self._finder)
+        for name in PATCHES:
+            if (module := sys.modules.get(name)) is not None:
+                self._patch(module)
+
+    def stop(self) -> None:
+        """Put everything back."""
+        sys.meta_path.remove(self._finder)
+        while self._before:
+            owner, name, value = self._before.pop()
+            setattr(owner, name, value)
+
+    def _patch(self, module: ModuleType) -> None:
+        PATCHES[module.__name__](module, self._replace)
+
+    def _replace(self, owner: Any, name: str, value: Any) -> None:
+        # As it stands there: a static method as one.
+        self._before.append((owner, name, vars(owner)[name]))
+        setattr(owner, name, value)
+
+
+class _PatchedImports(importlib.abc.MetaPathFinder):
+    """Lets the other finders find a module, and patches it once it is loaded."""
+
+    def __init__(self, patch: Callable[[ModuleType], None]) -> None:
+        self._patch = patch
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in PATCHES:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _PatchingLoader(spec.loader, self._patch)
+                return spec
+        return None
+
+
+class _PatchingLoader(importlib.abc.Loader):
+    """The loader of a module, which patches what it loaded."""
+
+    def __init__(self, loader: Any, patch: Callable[[ModuleType], None]) -> None:
+        self._loader = loader
+        self._patch = patch
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # What reads the source of a module asks its own loader.
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._patch(module)

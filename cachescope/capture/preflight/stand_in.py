@@ -1,0 +1,131 @@
+"""Instead of generating code, each graph is executed op by op; all before that is torch's own.
+
+torch lowers the graph and takes the strides of its outputs from that, on which the key of a backward graph depends;
+what follows the lowering is left out.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import copy
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from . import notes
+
+_to_run: contextvars.ContextVar[Any] = contextvars.ContextVar("cachescope_preflight_graph")
+
+
+def patch_compile_fx(module: Any, replace: Any) -> None:
+    """Keep a copy of each graph before it is lowered (torch/_inductor/compile_fx.py, `_InProcessFxCompile`)."""
+    compiled_by_torch = module._InProcessFxCompile.codegen_and_compile
+
+    def codegen_and_compile(self: Any, gm: Any, *args: Any, **kwargs: Any) -> Any:
+        notes.note_process()
+        with _running(_copied(gm)):
+            compiled = compiled_by_torch(self, gm, *args, **kwargs)
+        if not hasattr(compiled, "source_code"):
+            compiled.source_code = ""
+        return compiled
+
+    replace(module._InProcessFxCompile, "codegen_and_compile", codegen_and_compile)
+    # Another process would compile for real.
+    replace(module, "fx_compile_mode", module.FxCompileMode.NORMAL)
+    replace(module, "fx_compile_async", False)
+    replace(module, "fx_compile_progressive", False)
+
+
+def patch_graph(module: Any, replace: Any) -> None:
+    """Stop after the lowering (torch/_inductor/graph.py, `GraphLowering.compile_to_module`)."""
+
+    def compile_to_module(self: Any) -> Any:
+        self.scheduler = SimpleNamespace(nodes=[])
+        return SimpleNamespace(call=_Executed(_to_run.get(), self.graph_outputs), __file__=None)
+
+    replace(module.GraphLowering, "compile_to_module", compile_to_module)
+
+
+def patch_select_algorithm(module: Any, replace: Any) -> None:
+    """Measure nothing: of several choices take one of ATen's (torch/_inductor/select_algorithm.py)."""
+    chosen_by_torch = module.AlgorithmSelectorCache.__call__
+
+    def chosen(self: Any, name: str, choices: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        aten = [choice for choice in choices if isinstance(choice, module.ExternKernelCaller)]
+        return chosen_by_torch(self, name, (aten or list(choices))[:1], *args, **kwargs)
+
+    replace(module.AlgorithmSelectorCache, "__call__", chosen)
+
+
+@contextmanager
+def _running(graph: Any) -> Iterator[None]:
+    token = _to_run.set(graph)
+    try:
+        yield
+    finally:
+        _to_run.reset(token)
+
+
+def _copied(gm: Any) -> Any:
+    """A graph and its subgraphs, which passes change in place; what they hold besides is shared."""
+    fx: Any = importlib.import_module("torch.fx")
+    copied = fx.GraphModule(gm, copy.deepcopy(gm.graph))
+    for name, inner in gm.named_children():
+        if isinstance(inner, fx.GraphModule):
+            setattr(copied, name, _copied(inner))
+    return copied
+
+
+class _Executed:
+    """A graph that is executed op by op, called as torch calls generated code: with a list that it empties."""
+
+    def __init__(self, graph: Any, outputs: Sequence[Any]) -> None:
+        fx: Any = importlib.import_module("torch.fx")
+        self._interpreter = fx.Interpreter(graph)
+        self._strides = [_strides_of(output) for output in outputs or ()]
+        self._symbols = [_symbol_of(node) for node in graph.graph.nodes if node.op == "placeholder"]
+
+    def __call__(self, inputs: list[Any]) -> Any:
+        torch: Any = importlib.import_module("torch")
+        sizes = {
+            symbol: value for symbol, value in zip(self._symbols, inputs, strict=False) if symbol is not None
+        }
+        with torch.no_grad(), torch._C._DisableAutocast():
+            outputs = self._interpreter.boxed_run(inputs)
+            if len(outputs) != len(self._strides):
+                return outputs
+            wanted = [None if of is None else of(sizes) for of in self._strides]
+            return type(outputs)(map(_restrided, outputs, wanted))
+
+
+def _strides_of(output: Any) -> Callable[[dict[Any, Any]], tuple[int, ...] | None] | None:
+    """The strides that generated code would give an output, as a function of the sizes; None if it has none."""
+    ir: Any = importlib.import_module("torch._inductor.ir")
+    if not isinstance(output, ir.IRNode) or not output.has_tensor_output():
+        return None
+    strides = output.get_layout().stride
+
+    def evaluated(sizes: dict[Any, Any]) -> tuple[int, ...] | None:
+        try:
+            return tuple(int(stride.subs(sizes) if hasattr(stride, "subs") else stride) for stride in strides)
+        except TypeError:  # a size that is known only when it runs
+            return None
+
+    return evaluated
+
+
+def _symbol_of(placeholder: Any) -> Any:
+    value = placeholder.meta.get("val")
+    node = getattr(value, "node", None)
+    return None if node is None else node.expr
+
+
+def _restrided(output: Any, strides: tuple[int, ...] | None) -> Any:
+    torch: Any = importlib.import_module("torch")
+    if strides is None or not isinstance(output, torch.Tensor) or output.stride() == strides:
+        return output
+    if output.dim() != len(strides):
+        return output
+    return torch.empty_strided(output.shape, strides, dtype=output.dtype, device=output.device).copy_(output)

@@ -1,0 +1,79 @@
+"""Runs a command as a pre-flight: every Python process in it that imports torch does, and none of them stores anything.
+
+The processes get the hook through ``PYTHONPATH``, and a cache directory of their own that is removed afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from cachescope.capture.fresh_caches import INDUCTOR_DIR, TRITON_DIR
+from cachescope.capture.preflight.cache_folder import MEANT_FOLDER, OWN_FOLDER
+from cachescope.capture.recording import Recorded, record
+
+_SITE: Final = Path(__file__).parent / "preflight" / "site"
+# torch/_dynamo/pgo.py, `code_state_path`: which sizes varied decides what is compiled.
+_PROFILES: Final = "dynamo"
+_PROFILE_NAMES: Final = "code_state_*.pkl"
+
+
+def preflight(command: Sequence[str], folder: str | os.PathLike[str], profiles_of: Iterable[str]) -> Recorded:
+    """Run a command as a pre-flight.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+    folder : path-like
+        The run gets a new folder in it.
+    profiles_of : iterable of str
+        Cache directories whose profiles of sizes torch would read; they are copied.
+
+    Raises
+    ------
+    CommandNotFoundError
+        If the program does not exist.
+    CachescopeError
+        If a folder cannot be made.
+    """
+    with own_cache(profiles_of) as own:
+        return record(command, folder, preflight_environment(os.environ, own), {"preflight": True})
+
+
+@contextmanager
+def own_cache(profiles_of: Iterable[str]) -> Iterator[Path]:
+    """An empty cache directory, but for profiles of sizes; it is removed with all that came into it."""
+    own = Path(tempfile.mkdtemp(prefix="cachescope-preflight-"))
+    try:
+        copy_profiles(profiles_of, own)
+        yield own
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def copy_profiles(roots: Iterable[str], own: Path) -> None:
+    """Copy what torch stored of the sizes that varied: it decides what is compiled."""
+    for root in roots:
+        for profile in Path(root, _PROFILES).glob(_PROFILE_NAMES):
+            (own / _PROFILES).mkdir(exist_ok=True)
+            with suppress(OSError):
+                shutil.copyfile(profile, own / _PROFILES / profile.name)
+
+
+def preflight_environment(base: Mapping[str, str], own: Path) -> dict[str, str]:
+    """The variables that make each Python process a pre-flight, with `own` as its cache directory."""
+    paths = [str(_SITE), *([base["PYTHONPATH"]] if base.get("PYTHONPATH") else [])]
+    meant = {MEANT_FOLDER: base[INDUCTOR_DIR]} if INDUCTOR_DIR in base else {}
+    return {
+        "PYTHONPATH": os.pathsep.join(paths),
+        OWN_FOLDER: str(own),
+        INDUCTOR_DIR: str(own),
+        TRITON_DIR: str(own / "triton"),
+        **meant,
+    }

@@ -1,0 +1,87 @@
+"""What `cachescope preflight` runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cachescope.answers.preflight import PreflightAnswer
+from cachescope.capture.preflight_command import preflight
+from cachescope.capture.recording import CommandNotFoundError, Recorded
+from cachescope.cli.check import NOT_MET
+from cachescope.cli.hiding import redaction_of
+from cachescope.cli.output import write_json, write_lines
+from cachescope.errors import SourceError
+from cachescope.readers.directory.default_root import default_root
+from cachescope.report.as_json import explain_object
+from cachescope.report.preflight import preflight_lines, preflight_object
+from cachescope.scope.preflight import read_preflight
+from cachescope.wording import harmless_line
+
+_NOTHING = (
+    "nothing was seen: no process of the command compiled with torch, or those that did ignore PYTHONPATH "
+    "(python -I, python -E)"
+)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command as a pre-flight, and print what was foretold."""
+    redaction_of(args)
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not command:
+        args.usage_error("give the command to run after --")
+    with _folder(args.keep) as folder:
+        try:
+            recorded = preflight(command, folder, args.against or [default_root()])
+        except CommandNotFoundError as error:
+            _say(args, str(error))
+            return error.status
+        return _answer(args, recorded)
+
+
+@contextmanager
+def _folder(keep: str | None) -> Iterator[str]:
+    if keep is not None:
+        yield keep
+        return
+    with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
+    if recorded.exit_status:
+        ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
+        _say(
+            args,
+            f"the command failed (exit status {recorded.exit_status}{ended}); what follows is as far as it came",
+        )
+    if not recorded.has_trace:
+        _say(args, _NOTHING)
+        return 1
+    try:
+        scope = read_preflight(str(recorded.folder), args.against)
+    except SourceError as error:
+        _say(args, str(error))
+        return 1
+    answer = PreflightAnswer.of(scope)
+    redaction = redaction_of(args, scope, [str(recorded.folder), *(args.against or [])])
+    if args.json:
+        told = preflight_object(answer) | {"exit_status": recorded.exit_status}
+        write_json({**explain_object(scope), "preflight": told}, redaction)
+    else:
+        write_lines(preflight_lines(answer), redaction)
+    if args.keep is not None:
+        _say(args, f"its traces are in {recorded.folder}")
+    if recorded.exit_status:
+        return 1
+    least = args.min_hit_rate
+    return NOT_MET if least is not None and (answer.hit_rate or 0) < least else 0
+
+
+def _say(args: argparse.Namespace, text: str) -> None:
+    redaction = redaction_of(args)
+    text = text if redaction is None else redaction(text)
+    print(harmless_line(f"cachescope: {text}"), file=sys.stderr, flush=True)

@@ -1,0 +1,81 @@
+"""The report of a pre-flight: the answer first, then what would miss and why, then what cannot be told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachescope.answers.preflight import PreflightAnswer
+from cachescope.json_types import JsonObject
+from cachescope.report.html import CODE_STYLE, STYLE, safe
+from cachescope.report.layout import Line, wrapped
+from cachescope.report.terminal import answer_lines
+from cachescope.wording import and_more, duration, harmless, listed, plural
+
+_REASONS: Final = 5
+_PLACES: Final = 3
+
+
+def preflight_lines(answer: PreflightAnswer) -> list[Line]:
+    """The whole answer."""
+    if not answer.lookups:
+        text = "a real run would look nothing up: nothing was compiled, or its caches were off"
+        return [Line(text, style="bold")]
+    lines = [Line(_headline(answer), style="bold"), *_costs(answer), *_held_against(answer)]
+    lines += answer_lines(answer.why)
+    if answer.not_known:
+        lines += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
+        for reason, count in answer.not_known[:_REASONS]:
+            lines.append(Line(harmless(reason), 2, right=f"{count}"))
+        if (more := len(answer.not_known) - _REASONS) > 0:
+            lines.append(Line(and_more(more, "reason", where="--json lists all"), 2, "dim"))
+    return lines
+
+
+def preflight_text(answer: PreflightAnswer) -> str:
+    """The text repr of a pre-flight."""
+    return wrapped(preflight_lines(answer))
+
+
+def preflight_html(answer: PreflightAnswer) -> str:
+    """The HTML repr: the same lines."""
+    first, *rest = preflight_text(answer).split("\n")
+    lines = "\n".join(safe(text) for text in rest).strip("\n")
+    return f"<div style='{STYLE}'><p><b>{safe(first)}</b></p><pre style='{CODE_STYLE}'>{lines}</pre></div>"
+
+
+def preflight_object(answer: PreflightAnswer) -> JsonObject:
+    """What ``--json`` says of the answer itself, beside the lookups and causes."""
+    return {
+        "lookups": answer.lookups,
+        **answer.counts,
+        "processes": answer.processes,
+        "against": list(answer.held_against),
+        "not_known_reasons": [{"reason": reason, "lookups": count} for reason, count in answer.not_known],
+        "time_saved_ns": answer.saved_ns,
+        "time_cost_ns": answer.cost_ns,
+        "misses_without_cost": answer.without_cost,
+    }
+
+
+def _headline(answer: PreflightAnswer) -> str:
+    counts = answer.counts
+    processes = f" in {plural(answer.processes, 'process', 'processes')}" if answer.processes > 1 else ""
+    parts = [f"{counts['would_hit']} would hit", f"{counts['would_miss']} would miss"]
+    parts += [f"{counts['would_bypass']} would bypass"] if counts["would_bypass"] else []
+    parts += [f"{counts['disabled']} with the caches off"] if counts["disabled"] else []
+    parts += [f"{counts['not_known']} not known"] if counts["not_known"] else []
+    return f"a real run would make {plural(answer.lookups, 'lookup')}{processes}: {', '.join(parts)}"
+
+
+def _costs(answer: PreflightAnswer) -> list[Line]:
+    said = [] if answer.saved_ns is None else [f"the hits save {duration(answer.saved_ns)} of compiling"]
+    if answer.cost_ns is not None:
+        rest = f" and {plural(answer.without_cost, 'more graph')}" if answer.without_cost else ""
+        said.append(f"the misses cost about {duration(answer.cost_ns)}{rest}, as recorded before")
+    return [Line("; ".join(said), style="dim")] if said else []
+
+
+def _held_against(answer: PreflightAnswer) -> list[Line]:
+    if not answer.held_against:
+        return []
+    return [Line(harmless(f"held against {listed(answer.held_against, _PLACES)}"), style="dim")]

@@ -1,0 +1,158 @@
+"""The lookups that a program would make, foretold: read from the traces of a pre-flight, or of a block of this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from types import TracebackType
+
+from cachescope.answers.preflight import PreflightAnswer
+from cachescope.capture.live_preflight import LivePreflight
+from cachescope.errors import CachescopeError
+from cachescope.readers.assemble import assemble
+from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.readers.reading import Reading
+from cachescope.readers.sources import read_sources
+from cachescope.report.preflight import preflight_html, preflight_text
+from cachescope.scope.live import Block
+from cachescope.scope.scope import Scope
+
+Against = str | os.PathLike[str]
+
+
+def read_preflight(folder: str, against: Iterable[Against] | None) -> Scope:
+    """The traces of a pre-flight, held against directories or recordings.
+
+    Parameters
+    ----------
+    folder : str
+        The folder of the traces.
+    against : iterable of str or Path, or None
+        Cache directories, which may be empty or not there yet, or recordings. None: the directories that the program
+        would use, as the traces name them.
+
+    Raises
+    ------
+    SourceError
+        If there is no trace, or a recording cannot be read.
+    """
+    reading = Reading()
+    read_sources([folder], reading)
+    return _held_against(reading, against)
+
+
+def _held_against(reading: Reading, against: Iterable[Against] | None) -> Scope:
+    places = _named_directories(reading) if against is None else [os.fspath(one) for one in against]
+    for place in places:
+        if _is_empty(place):
+            reading.cache_roots.append(place)
+        else:
+            read_sources([place], reading)
+    return Scope(assemble(reading))
+
+
+def _named_directories(reading: Reading) -> list[str]:
+    """The directories that the lookups of pre-flights would use, in the order of the first of each."""
+    notes = (
+        LookupNote.of_json(lookup.preflight_note)
+        for process in reading.processes
+        for lookup in process.lookups
+        if lookup.preflight_note is not None
+    )
+    return list(dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None))
+
+
+def _is_empty(place: str) -> bool:
+    """Whether a cache directory holds nothing, as before the first run."""
+    return not os.path.lexists(place) or (os.path.isdir(place) and not os.listdir(place))
+
+
+class Preflight:
+    """What `preflight` gives: a block of code that compiles nothing, and whose lookups are foretold."""
+
+    def __init__(self, against: Iterable[Against] | None) -> None:
+        self._against = None if against is None else tuple(against)
+        self._live = LivePreflight()
+        self._state = "not begun"
+        self._scope: Scope | None = None
+
+    def __enter__(self) -> Preflight:
+        """Begin.
+
+        Raises
+        ------
+        CachescopeError
+            If torch is not there, this pre-flight was used before, or this process is being recorded already.
+        """
+        if self._state != "not begun":
+            raise CachescopeError("a pre-flight is for one block: call cachescope.preflight() again")
+        self._live.start(self._against or ())
+        self._state = "under way"
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End it and put everything back; an exception of the block goes on."""
+        trace = self._live.stop()
+        self._state = "ended"
+        reading = Reading()
+        Block(f"pre-flight in process {os.getpid()}", trace, self._live.failure).read_into(reading)
+        self._scope = _held_against(reading, self._against)
+
+    @property
+    def scope(self) -> Scope:
+        """The lookups that a real run of the block would make, as a `Scope`, beside what they are held against.
+
+        Raises
+        ------
+        CachescopeError
+            As long as the block has not ended.
+        """
+        if self._scope is None:
+            raise CachescopeError(f"the pre-flight is {self._state}: its scope is there after the block")
+        return self._scope
+
+    def __repr__(self) -> str:
+        if self._scope is None:
+            return f"cachescope.Preflight: {self._state}"
+        return preflight_text(PreflightAnswer.of(self._scope))
+
+    def _repr_html_(self) -> str:
+        if self._scope is None:
+            return f"<p>{self!r}</p>"
+        return preflight_html(PreflightAnswer.of(self._scope))
+
+
+def preflight(*, against: Against | Iterable[Against] | None = None) -> Preflight:
+    """Foretell the torch.compile lookups of a ``with`` block: each graph is executed op by op, none is compiled.
+
+    Parameters
+    ----------
+    against : str, Path or iterable of them, optional
+        What the lookups are held against: cache directories, or recordings of earlier runs. By default the cache
+        directory that this process uses.
+
+    Returns
+    -------
+    Preflight
+        After the block ``.scope`` is a `Scope` whose lookups are those that a real run would make, with the outcomes
+        ``would_hit``, ``would_miss``, ``would_bypass`` and ``not_known``.
+
+    Notes
+    -----
+    Functions that were compiled before are forgotten when the block begins and when it ends, as by
+    ``torch._dynamo.reset()``. Nothing is stored, and no compiler is started. Needs torch 2.10 or later.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> cachescope.preflight()
+    cachescope.Preflight: not begun
+    """
+    if against is None or isinstance(against, (str, os.PathLike)):
+        return Preflight(None if against is None else (against,))
+    return Preflight(against)
