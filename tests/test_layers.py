@@ -105,6 +105,8 @@ LOADS_BY_NAME = {
     # modules of torch, if it is there
     "capture/contexts.py",
     "capture/live_trace.py",
+    # of a pre-flight, in a process that need not have cachescope
+    "capture/preflight/site/sitecustomize.py",
     # of Python, whose functions' names are harmless
     "report/redaction/vocabulary.py",
 }

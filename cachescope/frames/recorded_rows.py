@@ -25,7 +25,7 @@ class RunRow:
     command_end_time: int | None
     is_cut: bool
     looked_up: bool
-    is_preflight: bool
+    is_preflight: bool = False
 
 
 @dataclass(frozen=True, slots=True)

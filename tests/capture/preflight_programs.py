@@ -1,10 +1,12 @@
-"""Small programs, each of one kind of compile; run as ``python preflight_programs.py NAME``.
+"""Small programs, each of one kind of compile; run as ``python preflight_programs.py NAME [COUNTERS]``.
 
-`PREFLIGHT_PROGRAM_SIZES` gives those of dynamic programs other sizes.
+`PREFLIGHT_PROGRAM_SIZES` gives those of dynamic programs other sizes, `PREFLIGHT_PROGRAM_CONFIG` names one setting of
+Inductor that is switched off. What torch counted goes as JSON into the file COUNTERS.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -136,6 +138,19 @@ def branch_on_size() -> None:
 
     for size in SIZES:
         branched(torch.randn(size, 3))
+
+
+@program
+def guarded_size() -> None:
+    """One graph, and two sets of guards."""
+
+    @torch.compile(dynamic=True)
+    def guarded(x: torch.Tensor) -> torch.Tensor:
+        is_large = x.shape[0] > 10
+        return x.sin() + 1 if is_large else x.sin() + 1
+
+    for size in SIZES:
+        guarded(torch.randn(size, 3))
 
 
 @program
@@ -284,6 +299,22 @@ def double_backward_region() -> None:
     kept(x, w).sum().backward()
 
 
+def counted() -> dict[str, int]:
+    """What torch counted of its caches."""
+    counters = torch._dynamo.utils.counters
+    found = {
+        f"fxgraph {way}": counters["inductor"][f"fxgraph_cache_{way}"] for way in ("hit", "miss", "bypass")
+    }
+    for way in ("hit", "miss", "bypass"):
+        found[f"aotautograd {way}"] = counters["aot_autograd"][f"autograd_cache_{way}"]
+    return found
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
+    if switched_off := os.environ.get("PREFLIGHT_PROGRAM_CONFIG"):
+        setattr(torch._inductor.config, switched_off, False)
     PROGRAMS[sys.argv[1]]()
+    if len(sys.argv) > 2:
+        with open(sys.argv[2], "w") as file:
+            json.dump(counted(), file)

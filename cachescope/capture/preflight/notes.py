@@ -13,7 +13,7 @@ import os
 import pickle
 from typing import Any, Final
 
-from .cache_folder import meant_cache_dir
+from cachescope.capture.preflight.cache_folder import meant_cache_dir
 
 ARTIFACT: Final = "cachescope_preflight"
 _CACHES: Final = {"FxGraphCache": "fxgraph", "AOTAutogradCache": "aotautograd"}

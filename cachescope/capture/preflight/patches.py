@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Final
 
-from . import cache_folder, no_compiler, notes, stand_in
+from cachescope.capture.preflight import cache_folder, no_compiler, notes, stand_in
 
 Replace = Callable[[Any, str, Any], None]
 """Replaces an attribute of a class or module by another value."""

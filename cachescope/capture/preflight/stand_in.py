@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from . import notes
+from cachescope.capture.preflight import notes
 
 _to_run: contextvars.ContextVar[Any] = contextvars.ContextVar("cachescope_preflight_graph")
 

@@ -1,0 +1,232 @@
+"""Pre-flights of one program, held against what torch then really does: on a cold, a warm and a changed cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.scope.preflight import read_preflight
+from tests.capture.preflights import (
+    ROOT,
+    assert_came_true,
+    compiler_that_tells,
+    copied,
+    entries_of,
+    environment,
+    foretold,
+    lookups_of,
+    preflown,
+    program,
+    really,
+    tree_hash,
+)
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def flown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the traces of a pre-flight, what a cold run then did, and the cache that it made."""
+    folder = tmp_path_factory.mktemp("flown")
+    compilers, called = compiler_that_tells(folder / "bin", os.environ)
+    cache = folder / "cache"
+    traces = preflown(program("training"), cache, folder / "preflight", **compilers)
+    assert not cache.exists()
+    assert not called.exists(), called.read_text()
+    told = foretold(traces, cache)
+    assert [outcome for *_, outcome in told] == ["miss"] * 5
+    assert_came_true(told, really(program("training"), cache, folder / "cold"))
+    return folder
+
+
+def traces_of(flown: Path) -> Path:
+    (traces,) = (flown / "preflight").iterdir()
+    return traces
+
+
+def test_a_warm_cache_hits_as_foretold(flown: Path, tmp_path: Path) -> None:
+    cache = copied(flown / "cache", tmp_path / "cache")
+    before = tree_hash(cache)
+    told = foretold(traces_of(flown), cache)
+    assert tree_hash(cache) == before
+    assert [outcome for *_, outcome in told] == ["hit"] * 5
+    assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
+
+
+@pytest.mark.parametrize(("which", "how"), [("fxgraph", "deleted"), ("aotautograd", "truncated")])
+def test_what_is_gone_or_damaged_misses_as_foretold(
+    flown: Path, tmp_path: Path, which: str, how: str
+) -> None:
+    cache = copied(flown / "cache", tmp_path / "cache")
+    entry = entries_of(cache, which)[0]
+    if how == "deleted":
+        entry.unlink()
+    else:
+        entry.write_bytes(entry.read_bytes()[:100])
+    told = foretold(traces_of(flown), cache)
+    assert {outcome for *_, outcome in told} == {"hit", "miss"}
+    assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
+
+
+def test_the_changed_field_is_named(flown: Path, tmp_path: Path) -> None:
+    changed = {"PREFLIGHT_PROGRAM_CONFIG": "epilogue_fusion"}
+    cache = copied(flown / "cache", tmp_path / "cache")
+    before = tree_hash(cache)
+    traces = preflown(program("training"), cache, tmp_path / "preflight", **changed)
+    assert tree_hash(cache) == before
+    scope = read_preflight(str(traces), [str(cache)])
+    told = lookups_of(scope)
+    assert {outcome for *_, outcome in told} == {"miss"}
+    of_graphs = scope.misses[scope.misses["lookup"].isin(scope.lookups.query("cache == 'fxgraph'")["lookup"])]
+    assert set(of_graphs["verdict"]) == {"key_changed"}
+    assert set(of_graphs["changed"]) == {("inductor_config[epilogue_fusion]",)}
+    assert_came_true(told, really(program("training"), cache, tmp_path / "real", **changed))
+
+
+def test_guards_that_do_not_hold_are_foretold(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    few = {"PREFLIGHT_PROGRAM_SIZES": "5 6"}
+    really(program("guarded_size"), cache, tmp_path / "first", **few)
+    many = {"PREFLIGHT_PROGRAM_SIZES": "50 60"}
+    traces = preflown(program("guarded_size"), cache, tmp_path / "preflight", **many)
+    told = foretold(traces, cache)
+    scope = read_preflight(str(traces), [str(cache)])
+    assert set(scope.misses["verdict"]) == {"guard_failed"}
+    went = really(program("guarded_size"), cache, tmp_path / "second", **many)
+    assert_came_true(told, went)
+    # Both are stored now.
+    assert {outcome for *_, outcome in foretold(traces, cache)} == {"hit"}
+
+
+def test_the_second_lookup_of_a_key_finds_what_the_first_would_store(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    traces = preflown(program("twice"), cache, tmp_path / "preflight")
+    told = foretold(traces, cache)
+    assert [outcome for *_, outcome in told] == ["miss"] * 3 + ["hit"] * 3
+    assert_came_true(told, really(program("twice"), cache, tmp_path / "real"))
+
+
+def test_an_ordinary_reading_knows_it_for_what_it_is(flown: Path) -> None:
+    alone = cachescope.read(traces_of(flown))
+    assert alone.runs["is_preflight"].tolist() == [True]
+    assert set(alone.lookups["outcome"]) == {"not_known"}
+    beside = cachescope.read(traces_of(flown), flown / "cache")
+    assert set(beside.lookups["outcome"]) == {"would_hit"}
+    assert beside.hit_rates()["hit_rate"].tolist() == [1.0]
+
+
+def test_what_a_recording_left_behind_is_what_it_is_held_against(flown: Path) -> None:
+    told = foretold(traces_of(flown), flown / "cold" / "trace")
+    assert [outcome for *_, outcome in told] == ["hit"] * 5
+
+
+def test_a_pre_flight_is_no_past_of_a_real_run(flown: Path) -> None:
+    scope = cachescope.read(traces_of(flown), flown / "cold" / "trace")
+    (preflight,) = scope.runs.loc[scope.runs["is_preflight"], "run"]
+    alone = cachescope.read(flown / "cold" / "trace").misses
+    beside = scope.misses[scope.misses["lookup"].isin(scope.lookups.query(f"run != {preflight}")["lookup"])]
+    columns = ["verdict", "reason", "changed", "evidence"]
+    assert beside[columns].values.tolist() == alone[columns].values.tolist()
+
+
+def test_a_saved_scope_keeps_what_was_foretold(flown: Path, tmp_path: Path) -> None:
+    scope = cachescope.read(traces_of(flown), flown / "cache")
+    scope.save(tmp_path / "saved")
+    again = cachescope.read(tmp_path / "saved")
+    assert again.lookups["outcome"].tolist() == scope.lookups["outcome"].tolist()
+    assert again.lookups["foretold"].tolist() == scope.lookups["foretold"].tolist()
+
+
+def test_the_command_asks_for_a_share_of_hits(flown: Path, tmp_path: Path) -> None:
+    def status(against: Path) -> int:
+        command = ["preflight", "--min-hit-rate", "1", "--against", str(against), "--", *program("mlp")]
+        done = subprocess.run(
+            [sys.executable, "-m", "cachescope", *command],
+            check=False,
+            env=environment(tmp_path / "other"),
+            timeout=500,
+            capture_output=True,
+        )
+        return done.returncode
+
+    assert status(flown / "cache") == 3
+    assert not (tmp_path / "other").exists()
+
+
+BLOCK = """
+import json, sys, torch, cachescope
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+compiled = torch.compile(model)
+x = torch.randn(4, 8)
+with cachescope.preflight() as first:
+    compiled(x).sum().backward()
+told = first.scope.lookups["outcome"].tolist()
+plain = model(x)
+assert torch.allclose(compiled(x), plain, atol=1e-5)
+compiled(x).sum().backward()
+with cachescope.preflight() as second:
+    compiled(x).sum().backward()
+torch._dynamo.reset()
+torch._dynamo.utils.counters.clear()
+compiled(x).sum().backward()
+hits = torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"]
+print(json.dumps([told, second.scope.lookups["outcome"].tolist(), hits, repr(second)]))
+"""
+
+
+def test_a_block_of_this_process_is_foretold_and_leaves_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCK],
+        env=environment(tmp_path / "cache"),
+        check=True,
+        timeout=500,
+        capture_output=True,
+        text=True,
+    )
+    first, second, hits, shown = json.loads(done.stdout)
+    assert first == ["would_miss"] * 3
+    assert second == ["would_hit"] * 3
+    assert hits == 2
+    assert shown.startswith("a real run would make 3 lookups: 3 would hit, 0 would miss")
+
+
+CHILDREN = """
+import subprocess, sys
+for flags in ([], ["-I"]):
+    subprocess.run([sys.executable, *flags, *sys.argv[1:]], check=True)
+"""
+
+
+def test_processes_of_the_command_are_covered_and_those_that_are_not_are_named(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    command = [sys.executable, "-c", CHILDREN, *program("mlp")[1:]]
+    traces = preflown(command, cache, tmp_path / "preflight")
+    assert not cache.exists()
+    scope = read_preflight(str(traces), [str(cache)])
+    told = [rows["outcome"].tolist() for _, rows in scope.lookups.groupby("run")]
+    assert told == [["would_miss"] * 2, ["not_known"] * 2]
+    assert "compiled for real" in scope.lookups["foretold"].iloc[-1]
+
+
+def test_the_users_own_sitecustomize_runs(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import builtins\nbuiltins.mine = 'yes'\n")
+    site = ROOT / "cachescope" / "capture" / "preflight" / "site"
+    code = (
+        "import sys; print(mine, 'torch' in sys.modules, any('cachescope' in name for name in sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(own)])},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["yes", "False", "False"]
