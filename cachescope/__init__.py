@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from cachescope.frames import describe
     from cachescope.keys import IsolationSchema, isolation_key
     from cachescope.keys.key_schema import KeySchema
+    from cachescope.report.verification import verify
     from cachescope.samples import sample
     from cachescope.scope.collect import collect
     from cachescope.scope.live import Recording, recording
+    from cachescope.scope.locked import lock
     from cachescope.scope.magic import load_ipython_extension
     from cachescope.scope.preflight import Preflight, preflight
     from cachescope.scope.read import read
@@ -57,11 +59,13 @@ __all__ = [
     "isolation_key",
     "isolation_keys",
     "load_ipython_extension",
+    "lock",
     "manifest_difference",
     "preflight",
     "read",
     "recording",
     "sample",
+    "verify",
     "will_hit",
 ]
 
@@ -87,11 +91,13 @@ _PLACES: Final = {
     "isolation_key": "keys",
     "isolation_keys": "analysis.contexts.keys",
     "load_ipython_extension": "scope.magic",
+    "lock": "scope.locked",
     "manifest_difference": "analysis.contexts.differences",
     "preflight": "scope.preflight",
     "read": "scope.read",
     "recording": "scope.live",
     "sample": "samples",
+    "verify": "report.verification",
     "will_hit": "scope.two_sides",
 }
 

@@ -37,6 +37,7 @@ LAYERS = (
     ("capture",),
     ("analysis",),
     ("auditing",),
+    ("locking",),
     ("devices",),
     ("answers",),
     ("figures",),

@@ -51,7 +51,7 @@ def torch_manifest() -> JsonObject:
     key: bytes = codecache.torch_key()
     hasher = hashlib.sha256(torch.__version__.encode("utf-8"))
     files: dict[str, str] = {}
-    for module, path in _modules([root], ""):
+    for module, path in modules_below([root], ""):
         content = Path(path).read_bytes()
         hasher.update(module.encode("utf-8"))
         hasher.update(content)
@@ -63,14 +63,15 @@ def torch_manifest() -> JsonObject:
     return {"torch_key": b64encode(key).decode(), "is_complete": is_complete, "files": files}
 
 
-def _modules(roots: Any, prefix: str) -> Iterator[tuple[str, str]]:
+def modules_below(roots: Any, prefix: str) -> Iterator[tuple[str, str]]:
+    """The names and files of all modules in some folders, in the order of ``build_code_hash``; none is imported."""
     for module in sorted(pkgutil.iter_modules(roots, prefix), key=lambda module: module.name):
         # torch uses the same finder in the same way, and opens what it finds.
         finder: Any = module.module_finder
         spec = finder.find_spec(module.name, None)
         yield spec.name, spec.origin
         if module.ispkg:
-            yield from _modules(spec.submodule_search_locations, f"{spec.name}.")
+            yield from modules_below(spec.submodule_search_locations, f"{spec.name}.")
 
 
 def _extra_files(hasher: Any, folder: Path, key: bytes) -> tuple[list[Path], bool]:

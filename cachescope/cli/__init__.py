@@ -24,7 +24,7 @@ _DESCRIPTION: Final = (
     "Reads TORCH_TRACE files, TORCH_LOGS text and cache directories; never unpickles, and never writes to a cache."
 )
 _EPILOG: Final = (
-    "exit status: 0 done, 1 a source could not be read, 2 wrong usage, 3 check: a bar is not met, 130 interrupted; audit: "
+    "exit status: 0 done, 1 a source could not be read, 2 wrong usage, 3 check: a bar is not met, verify: not as locked, 130 interrupted; audit: "
     "0 nothing found, 1 something found, 2 a source could not be read"
 )
 

@@ -19,10 +19,12 @@ from cachescope.cli.arguments import (
     diff,
     entries,
     explain,
+    lock,
     preflight,
     record,
     report,
     time,
+    verify,
     what_if,
 )
 
@@ -37,6 +39,8 @@ COMMANDS: Final = {
     "audit": (audit, "cachescope.cli.audit"),
     "contexts": (contexts, "cachescope.cli.contexts"),
     "devices": (devices, "cachescope.cli.devices"),
+    "lock": (lock, "cachescope.cli.lock"),
+    "verify": (verify, "cachescope.cli.verify"),
     "check": (check, "cachescope.cli.check"),
     "report": (report, "cachescope.cli.report"),
     "capture": (capture, "cachescope.cli.capture"),

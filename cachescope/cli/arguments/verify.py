@@ -1,0 +1,24 @@
+"""Hold a cache directory and this machine against a lock, in a second and without torch: exit status 3 if they differ.
+
+    cachescope verify cache.lock "$TORCHINDUCTOR_CACHE_DIR"
+
+It says which files are missing, extra, altered or cannot be read, by the hash of what they hold; whether the torch, the Triton,
+the Python, the variables, the device and the CPU of this machine are those that made the keys, and what it costs where they are
+not; which expected keys have no entry, and which entries nothing expects. What this machine does not tell without torch is said
+to be not known, and counts against nothing. Without DIR, the directory that torch would use here.
+
+exit status: 0 as locked, 1 the lock or the directory could not be read, 2 wrong usage, 3 not as locked
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from cachescope.cli.arguments.shared import add_output_arguments
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("lock", metavar="LOCK", help="what cachescope lock wrote")
+    parser.add_argument("directory", nargs="?", metavar="DIR", help="the cache directory")
+    add_output_arguments(parser)

@@ -1,0 +1,23 @@
+"""What `cachescope verify` runs. Loads no pandas, but to hide."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from cachescope.cli.messages import redaction_if_asked
+from cachescope.cli.output import write_json, write_lines
+from cachescope.report.verification import verification_lines, verification_object, verify
+
+NOT_AS_LOCKED: Final = 3
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, and print."""
+    found = verify(args.lock, args.directory)
+    redaction = redaction_if_asked(args)
+    if args.json:
+        write_json(verification_object(found), redaction)
+    else:
+        write_lines(verification_lines(found), redaction)
+    return 0 if found.passed else NOT_AS_LOCKED

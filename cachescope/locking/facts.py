@@ -1,0 +1,304 @@
+"""What this machine is, held against what made the keys of a lock: each fact with what it costs.
+
+A key holds the hashes of its fields, so a fact is compared by hash where the fields are known, and with the machine that
+the lock was made on where they are not. What cannot be asked here is `unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
+from cachescope.keys.json_values import UnsupportedValueError
+from cachescope.keys.literals import literal_value
+from cachescope.locking.lock import CacheLock, KeyField, Machine
+from cachescope.wording import listed
+
+EQUAL: Final = "equal"
+PARTLY: Final = "partly"
+DIFFERS: Final = "differs"
+UNKNOWN: Final = "unknown"
+
+Context = Mapping[str, KeyField]
+
+_TORCH: Final = "torch_version"
+_VERSION: Final = "system_info[version]"
+_DEVICE: Final = "system_info[device]"
+_NO_TRITON: Final = "none"
+_LONGEST: Final = 100_000
+_FIRST_OF_PROTOCOL_5: Final = (3, 14)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One fact of this machine.
+
+    Attributes
+    ----------
+    name : str
+        ``torch``, ``Triton``, ``Python``, ``device``, ``toolkit``, ``CPU``, or the name of a variable.
+    state : str
+        ``equal``; ``partly``: equal to that of some of the keys; ``differs``; ``unknown``.
+    locked, here : str or None
+        What it was and what it is, in short.
+    reason : str
+        One sentence.
+    lost : frozenset of int, or None
+        The contexts whose keys cannot be found here because of it; None where that is not known.
+    loses_all : bool
+        Whether nothing at all can be found here because of it, keys of an unknown context included.
+    """
+
+    name: str
+    state: str
+    locked: str | None
+    here: str | None
+    reason: str
+    lost: frozenset[int] | None = frozenset()
+    loses_all: bool = False
+
+
+def machine_facts(lock: CacheLock, here: Machine, unknown: Mapping[str, str]) -> Iterator[Fact]:
+    """Compare everything but the variables.
+
+    Parameters
+    ----------
+    lock : CacheLock
+    here : Machine
+        This machine.
+    unknown : mapping
+        Why something of it is not known: ``torch``, ``triton``, ``device``.
+    """
+    yield _torch(lock, here, unknown.get("torch", ""))
+    yield _triton(lock, here, unknown.get("triton", ""))
+    if (toolkit := _toolkit(lock, here)) is not None:
+        yield toolkit
+    yield _device(lock, here, unknown.get("device", ""))
+    yield _python(lock, here)
+    yield _cpu(lock, here)
+
+
+def holds_triton(lock: CacheLock) -> bool:
+    """Whether its keys hold Triton's own key: through torch 2.14 those of GPUs alone do."""
+    return any(_VERSION in context for context in lock.contexts)
+
+
+def _torch(lock: CacheLock, here: Machine, why_not: str) -> Fact:
+    made = made_by(lock)
+    name, key = "torch", here.torch_key
+    if key is None:
+        return Fact(name, UNKNOWN, made, here.torch_version, why_not, None)
+    mine = _torch_hashes(key)
+    recorded = [context.get(_TORCH) for context in lock.contexts]
+    if not any(recorded):
+        return _with_locked(name, made, lock.machine.torch_key, key, here.torch_version)
+    holds = [None if field is None else field.detail_hash in mine for field in recorded]
+    return _of_contexts(name, holds, made, here.torch_version, "every key holds the hash of torch's sources")
+
+
+def torch_versions(lock: CacheLock) -> tuple[str, ...]:
+    """The versions of torch that made the keys, as far as something says them."""
+    found = {process.torch_version for process in lock.processes} - {None}
+    machine = lock.machine
+    hashes = {context[_TORCH].detail_hash for context in lock.contexts if _TORCH in context}
+    mine = _torch_hashes(machine.torch_key)
+    if machine.torch_version is not None and (hashes & mine or not hashes):
+        found.add(machine.torch_version)
+    return tuple(sorted(text for text in found if text))
+
+
+def made_by(lock: CacheLock) -> str | None:
+    """Which torch made the keys, in short; None if nothing says it."""
+    versions = list(torch_versions(lock))
+    others = len({context[_TORCH].detail_hash for context in lock.contexts if _TORCH in context}) - len(
+        versions
+    )
+    if versions and others > 0:
+        versions.append("another" if others == 1 else f"{others} others")
+    return ", ".join(versions) or None
+
+
+def _torch_hashes(key: str | None) -> frozenset[str]:
+    hashes = (torch_detail_hash(key, protocol) for protocol in PROTOCOLS)
+    return frozenset(found for found in hashes if found is not None)
+
+
+def _triton(lock: CacheLock, here: Machine, why_not: str) -> Fact:
+    name = "Triton"
+    if not holds_triton(lock):
+        made, mine = lock.machine.triton_version or _NO_TRITON, here.triton_version or _NO_TRITON
+        state = EQUAL if made == mine else DIFFERS
+        return Fact(
+            name, state, made, mine, "no key of this cache holds it; compared with where the lock was made"
+        )
+    recorded = [_parts(context.get(_VERSION)) for context in lock.contexts]
+    if here.triton_version is not None and here.triton_key is None:
+        return Fact(name, UNKNOWN, _triton_names(recorded), here.triton_version, why_not, None)
+    holds = [
+        _VERSION not in context or (None if parts is None else parts.get("triton") == here.triton_key)
+        for context, parts in zip(lock.contexts, recorded, strict=True)
+    ]
+    shown = here.triton_version or _NO_TRITON
+    return _of_contexts(
+        name, holds, _triton_names(recorded), shown, "keys hold the hashes of Triton's sources"
+    )
+
+
+def _triton_names(recorded: Sequence[Mapping[str, object] | None]) -> str | None:
+    """The versions, which a key begins with: a sha256 follows without a separator."""
+    keys = {parts.get("triton") for parts in recorded if parts is not None}
+    names = {key.partition("-")[0][:-64] if isinstance(key, str) else _NO_TRITON for key in keys}
+    return ", ".join(sorted(names)) or None
+
+
+def _toolkit(lock: CacheLock, here: Machine) -> Fact | None:
+    """CUDA or HIP, which keys hold where there is a GPU; None if none does."""
+    recorded = [_parts(context.get(_VERSION)) for context in lock.contexts]
+    named = [None if parts is None else parts.get("cuda", parts.get("hip")) for parts in recorded]
+    if not any(named):
+        return None
+    mine = here.cuda or here.hip
+    shown = ", ".join(sorted({str(one) for one in named if one is not None}))
+    if here.torch_version is None:
+        return Fact("toolkit", UNKNOWN, shown, None, "torch, which says it, is not installed here", None)
+    # Keys that were made without a GPU hold none.
+    holds = [True if one is None else one == mine for one in named]
+    return _of_contexts("toolkit", holds, shown, mine, "keys hold the version that torch was built for")
+
+
+def _device(lock: CacheLock, here: Machine, why_not: str) -> Fact:
+    name = "device"
+    recorded = [_parts(context.get(_DEVICE)) for context in lock.contexts]
+    made = sorted({str(parts["name"]) for parts in recorded if parts is not None and "name" in parts})
+    locked = ", ".join(made) or ("no GPU" if lock.contexts else _named(lock.machine.devices))
+    mine = _named(here.devices)
+    is_without = here.torch_version is not None and not here.cuda and not here.hip
+    if not lock.contexts:
+        return _with_locked(name, locked, lock.machine.devices, here.devices, mine, why_not)
+    if is_without:
+        without: list[bool | None] = [_DEVICE not in context for context in lock.contexts]
+        reason = "keys hold the model of the GPU, and this torch can use none"
+        return _of_contexts(name, without, locked, "no GPU", reason)
+    if here.devices is None:
+        return Fact(name, UNKNOWN, locked, None, why_not, None)
+    if here.hip:
+        return Fact(name, UNKNOWN, locked, mine, "the driver of ROCm is not asked", None)
+    models = [None if parts is None else parts.get("name") for parts in recorded]
+    holds = [_is_there(model, here.devices) for model in models]
+    return _of_contexts(name, holds, locked, mine, "keys hold the model of the GPU")
+
+
+def _is_there(model: object, devices: Sequence[str]) -> bool | None:
+    """Whether torch takes a board of a model here; not known where it has the choice, or keys were made without any."""
+    if not isinstance(model, str):
+        return None
+    if model not in devices:
+        return False
+    return True if len(set(devices)) == 1 else None
+
+
+def _named(devices: Sequence[str] | None) -> str | None:
+    return None if devices is None else ", ".join(dict.fromkeys(devices)) or "no GPU"
+
+
+def _python(lock: CacheLock, here: Machine) -> Fact:
+    recorded = [process.python_version for process in lock.processes if process.python_version]
+    versions = recorded or [lock.machine.python_version]
+    made = ", ".join(sorted(set(versions)))
+    mine = _minor(here.python_version)
+    if mine in map(_minor, versions):
+        state = EQUAL if {*map(_minor, versions)} == {mine} else PARTLY
+        return Fact("Python", state, made, here.python_version, "patch releases count as one")
+    protocols = {_protocol(version) for version in versions}
+    if protocols == {_protocol(here.python_version)}:
+        reason = "no key holds it; the code that torch reads of a program may be another"
+        return Fact("Python", DIFFERS, made, here.python_version, reason)
+    reason = "pickles, and with them all keys, are other ones from Python 3.14 on"
+    every = frozenset(range(len(lock.contexts)))
+    return Fact("Python", DIFFERS, made, here.python_version, reason, every, loses_all=True)
+
+
+def _minor(version: str) -> tuple[str, ...]:
+    return tuple(version.split(".")[:2])
+
+
+def _protocol(version: str) -> int:
+    numbers = tuple(
+        int(part) for part in version.split(".")[:2] if part.isascii() and part.isdecimal() and len(part) < 5
+    )
+    return 5 if numbers >= _FIRST_OF_PROTOCOL_5 else 4
+
+
+def _cpu(lock: CacheLock, here: Machine) -> Fact:
+    """The CPU, which no key holds, and for which torch compiles its kernels (torch/_inductor/cpp_builder.py, -march=native)."""
+    made, mine = lock.machine, here
+    if made.architecture != mine.architecture:
+        reason = "kernels for the CPU are compiled for the machine they are made on"
+        return Fact("CPU", DIFFERS, made.architecture, mine.architecture, reason, None)
+    if made.cpu_features is None or mine.cpu_features is None:
+        return Fact(
+            "CPU", UNKNOWN, made.architecture, mine.architecture, "its instructions are not listed", None
+        )
+    lacking = sorted({*made.cpu_features} - {*mine.cpu_features})
+    if not lacking:
+        reason = "it has every instruction of the one that the lock was made on"
+        return Fact("CPU", EQUAL, made.architecture, mine.architecture, reason)
+    reason = (
+        f"it lacks {listed(lacking, 4)}: no key holds that, so torch loads kernels that were compiled with them, "
+        "and they may not run here"
+    )
+    return Fact("CPU", DIFFERS, made.architecture, mine.architecture, reason)
+
+
+def _with_locked(
+    name: str, locked: str | None, made: object, mine: object, here: str | None, why_not: str = ""
+) -> Fact:
+    """A fact of a lock whose entries say nothing of their processes."""
+    if made is None or mine is None:
+        reason = why_not or "neither the keys nor where the lock was made say it"
+        return Fact(name, UNKNOWN, locked, here, reason, None)
+    reason = "the entries do not say it; compared with where the lock was made"
+    if made == mine:
+        return Fact(name, EQUAL, locked, here, reason)
+    return Fact(name, DIFFERS, locked, here, reason, None)
+
+
+def _of_contexts(
+    name: str, holds: Sequence[bool | None], locked: str | None, here: str | None, reason: str
+) -> Fact:
+    """A fact from whether it holds for each context (None: not known)."""
+    return Fact(
+        name,
+        state_of(holds),
+        locked,
+        here,
+        reason,
+        frozenset(at for at, one in enumerate(holds) if one is False),
+    )
+
+
+def state_of(holds: Sequence[bool | None]) -> str:
+    """What holds for each context, in one word.
+
+    Examples
+    --------
+    >>> state_of([True, True]), state_of([True, False]), state_of([False, None]), state_of([True, None])
+    ('equal', 'partly', 'differs', 'unknown')
+    """
+    if False in holds:
+        return PARTLY if True in holds else DIFFERS
+    return UNKNOWN if None in holds or not holds else EQUAL
+
+
+def _parts(field: KeyField | None) -> Mapping[str, object] | None:
+    """The dict that a field is the text of; None if there is no field, or its text is not what torch hashed."""
+    if field is None or field.text is None or len(field.text) > _LONGEST:
+        return None
+    try:
+        value = literal_value(field.text)
+        hashes = {detail_hash(value, protocol) for protocol in PROTOCOLS}
+    except (ValueError, SyntaxError, UnsupportedValueError, RecursionError, MemoryError):
+        return None
+    return value if isinstance(value, dict) and field.detail_hash in hashes else None

@@ -1,0 +1,183 @@
+"""The JSON of a lock: written a line for each file, so that a diff of two is readable; read without trust.
+
+``lock_schema.json`` declares the same. A lock may come from anyone: whatever it holds, it is read or refused in one line,
+and no path in it is ever opened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from cachescope.errors import CachescopeError, SourceError
+from cachescope.json_types import JsonObject
+from cachescope.locking.lock import LOCK_VERSION, CacheLock, KeyField, LockedFile
+from cachescope.locking.parsed import LockFormatError, checked_lock
+from cachescope.version import __version__
+
+SCHEMA: Final = Path(__file__).parent / "lock_schema.json"
+# A file of a lock takes some 400 bytes.
+MAX_BYTES: Final = 256 << 20
+
+
+def read_lock(path: str | os.PathLike[str]) -> CacheLock:
+    """Read a lock.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read, is no lock, or is one of another version.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        missing = isinstance(error, FileNotFoundError)
+        why = "is not there" if missing else f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise SourceError(name, why, "missing" if missing else "unreadable") from error
+    if len(data) > MAX_BYTES:
+        raise SourceError(name, f"larger than {MAX_BYTES} bytes: no lock")
+    try:
+        return parse(data)
+    except LockFormatError as error:
+        raise SourceError(name, str(error)) from error
+
+
+def parse(data: bytes) -> CacheLock:
+    """The lock in some bytes; raises `LockFormatError`."""
+    try:
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number)
+    except LockFormatError:
+        raise
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise LockFormatError(f"no lock: not readable as JSON: {error}") from error
+    if not isinstance(value, dict) or "cachescope_lock" not in value:
+        raise LockFormatError("no lock of cachescope")
+    version = value["cachescope_lock"]
+    if type(version) is not int or version != LOCK_VERSION:
+        shown = version if type(version) is int and abs(version) < 10**9 else "unknown"
+        raise LockFormatError(
+            f"a lock of version {shown}; this cachescope reads version {LOCK_VERSION}: "
+            "upgrade cachescope, or lock again"
+        )
+    if b"\\u" in data:
+        _whole_characters(value)
+    return checked_lock(value)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise LockFormatError("no lock: a name stands twice in one object")
+    return found
+
+
+def _no_number(text: str) -> float:
+    raise LockFormatError(f"no lock: {text} is no number of JSON")
+
+
+def _whole_characters(value: object) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, ValueError, RecursionError) as error:
+        raise LockFormatError("no lock: it holds half of a character") from error
+
+
+def lock_text(lock: CacheLock) -> str:
+    """The lock as JSON: equal locks have equal texts."""
+    machine = asdict(lock.machine)
+    parts = [
+        f'"cachescope_lock": {LOCK_VERSION}',
+        f'"cachescope": {_line(__version__)}',
+        f'"machine": {_line(machine)}',
+        f'"variables": {_lines(_variables(lock))}',
+        f'"contexts": {_listed(map(_context, *_with_first(lock)))}',
+        f'"processes": {_listed(_line(asdict(process)) for process in lock.processes)}',
+        f'"files": {_listed(_line(_file(file)) for file in lock.files.values())}',
+        f'"links": {_lines(lock.links)}',
+        f'"expected": {_expected(lock)}',
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def write_lock(lock: CacheLock, path: str | os.PathLike[str]) -> None:
+    """Write a lock; whoever reads the file never sees half of it.
+
+    Raises
+    ------
+    CachescopeError
+        If it cannot be written.
+    """
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        part.write_text(lock_text(lock), encoding="utf-8")
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise CachescopeError(f"{target}: cannot write the lock: {error.strerror or error}") from error
+
+
+def _line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True)
+
+
+def _lines(values: Mapping[str, object]) -> str:
+    rows = ",\n".join(f" {_line(name)}: {_line(value)}" for name, value in values.items())
+    return f"{{\n{rows}\n}}" if rows else "{}"
+
+
+def _listed(rows: Iterable[str]) -> str:
+    shown = ",\n".join(f" {row}" for row in rows)
+    return f"[\n{shown}\n]" if shown else "[]"
+
+
+def _variables(lock: CacheLock) -> JsonObject:
+    return {
+        name: {
+            "value": variable.value,
+            "fields": {field: [rule.kind, rule.unset] for field, rule in variable.fields.items()},
+        }
+        for name, variable in lock.variables.items()
+    }
+
+
+def _with_first(lock: CacheLock) -> tuple[list[Mapping[str, KeyField] | None], list[Mapping[str, KeyField]]]:
+    first = lock.contexts[0] if lock.contexts else None
+    return [None, *[first] * (len(lock.contexts) - 1)], list(lock.contexts)
+
+
+def _context(first: Mapping[str, KeyField] | None, context: Mapping[str, KeyField]) -> str:
+    """A context whole, or by what it has other than the first."""
+    base = first or {}
+    fields = {
+        name: [field.detail_hash, field.text] for name, field in context.items() if base.get(name) != field
+    }
+    without = [name for name in base if name not in context]
+    rows = ",\n".join(f"  {_line(name)}: {_line(value)}" for name, value in fields.items())
+    like = "null" if first is None else "0"
+    return f'{{"like": {like}, "without": {_line(without)}, "fields": {{\n{rows}\n }}}}'
+
+
+def _file(file: LockedFile) -> JsonObject:
+    """What is known of a file; what is not is left out."""
+    found = {"path": file.path, "kind": file.kind, "size": file.size, "sha256": file.sha256}
+    more = {
+        "key": file.key,
+        "context": file.context,
+        "needs": list(file.needs) or None,
+        "time_taken_ns": file.time_taken_ns,
+        "device_types": list(file.device_types) or None,
+    }
+    return found | {name: value for name, value in more.items() if value is not None}
+
+
+def _expected(lock: CacheLock) -> str:
+    if lock.expected is None:
+        return "null"
+    return _listed(_line({"cache": cache, "key": key}) for cache, key in lock.expected)

@@ -1,0 +1,185 @@
+"""The files of a cache as a lock names them: relative to the directory, hashed, and no link followed out of it.
+
+What is opened is what the walk found, never a path that a lock says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.errors import SourceError
+
+FILE: Final = "file"
+LINK: Final = "link"
+OTHER: Final = "other"
+# A file may be replaced by a pipe or a link after it was listed: opening must neither wait nor follow.
+_FLAGS: Final = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_PIECE: Final = 1 << 20
+_FILES_AT_ONCE: Final = 64
+_MOST_THREADS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing in a directory.
+
+    Attributes
+    ----------
+    name : str
+        Its path relative to the directory, with ``/``; bytes that are not UTF-8 are escaped.
+    path : str
+        Where it is.
+    kind : str
+        ``file``, ``link``, or ``other``: a pipe, a device, a folder that may not be listed.
+    target : str or None
+        Of a link that stays in the directory, what it leads to, relative to the directory.
+    problem : str or None
+        Why it cannot be locked, nor held against a lock.
+    """
+
+    name: str
+    path: str
+    kind: str
+    target: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a file holds; the hash is None where the size alone tells it from what is wanted."""
+
+    size: int
+    sha256: str | None = None
+    problem: str | None = None
+
+
+def walk(directory: str) -> list[Found]:
+    """Everything in a directory but folders, and what torch leaves there empty to lock: by name.
+
+    Raises
+    ------
+    SourceError
+        If it is no directory that may be listed.
+    """
+    root = os.path.realpath(directory)
+    if not os.path.isdir(root):
+        kind = "unreadable" if os.path.lexists(directory) else "missing"
+        raise SourceError(directory, "is no directory" if kind == "unreadable" else "is not there", kind)
+    if not os.access(root, os.R_OK | os.X_OK):
+        raise SourceError(directory, "may not be read")
+    return sorted(_below(root), key=lambda found: (found.name, found.path))
+
+
+def _below(root: str) -> Iterator[Found]:
+    waiting = [(root, "")]
+    while waiting:
+        folder, before = waiting.pop()
+        try:
+            items = list(os.scandir(folder))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            problem = f"a folder that may not be listed: {error.strerror or error}"
+            yield Found(before.rstrip("/") or ".", folder, OTHER, problem=problem)
+            continue
+        for item in items:
+            name = before + readable(item.name)
+            try:
+                if item.is_dir(follow_symlinks=False):
+                    waiting.append((item.path, f"{name}/"))
+                elif item.is_symlink():
+                    yield _link(root, name, item.path)
+                elif not item.is_file(follow_symlinks=False):
+                    yield Found(name, item.path, OTHER, problem="no file: a pipe, a socket or a device")
+                elif not (name.endswith(".lock") and item.stat(follow_symlinks=False).st_size == 0):
+                    yield Found(name, item.path, FILE)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                yield Found(name, item.path, OTHER, problem=error.strerror or str(error))
+
+
+def _link(root: str, name: str, path: str) -> Found:
+    leads = os.path.realpath(path)
+    if leads != root and not leads.startswith(root + os.sep):
+        return Found(name, path, LINK, problem=f"a link out of the directory, to {readable(leads)}")
+    if not os.path.exists(leads):
+        return Found(name, path, LINK, problem="a link that leads nowhere")
+    return Found(name, path, LINK, target=readable(os.path.relpath(leads, root)).replace(os.sep, "/"))
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Whether a path, which need not be there, is in a directory, links followed."""
+    root = os.path.realpath(directory)
+    return os.path.realpath(path).startswith(root.rstrip(os.sep) + os.sep)
+
+
+def readable(path: str) -> str:
+    """A path that can be encoded: bytes that are not UTF-8 become escapes."""
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def contents(files: Iterable[Found], sizes: Mapping[str, int] | None = None) -> dict[str, Content]:
+    """What some files hold, by their names.
+
+    Parameters
+    ----------
+    files : iterable of Found
+    sizes : mapping, optional
+        The sizes that they should have: one of another size is not read.
+    """
+    held: dict[str, Content] = {}
+    every = list(files)
+    # Hashing and reading let other threads run.
+    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
+        batches = [every[at : at + _FILES_AT_ONCE] for at in range(0, len(every), _FILES_AT_ONCE)]
+        for some in pool.map(lambda batch: _contents(batch, sizes), batches):
+            held |= some
+    return held
+
+
+def _contents(files: Iterable[Found], sizes: Mapping[str, int] | None) -> dict[str, Content]:
+    # One buffer for all: a new one for each file would cost as much as reading it.
+    buffer = memoryview(bytearray(_PIECE))
+    return {file.name: _content(file, buffer, sizes) for file in files}
+
+
+def _content(file: Found, buffer: memoryview, sizes: Mapping[str, int] | None) -> Content:
+    try:
+        handle = os.open(file.path, _FLAGS)
+    except OSError as error:
+        return Content(0, problem=f"cannot be read: {error.strerror or error}")
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            return Content(0, problem="no file any more")
+        if sizes is not None and sizes.get(file.name) != found.st_size:
+            return Content(found.st_size)
+        return _hashed(handle, found.st_size, buffer)
+    except OSError as error:
+        return Content(0, problem=f"cannot be read: {error.strerror or error}")
+    finally:
+        os.close(handle)
+
+
+def _hashed(handle: int, size: int, buffer: memoryview) -> Content:
+    digest = hashlib.sha256()
+    read = 0
+    while count := os.readv(handle, [buffer]):
+        digest.update(buffer[:count])
+        read += count
+    if read != size:
+        return Content(read, problem="changed while it was read")
+    return Content(size, digest.hexdigest())

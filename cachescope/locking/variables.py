@@ -1,0 +1,63 @@
+"""The environment variables that enter keys, and the values that torch makes of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
+from cachescope.locking.lock import Rule
+
+SWITCH: Final = "switch"
+INT: Final = "int"
+TEXT: Final = "text"
+OTHER: Final = "other"
+RULES: Final = (SWITCH, INT, TEXT, OTHER)
+
+# No key holds these, and with them nothing is found at all (torch/_inductor/config.py, torch/_functorch/config.py,
+# torch/compiler/config.py, 2.6 to 2.15): the value that does it.
+OFF: Final = {
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",
+    "TORCH_COMPILE_FORCE_DISABLE_CACHES": "1",
+    "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+}
+
+
+def hashes_of(rule: Rule, text: str | None) -> frozenset[str] | None:
+    """The hashes that a field may have if its variable is set to a text, by either protocol; None if not known.
+
+    Examples
+    --------
+    >>> detail_hash(True) in hashes_of(Rule("switch", "0"), "1")
+    True
+    >>> hashes_of(Rule("int", "1"), "many") is None
+    True
+    """
+    given = rule.unset if text is None else text
+    value: object
+    if rule.kind == SWITCH:
+        value = given == "1"
+    elif rule.kind == TEXT:
+        value = given
+    elif rule.kind == INT and given is not None and given.isascii() and given.isdecimal() and len(given) < 19:
+        value = int(given)
+    else:
+        return None
+    return frozenset(detail_hash(value, protocol) for protocol in PROTOCOLS)
+
+
+def shown_value(text: str | None) -> str:
+    """A value for people."""
+    return "not set" if text is None else repr(text)
+
+
+def environment(names: Mapping[str, object]) -> dict[str, str | None]:
+    """What some variables are here; bytes that are not UTF-8 become escapes."""
+    found = {name: os.environ.get(name) for name in names}
+    return {
+        name: None
+        if text is None
+        else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        for name, text in found.items()
+    }

@@ -1,0 +1,186 @@
+"""A verification as lines and JSON. Loads no pandas: what prints it runs before every start of a container."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from typing import Final
+
+from cachescope.json_types import JsonObject
+from cachescope.locking import verifying
+from cachescope.locking.facts import DIFFERS, EQUAL, PARTLY, UNKNOWN
+from cachescope.locking.lock import CacheLock, Key, LockedFile
+from cachescope.locking.verifying import FactFound, compile_time_ns, verify_lock
+from cachescope.report.layout import Line, wrapped
+from cachescope.version import __version__
+from cachescope.wording import and_more, duration, file_size, listed, plural
+
+_SHOWN: Final = 20
+_NAMED: Final = 4
+_STATES: Final = {EQUAL: "equal", PARTLY: "equal to some", DIFFERS: "differs", UNKNOWN: "not known"}
+_STYLES: Final = {PARTLY: "yellow", DIFFERS: "bold red", UNKNOWN: "dim"}
+_WIDTH_OF_A_NAME: Final = 10
+
+
+class Verification(verifying.Verification):
+    """A verification with its repr."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return wrapped(verification_lines(self))
+
+
+def verify(
+    lock: str | os.PathLike[str] | CacheLock, directory: str | os.PathLike[str] | None = None
+) -> Verification:
+    """Hold a cache directory and this machine against a lock, without torch and without pandas.
+
+    Parameters
+    ----------
+    lock : path or CacheLock
+        What `cachescope.lock` made.
+    directory : path, optional
+        The directory; the one that torch would use here by default.
+
+    Returns
+    -------
+    Verification
+        ``.passed``; ``.findings``: files that are not as they were locked; ``.facts``: this machine's torch, Triton, Python,
+        device, CPU and variables, equal to what made the keys or not, each with the entries that it costs; ``.missing_keys``,
+        ``.lost_keys``: expected keys without an entry, or with none that can be found here; ``.unexpected``: entries that
+        nothing expects.
+
+    Raises
+    ------
+    SourceError
+        If the lock or the directory is not there or cannot be read, or the lock is none, or one of another version.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> cache = cachescope.sample("entry_truncated") / "cache"
+    >>> found = cachescope.verify(cachescope.lock(cache), cache)
+    >>> found.findings, [fact.name for fact in found.differing]
+    ((), [])
+    """
+    found = verify_lock(lock, directory)
+    return Verification(**{one.name: getattr(found, one.name) for one in fields(found)})
+
+
+def verification_lines(found: verifying.Verification) -> list[Line]:
+    """The verification for the terminal: whether it is as locked, then what is not."""
+    lines = [Line(_headline(found), style="bold" if found.passed else "bold red")]
+    if found.findings:
+        lines += [Line(), Line("files that are not as they were locked", style="bold")]
+        lines += [Line(f"{one.path}: {one.message}", 2, right=one.kind) for one in found.findings[:_SHOWN]]
+        lines += _rest(len(found.findings))
+    lines += [Line(), Line("this machine, and what made the keys", style="bold"), *_facts(found.facts)]
+    if found.lost:
+        lines += [Line(), Line(_lost(found), style="yellow")]
+    lines += _keys(found.missing_keys, "expected, and without an entry", "red")
+    lines += _keys(found.lost_keys, "expected, and with no entry that can be found here", "red")
+    if found.unexpected:
+        size = file_size(sum(file.size for file in found.unexpected))
+        what = plural(len(found.unexpected), "entry", "entries")
+        lines += [Line(), Line(f"nothing expects {what}, {size}: they can be pruned", style="bold")]
+        lines += [Line(file.path, 2, right=file_size(file.size)) for file in found.unexpected[:_SHOWN]]
+        lines += _rest(len(found.unexpected))
+    return lines
+
+
+def _headline(found: verifying.Verification) -> str:
+    what = f"{plural(found.files, 'file')}, {file_size(found.size_bytes)}"
+    if found.passed:
+        unknown = [fact.name for fact in found.not_known]
+        but = f"; not known: {listed(unknown, _NAMED)}" if unknown else ""
+        return f"as locked: {what}, {plural(found.entries, 'entry', 'entries')}{but}"
+    wrong = []
+    if found.findings:
+        wrong.append(f"{plural(len(found.findings), 'file')} of {what}")
+    if found.differing:
+        wrong.append(f"{listed([fact.name for fact in found.differing], _NAMED)} of this machine")
+    if found.missing_keys:
+        wrong.append(f"{plural(len(found.missing_keys), 'expected key')} without an entry")
+    if found.lost_keys:
+        wrong.append(f"{plural(len(found.lost_keys), 'expected key')} that cannot be found here")
+    return f"not as locked: {'; '.join(wrong) or 'no entry can be found here'}"
+
+
+def _facts(facts: Sequence[FactFound]) -> Iterator[Line]:
+    for fact in facts:
+        name = fact.name.ljust(_WIDTH_OF_A_NAME)
+        style = _STYLES.get(fact.state, "")
+        yield Line(f"{name}  {_values(fact)}", 2, style=style, right=_STATES[fact.state])
+        if fact.state != EQUAL:
+            yield Line(f"{fact.reason}{_cost(fact)}", 4 + _WIDTH_OF_A_NAME)
+
+
+def _values(fact: FactFound) -> str:
+    if fact.name == "variables":
+        return fact.reason
+    locked, here = fact.locked or "not known", fact.here or "not known"
+    return here if locked == here else f"{locked} -> {here}"
+
+
+def _cost(fact: FactFound) -> str:
+    if fact.state == UNKNOWN:
+        return ""
+    if fact.entries is None:
+        return "; how many entries that costs is not known"
+    return f"; costs {_amount(fact.entries, fact.time_ns)}" if fact.entries else "; costs no entry"
+
+
+def _amount(entries: int, time_ns: int | None) -> str:
+    took = "" if time_ns is None else f", which took {duration(time_ns)} to compile"
+    return f"{plural(entries, 'entry', 'entries')}{took}"
+
+
+def _lost(found: verifying.Verification) -> str:
+    amount = _amount(len(found.lost), compile_time_ns(found.lost))
+    return f"cannot be found here, of {plural(found.entries, 'entry', 'entries')}: {amount}"
+
+
+def _keys(keys: Sequence[Key], what: str, style: str) -> Iterator[Line]:
+    if keys:
+        yield Line()
+        yield Line(what, style=style)
+        yield from (Line(key, 2, right=cache) for cache, key in keys[:_SHOWN])
+        yield from _rest(len(keys))
+
+
+def _rest(count: int) -> list[Line]:
+    return [Line(and_more(count - _SHOWN, where="--json lists all"), 2)] if count > _SHOWN else []
+
+
+def verification_object(found: verifying.Verification) -> JsonObject:
+    """The verification for ``--json``."""
+    return {
+        "cachescope": __version__,
+        "directory": found.directory,
+        "passed": found.passed,
+        "files": found.files,
+        "size_bytes": found.size_bytes,
+        "entries": found.entries,
+        "findings": [asdict(one) for one in found.findings],
+        "facts": [asdict(one) for one in found.facts],
+        "lost": [_entry(file) for file in found.lost],
+        "missing_keys": [_key(key) for key in found.missing_keys],
+        "lost_keys": [_key(key) for key in found.lost_keys],
+        "unexpected": None if found.unexpected is None else [_entry(file) for file in found.unexpected],
+    }
+
+
+def _entry(file: LockedFile) -> JsonObject:
+    return {
+        "cache": file.kind,
+        "cache_key": file.key,
+        "path": file.path,
+        "size_bytes": file.size,
+        "time_taken_ns": file.time_taken_ns,
+    }
+
+
+def _key(key: Key) -> JsonObject:
+    return {"cache": key[0], "cache_key": key[1]}
