@@ -156,9 +156,11 @@ def _context(first: Mapping[str, KeyField] | None, context: Mapping[str, KeyFiel
     """A context whole, or by what it has other than the first."""
     base = first or {}
     fields = {
-        name: [field.detail_hash, field.text] for name, field in context.items() if base.get(name) != field
+        name: [field.detail_hash, field.text]
+        for name, field in sorted(context.items())
+        if base.get(name) != field
     }
-    without = [name for name in base if name not in context]
+    without = sorted(base.keys() - context.keys())
     rows = ",\n".join(f"  {_line(name)}: {_line(value)}" for name, value in fields.items())
     like = "null" if first is None else "0"
     return f'{{"like": {like}, "without": {_line(without)}, "fields": {{\n{rows}\n }}}}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeVar
 
 from cachescope.locking.lock import (
@@ -43,8 +43,6 @@ _DETAIL_HASH: Final = re.compile(r"[a-z2-7]{51}")
 _MOST_INT: Final = 2**63 - 1
 _LONGEST: Final = 4096
 _LONGEST_TEXT: Final = 1 << 20
-# A context has some 650, and each takes the room of a whole one once it is read.
-_MOST_FIELDS: Final = 5_000_000
 
 Value = TypeVar("Value")
 
@@ -173,19 +171,36 @@ def _rule(value: object) -> Rule:
 
 def _contexts(values: list[Any]) -> tuple[Mapping[str, KeyField], ...]:
     found: list[Mapping[str, KeyField]] = []
-    held = 0
     for value in values:
         _names(value, frozenset({"like", "without", "fields"}), "a context")
         like = _count_or_none(value["like"], "like")
         if like is not None and (like != 0 or not found):
             _wrong("a context is like one that is not there")
-        fields = dict(found[0]) if like is not None else {}
-        if (held := held + len(fields)) > _MOST_FIELDS:
-            _wrong("its contexts hold more fields than is read")
-        for name in _texts(value["without"], "without"):
-            fields.pop(name, None)
-        found.append(fields | _mapping(value["fields"], "the fields of a context", _key_field))
+        without = frozenset(_texts(value["without"], "without"))
+        fields = _mapping(value["fields"], "the fields of a context", _key_field)
+        found.append(fields if like is None else _LikeTheFirst(found[0], without - fields.keys(), fields))
     return tuple(found)
+
+
+class _LikeTheFirst(Mapping[str, KeyField]):
+    """A context by what it has other than the first: whole ones of a short text could fill the memory."""
+
+    def __init__(
+        self, first: Mapping[str, KeyField], without: frozenset[str], fields: Mapping[str, KeyField]
+    ) -> None:
+        self._first, self._without, self._fields = first, without, fields
+
+    def __getitem__(self, name: str) -> KeyField:
+        if name in self._without:
+            raise KeyError(name)
+        return self._fields[name] if name in self._fields else self._first[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._fields
+        yield from (name for name in self._first if name not in self._without | self._fields.keys())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _key_field(value: object) -> KeyField:

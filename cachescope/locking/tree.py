@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import FileIO
 from typing import Final
 
 from cachescope.errors import SourceError
@@ -26,7 +28,7 @@ _FLAGS: Final = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_PIECE: Final = 1 << 20
+_PIECE: Final = 1 << 18
 _FILES_AT_ONCE: Final = 64
 _MOST_THREADS: Final = 8
 
@@ -141,43 +143,43 @@ def contents(files: Iterable[Found], sizes: Mapping[str, int] | None = None) -> 
         The sizes that they should have: one of another size is not read.
     """
     held: dict[str, Content] = {}
-    every = list(files)
+    every, buffer = list(files), _Buffer()
     # Hashing and reading let other threads run.
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
         batches = [every[at : at + _FILES_AT_ONCE] for at in range(0, len(every), _FILES_AT_ONCE)]
-        for some in pool.map(lambda batch: _contents(batch, sizes), batches):
+        for some in pool.map(lambda batch: _contents(batch, sizes, buffer), batches):
             held |= some
     return held
 
 
-def _contents(files: Iterable[Found], sizes: Mapping[str, int] | None) -> dict[str, Content]:
-    # One buffer for all: a new one for each file would cost as much as reading it.
-    buffer = memoryview(bytearray(_PIECE))
-    return {file.name: _content(file, buffer, sizes) for file in files}
+class _Buffer(threading.local):
+    """Room to read in, one for each thread: new room for each file would cost as much as reading it."""
+
+    def __init__(self) -> None:
+        self.room = memoryview(bytearray(_PIECE))
+
+
+def _contents(files: Iterable[Found], sizes: Mapping[str, int] | None, buffer: _Buffer) -> dict[str, Content]:
+    return {file.name: _content(file, buffer.room, sizes) for file in files}
 
 
 def _content(file: Found, buffer: memoryview, sizes: Mapping[str, int] | None) -> Content:
     try:
-        handle = os.open(file.path, _FLAGS)
+        with open(os.open(file.path, _FLAGS), "rb", buffering=0) as opened:
+            found = os.fstat(opened.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                return Content(0, problem="no file any more")
+            if sizes is not None and sizes.get(file.name) != found.st_size:
+                return Content(found.st_size)
+            return _hashed(opened, found.st_size, buffer)
     except OSError as error:
         return Content(0, problem=f"cannot be read: {error.strerror or error}")
-    try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            return Content(0, problem="no file any more")
-        if sizes is not None and sizes.get(file.name) != found.st_size:
-            return Content(found.st_size)
-        return _hashed(handle, found.st_size, buffer)
-    except OSError as error:
-        return Content(0, problem=f"cannot be read: {error.strerror or error}")
-    finally:
-        os.close(handle)
 
 
-def _hashed(handle: int, size: int, buffer: memoryview) -> Content:
+def _hashed(opened: FileIO, size: int, buffer: memoryview) -> Content:
     digest = hashlib.sha256()
     read = 0
-    while count := os.readv(handle, [buffer]):
+    while count := opened.readinto(buffer):
         digest.update(buffer[:count])
         read += count
     if read != size:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cachescope.locking.facts import DIFFERS, EQUAL, Context, Fact, state_of
+from cachescope.locking.facts import DIFFERS, EQUAL, UNKNOWN, Context, Fact, state_of
 from cachescope.locking.lock import CacheLock, Variable
 from cachescope.locking.variables import OFF, hashes_of, shown_value
 from cachescope.wording import listed, plural
 
 _FIELDS_NAMED: Final = 3
+_THREADS: Final = "OMP_NUM_THREADS"
+_THREAD_COUNT: Final = "cpp_runtime_thread_count"
 
 
 def variable_facts(lock: CacheLock, here: Mapping[str, str | None]) -> Iterator[Fact]:
@@ -31,6 +34,21 @@ def variable_facts(lock: CacheLock, here: Mapping[str, str | None]) -> Iterator[
         known = plural(len(lock.variables), "variable")
         yield Fact("variables", EQUAL, None, None, f"{known} that enter keys or switch caches off")
     yield from found
+    if here.get(_THREADS) is None and (threads := _threads(lock)) is not None:
+        yield threads
+
+
+def _threads(lock: CacheLock) -> Fact | None:
+    """The number of threads, which keys of code for the CPU hold since torch 2.13; None if none does."""
+    held = {
+        field.text or "" for context in lock.contexts if (field := context.get(_THREAD_COUNT)) is not None
+    }
+    if not held:
+        return None
+    reason = (
+        f"torch counts the cores itself unless {_THREADS} says the number; the system has {os.cpu_count()}"
+    )
+    return Fact("threads", UNKNOWN, ", ".join(sorted(held)), None, reason, None)
 
 
 def _fact(name: str, variable: Variable, here: str | None, lock: CacheLock) -> Fact | None:

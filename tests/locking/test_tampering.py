@@ -1,0 +1,267 @@
+"""Every kind of tampering with a locked cache is found, and nothing in one that was left alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from tests.conftest import Recording
+from tests.locking.conftest import Locked, LockedCopy
+from tests.nobody import as_nobody
+
+Tampering = Callable[[LockedCopy], tuple[set[tuple[str, str]], set[str]]]
+"""Does it, and returns what must be found: kinds with paths, and the keys without a whole entry."""
+
+FX = "fxgraph"
+AOT = "aotautograd"
+
+
+def findings(locked: LockedCopy) -> set[tuple[str, str]]:
+    return {(one.kind, one.path) for one in cachescope.verify(locked.lock, locked.cache).findings}
+
+
+def named(locked: LockedCopy, path: Path) -> str:
+    return path.relative_to(locked.cache).as_posix()
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write, and hide it: the size may be the same, and the times are those of before."""
+    before = path.stat()
+    path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def key_of(locked: LockedCopy, path: Path) -> str:
+    return locked.lock.files[named(locked, path)].key or ""
+
+
+def byte_flipped(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one(FX)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    put(path, bytes(data))
+    return {("altered", named(locked, path))}, {key_of(locked, path)}
+
+
+def last_byte_of_code(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one("code")
+    put(path, path.read_bytes()[:-1] + b"#")
+    return {("altered", named(locked, path))}, set()
+
+
+def truncated(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one(AOT)
+    put(path, path.read_bytes()[:-1])
+    return {("altered", named(locked, path))}, {key_of(locked, path)}
+
+
+def emptied(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one(FX)
+    put(path, b"")
+    return {("altered", named(locked, path))}, {key_of(locked, path)}
+
+
+def appended(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one("code")
+    put(path, path.read_bytes() + b"\nimport os")
+    return {("altered", named(locked, path))}, set()
+
+
+def deleted(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one(FX)
+    path.unlink()
+    return {("missing", named(locked, path))}, {key_of(locked, path)}
+
+
+def folder_deleted(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    files = [file for file in locked.lock.files.values() if file.kind == AOT]
+    shutil.rmtree(locked.cache / "aotautograd")
+    return {("missing", file.path) for file in files}, {file.key or "" for file in files}
+
+
+def added(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one(FX).with_name("z" * 51)
+    path.write_bytes(locked.one(FX).read_bytes())
+    return {("extra", named(locked, path))}, set()
+
+
+def added_as_unfinished(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    """Torch before 2.15 loads such a file like any other in the folder of a key."""
+    path = locked.one(FX).with_name(".1.2.tmp")
+    path.write_bytes(locked.one(FX).read_bytes())
+    return {("extra", named(locked, path))}, set()
+
+
+def added_as_lock(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    """What torch leaves there is empty."""
+    path = locked.one(FX).with_name("x.lock")
+    path.write_bytes(b"x")
+    return {("extra", named(locked, path))}, set()
+
+
+def renamed(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one(FX)
+    other = path.rename(path.with_name("y" * 51))
+    return {("missing", named(locked, path)), ("extra", named(locked, other))}, {key_of(locked, path)}
+
+
+def swapped(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    """Of one size, so only what they hold tells."""
+    one, other = locked.one(AOT), locked.one(AOT, 1)
+    assert one.stat().st_size == other.stat().st_size
+    first, second = one.read_bytes(), other.read_bytes()
+    put(one, second)
+    put(other, first)
+    paths = (one, other)
+    return {("altered", named(locked, path)) for path in paths}, {key_of(locked, path) for path in paths}
+
+
+def link_out(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    """To a file of the very same content."""
+    path = locked.one(FX)
+    away = locked.cache.parent / "away"
+    path.rename(away)
+    path.symlink_to(away)
+    return {("link", named(locked, path))}, {key_of(locked, path)}
+
+
+def link_within(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one("code")
+    inside = locked.cache / "inside"
+    path.rename(inside)
+    path.symlink_to("../inside")
+    return {("link", named(locked, path)), ("extra", "inside")}, set()
+
+
+def folder_linked_out(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    files = [file for file in locked.lock.files.values() if file.kind == AOT]
+    (locked.cache / "aotautograd").rename(locked.cache.parent / "away")
+    (locked.cache / "aotautograd").symlink_to(locked.cache.parent / "away")
+    found = {("missing", file.path) for file in files} | {("link", "aotautograd")}
+    return found, {file.key or "" for file in files}
+
+
+def link_to_nowhere(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    (locked.cache / "broken").symlink_to("nowhere")
+    return {("link", "broken")}, set()
+
+
+def pipe(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one(FX)
+    path.unlink()
+    os.mkfifo(path)
+    return {("unreadable", named(locked, path))}, {key_of(locked, path)}
+
+
+def folder_in_its_place(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    path = locked.one(FX)
+    path.unlink()
+    path.mkdir()
+    return {("missing", named(locked, path))}, {key_of(locked, path)}
+
+
+def name_of_other_bytes(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+    (locked.cache / os.fsdecode(b"a\xff")).write_bytes(b"")
+    return {("extra", "a\\xff")}, set()
+
+
+KINDS: tuple[Tampering, ...] = (
+    byte_flipped, last_byte_of_code, truncated, emptied, appended, deleted, folder_deleted, added, added_as_unfinished,
+    added_as_lock, renamed, swapped, link_out, link_within, folder_linked_out, link_to_nowhere, pipe,
+    folder_in_its_place, name_of_other_bytes,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("tamper", KINDS, ids=lambda tamper: tamper.__name__)
+def test_tampering_is_found(tamper: Tampering, locked: Locked) -> None:
+    copy = locked("2.13.0", "training", expect=True)
+    wanted, keys = tamper(copy)
+    found = cachescope.verify(copy.lock, copy.cache)
+    assert {(one.kind, one.path) for one in found.findings} == wanted
+    assert {key for _, key in found.missing_keys} == keys
+    assert not found.passed
+
+
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+def test_what_was_left_alone_is_whole(version: str, locked: Locked) -> None:
+    copy = locked(version, "training", expect=True)
+    assert copy.lock.files
+    assert findings(copy) == set()
+    assert cachescope.verify(copy.lock, copy.cache).missing_keys == ()
+
+
+def test_moved_it_is_the_same(locked: Locked, tmp_path: Path) -> None:
+    copy = locked("2.13.0", "four_graphs")
+    moved = tmp_path / "elsewhere" / "cache"
+    moved.parent.mkdir()
+    copy.cache.rename(moved)
+    (tmp_path / "a link to it").symlink_to(moved)
+    for way in (moved, tmp_path / "a link to it", f"{moved}/"):
+        assert cachescope.verify(copy.lock, way).findings == ()
+
+
+def test_empty_files_that_torch_locks_with_may_come_and_go(locked: Locked) -> None:
+    copy = locked("2.13.0", "training")
+    (copy.cache / "locks").mkdir(exist_ok=True)
+    (copy.cache / "locks" / "cabc.lock").touch()
+    assert findings(copy) == set()
+
+
+def test_what_may_not_be_read_is_named(locked: Locked) -> None:
+    copy = locked("2.13.0", "training")
+    path, folder = copy.one(FX), copy.one(AOT).parent
+    for file in copy.cache.rglob("*"):
+        file.chmod(0o755)
+    path.chmod(0)
+    folder.chmod(0)
+
+    def work() -> object:
+        return sorted(findings(copy))
+
+    try:
+        found = as_nobody(work, below=copy.cache)
+    finally:
+        path.chmod(0o644)
+        folder.chmod(0o755)
+    assert ["unreadable", named(copy, path)] in found
+    assert ["unreadable", named(copy, folder)] in found
+
+
+def test_links_within_the_cache_are_locked(recording: Recording, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    shutil.copytree(recording("2.13.0", "training") / "cache", cache)
+    (cache / "again").symlink_to("fxgraph")
+    lock = cachescope.lock(cache)
+    assert dict(lock.links) == {"again": "fxgraph"}
+    assert cachescope.verify(lock, cache).findings == ()
+    (cache / "again").unlink()
+    (cache / "again").symlink_to("aotautograd")
+    (one,) = cachescope.verify(lock, cache).findings
+    assert (one.kind, one.message) == ("link", "a link to aotautograd, not to fxgraph")
+
+
+@pytest.mark.parametrize("what", ["link", "pipe", "nowhere"])
+def test_what_cannot_be_locked_is_refused_and_named(what: str, recording: Recording, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    shutil.copytree(recording("2.13.0", "training") / "cache", cache)
+    if what == "pipe":
+        os.mkfifo(cache / "odd")
+    else:
+        (cache / "odd").symlink_to("/etc" if what == "link" else "nowhere")
+    with pytest.raises(cachescope.CachescopeError, match=r"1 file cannot be locked: odd \("):
+        cachescope.lock(cache)
+
+
+def test_nothing_is_written_to_the_cache(recording: Recording, tmp_path: Path) -> None:
+    cache = recording("2.13.0", "training") / "cache"
+    before = {path: path.stat().st_mtime_ns for path in (cache, *cache.rglob("*"))}
+    cachescope.verify(cachescope.lock(cache, tmp_path / "x.lock"), cache)
+    assert {path: path.stat().st_mtime_ns for path in (cache, *cache.rglob("*"))} == before
+    with pytest.raises(cachescope.CachescopeError, match="is in the directory that it locks"):
+        cachescope.lock(cache, cache / "cache.lock")
+    assert not (cache / "cache.lock").exists()
