@@ -26,6 +26,7 @@ Context = Mapping[str, KeyField]
 _TORCH: Final = "torch_version"
 _VERSION: Final = "system_info[version]"
 _DEVICE: Final = "system_info[device]"
+_NAMED: Final = 4
 _NO_TRITON: Final = "none"
 _LONGEST: Final = 100_000
 _FIRST_OF_PROTOCOL_5: Final = (3, 14)
@@ -117,7 +118,7 @@ def made_by(lock: CacheLock) -> str | None:
     )
     if versions and others > 0:
         versions.append("another" if others == 1 else f"{others} others")
-    return ", ".join(versions) or None
+    return listed(versions, _NAMED) if versions else None
 
 
 def _torch_hashes(key: str | None) -> frozenset[str]:
@@ -150,7 +151,7 @@ def _triton_names(recorded: Sequence[Mapping[str, object] | None]) -> str | None
     """The versions, which a key begins with: a sha256 follows without a separator."""
     keys = {parts.get("triton") for parts in recorded if parts is not None}
     names = {key.partition("-")[0][:-64] if isinstance(key, str) else _NO_TRITON for key in keys}
-    return ", ".join(sorted(names)) or None
+    return listed(sorted(names), _NAMED) if names else None
 
 
 def _toolkit(lock: CacheLock, here: Machine) -> Fact | None:
@@ -160,7 +161,7 @@ def _toolkit(lock: CacheLock, here: Machine) -> Fact | None:
     if not any(named):
         return None
     mine = here.cuda or here.hip
-    shown = ", ".join(sorted({str(one) for one in named if one is not None}))
+    shown = listed(sorted({str(one) for one in named if one is not None}), _NAMED)
     if here.torch_version is None:
         return Fact("toolkit", UNKNOWN, shown, None, "torch, which says it, is not installed here", None)
     # Keys that were made without a GPU hold none.
@@ -172,7 +173,7 @@ def _device(lock: CacheLock, here: Machine, why_not: str) -> Fact:
     name = "device"
     recorded = [_parts(context.get(_DEVICE)) for context in lock.contexts]
     made = sorted({str(parts["name"]) for parts in recorded if parts is not None and "name" in parts})
-    locked = ", ".join(made) or ("no GPU" if lock.contexts else _named(lock.machine.devices))
+    locked = listed(made, _NAMED) if made else ("no GPU" if lock.contexts else _named(lock.machine.devices))
     mine = _named(here.devices)
     is_without = here.torch_version is not None and not here.cuda and not here.hip
     if not lock.contexts:
@@ -200,13 +201,15 @@ def _is_there(model: object, devices: Sequence[str]) -> bool | None:
 
 
 def _named(devices: Sequence[str] | None) -> str | None:
-    return None if devices is None else ", ".join(dict.fromkeys(devices)) or "no GPU"
+    if devices is None:
+        return None
+    return listed(dict.fromkeys(devices), _NAMED) if devices else "no GPU"
 
 
 def _python(lock: CacheLock, here: Machine) -> Fact:
     recorded = [process.python_version for process in lock.processes if process.python_version]
     versions = recorded or [lock.machine.python_version]
-    made = ", ".join(sorted(set(versions)))
+    made = listed(sorted(set(versions)), _NAMED)
     mine = _minor(here.python_version)
     if mine in map(_minor, versions):
         state = EQUAL if {*map(_minor, versions)} == {mine} else PARTLY
@@ -246,7 +249,7 @@ def _cpu(lock: CacheLock, here: Machine) -> Fact:
         reason = "it has every instruction of the one that the lock was made on"
         return Fact("CPU", EQUAL, made.architecture, mine.architecture, reason)
     reason = (
-        f"it lacks {listed(lacking, 4)}: no key holds that, so torch loads kernels that were compiled with them, "
+        f"it lacks {listed(lacking, _NAMED)}: no key holds that, so torch loads kernels that were compiled with them, "
         "and they may not run here"
     )
     return Fact("CPU", DIFFERS, made.architecture, mine.architecture, reason)

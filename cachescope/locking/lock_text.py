@@ -111,12 +111,16 @@ def write_lock(lock: CacheLock, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     CachescopeError
-        If it cannot be written.
+        If it cannot be written, or nothing could read it: a name in it is longer than is read.
     """
-    target = Path(path)
+    target, text = Path(path), lock_text(lock)
+    try:
+        parse(text.encode())
+    except LockFormatError as error:
+        raise CachescopeError(f"{target}: cannot be locked: {error}") from error
     part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        part.write_text(lock_text(lock), encoding="utf-8")
+        part.write_text(text, encoding="utf-8")
         part.replace(target)
     except OSError as error:
         part.unlink(missing_ok=True)

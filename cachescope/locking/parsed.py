@@ -42,7 +42,8 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _DETAIL_HASH: Final = re.compile(r"[a-z2-7]{51}")
 _MOST_INT: Final = 2**63 - 1
 _LONGEST: Final = 4096
-_LONGEST_TEXT: Final = 1 << 20
+_LONGEST_TEXT: Final = 20_000
+_LONGEST_FIELD: Final = 100_000
 
 Value = TypeVar("Value")
 
@@ -208,7 +209,8 @@ def _key_field(value: object) -> KeyField:
         _wrong("a field of a context is no pair of hash and text")
     if not _DETAIL_HASH.fullmatch(value[0]):
         _wrong("the hash of a field is no hash of torch")
-    return KeyField(value[0], _text_or_none(value[1], "the text of a field"))
+    text = None if value[1] is None else _text(value[1], "the text of a field", _LONGEST_FIELD)
+    return KeyField(value[0], text)
 
 
 def _process(value: Any) -> Process:

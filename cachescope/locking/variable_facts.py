@@ -48,7 +48,7 @@ def _threads(lock: CacheLock) -> Fact | None:
     reason = (
         f"torch counts the cores itself unless {_THREADS} says the number; the system has {os.cpu_count()}"
     )
-    return Fact("threads", UNKNOWN, ", ".join(sorted(held)), None, reason, None)
+    return Fact("threads", UNKNOWN, listed(sorted(held), _FIELDS_NAMED), None, reason, None)
 
 
 def _fact(name: str, variable: Variable, here: str | None, lock: CacheLock) -> Fact | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
@@ -13,6 +14,8 @@ SWITCH: Final = "switch"
 INT: Final = "int"
 TEXT: Final = "text"
 OTHER: Final = "other"
+_LONGEST: Final = 4000
+_SHOWN: Final = 100
 RULES: Final = (SWITCH, INT, TEXT, OTHER)
 
 # No key holds these, and with them nothing is found at all (torch/_inductor/config.py, torch/_functorch/config.py,
@@ -52,12 +55,13 @@ def shown_value(text: str | None) -> str:
     return "not set" if text is None else repr(text)
 
 
-def environment(names: Mapping[str, object]) -> dict[str, str | None]:
-    """What some variables are here; bytes that are not UTF-8 become escapes."""
-    found = {name: os.environ.get(name) for name in names}
-    return {
-        name: None
-        if text is None
-        else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        for name, text in found.items()
-    }
+def environment(names: Iterable[str]) -> dict[str, str | None]:
+    """What some variables are here; of a long value the beginning and a hash, and no byte that is not UTF-8."""
+    return {name: None if (text := os.environ.get(name)) is None else _plain(text) for name in names}
+
+
+def _plain(text: str) -> str:
+    plain = os.fsencode(text).decode("utf-8", "backslashreplace")
+    if len(plain) <= _LONGEST:
+        return plain
+    return f"{plain[:_SHOWN]}… sha256 {hashlib.sha256(os.fsencode(text)).hexdigest()}"

@@ -1,0 +1,265 @@
+"""``cachescope lock`` and ``cachescope verify``: their texts, JSON, statuses, what they load and what they hide."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.locking.lock import KeyField
+from cachescope.locking.lock_text import lock_text, read_lock, write_lock
+from tests.cli.conftest import Run, command, environment
+from tests.conftest import Recording
+from tests.hostile_texts import TEXTS
+from tests.output_gates import acting_in
+
+
+@pytest.fixture
+def cache(recording: Recording, tmp_path: Path) -> Path:
+    copy = tmp_path / "cache"
+    shutil.copytree(recording("2.13.0", "training") / "cache", copy)
+    return copy
+
+
+@pytest.fixture
+def made(run: Run, cache: Path, recording: Recording, tmp_path: Path) -> Path:
+    path = tmp_path / "made" / "cache.lock"
+    path.parent.mkdir()
+    done = run("lock", cache, "-o", path, "--expect", recording("2.13.0", "training") / "trace")
+    assert (done.status, done.err) == (0, "")
+    assert "8 files (677.5 kB), 6 entries" in " ".join(done.out.split())
+    return path
+
+
+def test_as_locked(run: Run, made: Path, cache: Path) -> None:
+    done = run("verify", made, cache)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith("as locked: 8 files, 677.5 kB, 6 entries; not known: ")
+
+
+def test_not_as_locked(run: Run, made: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = next((cache / "fxgraph").rglob("*/f*/*"))
+    path.write_bytes(path.read_bytes() + b"x")
+    monkeypatch.setenv("TORCHINDUCTOR_SHAPE_PADDING", "0")
+    done = run("verify", made, cache)
+    assert (done.status, done.err) == (3, "")
+    text = " ".join(done.out.split())
+    assert text.startswith(
+        "not as locked: 1 file of 8 files, 677.5 kB; TORCHINDUCTOR_SHAPE_PADDING of this machine;"
+    )
+    assert "TORCHINDUCTOR_SHAPE_PADDING not set -> '0' differs" in text
+    assert "costs 6 entries, which took 12.9 s to compile" in text
+    assert "expected, and without an entry" in text
+
+
+def test_json_has_all_of_it(run: Run, made: Path, cache: Path) -> None:
+    (cache / "more").write_bytes(b"")
+    found = json.loads(run("verify", made, cache, "--json").out)
+    assert found["passed"] is False
+    assert found["findings"] == [
+        {"kind": "extra", "path": "more", "cache": None, "key": None, "message": "the lock does not have it"}
+    ]
+    assert [fact["name"] for fact in found["facts"]] == [
+        "torch", "Triton", "device", "Python", "CPU", "variables", "threads",
+    ]  # fmt: skip
+    assert (found["files"], found["entries"], found["missing_keys"], found["unexpected"]) == (8, 6, [], [])
+
+
+def test_what_nothing_expects_can_go(run: Run, cache: Path, recording: Recording, tmp_path: Path) -> None:
+    """Only the first process: what the others compiled is not looked up again."""
+    trace = sorted((recording("2.13.0", "training") / "trace").iterdir())
+    scope = cachescope.read(recording("2.13.0", "training") / "trace")
+    first = scope.runs["source"].iloc[0]
+    path = tmp_path / "one.lock"
+    assert str(trace[0].parent) in first
+    assert run("lock", cache, "-o", path, "--expect", first).status == 0
+    done = run("verify", path, cache, "--json")
+    found = json.loads(done.out)
+    assert done.status == 0
+    lookups = scope.lookups
+    mine = set(lookups.loc[lookups["run"] == 0, "cache_key"])
+    assert {one["cache_key"] for one in found["unexpected"]} == set(lookups["cache_key"]) - mine
+
+
+def test_without_a_directory_it_looks_where_torch_would(
+    run: Run, made: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(cache))
+    assert run("verify", made).status == 0
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(cache / "none"))
+    done = run("verify", made)
+    assert (done.status, done.err) == (1, f"cachescope: {cache / 'none'}: is not there\n")
+
+
+@pytest.mark.parametrize("what", ["missing", "garbage", "later", "folder"])
+def test_what_is_no_lock_is_refused_in_one_line(what: str, run: Run, cache: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    if what == "folder":
+        path.mkdir()
+    elif what != "missing":
+        path.write_text("x" if what == "garbage" else '{"cachescope_lock": 2}')
+    done = run("verify", path, cache)
+    assert (done.status, done.out) == (1, "")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_lock_is_not_written_into_what_it_locks(run: Run, cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(cache)
+    for output in (cache / "x.lock", tmp_path / "link" / "x.lock", cache / "zb" / ".." / "x.lock"):
+        done = run("lock", cache, "-o", output)
+        assert done.status == 2
+        assert done.err.splitlines()[-1].endswith(
+            "the lock would be in the directory that it locks: write it elsewhere"
+        )
+    assert not (cache / "x.lock").exists()
+
+
+def test_a_lock_that_was_copied_into_the_cache_is_not_extra(run: Run, made: Path, cache: Path) -> None:
+    shutil.copy(made, cache / "cache.lock")
+    assert run("verify", cache / "cache.lock", cache).status == 0
+    assert run("verify", made, cache).status == 3
+
+
+def test_an_expected_recording_without_lookups_is_wrong_usage(run: Run, cache: Path, tmp_path: Path) -> None:
+    done = run("lock", cache, "-o", tmp_path / "x.lock", "--expect", cache)
+    assert done.status == 2
+    assert done.err == (
+        "cachescope: what is expected holds no lookup of a key: give traces or logs of a run\n"
+    )
+    assert not (tmp_path / "x.lock").exists()
+
+
+def test_verifying_loads_neither_torch_nor_what_makes_frames(made: Path, cache: Path) -> None:
+    """An init container runs it before every start; the torch that is installed is asked all the same."""
+    program = (
+        "import sys; from cachescope.cli import main; status = main(sys.argv[1:])\n"
+        "print(status, sorted({'torch', 'triton', 'pandas', 'numpy', 'pyarrow', 'orjson', 'rich'} & {*sys.modules}),"
+        " file=sys.stderr)"
+    )
+    for options in ([], ["--json"]):
+        done = subprocess.run(
+            [sys.executable, "-c", program, "verify", str(made), str(cache), *options],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment(),
+        )
+        assert done.stderr == "0 []\n"
+
+
+def test_only_the_cache_is_read(made: Path, cache: Path, tmp_path: Path) -> None:
+    """Whatever a lock says, nothing else is opened; what torch and the system say of themselves aside."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("secret")
+    (cache / "out").symlink_to(elsewhere)
+    program = (
+        "import os, sys\n"
+        "opened = []\n"
+        "sys.addaudithook(lambda event, args: event == 'open' and opened.append(str(args[0])))\n"
+        "from cachescope.cli import main; main(sys.argv[1:])\n"
+        "print('\\n'.join(opened), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "verify", str(made), str(cache)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(),
+    )
+    opened = {path for path in done.stderr.splitlines() if path.startswith(str(tmp_path))}
+    assert {path for path in opened if not path.startswith(str(cache))} == {str(made)}
+    assert str(cache / "out") not in opened
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_text_of_a_lock_acts_where_it_is_shown(name: str, run: Run, made: Path, cache: Path) -> None:
+    text = TEXTS[name].encode("utf-8", "replace").decode()[:19_000]
+    lock = read_lock(made)
+    odd = {text.replace("\0", "").replace("/", "|")[:200] or "x": next(iter(lock.files.values()))}
+    files = {**lock.files, **{path: replace(file, path=path, kind=text[:100]) for path, file in odd.items()}}
+    context = {**lock.contexts[0], text[:100]: KeyField("a" * 51, text)}
+    hostile = replace(
+        lock,
+        files=files,
+        contexts=(context, *lock.contexts[1:]),
+        links={"l": "m"},
+        machine=replace(lock.machine, architecture=text, devices=(text,), torch_version=text),
+        variables={text[:4000]: next(iter(lock.variables.values()))},
+        expected=((text[:4000], text[:4000]), *(lock.expected or ())),
+    )
+    made.write_text(lock_text(hostile))
+    for options in ([], ["--json"], ["--redact"]):
+        done = run("verify", made, cache, *options)
+        assert done.status == 3, done.err
+        assert acting_in(done.out) == []
+
+
+def test_what_identifies_is_hidden(
+    run: Run, made: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cache / "private-thing").write_bytes(b"")
+    monkeypatch.setenv("TORCHINDUCTOR_PROFILE", "/home/alice/private-thing")
+    for options in (["--redact"], ["--redact", "--json"]):
+        done = run("verify", made, cache, *options)
+        assert done.status == 3
+        assert "private" not in done.out
+        assert "alice" not in done.out
+        assert str(cache) not in done.out
+    done = run("verify", cache / "private-thing", cache, "--redact")
+    assert done.status == 1
+    assert "private" not in done.err
+    done = run("lock", cache, "-o", made.parent / "private.lock", "--redact")
+    assert done.status == 0
+    assert "private" not in done.out
+
+
+def test_python_gives_what_the_command_says(made: Path, cache: Path, tmp_path: Path) -> None:
+    lock = cachescope.lock(cache, tmp_path / "other.lock")
+    assert read_lock(tmp_path / "other.lock") == lock
+    found = cachescope.verify(tmp_path / "other.lock", cache)
+    assert found.passed
+    assert repr(found).startswith("as locked: 8 files")
+    assert repr(lock) == "<8 files, 6 entries, 2 contexts>"
+    (cache / "more").write_bytes(b"")
+    assert [one.path for one in cachescope.verify(lock, cache).findings] == ["more"]
+
+
+@pytest.mark.slow
+def test_as_processes_of_their_own(cache: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    for arguments, status in ((("lock", cache, "-o", path), 0), (("verify", path, cache), 0)):
+        assert subprocess.run(command(*arguments), env=environment(), check=False).returncode == status
+    os.truncate(next((cache / "aotautograd").rglob("*/*")), 5)
+    assert subprocess.run(command("verify", path, cache), env=environment(), check=False).returncode == 3
+
+
+def test_a_lock_of_ten_thousand_files_is_read_whole(made: Path, run: Run, tmp_path: Path) -> None:
+    """By hand: many small files of one kind."""
+    root = tmp_path / "big"
+    for at in range(0, 10_000):
+        folder = root / "fxgraph" / f"{at % 100:02}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{at}").write_text(str(at))
+    from cachescope.locking.tree import contents, walk
+
+    found = walk(str(root))
+    held = contents(found)
+    one = next(file for file in read_lock(made).files.values() if file.kind == "fxgraph")
+    files = {
+        each.name: replace(
+            one, path=each.name, size=held[each.name].size, sha256=held[each.name].sha256 or ""
+        )
+        for each in found
+    }
+    write_lock(replace(read_lock(made), files=files, expected=None), tmp_path / "big.lock")
+    done = run("verify", tmp_path / "big.lock", root)
+    assert (done.status, done.out.splitlines()[0][:38]) == (0, "as locked: 10000 files, 38.9 kB, 10000")
+    (root / "fxgraph" / "57" / "4557").write_text("4558")
+    assert run("verify", tmp_path / "big.lock", root).status == 3
