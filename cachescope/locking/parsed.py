@@ -38,6 +38,7 @@ _MACHINE_TEXTS: Final = (
     "torch_version", "torch_key", "cuda", "hip", "triton_version", "triton_key",
 )  # fmt: skip
 _MACHINE: Final = frozenset(["python_version", "architecture", "devices", "cpu_features", *_MACHINE_TEXTS])
+_NO_NAMES: Final = frozenset({"", ".", ".."})
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _DETAIL_HASH: Final = re.compile(r"[a-z2-7]{51}")
 _MOST_INT: Final = 2**63 - 1
@@ -86,11 +87,11 @@ def _wrong(what: str) -> NoReturn:
 def _names(value: object, names: frozenset[str], what: str, needed: frozenset[str] | None = None) -> None:
     if not isinstance(value, dict):
         _wrong(f"{what} is no object")
-    missing = sorted((names if needed is None else needed) - value.keys())
-    if missing:
-        _wrong(f"{what} has no {missing[0]}")
-    if unknown := sorted(value.keys() - names):
-        _wrong(f"{what} has a {unknown[0][:100]!r}, which version 1 does not have")
+    needed = names if needed is None else needed
+    if not needed <= value.keys():
+        _wrong(f"{what} has no {min(needed - value.keys())}")
+    if not value.keys() <= names:
+        _wrong(f"{what} has a {min(value.keys() - names)[:100]!r}, which version 1 does not have")
 
 
 def _list(value: object, what: str) -> list[Any]:
@@ -135,7 +136,7 @@ def _mapping(value: object, what: str, of: Callable[[Any], Value]) -> dict[str, 
 def _path(value: object) -> str:
     """A path in the directory: none that leads out of it, however it is joined to one."""
     path = _text(value, "a path", _LONGEST)
-    if "\0" in path or not {"", ".", ".."}.isdisjoint(path.split("/")):
+    if "\0" in path or not _NO_NAMES.isdisjoint(path.split("/")):
         _wrong(f"{path[:100]!r} is no path in a directory")
     return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -132,8 +133,10 @@ def verify_lock(
     root = default_root() if directory is None else os.fspath(directory)
     own = None if isinstance(lock, CacheLock) else os.path.realpath(lock)
     found = [one for one in walk(root) if one.path != own]
-    findings = tuple(sorted(_findings(held, found), key=lambda one: (_ORDER[one.kind], one.path)))
-    here, unknown = this_machine(with_triton_key=holds_triton(held))
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(this_machine, with_triton_key=holds_triton(held))
+        findings = tuple(sorted(_findings(held, found), key=lambda one: (_ORDER[one.kind], one.path)))
+        here, unknown = asked.result()
     facts = [*machine_facts(held, here, unknown), *variable_facts(held, environment(held.variables))]
     lost = _lost(held, facts)
     bad = {one.path for one in findings}
