@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cachescope.report.verification import verify
     from cachescope.samples import sample
     from cachescope.scope.collect import collect
+    from cachescope.scope.fix import Fix, fix
     from cachescope.scope.live import Recording, recording
     from cachescope.scope.locked import lock
     from cachescope.scope.magic import load_ipython_extension
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CachescopeError",
+    "Fix",
     "IsolationSchema",
     "KeySchema",
     "NotFoundError",
@@ -57,6 +59,7 @@ __all__ = [
     "fields",
     "holds",
     "isolation_key",
+    "fix",
     "isolation_keys",
     "load_ipython_extension",
     "lock",
@@ -72,6 +75,7 @@ __all__ = [
 # Loaded when it is asked for: whoever only wants help, or presses Ctrl-C at once, does not wait for pandas.
 _PLACES: Final = {
     "CachescopeError": "errors",
+    "Fix": "scope.fix",
     "IsolationSchema": "keys",
     "KeySchema": "keys.key_schema",
     "NotFoundError": "errors",
@@ -89,6 +93,7 @@ _PLACES: Final = {
     "fields": "catalogue.facts",
     "holds": "analysis.guards",
     "isolation_key": "keys",
+    "fix": "scope.fix",
     "isolation_keys": "analysis.contexts.keys",
     "load_ipython_extension": "scope.magic",
     "lock": "scope.locked",

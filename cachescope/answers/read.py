@@ -19,6 +19,7 @@ from cachescope.analysis.what_if.sensitivity import sensitivity_frame
 from cachescope.answers.facts import Facts
 from cachescope.answers.frames import Frames
 from cachescope.answers.reading import tables_of
+from cachescope.components import Detail
 from cachescope.errors import SourceError
 from cachescope.frames.recorded import HASH_DETAILS
 from cachescope.keys import IsolationSchema
@@ -177,12 +178,26 @@ class Read(Frames):
 
     def changes(self, lookup: int) -> tuple[FieldChange, ...]:
         """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
+        compared = self._compared(lookup)
+        return () if compared is None else tuple(field_changes(self.tables.hash_details, *compared))
+
+    def changed_details(self, lookup: int) -> list[tuple[Detail | None, Detail | None]]:
+        """Like `changes`: each differing field as it is in the baseline and in the missed lookup, None where it is not."""
+        compared = self._compared(lookup)
+        if compared is None:
+            return []
+        details, (before, after) = self.tables.hash_details, compared
+        fields = details.changed_fields(before, after)
+        return [(details.detail(before, field), details.detail(after, field)) for field in fields]
+
+    def _compared(self, lookup: int) -> tuple[int, int] | None:
+        """The sets of details of the baseline and of the lookup; None unless its verdict is ``key_changed``."""
         miss = self._judged[0].of_lookup(lookup)
         if miss is None or not miss.why.changed or miss.baseline is None:
-            return ()
+            return None
         before, after = miss.baseline.detail_set, miss.row.detail_set
         assert before is not None and after is not None
-        return tuple(field_changes(self.tables.hash_details, before, after))
+        return before, after
 
     def changed_since(self, baseline: Read) -> list[ChangedSince]:
         """What changed for first lookups whose graph another one had compiled under other keys only."""

@@ -5,6 +5,7 @@ The processes get the hook through ``PYTHONPATH``, and a cache directory of thei
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from typing import Final
 
 from cachescope.capture.fresh_caches import INDUCTOR_DIR, TRITON_DIR
 from cachescope.capture.preflight.cache_folder import MEANT_FOLDER, OWN_FOLDER
+from cachescope.capture.preflight.settings import SETTINGS
 from cachescope.capture.recording import Recorded, record
 
 _SITE: Final = Path(__file__).parent / "preflight" / "site"
@@ -23,7 +25,15 @@ _PROFILES: Final = "dynamo"
 _PROFILE_NAMES: Final = "code_state_*.pkl"
 
 
-def preflight(command: Sequence[str], folder: str | os.PathLike[str], profiles_of: Iterable[str]) -> Recorded:
+def preflight(
+    command: Sequence[str],
+    folder: str | os.PathLike[str],
+    profiles_of: Iterable[str],
+    *,
+    variables: Mapping[str, str | None] | None = None,
+    settings: Sequence[tuple[str, str, str]] = (),
+    output: int | None = None,
+) -> Recorded:
     """Run a command as a pre-flight.
 
     Parameters
@@ -34,6 +44,12 @@ def preflight(command: Sequence[str], folder: str | os.PathLike[str], profiles_o
         The run gets a new folder in it.
     profiles_of : iterable of str
         Cache directories whose profiles of sizes torch would read; they are copied.
+    variables : mapping, optional
+        Variables that the command gets besides, and, as None, those that it does not get.
+    settings : sequence of (kind, name, literal), optional
+        What is set before each graph is compiled: `cachescope.capture.preflight.settings`.
+    output : int, optional
+        Where the standard output of the command goes, as for `record`.
 
     Raises
     ------
@@ -43,7 +59,12 @@ def preflight(command: Sequence[str], folder: str | os.PathLike[str], profiles_o
         If a folder cannot be made.
     """
     with own_cache(profiles_of) as own:
-        return record(command, folder, preflight_environment(os.environ, own), {"preflight": True})
+        changed = variables or {}
+        base = {name: value for name, value in {**os.environ, **changed}.items() if value is not None}
+        more = {**changed, **preflight_environment(base, own)}
+        if settings:
+            more[SETTINGS] = json.dumps(settings)
+        return record(command, folder, more, {"preflight": True}, output)
 
 
 @contextmanager

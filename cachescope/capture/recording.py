@@ -90,8 +90,9 @@ class Recorded:
 def record(
     command: Sequence[str],
     folder: str | os.PathLike[str],
-    more_environment: Mapping[str, str] | None = None,
+    more_environment: Mapping[str, str | None] | None = None,
     more_about: JsonObject | None = None,
+    output: int | None = None,
 ) -> Recorded:
     """Run a command and record what torch's caches do in it.
 
@@ -102,9 +103,11 @@ def record(
     folder : path-like
         The run gets a new folder in it.
     more_environment : mapping, optional
-        Variables that the command gets besides.
+        Variables that the command gets besides; without those that are None.
     more_about : dict, optional
         What ``run.json`` says besides.
+    output : int, optional
+        Where its standard output goes, as `subprocess.Popen` takes it; by default to ours.
 
     Raises
     ------
@@ -131,7 +134,8 @@ def record(
     _write_manifest(run_folder, about)
     watch = CacheWatch()
     environment = child_environment(os.environ, run_folder.absolute())
-    status = _run(command, {**environment, **(more_environment or {})})
+    changed = {**environment, **(more_environment or {})}
+    status = _run(command, {name: value for name, value in changed.items() if value is not None}, output)
     _write_manifest(run_folder, about | {"end_time": datetime.now(UTC).isoformat(), "exit_status": status})
     return Recorded(run_folder, status, watch.new_entries())
 
@@ -181,10 +185,10 @@ def _without_secrets(command: Sequence[str]) -> list[str]:
     return kept
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def _run(command: Sequence[str], environment: Mapping[str, str], output: int | None) -> int:
     pump = StderrPump(_STDERR)
     try:
-        child = subprocess.Popen(list(command), env=dict(environment), stderr=pump.child_end)
+        child = subprocess.Popen(list(command), env=dict(environment), stdout=output, stderr=pump.child_end)
     except OSError as error:
         pump.close()
         raise CachescopeError(f"{command[0]}: cannot be started: {error.strerror or error}") from error

@@ -12,16 +12,23 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Final
 
-from cachescope.capture.preflight import cache_folder, no_compiler, notes, stand_in
+from cachescope.capture.preflight import cache_folder, no_compiler, notes, settings, stand_in
 
 Replace = Callable[[Any, str, Any], None]
 """Replaces an attribute of a class or module by another value."""
 
+
+def _patch_compile_fx(module: Any, replace: Replace) -> None:
+    stand_in.patch_compile_fx(module, replace)
+    settings.patch_compile_fx(module, replace)
+
+
 PATCHES: Final[dict[str, Callable[[Any, Replace], None]]] = {
+    "torch": settings.patch_torch,
     "torch._inductor.runtime.cache_dir_utils": cache_folder.patch_cache_dir,
     "torch._inductor.codecache": notes.patch_codecache,
     "torch._functorch._aot_autograd.autograd_cache": notes.patch_autograd_cache,
-    "torch._inductor.compile_fx": stand_in.patch_compile_fx,
+    "torch._inductor.compile_fx": _patch_compile_fx,
     "torch._inductor.graph": stand_in.patch_graph,
     "torch._inductor.select_algorithm": stand_in.patch_select_algorithm,
     "torch._inductor.async_compile": no_compiler.patch_async_compile,

@@ -19,6 +19,7 @@ from cachescope.cli.arguments import (
     diff,
     entries,
     explain,
+    fix,
     lock,
     preflight,
     record,
@@ -46,6 +47,7 @@ COMMANDS: Final = {
     "capture": (capture, "cachescope.cli.capture"),
     "record": (record, "cachescope.cli.record"),
     "preflight": (preflight, "cachescope.cli.preflight"),
+    "fix": (fix, "cachescope.cli.fix"),
     "cache": (cache, "cachescope.cli.cache"),
     "demo": (demo, "cachescope.cli.demo"),
 }

@@ -1,0 +1,214 @@
+"""What to set so that a program finds its entries, found by trying: only what a pre-flight confirmed is a fix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.analysis.fixes.candidates import Way, ways_to_set
+from cachescope.analysis.fixes.settings import VARIABLE, Setting
+from cachescope.answers.causes import Causes
+from cachescope.answers.preflight import PreflightAnswer
+from cachescope.answers.read import Read
+from cachescope.components import Detail
+from cachescope.readers.logs.preflight_notes import LookupNote
+
+Trial = Callable[[Sequence[Setting]], Read | None]
+"""A pre-flight with some settings; None if the program failed with them."""
+
+_DIRECTORY: Final = "TORCHINDUCTOR_CACHE_DIR"
+_MOST_ROUNDS: Final = 5
+# Nothing that a program could set.
+_OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """A cause that no setting was found for.
+
+    Attributes
+    ----------
+    summary : str
+        What it is.
+    misses : int
+        The misses that it makes.
+    advice : str or None
+        What can be done about it; it was not tried.
+    is_final : bool
+        Whether nothing that can be set helps: another torch, another machine.
+    """
+
+    summary: str
+    misses: int
+    advice: str | None
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What to set, and what it comes to.
+
+    Attributes
+    ----------
+    before, after : PreflightAnswer
+        The pre-flights without the settings and with all of them.
+    settings : tuple of Setting
+        What to set; with each one less, fewer lookups would hit, or the program looks into another directory.
+    remaining : tuple of Remaining
+        Why the others still would not.
+    elsewhere : tuple of str
+        The directories into which the program looks instead, where that is among the settings.
+    trials : int
+        How many pre-flights were made.
+    """
+
+    before: PreflightAnswer
+    after: PreflightAnswer
+    settings: tuple[Setting, ...]
+    remaining: tuple[Remaining, ...]
+    elsewhere: tuple[str, ...]
+    trials: int
+
+
+def find_fix(trial: Trial, environment: Mapping[str, str], directory: str | None = None) -> Fix | None:
+    """Look for the smallest settings with which the lookups would hit that would miss.
+
+    Parameters
+    ----------
+    trial : callable
+    environment : mapping
+        The variables that the program gets.
+    directory : str, optional
+        The cache directory that it should use, where there is one.
+
+    Returns
+    -------
+    Fix or None
+        None if the program fails without any setting.
+    """
+    search = _Search(trial, environment, directory)
+    return search.fix() if search.begin() else None
+
+
+class _Search:
+    def __init__(self, trial: Trial, environment: Mapping[str, str], directory: str | None) -> None:
+        self._trial = trial
+        self._environment = environment
+        self._directory = directory
+        self._ways: dict[str, Sequence[Way]] = {}
+        # Which way of each field is tried; one past the last where none helped.
+        self._at: dict[str, int] = {}
+        self._elsewhere: Way = ()
+        self._trials = 0
+
+    def begin(self) -> bool:
+        """Run without any setting; False if the program fails so."""
+        found = self._try(())
+        if found is None:
+            return False
+        self._first = found
+        if self._directory is not None and self._is_elsewhere(found):
+            self._elsewhere = (Setting(VARIABLE, _DIRECTORY, os.path.abspath(self._directory)),)
+        return True
+
+    def fix(self) -> Fix:
+        """Try one way of each field after another, then leave out what is not needed."""
+        tried: tuple[Setting, ...] = ()
+        best = self._first
+        for _ in range(_MOST_ROUNDS):
+            self._go_on(best)
+            wanted = self._settings()
+            if wanted == tried:
+                break
+            tried = wanted
+            best = self._try(wanted) or best
+        settings, best = self._needed(tried, best)
+        return Fix(
+            PreflightAnswer.of(self._first),
+            PreflightAnswer.of(best),
+            settings,
+            tuple(_remaining(best)),
+            tuple(_directories(self._first))
+            if self._is_elsewhere(self._first) and not self._is_elsewhere(best)
+            else (),
+            self._trials,
+        )
+
+    def _try(self, settings: Sequence[Setting]) -> Read | None:
+        self._trials += 1
+        return self._trial(settings)
+
+    def _go_on(self, read: Read) -> None:
+        """Take the next way of each field that still differs."""
+        for field, sides in _differing(read).items():
+            if field in self._at:
+                self._at[field] = min(self._at[field] + 1, len(self._ways[field]))
+            else:
+                self._ways[field] = ways_to_set(*sides, self._environment) if sides is not None else ()
+                self._at[field] = 0
+
+    def _settings(self) -> tuple[Setting, ...]:
+        ways = [of[self._at[field]] for field, of in self._ways.items() if self._at[field] < len(of)]
+        return tuple(dict.fromkeys(setting for way in (self._elsewhere, *ways) for setting in way))
+
+    def _needed(self, settings: tuple[Setting, ...], best: Read) -> tuple[tuple[Setting, ...], Read]:
+        """Those without which fewer lookups would hit, and the pre-flight with them alone."""
+        for setting in settings:
+            fewer = tuple(one for one in settings if one != setting)
+            found = self._try(fewer) if fewer else self._first
+            if found is not None and self._is_as_good(found, best):
+                settings, best = fewer, found
+        return settings, best
+
+    def _is_as_good(self, one: Read, other: Read) -> bool:
+        return self._is_elsewhere(one) <= self._is_elsewhere(other) and _missed(one) <= _missed(other)
+
+    def _is_elsewhere(self, read: Read) -> bool:
+        """Whether the program would look into another directory than it should."""
+        if self._directory is None:
+            return False
+        wanted = os.path.realpath(self._directory)
+        return any(os.path.realpath(name) != wanted for name in _directories(read))
+
+
+def _differing(read: Read) -> dict[str, tuple[Detail, Detail] | None]:
+    """The fields that lookups of the pre-flight differ in; None for one whose stored value is not the same for all."""
+    found: dict[str, tuple[Detail, Detail] | None] = {}
+    for lookup in _missed_lookups(read):
+        for stored, now in read.changed_details(lookup):
+            if stored is None or now is None:
+                continue
+            known = found.setdefault(stored.field, (stored, now))
+            if known is not None and known[0].detail_hash != stored.detail_hash:
+                found[stored.field] = None
+    return found
+
+
+def _missed_lookups(read: Read) -> list[int]:
+    rows = read.facts.lookups.values()
+    return [row.lookup for row in rows if row.foretold is not None and row.outcome == "would_miss"]
+
+
+def _missed(read: Read) -> int:
+    return len(_missed_lookups(read))
+
+
+def _directories(read: Read) -> list[str]:
+    """The cache directories into which the program would look."""
+    rows = read.facts.lookups.values()
+    notes = (LookupNote.of_json(row.preflight_note) for row in rows if row.preflight_note is not None)
+    return list(dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None))
+
+
+def _remaining(read: Read) -> list[Remaining]:
+    runs = {run.run for run in read.facts.runs.values() if run.is_preflight}
+    found = []
+    for struck in Causes.of(read, runs).struck:
+        is_final = bool(struck.row.fields) and all(
+            field.startswith(_OF_THE_INSTALLATION) for field in struck.row.fields
+        )
+        summary = ", ".join(f"{one.field} {one.summary}" for one in struck.changes) or struck.row.summary
+        found.append(Remaining(summary, struck.misses, struck.advice, is_final))
+    return found

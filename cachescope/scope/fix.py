@@ -1,0 +1,104 @@
+"""What to set so that a command finds its entries: pre-flights with one setting after another."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+
+from cachescope.analysis.fixes.settings import VARIABLE, Setting
+from cachescope.answers import fix as answer
+from cachescope.answers.read import Read
+from cachescope.capture.preflight_command import preflight
+from cachescope.errors import CachescopeError, SourceError
+from cachescope.report.fix import fix_lines
+from cachescope.report.html import CODE_STYLE, STYLE, safe
+from cachescope.report.layout import wrapped
+from cachescope.scope.preflight import read_preflight
+
+
+class Fix(answer.Fix):
+    """A fix with its reprs."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return wrapped(list(fix_lines(self)))
+
+    def _repr_html_(self) -> str:
+        return f"<div style='{STYLE}'><pre style='{CODE_STYLE}'>{safe(repr(self))}</pre></div>"
+
+
+def fix(
+    command: Sequence[str],
+    against: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    progress: Callable[[Sequence[Setting]], None] | None = None,
+) -> Fix:
+    """Find out by trying what to set so that a command finds its entries.
+
+    The command runs several times as a pre-flight (`cachescope.preflight`): once as it is, then with one setting after
+    another. Its standard output is not shown.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+    against : str, Path or iterable of them
+        What it should find: a cache directory, or recordings of runs that made it.
+    progress : callable, optional
+        Called before each pre-flight, with the settings that it tries.
+
+    Returns
+    -------
+    Fix
+        With a text and an HTML repr; ``.settings`` are those that were confirmed, each needed; ``.remaining`` is what
+        they leave.
+
+    Raises
+    ------
+    CachescopeError
+        If the command cannot be started, fails, or compiles nothing.
+    SourceError
+        If `against` cannot be read.
+
+    Notes
+    -----
+    A setting is confirmed as it is when each graph is compiled. A program that sets it otherwise after that line has to
+    be changed there.
+    """
+    given = [against] if isinstance(against, (str, os.PathLike)) else list(against)
+    places = [os.fspath(one) for one in given]
+    if missing := [place for place in places if not os.path.lexists(place)]:
+        raise SourceError(missing[0], "no such file or directory", "missing")
+    with tempfile.TemporaryDirectory(prefix="cachescope-fix-", ignore_cleanup_errors=True) as folder:
+
+        def trial(settings: Sequence[Setting]) -> Read | None:
+            if progress is not None:
+                progress(settings)
+            return _trial(command, folder, places, settings)
+
+        directories = [place for place in places if _is_cache(place)]
+        found = answer.find_fix(
+            trial, os.environ, directories[0] if len(places) == len(directories) == 1 else None
+        )
+    if found is None:
+        raise CachescopeError("the command failed, or nothing in it was compiled with torch")
+    return Fix(*(getattr(found, name) for name in answer.Fix.__dataclass_fields__))
+
+
+def _is_cache(place: str) -> bool:
+    return any(os.path.isdir(os.path.join(place, name)) for name in ("fxgraph", "aotautograd"))
+
+
+def _trial(
+    command: Sequence[str], folder: str, places: Sequence[str], settings: Sequence[Setting]
+) -> Read | None:
+    variables = {one.name: one.value for one in settings if one.kind == VARIABLE}
+    others = [(one.kind, one.name, one.value or "") for one in settings if one.kind != VARIABLE]
+    recorded = preflight(
+        command, folder, places, variables=variables, settings=others, output=subprocess.DEVNULL
+    )
+    if recorded.exit_status or not recorded.has_trace:
+        return None
+    return read_preflight(str(recorded.folder), places)

@@ -1,0 +1,142 @@
+"""What could give a field its stored value: a field and its values in, lines of code out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.analysis.fixes.candidates import value_of, ways_to_set
+from cachescope.components import Detail
+from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
+
+
+def detail(field: str, value: object, protocol: int = 4) -> Detail:
+    """As torch prints a value: without quotes."""
+    return Detail(field, detail_hash(value, protocol), str(value))
+
+
+def codes(field: str, stored: object, now: object, **environment: str) -> list[list[str]]:
+    ways = ways_to_set(detail(field, stored), detail(field, now), environment)
+    return [[setting.code for setting in way] for way in ways]
+
+
+PRECISION = "torch.backends.cuda.matmul"
+TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
+
+
+@pytest.mark.parametrize(
+    ("field", "stored", "now", "wanted"),
+    [
+        (
+            "inductor_config[epilogue_fusion]",
+            True,
+            False,
+            [["torch._inductor.config.epilogue_fusion = True"],
+             ['torch.compile(…, options={"epilogue_fusion": True})']],
+        ),
+        (
+            "inductor_config[cpp.threads]",
+            -1,
+            4,
+            [["torch._inductor.config.cpp.threads = -1"], ['torch.compile(…, options={"cpp.threads": -1})']],
+        ),
+        # A text is quoted again.
+        (
+            "inductor_config[max_autotune_gemm_backends]",
+            "ATEN,TRITON",
+            "ATEN",
+            [["torch._inductor.config.max_autotune_gemm_backends = 'ATEN,TRITON'"],
+             ['torch.compile(…, options={"max_autotune_gemm_backends": \'ATEN,TRITON\'})']],
+        ),
+        (
+            "inductor_config_comms[reorder_sink_verbose_logging]",
+            False,
+            True,
+            [["torch._inductor.config_comms.reorder_sink_verbose_logging = False"]],
+        ),
+        ("cpp_runtime_thread_count", 2, 1, [["export OMP_NUM_THREADS=2"], ["torch.set_num_threads(2)"]]),
+        ("cache_key_tag", "a b", "", [[f"export {TAG}='a b'"], ["torch.compiler.config.cache_key_tag = 'a b'"]]),
+        ("cache_key_tag", "", "b", [[f"unset {TAG}"], ["torch.compiler.config.cache_key_tag = ''"]]),
+        # Looks like a number, and is none.
+        ("cache_key_tag", "1", "2", [[f"export {TAG}=1"], ["torch.compiler.config.cache_key_tag = '1'"]]),
+        (
+            "deterministic_algorithms_settings",
+            (True, True, True),
+            (False, False, False),
+            [["torch.use_deterministic_algorithms(True, warn_only=True)",
+              "torch.utils.deterministic.fill_uninitialized_memory = True"]],
+        ),
+        (
+            "deterministic_algorithms_settings",
+            (False, False, True),
+            (True, False, True),
+            [["torch.use_deterministic_algorithms(False)"]],
+        ),
+        (
+            "cuda_matmul_settings",
+            ("none", True, True),
+            ("tf32", True, False),
+            [[f"{PRECISION}.fp32_precision = 'none'",
+              f"{PRECISION}.allow_bf16_reduced_precision_reduction = True"]],
+        ),
+        # Up to 2.8.
+        ("cuda_matmul_settings", (False, True, True), (True, True, True), [[f"{PRECISION}.allow_tf32 = False"]]),
+        # Of another form than any torch's: nothing is proposed.
+        ("cuda_matmul_settings", ("none", True), ("tf32", True), []),
+        ("deterministic_algorithms_settings", (0, 1, 2), (0, 1, 1), []),
+        ("cpp_runtime_thread_count", True, 1, []),
+        # Not for anybody to set.
+        ("torch_version", b"a", b"b", []),
+        ("gm", "a", "b", []),
+        ("system_info[device]", "a", "b", []),
+        ("grad_enabled", True, False, []),
+    ],
+)  # fmt: skip
+def test_ways(field: str, stored: object, now: object, wanted: list[list[str]]) -> None:
+    assert codes(field, stored, now) == wanted
+
+
+def test_a_variable_that_is_set_is_unset_first() -> None:
+    field = "inductor_config[coordinate_descent_tuning]"
+    variable = "TORCHINDUCTOR_COORDINATE_DESCENT_TUNING"
+    assert codes(field, False, True, **{variable: "1"})[0] == [f"unset {variable}"]
+    assert not any("unset" in code for way in codes(field, False, True) for code in way)
+
+
+def test_a_dtype_is_no_literal() -> None:
+    field = "default_dtype"
+    stored, now = (Detail(field, "h" * 51, f"torch.{name}") for name in ("float32", "float64"))
+    assert [[one.code for one in way] for way in ways_to_set(stored, now, {})] == [
+        ["torch.set_default_dtype(torch.float32)"]
+    ]
+    other = Detail(field, "h" * 51, "torch.float32); import os")
+    assert not ways_to_set(other, now, {})
+
+
+@pytest.mark.parametrize("text", ["<lambda at 0x7f>", "{1, 2}", "True", "'a'", "[", "", "\0", "9" * 5000])
+def test_a_value_is_known_only_where_its_hash_confirms_it(text: str) -> None:
+    assert value_of(Detail("f", "b" * 51, text)) is NotImplemented
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.tuples(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(PLAIN, st.sampled_from(PROTOCOLS))
+def test_what_is_printed_and_hashed_is_recovered(value: object, protocol: int) -> None:
+    found = value_of(detail("f", value, protocol))
+    assert found is NotImplemented or (found == value and type(found) is type(value))
+
+
+@given(st.text(), st.text())
+def test_any_texts_of_any_field_are_no_error(field: str, text: str) -> None:
+    for named in (
+        field,
+        f"inductor_config[{field}]",
+        "cuda_matmul_settings",
+        "deterministic_algorithms_settings",
+    ):
+        ways_to_set(detail(named, text), Detail(named, "a" * 51, text), {})

@@ -1,0 +1,103 @@
+"""The command `fix`, as far as it needs no torch: how it is called, and how an answer is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from cachescope.analysis.fixes.settings import Setting
+from cachescope.answers.fix import Fix, Remaining
+from cachescope.answers.preflight import OUTCOMES, PreflightAnswer
+from cachescope.report.fix import env_file, fix_lines, fix_object
+from tests.cli.conftest import Run
+
+VARIABLE = Setting("variable", "OMP_NUM_THREADS", "2")
+UNSET = Setting("variable", "TORCH_COMPILE_CACHE_KEY_TAG", None)
+ATTRIBUTE = Setting("attribute", "torch._inductor.config.epilogue_fusion", "True")
+
+
+def went(**counts: int) -> PreflightAnswer:
+    all_counts = {**dict.fromkeys(OUTCOMES, 0), **counts}
+    return PreflightAnswer(all_counts, 1, (), (), None, None, 0, cast("Any", None))
+
+
+def found(*settings: Setting, remaining: tuple[Remaining, ...] = (), before: int = 0, after: int = 3) -> Fix:
+    sides = (went(would_hit=hits, would_miss=3 - hits) for hits in (before, after))
+    return Fix(*sides, settings, remaining, (), 4)
+
+
+def lines(fix: Fix) -> list[str]:
+    return [line.text for line in fix_lines(fix)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "give PATH"),
+        (["cache"], "give PATH"),
+        (["--", "python"], "give PATH"),
+        (["cache", "--"], "give PATH"),
+        (["cache", "--json", "--", "python"], "options come before PATH: --json"),
+    ],
+)
+def test_wrong_usage(words: list[str], said: str, run: Run) -> None:
+    result = run("fix", *words)
+    assert result.status == 2
+    assert said in result.err
+
+
+def test_what_should_be_found_has_to_be_there(run: Run, tmp_path: Path) -> None:
+    result = run("fix", tmp_path / "nothing", "--", "python")
+    assert result.status == 1
+    assert "no such file or directory" in result.err
+
+
+def test_a_file_of_somebody_else_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "own.env").write_text("PATH=/bin\n")
+    result = run("fix", "--write", tmp_path / "own.env", tmp_path, "--", "python")
+    assert result.status == 1
+    assert "left as it is" in result.err
+    assert (tmp_path / "own.env").read_text() == "PATH=/bin\n"
+
+
+def test_a_command_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    assert run("fix", tmp_path, "--", "no-such-command").status == 127
+
+
+def test_settings_are_shown_as_they_are_written() -> None:
+    shown = lines(found(VARIABLE, UNSET, ATTRIBUTE))
+    assert shown[0] == "with 3 changes, 3 of 3 lookups would hit"
+    assert [text[3:] for text in shown if text[:1].isdigit()] == [
+        "export OMP_NUM_THREADS=2",
+        "unset TORCH_COMPILE_CACHE_KEY_TAG",
+        "torch._inductor.config.epilogue_fusion = True",
+    ]
+    assert "each is needed" in shown[-1]
+
+
+def test_what_was_not_tried_is_no_fix() -> None:
+    remaining = (
+        Remaining("example_inputs[0] dtype", 2, "Cast it.", False),
+        Remaining("torch_version", 1, "?", True),
+    )
+    shown = lines(found(remaining=remaining, after=0))
+    assert shown[0] == "nothing was found that could be set: 0 of 3 lookups would hit"
+    assert "Cast it." in shown
+    assert any("nothing that can be set helps" in text for text in shown)
+    assert fix_object(found(remaining=remaining, after=0))["not_fixed"][1]["nothing_helps"]
+
+
+def test_nothing_to_fix() -> None:
+    assert lines(found(before=3)) == ["nothing to fix: 3 of 3 lookups would hit"]
+
+
+def test_the_file_of_variables() -> None:
+    lines_of_two = Setting("variable", "TAG", "a\nPATH=/tmp")
+    assert env_file(found(VARIABLE, UNSET, ATTRIBUTE, lines_of_two)).split("\n")[1:] == [
+        "OMP_NUM_THREADS=2",
+        "# unset TORCH_COMPILE_CACHE_KEY_TAG",
+        "# TAG has several lines, which no such file can hold",
+        "",
+    ]
