@@ -106,6 +106,7 @@ LOADS_BY_NAME = {
     # modules of torch, if it is there
     "capture/contexts.py",
     "capture/live_trace.py",
+    "capture/preflight/settings.py",
     # of a pre-flight, in a process that need not have cachescope
     "capture/preflight/site/sitecustomize.py",
     # of Python, whose functions' names are harmless
