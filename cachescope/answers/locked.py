@@ -22,7 +22,7 @@ from cachescope.terms import CACHES, OTHER
 from cachescope.wording import listed, plural
 
 _NAMED = 3
-_NOT_LOOKED_UP = ("bypass", "disabled")
+_NOT_LOOKED_UP = ("bypass", "would_bypass", "disabled")
 
 
 def lock_of(read: Read, directory: str, expected: Read | None = None) -> CacheLock:

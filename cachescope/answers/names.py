@@ -52,7 +52,8 @@ def lookup_name(row: LookupRow) -> str:
 
 def run_name(row: RunRow) -> str:
     """``run 1 (rank 0, pid 17905, 13:49:03)``; the clock is UTC."""
-    facts = [
+    facts = ["pre-flight"] if row.is_preflight else []
+    facts += [
         f"{name} {number}" for name, number in (("rank", row.rank), ("pid", row.pid)) if number is not None
     ]
     if row.start_time is not None:

@@ -153,7 +153,10 @@ class CacheLock:
 
     def __repr__(self) -> str:
         keys = sum(1 for _ in self.entries())
-        return f"<{plural(len(self.files), 'file')}, {plural(keys, 'entry', 'entries')}, {plural(len(self.contexts), 'context')}>"
+        parts = [plural(len(self.files), "file"), plural(keys, "entry", "entries")]
+        parts.append(plural(len(self.contexts), "context"))
+        parts += [] if self.expected is None else [plural(len(self.expected), "expected key")]
+        return f"<{', '.join(parts)}>"
 
     def entries(self) -> Iterator[LockedFile]:
         """The FX and AOTAutograd entries, whose keys hold what a process is."""
