@@ -217,7 +217,7 @@ def commands_page() -> str:
         "Commands",
         "Every command has `--help` and `--json`, and those that print something of a recording "
         "[`--redact`](../../explanation/redact.md). Those that read what you name take `--strict`, `--jobs N` and "
-        "`--no-index`; `audit` and `verify` take none of the three, as they have readers of their own.",
+        "`--no-index`; `audit` and `verify`, which have readers of their own, and `preflight` and `fix`, which run a command, take none of the three.",
         f"```text\n{help_of()}\n```",
         *parts,
     )

@@ -9,12 +9,14 @@ import sys
 import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from cachescope.locking import installed, machine
 from tests.readings import changed_readings, commands_read_once  # noqa: F401 - a fixture
 
 # The same examples in every run, however slow the machine is just now.
@@ -53,6 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if with_torch and not HAS_TORCH:
             item.add_marker(pytest.mark.skip(reason="torch is not installed"))
+
+
+_installed_torch_once = cache(installed.installed_torch)
+
+
+@pytest.fixture
+def torch_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sources of the installed torch are hashed once, and not for every lock."""
+    monkeypatch.setattr(machine, "installed_torch", _installed_torch_once)
 
 
 def pytest_collection_finish() -> None:

@@ -47,7 +47,7 @@ def lock(
     --------
     >>> import cachescope
     >>> cachescope.lock(cachescope.sample("entry_truncated") / "cache")
-    <8 files, 4 entries, 2 contexts>
+    <4 files, 3 entries, 1 context>
     """
     name = os.fspath(directory)
     if output is not None and is_within(os.fspath(output), name):

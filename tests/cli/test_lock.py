@@ -20,6 +20,8 @@ from tests.conftest import Recording
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in
 
+pytestmark = pytest.mark.usefixtures("torch_read_once")
+
 
 @pytest.fixture
 def cache(recording: Recording, tmp_path: Path) -> Path:
@@ -178,7 +180,10 @@ def test_only_the_cache_is_read(made: Path, cache: Path, tmp_path: Path) -> None
     assert str(cache / "out") not in opened
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "escape sequences" else pytest.param(name, marks=pytest.mark.slow) for name in TEXTS],
+)
 def test_no_text_of_a_lock_acts_where_it_is_shown(name: str, run: Run, made: Path, cache: Path) -> None:
     text = TEXTS[name].encode("utf-8", "replace").decode()[:19_000]
     lock = read_lock(made)
@@ -240,6 +245,7 @@ def test_as_processes_of_their_own(cache: Path, tmp_path: Path) -> None:
     assert subprocess.run(command("verify", path, cache), env=environment(), check=False).returncode == 3
 
 
+@pytest.mark.slow
 def test_a_lock_of_ten_thousand_files_is_read_whole(made: Path, run: Run, tmp_path: Path) -> None:
     """By hand: many small files of one kind."""
     root = tmp_path / "big"

@@ -21,6 +21,9 @@ from cachescope.locking.lock import CacheLock, Key, KeyField, LockedFile, Machin
 from cachescope.locking.lock_text import SCHEMA, lock_text, parse, read_lock, write_lock
 from cachescope.locking.parsed import LockFormatError
 from tests.conftest import Recording
+from tests.locking.conftest import EACH
+
+pytestmark = pytest.mark.usefixtures("torch_read_once")
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 HEX = st.text("0123456789abcdef", min_size=64, max_size=64)
@@ -125,6 +128,7 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_odd_value_anywhere_is_refused_or_harmless(short: dict[str, Any]) -> None:
     """And what is read is what the declared schema allows."""
     validator = _validator()
@@ -167,7 +171,7 @@ def _validator() -> Callable[[Any], bool]:
     return jsonschema.Draft202012Validator(schema).is_valid  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+@pytest.mark.parametrize("version", EACH)
 def test_real_locks_are_as_declared(version: str, recording: Recording) -> None:
     folder = recording(version, "training")
     for expect in ((), folder / "trace"):
@@ -239,6 +243,7 @@ def test_a_file_that_stands_twice_is_refused(real: dict[str, Any]) -> None:
         parse(json.dumps(changed).encode())
 
 
+@pytest.mark.slow
 def test_a_short_text_does_not_fill_the_memory(real: dict[str, Any]) -> None:
     """A hundred thousand contexts like the first, which has hundreds of fields."""
     like = {"like": 0, "without": ["gone"], "fields": {}}

@@ -11,8 +11,10 @@ import pytest
 
 import cachescope
 from tests.conftest import Recording
-from tests.locking.conftest import Locked, LockedCopy
+from tests.locking.conftest import EACH, Locked, LockedCopy
 from tests.nobody import as_nobody
+
+pytestmark = pytest.mark.usefixtures("torch_read_once")
 
 Tampering = Callable[[LockedCopy], tuple[set[tuple[str, str]], set[str]]]
 """Does it, and returns what must be found: kinds with paths, and the keys without a whole entry."""
@@ -177,7 +179,13 @@ KINDS: tuple[Tampering, ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("tamper", KINDS, ids=lambda tamper: tamper.__name__)
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        pytest.param(one, id=one.__name__, marks=pytest.mark.slow if number % 4 else ())
+        for number, one in enumerate(KINDS)
+    ],
+)
 def test_tampering_is_found(tamper: Tampering, locked: Locked) -> None:
     copy = locked("2.13.0", "training", expect=True)
     wanted, keys = tamper(copy)
@@ -187,7 +195,7 @@ def test_tampering_is_found(tamper: Tampering, locked: Locked) -> None:
     assert not found.passed
 
 
-@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+@pytest.mark.parametrize("version", EACH)
 def test_what_was_left_alone_is_whole(version: str, locked: Locked) -> None:
     copy = locked(version, "training", expect=True)
     assert copy.lock.files
