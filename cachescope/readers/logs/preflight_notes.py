@@ -7,13 +7,16 @@ one about storing comes after it.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
 from cachescope.json_types import JsonObject
-from cachescope.readers.json_record import Record
+from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.reading import Lookup
+
+_About = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,10 @@ class LookupNote:
     @classmethod
     def of_json(cls, text: str) -> Self:
         """From the JSON that a lookup has; what cannot be read in it is as if it were not noted."""
-        values = json.loads(text)
+        try:
+            values = Record(load_json(text.encode("utf-8", "surrogatepass"))).values
+        except ValueError:
+            values = {}
         asked, stored = Record(values.get("lookup") or {}), Record(values.get("stored") or {})
         sizes = asked.values.get("sizes")
         listed = sizes if isinstance(sizes, list) else []
@@ -72,36 +78,52 @@ class LookupNote:
 
 
 class PreflightNotes:
-    """The notes about lookups whose records are still to come."""
+    """The notes about lookups whose records are still to come.
 
-    def __init__(self, notes: Iterable[JsonObject] = ()) -> None:
-        self.open = list(notes)
+    Parameters
+    ----------
+    notes : iterable of dict, optional
+        Such notes, of the log as far as it was read before.
+    lookups : iterable of Lookup, optional
+        The lookups of what was read before.
+    """
 
-    def add(self, note: JsonObject, earlier: Iterable[Lookup]) -> None:
-        """Take a note; `earlier` are the lookups so far, the latest first."""
+    def __init__(self, notes: Iterable[JsonObject] = (), lookups: Iterable[Lookup] = ()) -> None:
+        self._open: dict[_About, list[JsonObject]] = defaultdict(list)
+        for note in notes:
+            self._open[_about(Record(note).values.get("lookup"))].append(note)
+        # The latest of each key that has a note: what it would store may be noted after it.
+        self._noted: dict[_About, Lookup] = {}
+        for lookup in lookups:
+            if lookup.preflight_note is not None:
+                self._noted[lookup.cache, lookup.cache_key] = lookup
+
+    @property
+    def open(self) -> list[JsonObject]:
+        """Those whose lookups are still to come."""
+        return [note for notes in self._open.values() for note in notes]
+
+    def add(self, note: JsonObject) -> None:
+        """Take a note."""
         stored = note.get("stored")
         if isinstance(note.get("lookup"), dict):
-            self.open.append({"lookup": note["lookup"]})
+            self._open[_about(note["lookup"])].append({"lookup": note["lookup"]})
         elif isinstance(stored, dict):
             about = _about(stored)
-            for one in reversed(self.open):
-                if _about(one["lookup"]) == about:
-                    one["stored"] = stored
-                    return
-            for lookup in earlier:
-                if (lookup.cache, lookup.cache_key) == about and lookup.preflight_note is not None:
-                    told = json.loads(lookup.preflight_note)
-                    lookup.preflight_note = json.dumps({**told, "stored": stored})
-                    return
+            if waiting := self._open.get(about):
+                waiting[-1]["stored"] = stored
+            elif (lookup := self._noted.get(about)) is not None:
+                told = json.loads(lookup.preflight_note or "{}")
+                lookup.preflight_note = json.dumps({**told, "stored": stored})
 
     def tell_of(self, lookup: Lookup) -> None:
         """Give a lookup the note about it, if there is one."""
-        for one in reversed(self.open):
-            if _about(one["lookup"]) == (lookup.cache, lookup.cache_key):
-                self.open.remove(one)
-                lookup.preflight_note = json.dumps(one)
-                return
+        about = (lookup.cache, lookup.cache_key)
+        if waiting := self._open.get(about):
+            lookup.preflight_note = json.dumps(waiting.pop())
+            self._noted[about] = lookup
 
 
-def _about(note: object) -> tuple[object, object]:
-    return (note.get("cache"), note.get("key")) if isinstance(note, dict) else (None, None)
+def _about(note: object) -> _About:
+    of = Record(note)
+    return of.text("cache"), of.text("key")

@@ -100,7 +100,7 @@ class TraceProcess:
         problems = self._reading.problems
         problems[:] = [problem for problem in problems if problem.kind != _NO_LOOKUPS]
         self._lookups = end.lookups(process)
-        self._notes = PreflightNotes(end.notes)
+        self._notes = PreflightNotes(end.notes, (lookup for lookup, _ in self._lookups))
         self._compiles = TraceCompiles.continued(end.compiles, process)
         self._words["string"] = self._compiles.note_string
 
@@ -261,7 +261,7 @@ class TraceProcess:
     def _preflight(self, note: JsonObject) -> None:
         """A note of a pre-flight, which stands beside the record of the lookup that it is about."""
         self._process.is_preflight = True
-        self._notes.add(note, (lookup for lookup, _ in reversed(self._lookups)))
+        self._notes.add(note)
 
     def _log_ended(self, end: int, is_cut: bool, can_go_on: bool, has_failed: bool) -> None:
         """The bytes that were read ended; the log too, unless more calls follow."""

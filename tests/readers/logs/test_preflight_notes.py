@@ -1,0 +1,89 @@
+"""Notes of a pre-flight: whatever they hold, they are notes of a lookup or of none, and never an exception."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cachescope
+from cachescope.readers.logs.preflight_notes import LookupNote, PreflightNotes
+from cachescope.readers.reading import Lookup
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+NOTE = st.fixed_dictionaries(
+    {},
+    optional={
+        name: JSON
+        | st.fixed_dictionaries({}, optional={"cache": JSON, "key": JSON, "sizes": JSON, "guards": JSON})
+        for name in ("lookup", "stored", "preflight")
+    },
+)
+
+
+@given(st.text() | JSON.map(json.dumps) | NOTE.map(json.dumps))
+def test_any_text_is_a_note(text: str) -> None:
+    note = LookupNote.of_json(text)
+    assert all(size is None or isinstance(size, (bool, int, float)) for size in note.sizes)
+
+
+def test_a_note_that_is_nested_too_deep_says_nothing() -> None:
+    assert LookupNote.of_json("[" * 100_000) == LookupNote()
+
+
+@given(st.lists(NOTE))
+def test_any_notes_can_be_taken(taken: list[dict[str, Any]]) -> None:
+    notes = PreflightNotes()
+    for note in taken:
+        notes.add(note)
+    notes.tell_of(Lookup("fxgraph", None, "f11"))
+    again = PreflightNotes(json.loads(json.dumps(notes.open)))
+    assert len(again.open) == len(notes.open)
+
+
+def lookup_note(**told: Any) -> dict[str, Any]:
+    return {"lookup": {"cache": "fxgraph", "key": "f11", **told}}
+
+
+def test_what_would_be_stored_is_noted_before_the_record_or_after_it() -> None:
+    stored = {"stored": {"cache": "fxgraph", "key": "f11", "guards": "t0 > 1"}}
+    for is_before in (True, False):
+        notes, lookup = PreflightNotes(), Lookup("fxgraph", None, "f11")
+        notes.add(lookup_note(sizes=[3]))
+        if is_before:
+            notes.add(stored)
+        notes.tell_of(lookup)
+        if not is_before:
+            notes.add(stored)
+        assert lookup.preflight_note is not None
+        found = LookupNote.of_json(lookup.preflight_note)
+        assert (found.sizes, found.is_stored, found.stored_guards) == ((3,), True, "t0 > 1")
+
+
+def test_two_lookups_of_one_key_have_notes_of_their_own() -> None:
+    notes, lookups = PreflightNotes(), (Lookup("fxgraph", None, "f11"), Lookup("fxgraph", None, "f11"))
+    for size, lookup in enumerate(lookups):
+        notes.add(lookup_note(sizes=[size]))
+        notes.tell_of(lookup)
+    assert [LookupNote.of_json(one.preflight_note or "").sizes for one in lookups] == [(0,), (1,)]
+    assert notes.open == []
+
+
+@pytest.mark.parametrize("cut", [0.2, 0.5, 0.7, 0.9])
+def test_a_recorded_pre_flight_that_was_cut_invents_nothing(cut: float, tmp_path: Path) -> None:
+    with tarfile.open(Path(__file__).parents[2] / "data" / "foretold" / "2.13.0.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    whole = cachescope.read(tmp_path / "as_baked", tmp_path / "cache").lookups
+    (trace,) = (tmp_path / "as_baked").rglob("dedicated_log_torch_trace_*.log")
+    trace.write_bytes(trace.read_bytes()[: int(trace.stat().st_size * cut)])
+    found = cachescope.read(tmp_path / "as_baked", tmp_path / "cache")
+    assert set(found.lookups["outcome"]) <= {"would_hit", "not_known"}
+    assert set(found.lookups["cache_key"].dropna()) <= set(whole["cache_key"])
