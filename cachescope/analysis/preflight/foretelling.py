@@ -106,7 +106,8 @@ class RunForetold:
                 yield from self._through_entry(row, found)
                 if not self._graphs.get(row.lookup):
                     self._store(row, found, ())
-            elif row.aot_lookup is None:
+            elif row.aot_lookup not in above:
+                # Of a trace that lost its beginning, the one above may be lost too.
                 yield self._graph(row, None)
             else:
                 aot, found = above[row.aot_lookup]

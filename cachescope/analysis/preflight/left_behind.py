@@ -88,16 +88,16 @@ class Beside:
     """What the other processes of a command would store, as one of them sees it."""
 
     def __init__(self) -> None:
-        self._stored: list[tuple[RunRow, Key, Candidate]] = []
+        self._stored: dict[Key, list[tuple[RunRow, Candidate]]] = defaultdict(list)
 
     def add(self, run: RunRow, key: Key, candidate: Candidate) -> None:
         """Note what a process would store."""
-        self._stored.append((run, key, candidate))
+        self._stored[key].append((run, candidate))
 
     def under(self, run: RunRow, key: Key) -> Iterator[Candidate]:
         """What lies under a key for a process, or may by the time it looks."""
-        for other, stored_key, candidate in self._stored:
-            if stored_key != key or other.run == run.run:
+        for other, candidate in self._stored.get(key, ()):
+            if other.run == run.run:
                 continue
             what = f"what run {other.run} of the same command would store"
             if _ended_before(other, run):
