@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from dataclasses import replace
@@ -28,6 +27,7 @@ from cachescope.readers.logs.text_messages import (
     WRITING,
     Message,
     Stream,
+    cache_dir_of,
     may_be_known,
 )
 from cachescope.readers.reading import Lookup, Process, Reading
@@ -193,7 +193,7 @@ class MessageReader:
         lookups = self._lookups[start:end]
         clocks = [clock for clock in self._clocks[start:end] if clock is not None]
         last = max([*clocks[-1:], self._outcome_clocks.get(id(lookups[-1])) or 0], default=0)
-        directories = (_cache_dir_of(lookup.entry_path) for lookup in lookups if lookup.entry_path)
+        directories = (cache_dir_of(lookup.entry_path) for lookup in lookups if lookup.entry_path)
         return replace(
             self.process,
             clock_first_us=clocks[0] if start and clocks else self.process.clock_first_us,
@@ -389,7 +389,7 @@ class MessageReader:
 
     def _note_entry(self, path: str, message: Message) -> None:
         if self.process.cache_dir is None:
-            self.process.cache_dir = _cache_dir_of(path)
+            self.process.cache_dir = cache_dir_of(path)
         for lookup, _ in zip(reversed(self._lookups), range(64), strict=False):
             if lookup.cache == AOTAUTOGRAD and lookup.compile_id == message.compile_id:
                 lookup.entry_path = path
@@ -397,8 +397,3 @@ class MessageReader:
                 if lookup.outcome == "unknown" and lookup.cache_key in path.split("/"):
                     lookup.outcome = "full_miss"
                 return
-
-
-def _cache_dir_of(entry_path: str) -> str:
-    """The cache directory of ``<cache directory>/aotautograd/<key>/<entry>``."""
-    return os.path.dirname(os.path.dirname(os.path.dirname(entry_path)))

@@ -6,6 +6,7 @@ aot_autograd_result.py). Messages are recognized by their words, never by their 
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -129,3 +130,8 @@ class Message:
     def head(self) -> Head:
         """What all its lines share."""
         return self.place, self.compile_id, self.level, self.clock_us
+
+
+def cache_dir_of(entry_path: str) -> str:
+    """The cache directory of ``<cache directory>/aotautograd/<key>/<entry>``."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(entry_path)))

@@ -17,8 +17,9 @@ from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.json_record import load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.remote import is_address
-from cachescope.readers.logs.trace_log import TraceReader, looks_like_trace_log
+from cachescope.readers.logs.trace_log import looks_like_trace_log
 from cachescope.readers.logs.trace_process import TraceProcess
+from cachescope.readers.logs.trace_reader import TraceReader
 from cachescope.readers.logs.trace_records import RECORD_START
 from cachescope.readers.reading import Lookup, Process, Reading
 
