@@ -35,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("give the command to run after --")
     with _folder(args.keep) as folder:
         try:
-            recorded = preflight(command, folder, args.against or [default_root()])
+            # What the program prints is no part of the JSON.
+            output = sys.stderr.fileno() if args.json else None
+            recorded = preflight(command, folder, args.against or [default_root()], output=output)
         except CommandNotFoundError as error:
             _say(args, str(error))
             return error.status

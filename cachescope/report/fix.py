@@ -28,7 +28,7 @@ def fix_lines(found: Fix) -> Iterator[Line]:
         for number, setting in enumerate(found.settings, 1):
             yield Line(f"{number}  {harmless(setting.code)}", right=setting.where)
         tried = "tried together, and each is needed" if len(found.settings) > 1 else "tried"
-        yield Line(f"{tried}: {plural(found.trials, 'pre-flight')}", 3, "dim")
+        yield Line(f"{tried}: {plural(found.trials, 'pre-flight', 'pre-flights')}", 3, "dim")
     else:
         yield Line(f"nothing was found that could be set: {_went(before)}", style="bold")
     if found.remaining:

@@ -162,6 +162,21 @@ def test_the_command_asks_for_a_share_of_hits(flown: Path, tmp_path: Path) -> No
     assert not (tmp_path / "other").exists()
 
 
+def test_what_the_program_prints_is_no_part_of_the_json(tmp_path: Path) -> None:
+    code = "import torch; print('printed'); torch.compile(lambda x: x + 1)(torch.ones(3)); print('again')"
+    done = subprocess.run(
+        [sys.executable, "-m", "cachescope", "preflight", "--json", "--", sys.executable, "-c", code],
+        env=environment(tmp_path / "cache"),
+        check=True,
+        timeout=500,
+        capture_output=True,
+        text=True,
+    )
+    told = json.loads(done.stdout)["preflight"]
+    assert (told["would_miss"], told["lookups"]) == (2, 2)
+    assert "printed\nagain\n" in done.stderr
+
+
 BLOCK = """
 import json, sys, torch, cachescope
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
