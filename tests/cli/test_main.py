@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,7 +31,7 @@ def test_every_command_has_help(run: Run, name: str) -> None:
 def test_help_lists_every_command_and_loads_nothing_heavy() -> None:
     code = "import sys; from cachescope.cli import main; main(['--help']); print(sorted({'torch', 'rich', 'plotly', 'pandas', 'numpy'} & set(sys.modules)))"
     done = in_pipe([*command()[:1], "-c", code])
-    assert all(f"\n    {name} " in done.stdout for name in COMMANDS)
+    assert all(re.search(rf"^    {name}\s", done.stdout, re.MULTILINE) for name in COMMANDS)
     assert done.stdout.endswith("[]\n")
 
 
@@ -57,7 +58,7 @@ def test_wrong_usage_is_status_2(run: Run, arguments: tuple[str, ...]) -> None:
 def test_without_a_command_they_are_listed(run: Run) -> None:
     done = run()
     assert done.status == 2
-    assert all(f"\n    {name} " in done.err for name in COMMANDS)
+    assert all(re.search(rf"^    {name}\s", done.err, re.MULTILINE) for name in COMMANDS)
 
 
 def test_only_what_is_missing_is_asked_for(run: Run) -> None:
