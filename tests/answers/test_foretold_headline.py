@@ -49,6 +49,7 @@ def test_beside_a_real_run_it_is_counted_as_what_it_is(recorded: Path) -> None:
     assert "; 6 of them foretold by a pre-flight" in headline(scope)
 
 
+@pytest.mark.slow
 def test_a_lock_expects_the_keys_of_a_pre_flight(recorded: Path) -> None:
     for step, found in {"as_baked": 6, "changed": 0}.items():
         lock = cachescope.lock(recorded / "cache", expect=recorded / step)

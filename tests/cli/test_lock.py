@@ -138,6 +138,7 @@ def test_an_expected_recording_without_lookups_is_wrong_usage(run: Run, cache: P
     assert not (tmp_path / "x.lock").exists()
 
 
+@pytest.mark.slow
 def test_verifying_loads_neither_torch_nor_what_makes_frames(made: Path, cache: Path) -> None:
     """An init container runs it before every start; the torch that is installed is asked all the same."""
     program = (
@@ -156,6 +157,7 @@ def test_verifying_loads_neither_torch_nor_what_makes_frames(made: Path, cache: 
         assert done.stderr == "0 []\n"
 
 
+@pytest.mark.slow
 def test_only_the_cache_is_read(made: Path, cache: Path, tmp_path: Path) -> None:
     """Whatever a lock says, nothing else is opened; what torch and the system say of themselves aside."""
     elsewhere = tmp_path / "elsewhere"
@@ -206,6 +208,7 @@ def test_no_text_of_a_lock_acts_where_it_is_shown(name: str, run: Run, made: Pat
         assert acting_in(done.out) == []
 
 
+@pytest.mark.slow
 def test_what_identifies_is_hidden(
     run: Run, made: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +228,7 @@ def test_what_identifies_is_hidden(
     assert "private" not in done.out
 
 
+@pytest.mark.slow
 def test_python_gives_what_the_command_says(made: Path, cache: Path, tmp_path: Path) -> None:
     lock = cachescope.lock(cache, tmp_path / "other.lock")
     assert read_lock(tmp_path / "other.lock") == lock

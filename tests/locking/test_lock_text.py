@@ -171,6 +171,7 @@ def _validator() -> Callable[[Any], bool]:
     return jsonschema.Draft202012Validator(schema).is_valid  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", EACH)
 def test_real_locks_are_as_declared(version: str, recording: Recording) -> None:
     folder = recording(version, "training")
@@ -179,6 +180,7 @@ def test_real_locks_are_as_declared(version: str, recording: Recording) -> None:
         assert _validator()(json.loads(text))
 
 
+@pytest.mark.slow
 @given(locks())
 def test_every_lock_is_as_declared(lock: CacheLock) -> None:
     assert _validator()(json.loads(lock_text(lock)))

@@ -29,6 +29,7 @@ def test_sets_come_back_however_many_are_written_and_read_at_a_time(
     assert all(np.array_equal(one, other) for one, other in zip(sets, again, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "column",
     [

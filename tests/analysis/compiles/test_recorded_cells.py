@@ -101,6 +101,7 @@ def test_nothing_of_one_process_is_in_the_name_of_a_cell(recorded: Path) -> None
     assert not _OF_A_PROCESS.search(str(scope.explain()))
 
 
+@pytest.mark.slow
 def test_a_redaction_hides_the_hash_of_a_cell(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The text of a short cell can be guessed from it."""
     assert main(["compiles", str(recorded), "--redact"]) == 0

@@ -39,6 +39,7 @@ def test_a_note_that_is_nested_too_deep_says_nothing() -> None:
     assert LookupNote.of_json("[" * 100_000) == LookupNote()
 
 
+@pytest.mark.slow
 @given(st.lists(NOTE))
 def test_any_notes_can_be_taken(taken: list[dict[str, Any]]) -> None:
     notes = PreflightNotes()
@@ -77,6 +78,7 @@ def test_two_lookups_of_one_key_have_notes_of_their_own() -> None:
     assert notes.open == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [0.2, 0.5, 0.7, 0.9])
 def test_a_recorded_pre_flight_that_was_cut_invents_nothing(cut: float, tmp_path: Path) -> None:
     with tarfile.open(Path(__file__).parents[2] / "data" / "foretold" / "2.13.0.tar.xz") as packed:

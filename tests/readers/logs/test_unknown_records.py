@@ -78,6 +78,7 @@ def test_nothing_is_said_of_a_log_that_lost_its_beginning(recording: Recording, 
     assert asked(path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("caches", [[], ["fxgraph"], BOTH], ids=len)
 def test_read_in_two_steps_it_is_the_same(caches: list[str], recording: Recording, tmp_path: Path) -> None:
     text = renamed(cold(recording, "2.13.0"), *caches)
