@@ -1,4 +1,4 @@
-"""Hold a cache directory and this machine against a lock, in a second and without torch: exit status 3 if they differ.
+"""Hold a cache directory and this machine against a lock, quickly and without torch: exit status 3 if they differ.
 
     cachescope verify cache.lock "$TORCHINDUCTOR_CACHE_DIR"
 
