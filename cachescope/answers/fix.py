@@ -89,7 +89,8 @@ def find_fix(trial: Trial, environment: Mapping[str, str], directory: str | None
         None if the program fails without any setting.
     """
     search = _Search(trial, environment, directory)
-    return search.fix() if search.begin() else None
+    first = search.tried(())
+    return None if first is None else search.fix(first)
 
 
 class _Search:
@@ -101,44 +102,40 @@ class _Search:
         # Which way of each field is tried; one past the last where none helped.
         self._at: dict[str, int] = {}
         self._elsewhere: Way = ()
-        self._trials = 0
+        self._found: dict[tuple[Setting, ...], Read | None] = {}
 
-    def begin(self) -> bool:
-        """Run without any setting; False if the program fails so."""
-        found = self._try(())
-        if found is None:
-            return False
-        self._first = found
-        if self._directory is not None and self._is_elsewhere(found):
-            self._elsewhere = (Setting(VARIABLE, _DIRECTORY, os.path.abspath(self._directory)),)
-        return True
+    def tried(self, settings: tuple[Setting, ...]) -> Read | None:
+        """The pre-flight with some settings, made once; None if the program failed with them."""
+        if settings not in self._found:
+            self._found[settings] = self._trial(settings)
+        return self._found[settings]
 
-    def fix(self) -> Fix:
+    def fix(self, first: Read) -> Fix:
         """Try one way of each field after another, then leave out what is not needed."""
-        tried: tuple[Setting, ...] = ()
-        best = self._first
+        if self._directory is not None and self._is_elsewhere(first):
+            self._elsewhere = (Setting(VARIABLE, _DIRECTORY, os.path.abspath(self._directory)),)
+        # What was tried with these very settings; nothing else is ever claimed.
+        settings: tuple[Setting, ...] = ()
+        best = latest = first
         for _ in range(_MOST_ROUNDS):
-            self._go_on(best)
+            self._go_on(latest)
             wanted = self._settings()
-            if wanted == tried:
+            if wanted in self._found:
                 break
-            tried = wanted
-            best = self._try(wanted) or best
-        settings, best = self._needed(tried, best)
+            found = self.tried(wanted)
+            latest = found or latest
+            if found is not None and self._is_as_good(found, best):
+                settings, best = wanted, found
+        settings, best = self._needed(settings, best)
+        was_elsewhere = self._is_elsewhere(first) and not self._is_elsewhere(best)
         return Fix(
-            PreflightAnswer.of(self._first),
+            PreflightAnswer.of(first),
             PreflightAnswer.of(best),
             settings,
             tuple(_remaining(best)),
-            tuple(_directories(self._first))
-            if self._is_elsewhere(self._first) and not self._is_elsewhere(best)
-            else (),
-            self._trials,
+            tuple(_directories(first)) if was_elsewhere else (),
+            len(self._found),
         )
-
-    def _try(self, settings: Sequence[Setting]) -> Read | None:
-        self._trials += 1
-        return self._trial(settings)
 
     def _go_on(self, read: Read) -> None:
         """Take the next way of each field that still differs."""
@@ -157,13 +154,14 @@ class _Search:
         """Those without which fewer lookups would hit, and the pre-flight with them alone."""
         for setting in settings:
             fewer = tuple(one for one in settings if one != setting)
-            found = self._try(fewer) if fewer else self._first
+            found = self.tried(fewer)
             if found is not None and self._is_as_good(found, best):
                 settings, best = fewer, found
         return settings, best
 
     def _is_as_good(self, one: Read, other: Read) -> bool:
-        return self._is_elsewhere(one) <= self._is_elsewhere(other) and _missed(one) <= _missed(other)
+        """Whether as many lookups would hit: one that is not known any more is no fix."""
+        return self._is_elsewhere(one) <= self._is_elsewhere(other) and _hits(one) >= _hits(other)
 
     def _is_elsewhere(self, read: Read) -> bool:
         """Whether the program would look into another directory than it should."""
@@ -176,8 +174,10 @@ class _Search:
 def _differing(read: Read) -> dict[str, tuple[Detail, Detail] | None]:
     """The fields that lookups of the pre-flight differ in; None for one whose stored value is not the same for all."""
     found: dict[str, tuple[Detail, Detail] | None] = {}
-    for lookup in _missed_lookups(read):
-        for stored, now in read.changed_details(lookup):
+    for row in read.facts.lookups.values():
+        if row.outcome != "would_miss":
+            continue
+        for stored, now in read.changed_details(row.lookup):
             if stored is None or now is None:
                 continue
             known = found.setdefault(stored.field, (stored, now))
@@ -186,13 +186,8 @@ def _differing(read: Read) -> dict[str, tuple[Detail, Detail] | None]:
     return found
 
 
-def _missed_lookups(read: Read) -> list[int]:
-    rows = read.facts.lookups.values()
-    return [row.lookup for row in rows if row.foretold is not None and row.outcome == "would_miss"]
-
-
-def _missed(read: Read) -> int:
-    return len(_missed_lookups(read))
+def _hits(read: Read) -> int:
+    return sum(row.outcome == "would_hit" for row in read.facts.lookups.values())
 
 
 def _directories(read: Read) -> list[str]:

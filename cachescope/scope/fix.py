@@ -12,6 +12,7 @@ from cachescope.answers import fix as answer
 from cachescope.answers.read import Read
 from cachescope.capture.preflight_command import preflight
 from cachescope.errors import CachescopeError, SourceError
+from cachescope.readers.directory.cache_dir import looks_like_cache_dir
 from cachescope.report.fix import fix_lines
 from cachescope.report.html import CODE_STYLE, STYLE, safe
 from cachescope.report.layout import wrapped
@@ -78,17 +79,13 @@ def fix(
                 progress(settings)
             return _trial(command, folder, places, settings)
 
-        directories = [place for place in places if _is_cache(place)]
+        directories = [place for place in places if looks_like_cache_dir(place)]
         found = answer.find_fix(
             trial, os.environ, directories[0] if len(places) == len(directories) == 1 else None
         )
     if found is None:
         raise CachescopeError("the command failed, or nothing in it was compiled with torch")
     return Fix(*(getattr(found, name) for name in answer.Fix.__dataclass_fields__))
-
-
-def _is_cache(place: str) -> bool:
-    return any(os.path.isdir(os.path.join(place, name)) for name in ("fxgraph", "aotautograd"))
 
 
 def _trial(

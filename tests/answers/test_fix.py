@@ -1,0 +1,94 @@
+"""What is found by trying: the pre-flights are recorded ones, chosen by the settings that are tried."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.analysis.fixes.settings import Setting
+from cachescope.answers.fix import Fix, find_fix
+from cachescope.answers.read import Read
+
+THREADS = "export OMP_NUM_THREADS=2"
+FUSION = "torch._inductor.config.epilogue_fusion = True"
+FUSION_AS_OPTION = 'torch.compile(…, options={"epilogue_fusion": True})'
+Reads = dict[str, Read]
+
+
+@pytest.fixture(scope="module")
+def reads(tmp_path_factory: pytest.TempPathFactory) -> Reads:
+    folder = tmp_path_factory.mktemp("foretold")
+    with tarfile.open(Path(__file__).parents[1] / "data" / "foretold" / "2.13.0.tar.xz") as packed:
+        packed.extractall(folder, filter="data")
+    steps = ("as_baked", "changed", "half_fixed")
+    return {step: cachescope.read(folder / step, folder / "cache") for step in steps}
+
+
+def fix(reads: Reads, fusion: Sequence[str], fails: Callable[[set[str]], bool] = lambda codes: False) -> Fix:
+    """A program that was recorded, in which some lines set back the option; with some it fails."""
+
+    def trial(settings: Sequence[Setting]) -> Read | None:
+        codes = {setting.code for setting in settings}
+        if fails(codes):
+            return None
+        if THREADS not in codes:
+            return reads["changed"]
+        return reads["half_fixed" if codes.isdisjoint(fusion) else "as_baked"]
+
+    found = find_fix(trial, {})
+    assert found is not None
+    return found
+
+
+def codes(found: Fix) -> list[str]:
+    return [setting.code for setting in found.settings]
+
+
+def test_both_are_needed(reads: Reads) -> None:
+    found = fix(reads, [FUSION])
+    assert codes(found) == [THREADS, FUSION]
+    assert (found.before.counts["would_hit"], found.after.counts["would_hit"]) == (0, 6)
+    assert found.remaining == ()
+    # As it is, with both, and with each alone.
+    assert found.trials == 4
+
+
+def test_the_next_way_is_tried_where_the_first_changes_nothing(reads: Reads) -> None:
+    assert codes(fix(reads, [FUSION_AS_OPTION])) == [THREADS, FUSION_AS_OPTION]
+
+
+def test_where_the_program_fails_with_the_first_ways_nothing_is_claimed(reads: Reads) -> None:
+    """Which of them it was is not known: each field goes on to its next way, and of the threads that one is none here."""
+    found = fix(reads, [FUSION, FUSION_AS_OPTION], fails=lambda codes: FUSION in codes)
+    assert found.settings == ()
+    assert found.after.counts["would_hit"] == 0
+
+
+@pytest.mark.parametrize("fusion", [[FUSION], []])
+def test_what_the_program_fails_with_is_never_claimed(reads: Reads, fusion: list[str]) -> None:
+    found = fix(reads, fusion, fails=bool)
+    assert found.settings == ()
+    assert found.after.counts == found.before.counts
+    assert sum(one.misses for one in found.remaining) == 4
+
+
+def test_a_half_that_brings_no_hit_is_no_fix(reads: Reads) -> None:
+    found = fix(reads, [])
+    assert found.settings == ()
+    assert found.after.counts["would_hit"] == 0
+
+
+def test_lookups_that_are_not_known_any_more_are_no_fix(reads: Reads) -> None:
+    alone = cachescope.read(Path(reads["as_baked"].runs["source"].iloc[0]))
+    assert set(alone.lookups["outcome"]) == {"not_known"}
+    found = find_fix(lambda settings: alone if settings else reads["changed"], {})
+    assert found is not None
+    assert found.settings == ()
+
+
+def test_a_program_that_fails_as_it_is_has_no_fix() -> None:
+    assert find_fix(lambda settings: None, {}) is None
