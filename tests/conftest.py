@@ -57,6 +57,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="torch is not installed"))
 
 
+def unpacked(archive: Path, folder: Path) -> Path:
+    """Unpack what `tests/data/packing.py` packed; returns its one folder, which is named by the version of torch."""
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    (made,) = folder.iterdir()
+    return made
+
+
 _installed_torch_once = cache(installed.installed_torch)
 
 

@@ -14,6 +14,7 @@ from cachescope.analysis.directory.binaries import SOURCE, SOURCE_BUT_FOR_THE_PR
 from cachescope.analysis.directory.generated_code import GeneratedCode
 from cachescope.frames.answer_rows import Built
 from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.readers.directory.best_config import BY_DESCENT
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 
 SAME: Final = "same"
@@ -91,10 +92,15 @@ def _graphs(before: EntryRow, after: EntryRow, code: GeneratedCode, binaries: Ke
 
 
 def _configurations(before: EntryRow, after: EntryRow) -> Built:
-    result = SAME if before.detail == after.detail else CHOICE
+    result = SAME if _configuration(before) == _configuration(after) else CHOICE
     known_by = "the configurations in the files"
     sides = before.detail, after.detail, known_by, before.entry, after.entry
     return Built(BEST_CONFIG, before.cache_key, before.name, result, *sides)
+
+
+def _configuration(row: EntryRow) -> list[str]:
+    """What was chosen, whichever way it was found and in whichever order it was written."""
+    return sorted((row.detail or "").removesuffix(BY_DESCENT).split(", "))
 
 
 def _operators(of_file: dict[int, list[TimingRow]], files: Iterable[EntryRow]) -> Iterator[list[TimingRow]]:

@@ -13,6 +13,9 @@ from cachescope.readers.reading import Entry, Reading
 # Not part of the configuration: `_load_cached_autotuning` removes them before it looks for an equal one.
 _ABOUT_IT: Final = ("configs_hash", "found_by_coordesc", "time_taken_ms", "triton_cache_hash")
 
+BY_DESCENT: Final = " (found by coordinate descent)"
+"""Behind the configuration, where that is how it was found."""
+
 
 def fill_best_config(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
     """Note which configuration won, and how long the search took.
@@ -30,7 +33,7 @@ def fill_best_config(entry: Entry, name: str, data: bytes, reading: Reading) -> 
     if isinstance(taken, int) and 0 <= taken < 1 << 40:
         entry.time_taken_ns = taken * 1_000_000
     if best.get("found_by_coordesc") is True:
-        entry.detail += " (found by coordinate descent)"
+        entry.detail += BY_DESCENT
 
 
 read_best_config = content_reader(fill_best_config)

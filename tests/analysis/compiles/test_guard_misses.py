@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import pytest
 import cachescope
 from cachescope.answers.causes import Causes
 from cachescope.scope import Scope
-from tests.conftest import Recording
+from tests.conftest import Recording, unpacked
 
 _DATA = Path(__file__).parents[2] / "data"
 RECORDED = [
@@ -50,11 +49,7 @@ def of_folder(folder: Path) -> Recorded:
 
 @pytest.fixture(scope="module", params=RECORDED)
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    folder = tmp_path_factory.mktemp("guards")
-    with tarfile.open(request.param) as packed:
-        packed.extractall(folder, filter="data")
-    (made,) = folder.iterdir()
-    return of_folder(made)
+    return of_folder(unpacked(request.param, tmp_path_factory.mktemp("guards")))
 
 
 def check_told(recorded: Recorded) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import cachescope
 from cachescope.answers.compiled import Compiled
 from cachescope.cli import main
 from cachescope.columns import records
+from tests.conftest import unpacked
 
 _DATA = Path(__file__).parents[2] / "data"
 _RECORDED = sorted((_DATA / "cells").glob("*.tar.xz"))
@@ -27,11 +27,7 @@ def said(folder: Path) -> list[tuple[str, str, int]]:
 
 @pytest.fixture(scope="module", params=_RECORDED, ids=lambda path: path.name.removesuffix(".tar.xz"))
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cells")
-    with tarfile.open(request.param) as packed:
-        packed.extractall(folder, filter="data")
-    (made,) = folder.iterdir()
-    return made
+    return unpacked(request.param, tmp_path_factory.mktemp("cells"))
 
 
 def traced(folder: Path) -> list[tuple[str, str, int]]:

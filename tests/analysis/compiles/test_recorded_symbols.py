@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import pytest
 
 import cachescope
 from cachescope.scope import Scope
+from tests.conftest import unpacked
 
 _DATA = Path(__file__).parents[2] / "data"
 RECORDED = sorted((_DATA / "shapes").glob("*.tar.xz"))
@@ -41,11 +41,7 @@ def of_folder(folder: Path) -> Recorded:
 
 @pytest.fixture(scope="module", params=RECORDED, ids=lambda path: path.name.removesuffix(".tar.xz"))
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    folder = tmp_path_factory.mktemp("shapes")
-    with tarfile.open(request.param) as packed:
-        packed.extractall(folder, filter="data")
-    (made,) = folder.iterdir()
-    return of_folder(made)
+    return of_folder(unpacked(request.param, tmp_path_factory.mktemp("shapes")))
 
 
 def bounds(least: str, most: str) -> tuple[float, float]:

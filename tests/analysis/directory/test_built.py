@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import cachescope
-from tests.conftest import Directory
+from tests.conftest import Directory, unpacked
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "built").glob("*.tar.xz"))
 
 
 @pytest.fixture(scope="module", params=RECORDED, ids=lambda path: path.name.removesuffix(".tar.xz"))
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("built")
-    with tarfile.open(request.param) as packed:
-        packed.extractall(folder, filter="data")
-    (made,) = folder.iterdir()
-    return made
+    return unpacked(request.param, tmp_path_factory.mktemp("built"))
 
 
 def results(before: Path, after: Path) -> pd.DataFrame:
@@ -81,6 +76,8 @@ def test_code_that_cannot_be_read_is_not_known(built: Path, tmp_path: Path) -> N
         # How long the search took, and what its candidates were.
         ({"time_taken_ms": 70}, "same"),
         ({"configs_hash": "0" * 64}, "same"),
+        # The same configuration, found another way.
+        ({"found_by_coordesc": True}, "same"),
     ],
     ids=str,
 )
