@@ -10,6 +10,11 @@ import pandas as pd
 import pytest
 
 import cachescope
+from cachescope.analysis.directory.binaries import KernelBinaries
+from cachescope.analysis.directory.built import built_alike
+from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Directory, unpacked
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "built").glob("*.tar.xz"))
@@ -55,16 +60,26 @@ def test_another_choice_is_told_apart_from_other_times(built: Path) -> None:
     assert set(found[found["cache"] == "fxgraph"]["result"]) == {"same"}
 
 
-def test_code_that_cannot_be_read_is_not_known(built: Path, tmp_path: Path) -> None:
+def test_an_entry_holds_its_code_itself(built: Path, tmp_path: Path) -> None:
     for side in ("first", "other_pass"):
         shutil.copytree(built / side, tmp_path / side)
         for path in (tmp_path / side).rglob("*.py"):
             path.unlink()
-    # The entries hold their code as well: without it only the key of the code is known.
     found = results(tmp_path / "first", tmp_path / "other_pass")
-    graphs = found[found["cache"] == "fxgraph"]
-    assert "same" in set(graphs["result"])
-    assert set(graphs["result"]) <= {"same", "code", "not_known"}
+    assert sorted(found["result"]) == ["code", "same", "times"]
+
+
+def test_code_that_cannot_be_read_is_not_known(built: Path) -> None:
+    scope = cachescope.read(built / "first", built / "other_pass")
+    entries = scope.entries
+    code = GeneratedCode(entries, lambda file: None)
+    binaries = KernelBinaries(entries, scope.links, lambda path: None)
+    before, after = (
+        rows_of(entries[entries["root"] == str(built / side)], EntryRow) for side in ("first", "other_pass")
+    )
+    results = {row.before == row.after: row.result for row in built_alike(before, after, [], code, binaries)}
+    # Equal keys of the code are equal code, whether it is there or not.
+    assert results == {True: "same", False: "not_known"}
 
 
 @pytest.mark.parametrize(
