@@ -14,6 +14,8 @@ from scenarios import SCENARIOS, VERSIONS, Run, expectation
 import cachescope
 from tests.readings import read_once
 
+pytestmark = pytest.mark.slow
+
 Recording = Callable[[str, str], Path]
 WAYS = ("trace", "text", "all")
 CASES = [(version, name) for version, names in VERSIONS.items() for name in names]

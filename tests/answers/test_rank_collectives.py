@@ -14,6 +14,8 @@ from cachescope.report.time_contrast import said_texts
 from cachescope.report.time_spent import time_lines
 from cachescope.scope import Scope
 
+pytestmark = pytest.mark.slow
+
 _RECORDED = sorted((Path(__file__).parents[1] / "data" / "collectives").glob("*.tar.xz"))
 _VERSIONS = [path.name.removesuffix(".tar.xz") for path in _RECORDED]
 _ALL_REDUCE = "torch.ops._c10d_functional.all_reduce_.default"

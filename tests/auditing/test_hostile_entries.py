@@ -17,6 +17,8 @@ from cachescope.auditing.program import follow
 from tests.auditing.hostile_entries import CASES, CONTAINERS, FX, REDUCED, SENTINEL, entry, graph
 from tests.hostile_pickles import entry_bytes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def nothing_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
@@ -49,16 +51,7 @@ def test_there_are_enough_of_them() -> None:
     assert len(CASES) >= 60
 
 
-# Some ask for as much as is given: seconds.
-QUICK = [
-    pytest.param(name, marks=pytest.mark.slow)
-    if any(word in name for word in ("wide", "many", "big ints", "bomb"))
-    else name
-    for name in CASES
-]
-
-
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", CASES)
 def test_a_hostile_entry_is_found(name: str, root: Path) -> None:
     wanted = CASES[name](root)
     skip_own_group(wanted.rule)
@@ -71,7 +64,6 @@ def test_a_hostile_entry_is_found(name: str, root: Path) -> None:
         assert any(data[place:].startswith(wanted.at) for place in places), places
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_found_fails_unless_it_is_a_link_within(name: str, root: Path) -> None:
     wanted = CASES[name](root)

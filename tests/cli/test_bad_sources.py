@@ -15,6 +15,8 @@ import pytest
 import cachescope
 from cachescope.cli import main
 
+pytestmark = pytest.mark.slow
+
 Recording = Callable[[str, str], Path]
 Capture = pytest.CaptureFixture[str]
 
@@ -76,7 +78,6 @@ def test_it_is_a_problem_beside_what_was_read(what: str, good: Path, tmp_path: P
         cachescope.read(good, bad, strict=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_answers_and_ends_with_status_1(
     command: str, good: Path, tmp_path: Path, capsys: Capture

@@ -16,6 +16,8 @@ from tests.conftest import Recording
 from tests.output_gates import acting_in, strict_json
 from tests.planted import SHORT
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = Path(__file__).parents[1] / "data" / "record_programs.py"
 
 
@@ -77,7 +79,6 @@ def test_where_no_trace_is_there_it_says_where_compiles_are(run: Run, recording:
     assert "TORCH_TRACE" in done.out
 
 
-@pytest.mark.slow
 def test_what_a_program_calls_its_things_does_nothing_and_can_be_hidden(
     run: Run, trace: Path, tmp_path: Path
 ) -> None:

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.conftest import Run
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data"
 
 FIELD = "inductor_config[epilogue_fusion]"
@@ -73,7 +75,6 @@ def test_two_cache_directories_without_logs(run: Run, recording: Recording) -> N
     assert "gm" in fx["fields"]
 
 
-@pytest.mark.slow
 def test_what_was_built_otherwise_under_equal_keys(run: Run, tmp_path: Path) -> None:
     with tarfile.open(DATA / "built" / "2.13.0.tar.xz") as packed:
         packed.extractall(tmp_path, filter="data")

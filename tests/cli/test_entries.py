@@ -11,6 +11,8 @@ import cachescope
 from tests.cli.conftest import Run
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow
+
 
 def test_json_is_the_frame(run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "config_flip") / "cache"

@@ -33,7 +33,8 @@ from tests.planted import (
 
 # What Python warns of goes to standard error as it is.
 pytestmark = [
-    pytest.mark.filterwarnings(f"error::{kind}") for kind in ("SyntaxWarning", "DeprecationWarning")
+    pytest.mark.slow,
+    *(pytest.mark.filterwarnings(f"error::{kind}") for kind in ("SyntaxWarning", "DeprecationWarning")),
 ]
 
 BAR = ["check", "--min-hit-rate", "0.9"]

@@ -20,7 +20,7 @@ from tests.conftest import Recording
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in
 
-pytestmark = pytest.mark.usefixtures("torch_read_once")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("torch_read_once")]
 
 
 @pytest.fixture
@@ -138,7 +138,6 @@ def test_an_expected_recording_without_lookups_is_wrong_usage(run: Run, cache: P
     assert not (tmp_path / "x.lock").exists()
 
 
-@pytest.mark.slow
 def test_verifying_loads_neither_torch_nor_what_makes_frames(made: Path, cache: Path) -> None:
     """An init container runs it before every start; the torch that is installed is asked all the same."""
     program = (
@@ -157,7 +156,6 @@ def test_verifying_loads_neither_torch_nor_what_makes_frames(made: Path, cache: 
         assert done.stderr == "0 []\n"
 
 
-@pytest.mark.slow
 def test_only_the_cache_is_read(made: Path, cache: Path, tmp_path: Path) -> None:
     """Whatever a lock says, nothing else is opened; what torch and the system say of themselves aside."""
     elsewhere = tmp_path / "elsewhere"
@@ -208,7 +206,6 @@ def test_no_text_of_a_lock_acts_where_it_is_shown(name: str, run: Run, made: Pat
         assert acting_in(done.out) == []
 
 
-@pytest.mark.slow
 def test_what_identifies_is_hidden(
     run: Run, made: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,7 +225,6 @@ def test_what_identifies_is_hidden(
     assert "private" not in done.out
 
 
-@pytest.mark.slow
 def test_python_gives_what_the_command_says(made: Path, cache: Path, tmp_path: Path) -> None:
     lock = cachescope.lock(cache, tmp_path / "other.lock")
     assert read_lock(tmp_path / "other.lock") == lock
@@ -240,7 +236,6 @@ def test_python_gives_what_the_command_says(made: Path, cache: Path, tmp_path: P
     assert [one.path for one in cachescope.verify(lock, cache).findings] == ["more"]
 
 
-@pytest.mark.slow
 def test_as_processes_of_their_own(cache: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
     for arguments, status in ((("lock", cache, "-o", path), 0), (("verify", path, cache), 0)):
@@ -249,7 +244,6 @@ def test_as_processes_of_their_own(cache: Path, tmp_path: Path) -> None:
     assert subprocess.run(command("verify", path, cache), env=environment(), check=False).returncode == 3
 
 
-@pytest.mark.slow
 def test_a_lock_of_ten_thousand_files_is_read_whole(made: Path, run: Run, tmp_path: Path) -> None:
     """By hand: many small files of one kind."""
     root = tmp_path / "big"

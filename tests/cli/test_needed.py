@@ -13,6 +13,8 @@ import pytest
 
 from cachescope.cli.needed import NEEDED
 
+pytestmark = pytest.mark.slow
+
 PYPROJECT = Path(__file__).parent.parent.parent / "pyproject.toml"
 
 _WITHOUT = """
@@ -81,7 +83,6 @@ def test_where_there_are_no_terminals_of_unix_it_says_what_to_set(tmp_path: Path
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 def test_capturing_needs_torch_alone(tmp_path: Path) -> None:
     code = (
         "import sys; before = {*sys.modules}; import torch, torch._inductor.codecache, torch.compiler.config\n"

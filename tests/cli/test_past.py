@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.conftest import Directory, Recording
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_field_that_made_the_second_entry_is_named(run: Run, recording: Recording) -> None:

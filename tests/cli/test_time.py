@@ -20,6 +20,8 @@ from tests.conftest import Recording
 from tests.output_gates import acting_in, strict_json
 from tests.planted import SHORT
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import json, sys, time
 import torch
@@ -98,7 +100,6 @@ def test_of_many_runs_the_longest_are_shown(run: Run, training: Path, tmp_path: 
     assert "… and 2 more runs" in out
 
 
-@pytest.mark.slow
 def test_names_of_events_do_nothing_where_they_are_printed(run: Run, training: Path, tmp_path: Path) -> None:
     log = max(training.iterdir(), key=lambda path: path.stat().st_size)
     planted, texts = log.read_bytes(), [*SHORT, "acme_secret_pass"]
@@ -114,7 +115,6 @@ def test_names_of_events_do_nothing_where_they_are_printed(run: Run, training: P
         assert ("acme_secret_pass" in done.out) == ("--redact" not in options)
 
 
-@pytest.mark.slow
 def test_a_pipe_that_is_closed_and_a_terminal_of_ascii_do(training: Path) -> None:
     done = subprocess.run(
         command("time", training),
@@ -133,7 +133,6 @@ def test_a_pipe_that_is_closed_and_a_terminal_of_ascii_do(training: Path) -> Non
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 @pytest.mark.parametrize("state", ["cold", "warm"])
 def test_the_total_is_most_of_the_time_that_a_clock_outside_measures(state: str, tmp_path: Path) -> None:
     """The compiled call is nearly all compile; the rest is one step and what torch does around it."""
@@ -219,7 +218,6 @@ dist.destroy_process_group()
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 def test_the_rank_that_comes_last_is_the_one_that_others_waited_for(run: Run, tmp_path: Path) -> None:
     """Ranks that agree on their guards, as `torch.compiler.set_enable_guard_collectives` has it: a clock outside says who waited."""
     shared = {

@@ -22,6 +22,8 @@ from cachescope.cli import COMMANDS
 from cachescope.frames import FRAMES
 from cachescope.terms import OUTCOMES, VERDICTS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 WRITTEN = {
@@ -46,7 +48,6 @@ def every_page(made: dict[str, str]) -> dict[str, str]:
     return WRITTEN | made | notebooks | gallery | {"contributing.md": CONTRIBUTING}
 
 
-@pytest.mark.slow
 def test_every_column_of_every_frame_is_there(made: dict[str, str]) -> None:
     columns = made["made/reference/columns.md"]
     for frame in FRAMES.values():
@@ -155,7 +156,6 @@ def test_every_figure_is_in_the_gallery() -> None:
         assert f"figures.{name}(" in make_gallery.code_of(name).splitlines()[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", figures.__all__)
 def test_the_lines_of_the_gallery_draw_something_in_light_and_dark(name: str) -> None:
     light, dark = (make_gallery.drawn(name, dark=dark) for dark in (False, True))
@@ -172,7 +172,6 @@ def test_guards_that_are_shown_are_as_torch_writes_them() -> None:
         assert eval(code, {"cachescope": cachescope}) is True, code
 
 
-@pytest.mark.slow
 def test_the_lines_of_a_figure_of_ones_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

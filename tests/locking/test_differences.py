@@ -20,6 +20,8 @@ from cachescope.locking.machine import cpu_features, devices_here
 from cachescope.locking.verifying import verify_lock
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow
+
 H100 = "NVIDIA H100 80GB HBM3"
 A100 = "NVIDIA A100-SXM4-80GB"
 
@@ -56,7 +58,6 @@ def torch_key(recording: Recording) -> str:
     return key
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["training", "config_flip", "deterministic"])
 def test_the_torch_of_the_keys_is_known_by_its_sources(
     scenario: str, recording: Recording, torch_key: str
@@ -228,7 +229,6 @@ def keys_by_step(folder: Path) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "variable", "values"),
     [
@@ -273,7 +273,6 @@ def test_a_variable_that_makes_what_the_keys_hold_is_no_difference(
     assert found.lost == ()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "variable", ["TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES"]
 )
@@ -289,7 +288,6 @@ def test_caches_that_are_switched_off_cost_everything(
     assert not found.passed
 
 
-@pytest.mark.slow
 def test_a_variable_that_some_program_may_override_is_not_blamed(
     recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,7 +315,6 @@ def test_what_points_to_a_lost_graph_is_lost() -> None:
     assert (device.state, device.lost) == ("partly", frozenset({1}))
 
 
-@pytest.mark.slow
 def test_a_lock_of_entries_that_say_nothing_is_compared_with_its_machine(recording: Recording) -> None:
     """Torch 2.6 keeps no hash details in its entries."""
     lock = cachescope.lock(recording("2.6.0", "training") / "cache")

@@ -14,7 +14,7 @@ from tests.conftest import Recording
 from tests.locking.conftest import EACH, Locked, LockedCopy
 from tests.nobody import as_nobody
 
-pytestmark = pytest.mark.usefixtures("torch_read_once")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("torch_read_once")]
 
 Tampering = Callable[[LockedCopy], tuple[set[tuple[str, str]], set[str]]]
 """Does it, and returns what must be found: kinds with paths, and the keys without a whole entry."""

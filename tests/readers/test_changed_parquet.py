@@ -21,6 +21,8 @@ from cachescope.errors import NotFoundError, SourceError
 from cachescope.readers.sources import logs_in
 from tests.sampling import sampled
 
+pytestmark = pytest.mark.slow
+
 COPIES = 150
 # Of the columns of all files, for each change of one; `CACHESCOPE_DAMAGES=all` for every one.
 _OFTEN = 40

@@ -22,6 +22,8 @@ from cachescope.readers.logs import log_lines, trace_records
 from cachescope.readers.logs.byte_source import Pieces
 from tests.conftest import Recording
 
+pytestmark = pytest.mark.slow
+
 MIB = b"a" * (1 << 20)
 MEMORY_BYTES = 500_000_000
 EXPLAIN = """
@@ -65,7 +67,6 @@ def lookups(path: Path) -> list[tuple[str, str | None, str]]:
     return list(zip(found["cache"], found["cache_key"], found["outcome"], strict=True))
 
 
-@pytest.mark.slow
 def test_a_record_that_is_too_long_is_told_and_the_others_are_read(trace: bytes, tmp_path: Path) -> None:
     true = lookups(write(tmp_path / "true.log", [trace]))
     long = [artifact(trace), b'\t{"key": "', *[MIB] * 40, b'"}\n']
@@ -77,7 +78,6 @@ def test_a_record_that_is_too_long_is_told_and_the_others_are_read(trace: bytes,
         cachescope.read(path, strict=True)
 
 
-@pytest.mark.slow
 def test_a_line_that_is_too_long_is_told_and_the_others_are_read(text: bytes, tmp_path: Path) -> None:
     true = lookups(write(tmp_path / "true.log", [text]))
     path = write(tmp_path / "long.log", [text, b": ", *[MIB] * 17, b"\n", text])
@@ -86,7 +86,6 @@ def test_a_line_that_is_too_long_is_told_and_the_others_are_read(text: bytes, tm
     assert problems[["kind", "where"]].values.tolist() == [["limit", f"line {number}"]]
 
 
-@pytest.mark.slow
 def test_details_that_are_too_long_are_not_used(text: bytes, tmp_path: Path) -> None:
     """A message of 40 MiB is not kept, and what would be half of a key's fields is none of them."""
     lines = text.split(b"\n")
@@ -101,7 +100,6 @@ def test_details_that_are_too_long_are_not_used(text: bytes, tmp_path: Path) -> 
     assert scope.lookups["details"].iloc[0] == "incomplete"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "bomb",
     {
@@ -173,7 +171,6 @@ def passed_to(data: bytes) -> list[int]:
     return found
 
 
-@pytest.mark.slow
 def test_records_are_those_of_the_log_whatever_their_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_records, "_MOST_BYTES_OF_A_RECORD", 300)
     monkeypatch.setattr(trace_records, "BLOCK_BYTES", 64)

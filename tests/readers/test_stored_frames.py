@@ -15,6 +15,8 @@ from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_
 from cachescope.readers.stored_frames import read_frames
 from tests.made import aot, entry, fx, run, scope_of
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("runs", "lookups", "entries", "contexts", "problems")
 
 

@@ -17,14 +17,11 @@ _LONG = (
 @pytest.mark.slow
 @pytest.mark.parametrize("part", _LONG)
 def test_a_long_line_is_hidden_in_linear_time(part: str) -> None:
-    redaction = Redaction()
-    seconds = []
-    for count in (50_000, 200_000):
-        before = time.process_time()
-        redaction(part * (count // len(part)) + "!g")
-        seconds.append(time.process_time() - before)
-    # Four times the text, with room for a busy machine; sixteen times would be quadratic.
-    assert seconds[1] < 10 * max(seconds[0], 0.03), seconds
+    before = time.process_time()
+    shown = Redaction()(part * (400_000 // len(part)) + "!g")
+    # A quarter of a second as a rule. One look back at the whole text for each of its places would take hours.
+    assert time.process_time() - before < 10
+    assert isinstance(shown, str)
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ from cachescope.report.redaction.columns import KEYS, NUMBERS_HIDDEN, WHOLE
 from cachescope.report.redaction.vocabulary import vocabulary
 from tests.redaction.planted import CORPUS, leaks
 
+pytestmark = pytest.mark.slow
+
 TEXTS = sorted(
     {
         column.name

@@ -12,6 +12,8 @@ from test_scenarios import each_way, lookups_of, read_way, with_sorted_fields
 from tests.conftest import RECORDINGS
 from tests.wild.likeness import COMPARED_WITH, MAY_BE_NOT_KNOWN, RANKS, expectation
 
+pytestmark = pytest.mark.slow
+
 Recording = Callable[[str, str], Path]
 WAYS = ("trace", "text", "all")
 RECORDED = {(p.parent.name, p.name.removesuffix(".tar.xz")) for p in RECORDINGS.glob("*/*.tar.xz")}
@@ -24,7 +26,6 @@ def outcomes(runs: list[list[str]]) -> list[list[str]]:
     return [[" ".join(line.split()[:2]) for line in run] for run in runs]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_every_lookup_is_found(version: str, name: str, way: str, recording: Recording) -> None:
@@ -73,7 +74,6 @@ def test_no_trace_is_asked_for_where_one_was_read(recording: Recording) -> None:
         assert ("a trace does" in told) == asks, way
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("version", sorted(version for version, name in RECORDED if name == "upgrade"))
 def test_another_torch_is_one_cause_and_stands_first(version: str, way: str, recording: Recording) -> None:
@@ -99,7 +99,6 @@ def test_each_miss_is_compared_with_the_run_that_explains_least(name: str, recor
     assert compared == COMPARED_WITH[name]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), RACES)
 def test_ranks_that_start_cold_are_not_blamed_on_one_another(

@@ -13,6 +13,8 @@ import pytest
 import cachescope
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir
 
+pytestmark = pytest.mark.slow
+
 Recording = Callable[[str, str], Path]
 
 

@@ -18,6 +18,8 @@ from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Reading
 
+pytestmark = pytest.mark.slow
+
 Recording = Callable[[str, str], Path]
 
 VERSIONS = ["2.13.0", "2.6.0", "2.10.0", "2.15.0"]

@@ -19,6 +19,8 @@ from test_scenarios import lookups_of, with_sorted_fields
 
 import cachescope
 
+pytestmark = pytest.mark.slow
+
 Recording = Callable[[str, str], Path]
 
 CASES = [(version, name) for version in ("2.13.0", "2.6.0") for name in ("two_services", "two_services_pods")]
@@ -67,7 +69,6 @@ def test_torch_counted_what_was_done(version: str, name: str, recording: Recordi
                 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["trace", "all"])
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_traces_tell_each_process(version: str, name: str, way: str, recording: Recording) -> None:
@@ -130,7 +131,6 @@ def test_an_outcome_of_a_restarted_container_is_not_that_of_a_lookup_before(
     assert all(outcomes[0] != "hit" for key, outcomes in begun.items() if key.startswith("f"))
 
 
-@pytest.mark.slow
 def test_a_copy_of_a_service_is_no_part_of_its_next_process(recording: Recording, tmp_path: Path) -> None:
     folder = recording("2.13.0", "two_services_pods")
     lines = (folder / "text" / "all.log").read_bytes().splitlines(keepends=True)

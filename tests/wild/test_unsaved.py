@@ -16,6 +16,8 @@ from wild.unsaved import FAILURES, RECORDED, Run, expectation, failed_runs
 import cachescope
 from tests.readings import read_once
 
+pytestmark = pytest.mark.slow
+
 Recording = Callable[[str, str], Path]
 CASES = [(version, name) for version, names in RECORDED.items() for name in names]
 WAYS = {"trace": ["trace"], "text": ["text"], "all": ["trace", "text", "cache"]}
@@ -49,14 +51,12 @@ def told(scope: cachescope.Scope) -> list[Run]:
     return runs
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_every_lookup_is_read(version: str, name: str, way: str, recording: Recording) -> None:
     assert told(read_way(recording(version, name), way)) == expected(version, name, way)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_counts_equal_torchs_own_counters(version: str, name: str, recording: Recording) -> None:
     folder = recording(version, name)
@@ -86,7 +86,6 @@ def torch_counted(counters: dict[str, dict[str, int]]) -> Counter[str]:
     return +found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_a_failed_compile_says_why_and_no_other_does(version: str, name: str, recording: Recording) -> None:
     scope = read_way(recording(version, name), "all")
@@ -102,7 +101,6 @@ def test_a_failed_compile_says_why_and_no_other_does(version: str, name: str, re
         assert set(failed["lookup"]) == set(wanted["lookup"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_a_compile_that_the_process_did_not_survive_has_no_end(
     version: str, name: str, recording: Recording
@@ -115,7 +113,6 @@ def test_a_compile_that_the_process_did_not_survive_has_no_end(
     assert unended["cache"].tolist() == wanted.get(name, [])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_the_function_is_the_users(version: str, name: str, recording: Recording) -> None:
     lookups = read_way(recording(version, name), "all").lookups
@@ -170,7 +167,6 @@ def test_what_became_of_an_entry_is_right_or_not_known(
             assert is_right or is_untold or evidence == "not_known", (line, verdict, kind, evidence)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -27,6 +27,8 @@ from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.reading import Process, Reading
 from cachescope.scope import Scope
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -154,7 +156,6 @@ def cut(log: Path) -> None:
     os.truncate(log, log.stat().st_size // 2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [replace, replace_by_one_of_the_same_size_and_time, change_in_place_and_set_the_time_back, cut],
@@ -210,7 +211,6 @@ def test_the_path_in_the_frames_is_the_path_as_it_is_given_now(
     assert set(scope.problems["source"]) == {log.name}
 
 
-@pytest.mark.slow
 def test_a_damaged_file_of_the_index_is_made_anew(folder: Path, log: Path) -> None:
     whole = truth(log)
     cachescope.read(log)
@@ -317,7 +317,6 @@ def program(text: str, log: Path) -> list[str]:
     return [sys.executable, "-c", textwrap.dedent(lines)]
 
 
-@pytest.mark.slow
 def test_a_full_disk_leaves_no_file_and_the_data_are_right(folder: Path, log: Path) -> None:
     def limit() -> None:
         # A write beyond this fails, as on a full disk; the lock file is empty.
@@ -347,7 +346,6 @@ def test_an_interrupt_while_it_is_written_leaves_nothing(
     assert len(kept(folder)) == 1
 
 
-@pytest.mark.slow
 def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(folder: Path, log: Path) -> None:
     code = """
         import os, signal
@@ -365,7 +363,6 @@ def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(folder: Pa
     assert not left.exists()
 
 
-@pytest.mark.slow
 def test_two_processes_that_open_one_log_at_once_both_have_it(folder: Path, log: Path) -> None:
     code = """
         sys.stdin.read(1)

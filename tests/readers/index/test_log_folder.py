@@ -26,6 +26,8 @@ from cachescope.readers.reading import Lookup, Process, Reading
 from tests.conftest import Recording
 from tests.made import component
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def logs(tmp_path: Path) -> list[Path]:
@@ -51,7 +53,6 @@ def fleet(logs: list[Path], tmp_path: Path) -> Path:
 FRAMES = ("runs", "lookups", "problems", "misses", "causes", "contexts", "rank_differences")
 
 
-@pytest.mark.slow
 def test_it_reads_back_as_the_logs_themselves(fleet: Path, logs: list[Path]) -> None:
     there, here = cachescope.read(fleet), cachescope.read(*logs)
     for name in FRAMES:
@@ -71,7 +72,6 @@ def test_trace_and_text_log_of_one_process_are_joined(recording: Recording, tmp_
     pd.testing.assert_frame_equal(there.lookups, here.lookups)
 
 
-@pytest.mark.slow
 def test_details_stay_in_the_files_until_they_are_asked_for(fleet: Path) -> None:
     scope = cachescope.read(fleet)
     details = scope.tables.hash_details
@@ -85,7 +85,6 @@ def test_details_stay_in_the_files_until_they_are_asked_for(fleet: Path) -> None
     assert "components" in vars(details)
 
 
-@pytest.mark.slow
 def test_it_reads_beside_other_sources(fleet: Path, logs: list[Path]) -> None:
     (one, *_) = sorted(fleet.iterdir())
     beside = cachescope.read(one, cachescope.sample("config_flip"))
@@ -93,7 +92,6 @@ def test_it_reads_beside_other_sources(fleet: Path, logs: list[Path]) -> None:
     assert len(cachescope.read(fleet, cachescope.sample("config_flip")).lookups) == 48 + 6
 
 
-@pytest.mark.slow
 def test_many_processes_write_at_once(logs: list[Path], tmp_path: Path) -> None:
     code = "import sys, cachescope; sys.stdin.read(1); cachescope.collect(sys.argv[1], folder=sys.argv[2])"
     folder = tmp_path / "fleet"
@@ -116,7 +114,6 @@ def test_what_is_not_whole_is_not_read(fleet: Path, logs: list[Path]) -> None:
     assert len(list(fleet.iterdir())) == 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-1], lambda data: b"PAR1" + b"\0" * 100, lambda data: data[:200]]
 )
@@ -134,7 +131,6 @@ def test_a_file_that_goes_before_its_details_are_read_is_a_clear_error(fleet: Pa
         scope.hash_details(lookup=0)
 
 
-@pytest.mark.slow
 def test_strict_raises_for_a_problem_that_was_collected(fleet: Path) -> None:
     assert len(cachescope.read(fleet).problems) == 1
     with pytest.raises(RecordError, match="truncated"):
@@ -212,7 +208,6 @@ def test_a_file_of_logs_by_its_name_and_its_first_bytes(tmp_path: Path) -> None:
     assert not is_log_folder(str(tmp_path / "absent")) and not is_log_folder(str(file))
 
 
-@pytest.mark.slow
 def test_no_changed_byte_of_a_page_is_believed(tmp_path: Path) -> None:
     write_logs(tmp_path, [one_log("/a", A, B)])
     (file,) = tmp_path.iterdir()

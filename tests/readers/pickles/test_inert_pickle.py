@@ -317,11 +317,11 @@ def test_keys_that_all_collide_take_no_time() -> None:
             b"\x8a\x0a" + ((2**61 - 1) * number).to_bytes(10, "little") + b"\x85\x94N"
             for number in range(count)
         )
-        began = time.perf_counter()
+        began = time.process_time()
         with contextlib.suppress(NotRead):
             assert len(loads_inert(b"\x80\x04}\x94(" + keys + b"u.")) == count  # type: ignore[arg-type]
             most = count
-        assert time.perf_counter() - began < 2
+        assert time.process_time() - began < 5
     assert most >= 200
 
 
