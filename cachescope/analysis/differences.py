@@ -10,6 +10,7 @@ from typing import Final
 from cachescope.analysis.graphs import graph_diff
 from cachescope.details import HashDetails
 from cachescope.keys.device_difference import device_difference
+from cachescope.wording import plural
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
 # Keyword arguments at the top level of a repr: a comma, then a name and an equals sign.
@@ -118,7 +119,7 @@ def _graph_change(field: str, before: str, after: str) -> FieldChange:
     lines = diff.split("\n")[2:]
     gone = sum(line.startswith("-") for line in lines)
     added = sum(line.startswith("+") for line in lines)
-    summary = f"{gone} lines of the graph's code gone, {added} new"
+    summary = f"{plural(gone, 'line')} of the graph's code gone, {added} new"
     return FieldChange(field, "graph", before, after, summary, diff=diff)
 
 

@@ -11,22 +11,16 @@ from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, headline, seen_text
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import CacheRate, CauseRow, FalseHit, RateRow, RunCacheRate
+from cachescope.frames.answer_rows import CacheRate, FalseHit, RateRow, RunCacheRate
 from cachescope.json_types import JsonObject
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, markup
 from cachescope.views.plot import Plot
-from cachescope.views.state import State
+from cachescope.views.state import LOOKUPS, WHY, State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import duration, harmless, percent
+from cachescope.views.worklist import WorklistView
+from cachescope.wording import percent
 
-_CAUSES = (
-    Head("summary", "Cause", wide=True),
-    Head("verdict", "Verdict"),
-    Head("misses", "Misses", number=True),
-    Head("runs", "Runs", number=True),
-    Head("time", "Time lost", number=True),
-)
 _RATES = (
     Head("run", "Run"),
     Head("cache", "Cache"),
@@ -66,12 +60,7 @@ class Overview(Pane):
         guarded = state.guarded
         self._labels = run_labels(scope.runs)
         self.rates = rows_of(scope.hit_rates(by=["run", "cache"]), RunCacheRate)
-        self.causes_plot = Plot(
-            lambda dark: figures.causes(scope.causes, dark=dark),
-            "misses and compile time lost by cause",
-            self._clicked_cause,
-            guarded,
-        )
+        self.worklist = WorklistView(scope, guarded(self._opened))
         self.outcomes_plot = Plot(
             lambda dark: figures.outcomes(scope.lookups, scope.runs, dark=dark),
             "outcomes by cache and run",
@@ -90,12 +79,6 @@ class Overview(Pane):
             self._clicked_lookup,
             guarded,
         )
-        self.causes = Table(
-            ListedRows(_CAUSES, [(c.cause, _cause_row(c)) for c in scope.facts.causes]),
-            "causes, by compile time lost",
-            empty="Nothing missed: every lookup hit.",
-            on_choose=guarded(lambda cause: state.show_lookups(cause=cause)),
-        )
         self.by_run = Table(
             ListedRows(_RATES, [(at, self._rate_row(row)) for at, row in enumerate(self.rates)]),
             "hit rates by run and cache",
@@ -104,9 +87,8 @@ class Overview(Pane):
         )
         first = Pane(
             [
-                markup(html.title("What to fix first", "A cause opens its lookups.")),
-                self.causes_plot,
-                self.causes,
+                markup(html.title("What to fix first", "A title opens Why.")),
+                self.worklist,
                 markup(html.title("Over time", "A mark opens Why.")),
                 self.timeline_plot,
             ]
@@ -126,10 +108,12 @@ class Overview(Pane):
         """The causes, as returned by `query`."""
         return self._scope.causes
 
-    def _clicked_cause(self, clicked: JsonObject) -> None:
-        cause = cause_of(clicked, self._scope.facts.causes)
-        if cause is not None:
-            self._state.show_lookups(cause=cause)
+    def _opened(self, pane: str, number: int) -> None:
+        facts = self._scope.facts
+        if pane == WHY and number in facts.lookups:
+            self._state.show_why(number)
+        elif pane == LOOKUPS:
+            self._state.show_lookups(cause=number)
 
     def _clicked_outcome(self, clicked: JsonObject) -> None:
         data = clicked.get("data")
@@ -179,12 +163,6 @@ class Overview(Pane):
         return parts
 
 
-def cause_of(clicked: JsonObject, causes: list[CauseRow]) -> int | None:
-    """The cause of a bar: its customdata begins with the number of the cause."""
-    number = first_number(clicked.get("data"))
-    return number if any(cause.cause == number for cause in causes) else None
-
-
 def first_number(data: object) -> int | None:
     """The first of a point's custom data, if it is a whole number."""
     first = data[0] if isinstance(data, list) and data else data
@@ -232,9 +210,3 @@ def _what_now(scope: Read) -> str:
         ' TORCH_LOGS="+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache".'
     )
     return "".join(html.paragraph(part) for part in parts)
-
-
-def _cause_row(cause: CauseRow) -> list[Any]:
-    time = cause.time_lost_ns
-    shown = None if time is None else Shown(duration(time), time)
-    return [harmless(cause.summary), cause.verdict, cause.misses, len(cause.runs), shown]

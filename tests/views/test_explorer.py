@@ -73,9 +73,9 @@ def test_hit_rates_three_ways(tour: Explorer) -> None:
         assert number in text
 
 
-def test_a_bar_of_causes_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
+def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
     overview = tour.pane("Overview")
-    overview.causes_plot.clicked = {"data": 1, "at": 0}
+    overview.worklist.opened = ["Lookups", 1, 0]
     assert (tour.state.pane, tour.state.cause) == ("Lookups", 1)
     lookups = tour.pane("Lookups")
     assert set(tour.frame()["cause"]) == {1} and lookups.table.total == 8
@@ -87,8 +87,14 @@ def test_a_bar_of_causes_filters_lookups_and_a_row_opens_why(tour: Explorer) -> 
 
 def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
     overview = tour.pane("Overview")
-    overview.causes.chosen = [2, 0]
+    overview.worklist.opened = ["Lookups", 2, 0]
     assert tour.state.filters == {"cause": 2}
+    overview.worklist.opened = ["Why", 24, 1]
+    assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
+    # The page could send anything.
+    for other in ([], ["Why", 1000, 2], ["Entries", 1, 3]):
+        overview.worklist.opened = other
+        assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
     overview.by_run.chosen = [0, 0]
     assert tour.state.filters == {"run": 0, "cache": "aotautograd"}
     overview.outcomes_plot.clicked = {"data": [3, "fxgraph", "full_miss"]}

@@ -30,6 +30,11 @@ _NOT_THERE: Final = "(not there)"
 _EMPTY: Final = "(empty)"
 
 
+def anchor_of(number: int) -> str:
+    """Where a cause is explained."""
+    return f"cause-{number}"
+
+
 def cause_group(scope: Read, number: int, struck: Struck) -> Group:
     """The explanation of one cause."""
     cause = struck.row
@@ -44,7 +49,7 @@ def cause_group(scope: Read, number: int, struck: Struck) -> Group:
     if struck.advice:
         parts.append(Text(f"What to do: {struck.advice}"))
     parts += _places(struck)
-    return Group(f"cause-{number}", f"{number}. {cause.summary}{_one_change(found)}", tuple(parts))
+    return Group(anchor_of(number), f"{number}. {cause.summary}{_one_change(found)}", tuple(parts))
 
 
 def _one_change(found: Sequence[Explanation]) -> str:

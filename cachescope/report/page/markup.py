@@ -24,6 +24,8 @@ from cachescope.report.page.parts import (
     Sorted,
     Table,
     Text,
+    WorkItem,
+    WorkItems,
 )
 
 _SENTENCE: Final = 1200
@@ -95,10 +97,34 @@ def _part(part: Part) -> str:
             return _diff(part)
         case Table():
             return _table(part)
+        case WorkItems():
+            items = "".join(map(_work, part.items))
+            return f"<ol class='worklist' aria-label='{safe(part.name)}'>{items}</ol>"
         case Drawing():
             # Figures are written together with the others, in order.
             name = safe(part.name)
             return f"<figure class='plot' aria-label='{name}'><div></div><figcaption>{name}</figcaption></figure>"
+
+
+def _work(work: WorkItem) -> str:
+    title = _prose(work.title, _CELL)
+    if work.anchor is not None:
+        title = f"<a href='#{safe(work.anchor)}'>{title}</a>"
+    changes = "".join(
+        f"<li>{f'<code>{safe(shortened(name, _CELL))}</code> ' if name else ''}{_prose(change, _CELL)}</li>"
+        for name, change in work.changes
+    )
+    parts = [f"<div class='title'><b>{title}</b> <span class='faint'>{_prose(work.cost, _CELL)}</span></div>"]
+    if work.share is not None:
+        parts.append(
+            f"<div class='share' aria-hidden='true'><span style='width: {work.share:.1%}'></span></div>"
+        )
+    if changes:
+        parts.append(f"<ul>{changes}</ul>")
+    parts.append(f"<div class='faint'>{_prose(work.where, _CELL)}</div>")
+    if work.advice:
+        parts.append(f"<div>{_prose(work.advice, _SENTENCE)}</div>")
+    return f"<li>{''.join(parts)}</li>"
 
 
 def _numbers(part: Numbers) -> str:

@@ -6,11 +6,12 @@ from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
 from cachescope.report.page.compiling import compiles_section, spent_section
 from cachescope.report.page.directory import entries_section
+from cachescope.report.page.fix_first import causes_section
 from cachescope.report.page.machines import contexts_section, devices_section
 from cachescope.report.page.outcomes import outcomes_section, time_section
 from cachescope.report.page.parts import Page
 from cachescope.report.page.reading import reading_section, words_section
-from cachescope.report.page.reasons import causes_section, what_if_section, why_section
+from cachescope.report.page.reasons import what_if_section, why_section
 from cachescope.version import __version__
 from cachescope.wording import file_time, plural
 

@@ -113,6 +113,41 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkItem:
+    """An item of a worklist.
+
+    Attributes
+    ----------
+    title, cost, where : str
+        What is to be looked at, what it cost, and where it struck.
+    share : float or None
+        Its share of the time lost, drawn as a bar.
+    changes : tuple of (field, before and after)
+        What changed; the field is empty where the title names it.
+    advice : str or None
+        What can be done.
+    anchor : str or None
+        The group that explains it.
+    """
+
+    title: str
+    cost: str
+    where: str
+    share: float | None
+    changes: tuple[tuple[str, str], ...]
+    advice: str | None
+    anchor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItems:
+    """A worklist, the costliest on top."""
+
+    name: str
+    items: tuple[WorkItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """A part of a section under a heading of its own."""
 
@@ -121,7 +156,7 @@ class Group:
     parts: tuple[Part, ...]
 
 
-Part = Text | Items | Numbers | Lines | Diff | Table | Drawing | Group
+Part = Text | Items | Numbers | Lines | Diff | Table | Drawing | WorkItems | Group
 
 
 @dataclass(frozen=True, slots=True)

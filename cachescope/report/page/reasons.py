@@ -1,4 +1,4 @@
-"""Why it missed: what to fix first, each cause explained, every miss, and what if a field did not count."""
+"""Why it missed: each cause explained, every miss, and what if a field did not count."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from cachescope import figures
 from cachescope.answers.causes import Causes
 from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
-from cachescope.answers.summary import footer
+from cachescope.answers.worklist import nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import CauseRow, FalseHit, MissRow
+from cachescope.frames.answer_rows import FalseHit, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.page.explained import cause_group
@@ -22,17 +22,8 @@ from cachescope.report.past import past_lines
 from cachescope.wording import SHORT_KEY, listed, plural
 
 # Each is a picture, a table and a diff of code.
-_CAUSES_EXPLAINED: Final = 10
+EXPLAINED: Final = 10
 _PLACES: Final = 8
-_CAUSES: Final = (
-    Head("Cause", "code"),
-    Head("Verdict", "word"),
-    Head("Misses", "number"),
-    Head("Runs", "number"),
-    Head("Ranks", "word", is_optional=True),
-    Head("Time lost", "number"),
-    Head("What to do"),
-)
 _MISSES: Final = (
     Head("Lookup", "name"),
     Head("Run", "word"),
@@ -60,26 +51,6 @@ _FIELDS: Final = (
     Head("Affects"),
     Head("What is known of leaving it out"),
 )
-_NOTHING_MISSED: Final = "Nothing missed: every lookup that was read hit."
-_NOTHING_READ: Final = "No lookup was read, so none can have missed."
-
-
-def causes_section(scope: Read) -> Section:
-    """What to fix first."""
-    sentence = (
-        "Misses with one reason are one cause, the costliest on top. One miss brings others: an AOTAutograd miss is followed"
-        " by lookups of its FX graphs, and they count with it. A cold start cannot be helped and stands apart."
-    )
-    if scope.causes.empty:
-        parts: tuple[Part, ...] = (Text(_NOTHING_MISSED if scope.facts.lookups else _NOTHING_READ),)
-    else:
-        rows = [_cause_row(row) for row in scope.facts.causes]
-        parts = (
-            Drawing("Misses and compile time lost by cause", figures.causes, (scope.causes,)),
-            table("Causes, the costliest first", _CAUSES, rows, "causes by time lost", "scope.causes"),
-            Text(footer(scope).replace("    ", " · "), "faint"),
-        )
-    return Section("causes", "What should be fixed first?", sentence, parts)
 
 
 def why_section(scope: Read) -> Section:
@@ -88,13 +59,13 @@ def why_section(scope: Read) -> Section:
         "Each cause with its costliest miss: which fields of the key changed, from what to what, against which earlier lookup"
         " it was held, and where else it struck. Hashes are compared, never texts."
     )
-    causes = Causes.of(scope, most=_CAUSES_EXPLAINED, places=_PLACES)
+    causes = Causes.of(scope, most=EXPLAINED, places=_PLACES)
     parts: list[Part] = [cause_group(scope, number, struck) for number, struck in enumerate(causes.struck, 1)]
     if not causes.struck:
-        parts.append(Text(_without_causes(scope)))
+        parts.append(Text(nothing_to_fix(scope)))
     if causes.more:
         more = plural(causes.more, "more cause is", "more causes are")
-        parts.append(Text(f"{more} in the table above and in scope.causes.", "faint"))
+        parts.append(Text(f"{more} in the list above and in scope.causes.", "faint"))
     if past := past_lines(past_misses(scope)):
         intro = Text("Read from the directory itself: which field made each further entry of a graph.")
         parts.append(Group("past", "Past misses", (intro, Lines(tuple(past)))))
@@ -121,26 +92,6 @@ def what_if_section(scope: Read) -> Section:
             table("Fields that would help if they did not count", _FIELDS, rows, what, source),
         )
     return Section("what-if", "What if a field did not count?", sentence, parts)
-
-
-def _cause_row(cause: CauseRow) -> tuple[Cell, ...]:
-    return (
-        cause.summary,
-        cause.verdict,
-        cause.misses,
-        len(cause.runs),
-        listed(cause.ranks, 4) or None,
-        timed(cause.time_lost_ns),
-        cause.advice,
-    )
-
-
-def _without_causes(scope: Read) -> str:
-    if not scope.facts.lookups:
-        return _NOTHING_READ
-    if not scope.facts.misses:
-        return _NOTHING_MISSED
-    return "Every miss is a first lookup: the cold start, with nothing earlier to compare with."
 
 
 def _misses(scope: Read) -> list[Part]:

@@ -1,0 +1,176 @@
+"""What to fix first: one item for each cause that can be acted on, the costliest first; the rest stands apart."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from cachescope.answers.causes import Causes, Struck
+from cachescope.answers.names import lookups_of_cause, place_name
+from cachescope.answers.read import Read
+from cachescope.answers.summary import footer
+from cachescope.frames.answer_rows import CauseRow
+from cachescope.wording import duration, listed, percent, plural
+
+MOST: Final = 20
+_FIELDS: Final = 4
+_APART: Final = ("bypassed", "disabled")
+_NAMES: Final = {"gm": "graph (gm)"}
+# What names of options share; the rest of the name tells them apart.
+_OPTION: Final = re.compile(r"(?:inductor_config|fx_kwargs)\[(?P<name>[^\[\]]+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One cause of misses, as an item of the worklist.
+
+    Attributes
+    ----------
+    cause : int
+        The cause.
+    title : str
+        What is to be looked at: the changed fields without what their names share, or the reason.
+    changes : tuple of (field, before and after)
+        The first changed fields in their short names; empty where no field differs, or another torch made them all differ.
+    more_changes : int
+        How many more changed fields there are.
+    cost : str
+        Seconds, share of the time lost, and misses, in words.
+    share : float or None
+        Share of the compile time that all misses, bypasses and switched-off lookups cost; None where no time is known.
+    where : str
+        The place in the program of the first root, and the runs and ranks it struck.
+    advice : str or None
+        What can be done.
+    lookup : int
+        The first root, which explains it.
+    """
+
+    cause: int
+    title: str
+    changes: tuple[tuple[str, str], ...]
+    more_changes: int
+    cost: str
+    share: float | None
+    where: str
+    advice: str | None
+    lookup: int
+
+
+@dataclass(frozen=True, slots=True)
+class Worklist:
+    """What to fix first.
+
+    Attributes
+    ----------
+    works : tuple of Work
+        Misses with a cause that can be acted on; the costliest first.
+    apart : tuple of Work
+        Lookups that never reached the cache: bypassed, or with caching switched off.
+    more, more_misses : int
+        How many further causes there are, and how many misses they made.
+    rest : str
+        What is in none of them: cold starts, misses that nothing explains, problems.
+    """
+
+    works: tuple[Work, ...]
+    apart: tuple[Work, ...]
+    more: int
+    more_misses: int
+    rest: str
+
+    @classmethod
+    def of(cls, read: Read, most: int = MOST) -> Self:
+        """The worklist of all that was read, with so many items at most."""
+        causes = Causes.of(read, most=most, places=0)
+        lost = sum(cause.time_lost_ns or 0 for cause in read.facts.causes)
+        titles = _titles(read, causes.struck)
+        works = [_work(read, struck, titles[struck.row.cause], lost) for struck in causes.struck]
+        apart = {struck.row.cause for struck in causes.struck if struck.row.verdict in _APART}
+        return cls(
+            tuple(work for work in works if work.cause not in apart),
+            tuple(work for work in works if work.cause in apart),
+            causes.more,
+            causes.more_misses,
+            footer(read),
+        )
+
+
+def nothing_to_fix(read: Read) -> str:
+    """Why the worklist is empty."""
+    facts = read.facts
+    if not facts.lookups:
+        return "No lookup was read, so none can have missed."
+    if not facts.misses:
+        return "Nothing missed: every lookup that was read hit."
+    return "Every miss is a first lookup: the cold start, with nothing earlier to compare with."
+
+
+def _work(read: Read, struck: Struck, title: str, lost: int) -> Work:
+    cause, time = struck.row, struck.time_lost_ns
+    share = None if time is None or not lost else time / lost
+    cost = [] if time is None else [duration(time)]
+    if share is not None:
+        cost.append(f"{percent(share)} of the time lost")
+    cost.append(lookups_of_cause(cause.verdict, struck.misses))
+    changes = struck.changes if _is_named_by_fields(cause) else ()
+    return Work(
+        cause.cause,
+        title,
+        (*((_short(one.field), one.summary) for one in changes[:_FIELDS]), *_otherwise(struck)),
+        max(0, len(changes) - _FIELDS),
+        " · ".join(cost),
+        share,
+        _where(read, struck),
+        struck.advice,
+        struck.first.lookup,
+    )
+
+
+def _where(read: Read, struck: Struck) -> str:
+    cause = struck.row
+    place = place_name(read.facts.lookups[struck.first.lookup], read.facts.files)
+    runs = plural(struck.runs, "run")
+    ranks = (
+        f", {'rank' if len(cause.ranks) == 1 else 'ranks'} {listed(cause.ranks, 8)}" if cause.ranks else ""
+    )
+    return f"{place}, in {runs}{ranks}" if place else f"in {runs}{ranks}"
+
+
+def _titles(read: Read, causes: Sequence[Struck]) -> dict[int, str]:
+    """A title for each cause; two that would be the same say where they struck."""
+    titles = {struck.row.cause: _title(struck.row) for struck in causes}
+    for way in (_at_place, _by_number):
+        count = Counter(titles.values())
+        same = [struck for struck in causes if count[titles[struck.row.cause]] > 1]
+        titles |= {struck.row.cause: way(read, struck, titles[struck.row.cause]) for struck in same}
+    return titles
+
+
+def _title(cause: CauseRow) -> str:
+    return listed(map(_short, cause.fields), _FIELDS) if _is_named_by_fields(cause) else cause.summary
+
+
+def _is_named_by_fields(cause: CauseRow) -> bool:
+    return cause.summary == ", ".join(cause.fields)
+
+
+def _short(field: str) -> str:
+    return _NAMES.get(field) or _OPTION.sub(r"\g<name>", field)
+
+
+def _otherwise(struck: Struck) -> list[tuple[str, str]]:
+    """The one changed field where it changed to other values."""
+    return [(f"run {run}", summary) for run, summary in struck.other_values]
+
+
+def _at_place(read: Read, struck: Struck, title: str) -> str:
+    place = place_name(read.facts.lookups[struck.first.lookup], read.facts.files)
+    return f"{title} of {place}" if place else title
+
+
+def _by_number(read: Read, struck: Struck, title: str) -> str:
+    return f"{title} (cause {struck.row.cause})"

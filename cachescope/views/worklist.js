@@ -1,0 +1,62 @@
+// What to fix first: one item for each cause. Texts go in as textContent only.
+const make = (name, attributes = {}, text = "") => {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  if (text) node.textContent = text;
+  return node;
+};
+
+function render({ model, el }) {
+  el.classList.add("cs");
+  // The time makes opening the same one again a change.
+  const open = (pane, id) => { model.set("opened", [pane, id, Date.now()]); model.save_changes(); };
+  const button = (pane, id, text, label) => {
+    const made = make("button", { type: "button", class: "cs-button", "aria-label": label }, text);
+    made.onclick = () => open(pane, id);
+    return made;
+  };
+
+  const item = (work) => {
+    const made = make("li", { class: "cs-work" });
+    const title = make("div", { class: "cs-work-title" });
+    const opens = make("button", { type: "button", class: "cs-link", "aria-label": `Why: ${work.title}` }, work.title);
+    opens.onclick = () => open("Why", work.lookup);
+    title.append(opens, make("span", { class: "cs-faint" }, work.cost));
+    made.append(title);
+    if (work.share !== null) {
+      const bar = make("div", { class: "cs-share", "aria-hidden": "true" });
+      bar.append(make("span"));
+      bar.firstChild.style.width = `${100 * work.share}%`;
+      made.append(bar);
+    }
+    const changes = make("ul");
+    for (const [name, change] of work.changes) {
+      const line = make("li");
+      if (name) line.append(make("code", {}, name), " ");
+      line.append(change);
+      changes.append(line);
+    }
+    if (work.changes.length) made.append(changes);
+    made.append(make("div", { class: "cs-faint" }, work.where));
+    if (work.advice) made.append(make("div", {}, work.advice));
+    made.append(button("Lookups", work.cause, "Its lookups", `Lookups of ${work.title}`));
+    return made;
+  };
+
+  const draw = () => {
+    const { works, apart, apart_title, notes } = model.get("worklist");
+    const parts = [];
+    const list = (of, label) => {
+      const made = make("ol", { class: "cs-worklist", "aria-label": label });
+      made.append(...of.map(item));
+      return made;
+    };
+    if (works.length) parts.push(list(works, model.get("label")));
+    if (apart.length) parts.push(make("h4", {}, apart_title), list(apart, apart_title));
+    parts.push(...notes.map((note) => make("p", { class: "cs-faint" }, note)));
+    el.replaceChildren(...parts);
+  };
+  model.on("change:worklist", draw);
+  draw();
+}
+export default { render };

@@ -1,0 +1,74 @@
+"""What to fix first, in the browser: one item for each cause, which opens Why and its lookups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import anywidget
+import traitlets
+
+from cachescope.answers.read import Read
+from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
+from cachescope.json_types import JsonObject
+from cachescope.report.worklist import NEVER_ASKED, changes_of, notes_of
+from cachescope.views.state import LOOKUPS, WHY
+from cachescope.wording import harmless
+
+_HERE: Final = Path(__file__).parent
+
+
+class WorklistView(anywidget.AnyWidget):
+    """The worklist of a scope.
+
+    Parameters
+    ----------
+    scope : Read
+    on_open : callable
+        Called with a pane and a number: ``Why`` and a lookup, or ``Lookups`` and a cause.
+    """
+
+    _esm = _HERE / "worklist.js"
+    _css = _HERE / "style.css"
+
+    label = traitlets.Unicode("what to fix first, the costliest on top").tag(sync=True)
+    worklist: Any = traitlets.Dict().tag(sync=True)
+    opened: Any = traitlets.List().tag(sync=True)
+    """A pane, a number, and a time that makes opening the same one again a change."""
+
+    def __init__(self, scope: Read, on_open: Callable[[str, int], None]) -> None:
+        found = Worklist.of(scope)
+        notes = notes_of(found)
+        if not found.works and not found.apart:
+            notes = [nothing_to_fix(scope), *notes]
+        super().__init__(
+            worklist={
+                "works": [_plain(work) for work in found.works],
+                "apart": [_plain(work) for work in found.apart],
+                "apart_title": NEVER_ASKED,
+                "notes": notes,
+            }
+        )
+        self.observe(lambda change: self._open(change["new"], on_open), "opened")
+
+    @staticmethod
+    def _open(opened: list[Any], on_open: Callable[[str, int], None]) -> None:
+        if len(opened) == 3 and opened[0] in (WHY, LOOKUPS):
+            on_open(opened[0], int(opened[1]))
+
+    def __repr__(self) -> str:
+        return f"WorklistView({len(self.worklist['works'])} to fix)"
+
+
+def _plain(work: Work) -> JsonObject:
+    return {
+        "cause": work.cause,
+        "lookup": work.lookup,
+        "title": harmless(work.title),
+        "cost": work.cost,
+        "share": work.share,
+        "changes": [[harmless(name), harmless(change)] for name, change in changes_of(work)],
+        "where": harmless(work.where),
+        "advice": None if work.advice is None else harmless(work.advice),
+    }

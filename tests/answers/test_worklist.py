@@ -1,0 +1,84 @@
+"""What to fix first: every cause is in the list or counted below it, under a name of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.answers.worklist import Worklist, nothing_to_fix
+from cachescope.report.worklist import changes_of, notes_of
+from tests.conftest import RECORDINGS
+
+Recording = Callable[[str, str], Path]
+EVERY = sorted(
+    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
+)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("version", "name"), EVERY)
+def test_every_cause_is_there_under_a_name_of_its_own(recording: Recording, version: str, name: str) -> None:
+    scope = cachescope.read(recording(version, name))
+    found = Worklist.of(scope, most=1000)
+    works = (*found.works, *found.apart)
+    causes = scope.causes
+    cold = causes[(causes["verdict"] == "first_lookup") & (causes["summary"] == "first lookups (cold start)")]
+    assert sorted(work.cause for work in works) == sorted(set(causes["cause"]) - set(cold["cause"]))
+    titles = [work.title for work in works]
+    assert len(set(titles)) == len(titles)
+    misses = scope.misses.set_index("lookup")
+    for work in works:
+        assert misses.loc[work.lookup, "cause"] == work.cause
+    costs = [work.share or 0 for work in found.works]
+    assert costs == sorted(costs, reverse=True)
+    assert sum(work.share or 0 for work in works) <= 1 + 1e-9
+
+
+def test_shares_are_of_all_the_time_that_was_lost(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "bypass_custom_pass"))
+    found = Worklist.of(scope)
+    lost = scope.lookups["time_taken_ns"][scope.lookups["outcome"] != "hit"].sum()
+    (one,), (apart,) = found.works, found.apart
+    for work in (one, apart):
+        of_cause = scope.misses["lookup"][scope.misses["cause"] == work.cause]
+        mine = scope.lookups.set_index("lookup")["time_taken_ns"][of_cause].sum()
+        assert work.share == pytest.approx(mine / lost)
+    # What passes the cache by costs most, and stands below all the same.
+    assert apart.share > 6 * one.share  # type: ignore[operator]
+    assert one.changes == (("post_grad_custom_post_pass", "nothing-pass-1 -> nothing-pass-2"),)
+    assert changes_of(one) == [("", "nothing-pass-1 -> nothing-pass-2")]
+
+
+def test_every_changed_field_is_named_or_counted(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "three_changes"))
+    costliest = Worklist.of(scope).works[0]
+    changes = scope.explain(costliest.lookup).changes
+    assert len(costliest.changes) + costliest.more_changes == len(changes) == 4
+    # The part of the name that all options share is left out.
+    assert [name for name, _ in costliest.changes][-1] == "deterministic"
+
+
+def test_other_values_of_the_same_field_are_told(recording: Recording) -> None:
+    (work,) = Worklist.of(cachescope.read(recording("2.13.0", "rank_in_config"))).works
+    assert work.title == "aot_inductor.output_path"
+    assert [change for _, change in work.changes] == [
+        f"model_rank{rank} -> model_rank{rank + 1}" for rank in range(3)
+    ]
+
+
+def test_what_is_beyond_the_most_is_counted() -> None:
+    scope = cachescope.read(cachescope.sample("tour"))
+    found = Worklist.of(scope, most=1)
+    assert len(found.works) == 1 and found.more > 0
+    assert (
+        notes_of(found)[0] == f"{found.more} more causes with {found.more_misses} misses: see scope.causes."
+    )
+
+
+def test_why_there_is_nothing(recording: Recording, tmp_path: Path) -> None:
+    assert nothing_to_fix(cachescope.read(cachescope.sample("whole_directory"))).startswith("No lookup")
+    cold = cachescope.read(recording("2.13.0", "two_ranks_cold_shapes"))
+    assert Worklist.of(cold).works == () and nothing_to_fix(cold).startswith("Every miss is a first lookup")
