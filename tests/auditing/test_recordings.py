@@ -37,7 +37,7 @@ def test_nothing_stands_against_the_training_of_a_version(version: str, recordin
     assert "code-unverified" in set(found["rule"])
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize(("version", "name"), RECORDED)
 def test_nothing_stands_against_a_recording(version: str, name: str, recording: Recording) -> None:
     found = cachescope.audit(recording(version, name))

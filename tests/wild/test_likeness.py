@@ -26,6 +26,7 @@ def outcomes(runs: list[list[str]]) -> list[list[str]]:
     return [[" ".join(line.split()[:2]) for line in run] for run in runs]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_every_lookup_is_found(version: str, name: str, way: str, recording: Recording) -> None:

@@ -331,7 +331,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", PACKED)
 @pytest.mark.parametrize(("version", "scenario"), those(SOME, {("2.13.0", "config_flip")}))
 def test_a_log_in_another_form_says_the_same(

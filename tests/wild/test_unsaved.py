@@ -51,6 +51,7 @@ def told(scope: cachescope.Scope) -> list[Run]:
     return runs
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_every_lookup_is_read(version: str, name: str, way: str, recording: Recording) -> None:

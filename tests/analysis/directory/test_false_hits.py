@@ -56,7 +56,7 @@ def found_in(*sources: Path) -> list[dict[str, object]]:
     return records(cachescope.read(*sources).false_hits)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_recording_has_one(version: str, recording: Recording) -> None:
     # Among them guard variants, four ranks that raced for one key, and one key in two directories.
@@ -64,7 +64,7 @@ def test_no_recording_has_one(version: str, recording: Recording) -> None:
         assert found_in(recording(version, scenario)) == [], scenario
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("version", VERSIONS)
 def test_all_recordings_of_a_version_together_have_none(version: str, recording: Recording) -> None:
     # In 2.6 every directory has code of its own under equal keys: it includes a header by its path.

@@ -62,7 +62,7 @@ def test_phases_are_what_a_plain_replay_says(archive: Path, tmp_path: Path) -> N
     assert hold(archive, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("archive", ARCHIVES, ids=name_of)
 def test_phases_of_every_recording_are_what_a_plain_replay_says(archive: Path, tmp_path: Path) -> None:
     held = hold(archive, tmp_path)

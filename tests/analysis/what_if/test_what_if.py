@@ -47,7 +47,7 @@ UNCHANGED = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize(("version", "name", "way"), UNCHANGED)
 def test_the_unchanged_schema_gives_the_recorded_outcomes(
     version: str, name: str, way: str, recording: Recording

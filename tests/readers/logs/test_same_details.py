@@ -19,6 +19,7 @@ STORES_NO_DETAILS = ("2.6.0",)
 ADDRESS = re.compile("0x[0-9a-f]+")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("version", "name"), EVERY)
 def test_every_fx_entry_holds_the_details_that_the_trace_told(
     version: str, name: str, recording: Recording

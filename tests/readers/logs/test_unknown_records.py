@@ -100,7 +100,7 @@ def test_read_in_two_steps_it_is_the_same(caches: list[str], recording: Recordin
     assert [problem.kind for problem in whole.problems] == ["no_lookups"] * len(caches)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("archive", RECORDINGS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_no_recording_lacks_a_lookup_that_an_event_tells_of(archive: Path, recording: Recording) -> None:
     assert asked(recording(archive.parent.name, archive.name.removesuffix(".tar.xz"))) == []
