@@ -84,6 +84,8 @@ def test_a_bar_can_be_clicked(tour: Opened) -> None:
     box = bars.first.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     is_shown(page, "4 of 48 lookups")
+    page.get_by_role("button", name="Clear filters").filter(visible=True).click()
+    is_shown(page, "48 lookups. Open a row")
 
 
 def test_the_run_of_a_bar_is_chosen_where_the_time_went(tour: Opened) -> None:
