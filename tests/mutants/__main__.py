@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from mutants.changes import changes_of
-from mutants.trial import Outcome, Trials
+from mutants.trial import NOT_TRIED, Outcome, Trials
 
 ROOMS = ("cachescope/analysis", "cachescope/keys", "cachescope/readers")
 
@@ -47,13 +47,14 @@ def main() -> int:
     trials = Trials(sample, args.jobs, args.seconds)
     quick = ["-m", "not slow", "--doctest-modules", "--benchmark-disable", "cachescope", "tests"]
     pytest.main(["-q", "-s", "-p", "no:nbval", "-p", "no:randomly", *quick], plugins=[trials])
-    return _told(trials.outcomes, count)
+    return told(trials.outcomes, count)
 
 
-def _told(outcomes: list[Outcome], count: int) -> int:
+def told(outcomes: list[Outcome], count: int) -> int:
     """Print what survived, and of how many."""
-    if len(outcomes) < count:
-        print(f"only {len(outcomes)} of {count} were tried")
+    tried = sum(outcome.word != NOT_TRIED for outcome in outcomes)
+    if tried < count:
+        print(f"only {tried} of {count} were tried")
         return 2
     for outcome in sorted(outcomes, key=lambda one: (one.change.path, one.change.line)):
         if outcome.survived:

@@ -26,6 +26,7 @@ from mutants.reach import Reach, file_states, reach_of
 
 # The exit status of a process says what became of its change.
 _SURVIVED, _NOTICED, _BROKEN = 0, 1, 2
+NOT_TRIED = "could not be tried"
 _GIGABYTES = 6
 Place = tuple[str, str, int]
 
@@ -59,6 +60,8 @@ class Trials:
         for path in {change.path for change in self.changes}:
             # Some are imported within functions only, which would be too late.
             importlib.import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
+        # conftest.py hides from the collector of garbage what it found so far.
+        gc.unfreeze()
         functions = _functions()
         for change in self.changes:
             tests = reach.tests_of(change, self.seconds)
@@ -83,7 +86,12 @@ class Trials:
             os.killpg(pid, signal.SIGKILL)
         shutil.rmtree(room, ignore_errors=True)
         code = os.waitstatus_to_exitcode(status)
-        words = {_SURVIVED: "survived", _NOTICED: "noticed", -signal.SIGALRM: "ran too long"}
+        words = {
+            _SURVIVED: "survived",
+            _NOTICED: "noticed",
+            _BROKEN: NOT_TRIED,
+            -signal.SIGALRM: "ran too long",
+        }
         self._say(Outcome(change, words.get(code, "ended the process"), ran))
 
     def _say(self, outcome: Outcome) -> None:
