@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cachescope import wording
 from mutants.__main__ import told
 from mutants.changes import changes_of
 from mutants.trial import NOT_TRIED, Outcome
 
-CHANGE = changes_of(Path("cachescope/wording.py"))[0]
+CHANGE = changes_of(Path(wording.__file__))[0]
 
 
 @pytest.mark.parametrize(
