@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from cachescope.cli.messages import redaction_if_asked
@@ -14,10 +17,23 @@ NOT_AS_LOCKED: Final = 3
 
 def run(args: argparse.Namespace) -> int:
     """Compare, and print."""
-    found = verify(args.lock, args.directory)
+    with _keeping_all():
+        found = verify(args.lock, args.directory)
     redaction = redaction_if_asked(args)
     if args.json:
         write_json(verification_object(found), redaction)
     else:
         write_lines(verification_lines(found), redaction)
     return 0 if found.passed else NOT_AS_LOCKED
+
+
+@contextmanager
+def _keeping_all() -> Iterator[None]:
+    """Collect no garbage: all that a lock holds is kept, and going through it again and again would take a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -93,7 +93,7 @@ def _torch_key(root: Path, version: str) -> tuple[str | None, str | None]:
     if extra is None or not all(step in body for step in _TORCH_STEPS):
         return None, f"torch {version} makes its key in a way that is not known here"
     hasher = hashlib.sha256(version.encode("utf-8"))
-    for name, path in modules_below([os.fspath(root)], ""):
+    for name, path in modules_below(os.fspath(root), ""):
         hasher.update(name.encode("utf-8"))
         hasher.update(_bytes(path))
     for name in re.findall(r"['\"]([^'\"]+)['\"]", extra[1]):
@@ -157,7 +157,7 @@ def _triton_hashes(root: Path, of_key: Path) -> Iterator[str]:
 
 
 def _module_hashes(folder: Path, prefix: str) -> Iterator[str]:
-    for _, path in modules_below([os.fspath(folder)], prefix):
+    for _, path in modules_below(os.fspath(folder), prefix):
         yield _hash(path)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +23,8 @@ from cachescope.version import __version__
 SCHEMA: Final = Path(__file__).parent / "lock_schema.json"
 # A file of a lock takes some 400 bytes.
 MAX_BYTES: Final = 256 << 20
+# How JSON writes half of a character: one that stands alone is none.
+_HALVES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read_lock(path: str | os.PathLike[str]) -> CacheLock:
@@ -65,7 +68,7 @@ def parse(data: bytes) -> CacheLock:
             f"a lock of version {shown}; this cachescope reads version {LOCK_VERSION}: "
             "upgrade cachescope, or lock again"
         )
-    if b"\\u" in data:
+    if _HALVES.search(data):
         _whole_characters(value)
     return checked_lock(value)
 

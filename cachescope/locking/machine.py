@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from cachescope.locking.installed import Installed, installed_torch, installed_triton, triton_version
+from cachescope.locking.installed import Installed, installed_torch, installed_triton
 from cachescope.locking.lock import Machine
 
 # The driver's own text: one folder for each board, with its model. Of a board that is cut into MIG instances torch says
@@ -20,18 +20,15 @@ _VECTORS: Final = ("avx", "fma", "amx", "f16c", "sse4", "asimd", "sve")
 _MOST_OF_A_FILE: Final = 1 << 20
 
 
-def this_machine(*, with_triton_key: bool = True) -> tuple[Machine, dict[str, str]]:
-    """What is known of this machine, and why the rest is not, by the name of what is not known.
+def this_machine() -> tuple[Machine, dict[str, str]]:
+    """What is known of this machine, and why the rest is not, by the name of what is not known."""
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(installed_triton)
+        return machine_with(installed_torch(), asked.result())
 
-    Parameters
-    ----------
-    with_triton_key : bool
-        Whether to hash Triton's library, which has hundreds of megabytes.
-    """
-    with ThreadPoolExecutor(2) as pool:
-        asked = pool.submit(installed_triton if with_triton_key else triton_version)
-        torch = installed_torch()
-        triton = asked.result()
+
+def machine_with(torch: Installed, triton: Installed) -> tuple[Machine, dict[str, str]]:
+    """What is known of this machine beside the torch and the Triton that are installed, as `this_machine` says it."""
     devices, no_devices = devices_here()
     machine = Machine(
         python_version=platform.python_version(),

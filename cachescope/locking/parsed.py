@@ -34,6 +34,7 @@ _TOP: Final = frozenset(
 _FILE: Final = frozenset(
     ["path", "kind", "size", "sha256", "key", "context", "needs", "time_taken_ns", "device_types"]
 )
+_EVERY_FILE: Final = frozenset(["path", "kind", "size", "sha256"])
 _MACHINE_TEXTS: Final = (
     "torch_version", "torch_key", "cuda", "hip", "triton_version", "triton_key",
 )  # fmt: skip
@@ -224,8 +225,7 @@ def _process(value: Any) -> Process:
 
 
 def _file(value: Any, contexts: int) -> LockedFile:
-    _names(value, _FILE, "a file", frozenset({"path", "kind", "size", "sha256"}))
-    get = value.get
+    _names(value, _FILE, "a file", _EVERY_FILE)
     context = _count(value["context"], "context") if "context" in value else None
     if context is not None and context >= contexts:
         _wrong("a file has a context that is not there")
@@ -239,9 +239,9 @@ def _file(value: Any, contexts: int) -> LockedFile:
         sha256,
         _text(value["key"], "key", _LONGEST) if "key" in value else None,
         context,
-        _texts(get("needs", []), "needs"),
+        _texts(value["needs"], "needs") if "needs" in value else (),
         _count(value["time_taken_ns"], "time_taken_ns") if "time_taken_ns" in value else None,
-        _texts(get("device_types", []), "device_types"),
+        _texts(value["device_types"], "device_types") if "device_types" in value else (),
     )
 
 

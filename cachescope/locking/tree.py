@@ -165,7 +165,7 @@ def _contents(files: Iterable[Found], sizes: Mapping[str, int] | None, buffer: _
 
 def _content(file: Found, buffer: memoryview, sizes: Mapping[str, int] | None) -> Content:
     try:
-        with open(os.open(file.path, _FLAGS), "rb", buffering=0) as opened:
+        with FileIO(os.open(file.path, _FLAGS)) as opened:
             found = os.fstat(opened.fileno())
             if not stat.S_ISREG(found.st_mode):
                 return Content(0, problem="no file any more")
@@ -182,6 +182,9 @@ def _hashed(opened: FileIO, size: int, buffer: memoryview) -> Content:
     while count := opened.readinto(buffer):
         digest.update(buffer[:count])
         read += count
+        if read == size and count < len(buffer):
+            # There was room for more: asking once more would find nothing.
+            break
     if read != size:
         return Content(read, problem="changed while it was read")
     return Content(size, digest.hexdigest())

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.locking.facts import DIFFERS, UNKNOWN, Fact, holds_triton, machine_facts
+from cachescope.locking.installed import installed_torch, installed_triton, triton_version
 from cachescope.locking.lock import CacheLock, Key, LockedFile
 from cachescope.locking.lock_text import read_lock
-from cachescope.locking.machine import this_machine
+from cachescope.locking.machine import machine_with
 from cachescope.locking.tree import FILE, LINK, Content, Found, contents, walk
 from cachescope.locking.variable_facts import variable_facts
 from cachescope.locking.variables import environment
@@ -129,14 +130,17 @@ def verify_lock(
     lock: CacheLock | str | os.PathLike[str], directory: str | os.PathLike[str] | None = None
 ) -> Verification:
     """Hold a directory and this machine against a lock; see `cachescope.verify`."""
-    held = lock if isinstance(lock, CacheLock) else read_lock(lock)
     root = default_root() if directory is None else os.fspath(directory)
     own = None if isinstance(lock, CacheLock) else os.path.realpath(lock)
-    found = [one for one in walk(root) if one.path != own]
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(this_machine, with_triton_key=holds_triton(held))
+    # What is installed is hashed while the rest is read.
+    with ThreadPoolExecutor(2) as pool:
+        torch = pool.submit(installed_torch)
+        held = lock if isinstance(lock, CacheLock) else read_lock(lock)
+        # Triton's library has hundreds of megabytes.
+        triton = pool.submit(installed_triton if holds_triton(held) else triton_version)
+        found = [one for one in walk(root) if one.path != own]
         findings = tuple(sorted(_findings(held, found), key=lambda one: (_ORDER[one.kind], one.path)))
-        here, unknown = asked.result()
+        here, unknown = machine_with(torch.result(), triton.result())
     facts = [*machine_facts(held, here, unknown), *variable_facts(held, environment(held.variables))]
     lost = _lost(held, facts)
     bad = {one.path for one in findings}

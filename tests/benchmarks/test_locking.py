@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -57,3 +58,16 @@ def test_verify(locked: Path, benchmark) -> None:  # type: ignore[no-untyped-def
     assert done.stdout.startswith(f"as locked: {ENTRIES} files")
     size = sum(file.stat().st_size for file in (locked / "cache").rglob("*") if file.is_file())
     benchmark.extra_info["megabytes"] = size / 1e6
+
+
+@pytest.mark.benchmark(group="verify 10,000 entries")
+@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="no sha256sum")
+def test_sha256sum(locked: Path, benchmark) -> None:  # type: ignore[no-untyped-def]
+    """The same files by coreutils, on two cores at once: hashing alone, without comparing."""
+    command = "find cache -type f -print0 | xargs -0 -P2 -n 2500 sha256sum"
+    done: subprocess.CompletedProcess[str] = benchmark.pedantic(
+        lambda: subprocess.run(command, shell=True, cwd=locked, check=True, capture_output=True, text=True),
+        rounds=5,
+        warmup_rounds=1,
+    )
+    assert len(done.stdout.splitlines()) == ENTRIES

@@ -234,7 +234,7 @@ def test_a_torch_that_makes_its_key_otherwise_has_none(
     found = installed_torch()
     assert (found.version, found.cuda, found.hip, found.key) == ("2.99.0+cu130", "13.0", None, None)
     assert "makes its key in a way that is not known here" in (found.problem or "")
-    machine, unknown = this_machine(with_triton_key=False)
+    machine, unknown = this_machine()
     assert machine.torch_key is None
     assert unknown["torch"] == found.problem
     os.unlink(tmp_path / "torch" / "version.py")
