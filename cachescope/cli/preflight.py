@@ -7,8 +7,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
 from cachescope.answers.preflight import PreflightAnswer
+from cachescope.capture.preflight.without_weights import FAKE
 from cachescope.capture.preflight_command import preflight
 from cachescope.capture.recording import CommandNotFoundError, Recorded
 from cachescope.cli.check import NOT_MET
@@ -21,6 +24,7 @@ from cachescope.report.preflight import preflight_lines, preflight_object
 from cachescope.scope.preflight import read_preflight
 from cachescope.wording import harmless_line
 
+NEEDS_VALUES: Final = 2
 _NOTHING = (
     "nothing was seen: no process of the command compiled with torch, or those that did ignore PYTHONPATH "
     "(python -I, python -E)"
@@ -33,14 +37,21 @@ def run(args: argparse.Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         args.usage_error("give the command to run after --")
-    with _folder(args.keep) as folder:
+    with _folder(args.keep) as folder, _folder(None) as told:
+        needs = Path(told, "needs_values")
         try:
             # What the program prints is no part of the JSON.
             output = sys.stderr.fileno() if args.json else None
-            recorded = preflight(command, folder, args.against or [default_root()], output=output)
+            variables = {FAKE: str(needs) if args.fake else None}
+            against = args.against or [default_root()]
+            recorded = preflight(command, folder, against, variables=variables, output=output)
         except CommandNotFoundError as error:
             _say(args, str(error))
             return error.status
+        if needs.exists():
+            why, *_ = needs.read_text(encoding="utf-8", errors="replace").splitlines()
+            _say(args, f"the program cannot be run without weights: {why}")
+            return NEEDS_VALUES
         return _answer(args, recorded)
 
 

@@ -26,6 +26,18 @@ MAX_BYTES: Final = 256 << 20
 # How JSON writes half of a character: one that stands alone is none.
 _HALVES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
+_HEAD_BYTES: Final = 4096
+_BEGINNING: Final = re.compile(rb'\s*\{\s*"cachescope_lock"')
+
+
+def looks_like_lock(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a file that begins as a lock does: JSON whose first name is ``cachescope_lock``."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return _BEGINNING.match(file.read(_HEAD_BYTES) or b"") is not None
+    except OSError:
+        return False
+
 
 def read_lock(path: str | os.PathLike[str]) -> CacheLock:
     """Read a lock.

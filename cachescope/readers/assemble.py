@@ -21,7 +21,7 @@ from cachescope.readers.directory.kernels import Kernel, kernels_of
 from cachescope.readers.json_record import MOST_NS
 from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.logs.whole_details import mark_cut_details
-from cachescope.readers.reading import FILE_FACTS, Entries, Entry, Lookup, Reading
+from cachescope.readers.reading import FILE_FACTS, Entries, Entry, ListedEntry, Lookup, Reading
 from cachescope.readers.snapshot import context_row
 from cachescope.readers.stamps import Stamps, file_stamps
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
@@ -65,6 +65,8 @@ class Tables:
     hash_details: HashDetails
     cache_roots: tuple[str, ...] = ()
     """The cache directories that were read, even if there is no file in them."""
+    listed: tuple[ListedEntry, ...] = ()
+    """The entries of the locks that were read."""
     stamps: Stamps = field(default_factory=dict)
     """Size and time of the files of the runs, just after they were read."""
     phases: pd.DataFrame | None = None
@@ -89,6 +91,7 @@ def assemble(reading: Reading) -> Tables:
         autotune=AUTOTUNE.of_rows(_timing_rows(reading)),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
+        listed=tuple(reading.listed),
         stamps=file_stamps(source for run in runs for source in run.sources),
     )
 

@@ -266,6 +266,25 @@ WHOLE_SOURCE: Final = "the whole source"
 """The `where` of a problem that is a `SourceError`, of any kind."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListedEntry:
+    """An entry that a lock lists, which is not there to be read: of its guards nothing is known.
+
+    Attributes
+    ----------
+    cache, cache_key : str
+    source : str
+        The path of the lock.
+    fx_keys : tuple of str
+        The FX keys that an AOTAutograd entry points to.
+    """
+
+    cache: str
+    cache_key: str
+    source: str
+    fx_keys: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Reading:
     """Everything read so far. Readers append to it; nothing is removed."""
@@ -274,6 +293,8 @@ class Reading:
     details: HashDetails = field(default_factory=HashDetails)
     processes: list[Process] = field(default_factory=list)
     entries: Entries = field(default_factory=Entries)
+    listed: list[ListedEntry] = field(default_factory=list)
+    """Entries of locks."""
     timings: list[Timing] = field(default_factory=list)
     contexts: list[tuple[str, Snapshot]] = field(default_factory=list)
     """Snapshots, each with the path that it was read from."""

@@ -1,4 +1,4 @@
-"""``%%cachescope``: a cell whose torch.compile lookups are recorded, with the explanation below it."""
+"""``%%cachescope``: a cell whose torch.compile lookups are recorded or foretold, with the explanation below it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any, Final, NoReturn
 
 from cachescope.errors import CachescopeError
 from cachescope.scope.live import Block, Recording, recording
+from cachescope.scope.preflight import Preflight, preflight
 
-_USAGE: Final = "%%cachescope [--fresh] [--against PATH]..."
+_USAGE: Final = "%%cachescope [--fresh | --preflight] [--against PATH]..."
 _CELLS_KEPT: Final = 20
 
 
@@ -39,12 +40,27 @@ class CachescopeMagic:
     def __call__(self, line: str, cell: str) -> None:
         """Record the torch.compile lookups of a cell and explain them below it.
 
-        ``%%cachescope [--fresh] [--against PATH]...``
+        ``%%cachescope [--fresh | --preflight] [--against PATH]...``
 
         ``--fresh`` runs the cell with empty caches, as at a cold start; ``--against PATH`` compares its misses
-        with a cache directory or log as well.
+        with a cache directory or log as well. ``--preflight`` compiles nothing and foretells what the cell would
+        find in PATH, or else in the cache directory of this process.
         """
         options = _options(line)
+        if options.preflight:
+            self._foretell(options.against, cell)
+        else:
+            self._explain(options, cell)
+
+    def _foretell(self, against: list[str], cell: str) -> None:
+        flight = preflight(against=against or None)
+        failed = self._record(flight, cell)
+        self._shell.user_ns["_cachescope"] = flight.scope
+        _show(flight)
+        if failed is not None:
+            raise CellFailedError("the cell failed, see above") from None
+
+    def _explain(self, options: argparse.Namespace, cell: str) -> None:
         earlier = [] if options.fresh else self._earlier
         one = recording(fresh=options.fresh, against=[*options.against, *earlier])
         failed = self._record(one, cell)
@@ -55,7 +71,7 @@ class CachescopeMagic:
         if failed is not None:
             raise CellFailedError(one.kept_notice if one.kept else "the cell failed, see above") from None
 
-    def _record(self, one: Recording, cell: str) -> BaseException | None:
+    def _record(self, one: Recording | Preflight, cell: str) -> BaseException | None:
         """Run the cell as a cell of its own: its value and its traceback are shown as ever, and once."""
         failed: BaseException | None = None
         try:
@@ -99,7 +115,9 @@ def load_ipython_extension(ipython: Any) -> None:
 
 def _options(line: str) -> argparse.Namespace:
     parser = _Parser(prog="%%cachescope", add_help=False)
-    parser.add_argument("--fresh", action="store_true")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--fresh", action="store_true")
+    how.add_argument("--preflight", action="store_true")
     parser.add_argument("--against", action="append", default=[], metavar="PATH")
     try:
         return parser.parse_args(shlex.split(line))
@@ -116,7 +134,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; usage: {_USAGE}")
 
 
-def _show(one: Recording) -> None:
+def _show(one: Recording | Preflight) -> None:
     from IPython.display import display
 
     display(one)  # type: ignore[no-untyped-call]

@@ -9,9 +9,11 @@ from types import TracebackType
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.capture.live_preflight import LivePreflight
 from cachescope.errors import CachescopeError
+from cachescope.locking.lock_text import looks_like_lock, read_lock
 from cachescope.readers.assemble import assemble
+from cachescope.readers.directory.mega_cache import is_mega_cache, read_as_directory
 from cachescope.readers.logs.preflight_notes import LookupNote
-from cachescope.readers.reading import Reading
+from cachescope.readers.reading import ListedEntry, Reading
 from cachescope.readers.sources import read_sources
 from cachescope.report.preflight import preflight_html, preflight_text
 from cachescope.scope.live import Block
@@ -28,8 +30,8 @@ def read_preflight(folder: str, against: Iterable[Against] | None) -> Scope:
     folder : str
         The folder of the traces.
     against : iterable of str or Path, or None
-        Cache directories, which may be empty or not there yet, or recordings. None: the directories that the program
-        would use, as the traces name them.
+        Cache directories, which may be empty or not there yet, recordings, mega-cache files that the program would
+        load, or locks. None: the directories that the program would use, as the traces name them.
 
     Raises
     ------
@@ -46,9 +48,22 @@ def _held_against(reading: Reading, against: Iterable[Against] | None) -> Scope:
     for place in places:
         if _is_empty(place):
             reading.cache_roots.append(place)
+        elif is_mega_cache(place):
+            read_as_directory(place, reading)
+        elif looks_like_lock(place):
+            _read_locked(place, reading)
         else:
             read_sources([place], reading)
     return Scope(assemble(reading))
+
+
+def _read_locked(place: str, reading: Reading) -> None:
+    """List the entries of a lock; whether they are there still is what `verify` says."""
+    lock = read_lock(place)
+    reading.listed += [
+        ListedEntry(file.kind, file.key, place, file.needs) for file in lock.entries() if file.key is not None
+    ]
+    reading.cache_roots.append(place)
 
 
 def _named_directories(reading: Reading) -> list[str]:
@@ -133,8 +148,8 @@ def preflight(*, against: Against | Iterable[Against] | None = None) -> Prefligh
     Parameters
     ----------
     against : str, Path or iterable of them, optional
-        What the lookups are held against: cache directories, or recordings of earlier runs. By default the cache
-        directory that this process uses.
+        What the lookups are held against: cache directories, recordings of earlier runs, mega-cache files, or locks
+        that `cachescope.lock` made. By default the cache directory that this process uses.
 
     Returns
     -------

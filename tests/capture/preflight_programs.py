@@ -252,6 +252,34 @@ def attention() -> None:
     torch.compile(layer)(torch.randn(2, 8, 32)).sum().backward()
 
 
+class Tied(nn.Module):
+    """A language model in small: its first and its last layer share their weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(50, 32)
+        self.block = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True, norm_first=True)
+        self.head = nn.Linear(32, 50, bias=False)
+        self.head.weight = self.embedding.weight
+        self.register_buffer("scale", torch.ones(32))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        hidden: torch.Tensor = self.block(self.embedding(tokens) * self.scale)
+        return self.head(hidden)  # type: ignore[no-any-return]
+
+
+@program
+def converted() -> None:
+    model = Tied().to(torch.bfloat16)
+    adam = torch.optim.AdamW(model.parameters())
+    compiled = torch.compile(model)
+    for _ in range(2):
+        logits = compiled(torch.randint(50, (2, 8)))
+        torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), torch.randint(50, (16,))).backward()
+        adam.step()
+        adam.zero_grad()
+
+
 @program
 def twice() -> None:
     """The same graph under two keys of Dynamo: the second finds what the first stored."""

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,11 +78,12 @@ def really(command: list[str], cache: Path, folder: Path, **more: str) -> Went:
     return Went(found, {name: count for name, count in json.loads(counters.read_text()).items() if count})
 
 
-def preflown(command: list[str], cache: Path, folder: Path, **more: str) -> Path:
+def preflown(command: list[str], cache: Path, folder: Path, options: Sequence[str] = (), **more: str) -> Path:
     """Run it as a pre-flight by the command line, and return the folder of its traces."""
     folder.mkdir(parents=True)
+    flags = ["--keep", str(folder), "--json", *options]
     done = subprocess.run(
-        [sys.executable, "-m", "cachescope", "preflight", "--keep", str(folder), "--json", "--", *command],
+        [sys.executable, "-m", "cachescope", "preflight", *flags, "--", *command],
         env=environment(cache, **more),
         check=False,
         timeout=500,

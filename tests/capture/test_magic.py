@@ -58,17 +58,35 @@ def test_a_miss_is_compared_with_the_cells_before(cells: dict[str, Any]) -> None
     assert cells["changed"]["text"].count("the value") == 1 or "the value" in str(cells["changed"]["shown"])
 
 
+def test_a_cell_is_foretold_below_it(cells: dict[str, Any]) -> None:
+    assert shown(cells["foretold"]).startswith("a real run would make 2 lookups: 2 would hit, 0 would miss")
+    assert "the value" in cells["foretold"]["text"] + str(cells["foretold"]["shown"])
+    told = shown(cells["foretold_changed"])
+    assert told.startswith("a real run would make 2 lookups: 0 would hit, 2 would miss")
+    assert "inductor_config[max_fusion_size]   64 -> 3" in told
+    assert shown(cells["foretold_nowhere"]).startswith(
+        "a real run would make 2 lookups: 0 would hit, 2 would miss"
+    )
+    assert "no-such-folder" in shown(cells["foretold_nowhere"])
+    assert cells["foretold_left"]["text"].split() == ["2", "torch", "True"]
+    assert not cells["foretold_error"]["success"]
+    assert cells["foretold_error"]["text"].count("ZeroDivisionError: ") == 1
+
+
 def test_a_fresh_cell_is_a_cold_start(cells: dict[str, Any]) -> None:
     assert "this run: 2 lookups: 0 hit, 2 missed; " in shown(cells["fresh"])
     assert "first lookups: 2 misses" in shown(cells["fresh"])
     assert cells["after"]["text"].strip() == "False True"
 
 
-@pytest.mark.parametrize("name", ["unknown", "quote"])
+@pytest.mark.parametrize("name", ["unknown", "quote", "both"])
 def test_wrong_usage_is_one_line_and_runs_nothing(name: str, cells: dict[str, Any]) -> None:
     assert not cells[name]["success"] and not cells[name]["shown"]
     (line,) = cells[name]["text"].strip().splitlines()
-    assert "usage: %%cachescope [--fresh] [--against PATH]..." in line and "ran" not in line.split(";")[0]
+    assert (
+        "usage: %%cachescope [--fresh | --preflight] [--against PATH]..." in line
+        and "ran" not in line.split(";")[0]
+    )
 
 
 @pytest.mark.parametrize(("name", "error"), [("error", "ZeroDivisionError"), ("error_fresh", "ZeroDivisionError"), ("syntax", "SyntaxError")])  # fmt: skip

@@ -12,6 +12,7 @@ import pandas as pd
 
 from cachescope.analysis.guards import GuardError, holds
 from cachescope.columns import rows_of
+from cachescope.readers.reading import ListedEntry
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, REFUSED
 
 Sure = Literal["yes", "no", "maybe"]
@@ -33,7 +34,7 @@ class Candidate:
     guards : str or None
         Those that must hold; None where there are none.
     are_guards_known : bool
-        Whether `guards` says all; a recording says nothing of the guards of what it stored.
+        Whether `guards` says all; a recording says nothing of the guards of what it stored, nor does a lock.
     entry : int or None
         Its number, where it is an entry that was read.
     graphs : tuple of (key, guards)
@@ -82,9 +83,11 @@ class _StoredEntry:
 
 
 class StoredEntries:
-    """The entries of the directories that were read, by directory and key."""
+    """The entries of the directories that were read, and those that locks list, by directory or lock, and key."""
 
-    def __init__(self, entries: pd.DataFrame, roots: Iterable[str]) -> None:
+    def __init__(
+        self, entries: pd.DataFrame, roots: Iterable[str], listed: Iterable[ListedEntry] = ()
+    ) -> None:
         keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]
         self._of_key: dict[Key, list[tuple[str, Candidate]]] = defaultdict(list)
         self.roots = {_real(root): root for root in roots}
@@ -92,6 +95,8 @@ class StoredEntries:
             root = _real(row.root)
             self.roots.setdefault(root, row.root)
             self._of_key[row.cache, row.cache_key or ""].append((root, _candidate(row)))
+        for one in listed:
+            self._of_key[one.cache, one.cache_key].append((_real(one.source), _listed(one)))
 
     def root_of(self, folder: str | None) -> str | None:
         """The directory that was read for one that a program names; None if it was not."""
@@ -119,6 +124,14 @@ def _candidate(row: _StoredEntry) -> Candidate:
         row.guards_expr,
         entry=row.entry,
         graphs=tuple(zip(row.fx_keys, guards, strict=True)),
+    )
+
+
+def _listed(one: ListedEntry) -> Candidate:
+    return Candidate(
+        f"{_WAYS[one.cache]} that {one.source} lists",
+        are_guards_known=False,
+        graphs=tuple((key, None) for key in one.fx_keys),
     )
 
 

@@ -19,6 +19,11 @@ from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
+_NO_VALUES = (
+    "the graph holds a constant whose values are part of the key, and the program ran without weights: "
+    "a real run makes another key"
+)
+_BROUGHT = "the program itself puts an entry under this key, from a mega-cache for example"
 _NO_NOTE = "this process compiled for real: it was no pre-flight"
 
 
@@ -144,10 +149,10 @@ class RunForetold:
         note = self._notes.get(row.lookup)
         if note is None or row.cache_key is None:
             return Found("unknown", _NO_NOTE)
+        if note.lacks_values:
+            return Found("unknown", _NO_VALUES)
         if note.is_brought:
-            return Found(
-                "unknown", "the program itself puts an entry under this key, from a mega-cache for example"
-            )
+            return Found("unknown", _BROUGHT)
         root = self._world.entries.root_of(note.cache_dir)
         if root is None and note.cache_dir != self._first_dir:
             # What it stored itself lies elsewhere, too.
@@ -187,6 +192,8 @@ class RunForetold:
         """Keep what a real run would store after this lookup."""
         note = self._notes.get(row.lookup)
         if found.outcome in ("hit", "bypass", "disabled") or note is None or not note.is_stored:
+            return
+        if note.lacks_values:
             return
         if row.cache_key is None or not note.is_local:
             return

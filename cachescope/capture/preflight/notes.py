@@ -14,6 +14,7 @@ import pickle
 from typing import Any, Final
 
 from cachescope.capture.preflight.cache_folder import meant_cache_dir
+from cachescope.capture.preflight.without_weights import keys_without_values
 
 ARTIFACT: Final = "cachescope_preflight"
 _CACHES: Final = {"FxGraphCache": "fxgraph", "AOTAutogradCache": "aotautograd"}
@@ -93,6 +94,8 @@ def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: An
         told["remote"] = True
     if config.unsafe_skip_cache_dynamic_shape_guards:
         told["guards_skipped"] = True
+    if key in keys_without_values:
+        told["without_values"] = True
     if _has_files(cache._get_tmp_dir_for_key(key)):
         # From a mega-cache, for example.
         told["brought"] = True

@@ -12,10 +12,32 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Final
 
-from cachescope.capture.preflight import cache_folder, no_compiler, notes, settings, stand_in
+from cachescope.capture.preflight import (
+    cache_folder,
+    no_compiler,
+    notes,
+    settings,
+    stand_in,
+    without_weights,
+)
 
 Replace = Callable[[Any, str, Any], None]
 """Replaces an attribute of a class or module by another value."""
+
+
+def _patch_torch(module: Any, replace: Replace) -> None:
+    settings.patch_torch(module, replace)
+    without_weights.patch_torch(module, replace)
+
+
+def _patch_codecache(module: Any, replace: Replace) -> None:
+    notes.patch_codecache(module, replace)
+    without_weights.patch_codecache(module, replace)
+
+
+def _patch_autograd_cache(module: Any, replace: Replace) -> None:
+    notes.patch_autograd_cache(module, replace)
+    without_weights.patch_autograd_cache(module, replace)
 
 
 def _patch_compile_fx(module: Any, replace: Replace) -> None:
@@ -24,10 +46,11 @@ def _patch_compile_fx(module: Any, replace: Replace) -> None:
 
 
 PATCHES: Final[dict[str, Callable[[Any, Replace], None]]] = {
-    "torch": settings.patch_torch,
+    "torch": _patch_torch,
+    "torch._dynamo.output_graph": without_weights.patch_output_graph,
     "torch._inductor.runtime.cache_dir_utils": cache_folder.patch_cache_dir,
-    "torch._inductor.codecache": notes.patch_codecache,
-    "torch._functorch._aot_autograd.autograd_cache": notes.patch_autograd_cache,
+    "torch._inductor.codecache": _patch_codecache,
+    "torch._functorch._aot_autograd.autograd_cache": _patch_autograd_cache,
     "torch._inductor.compile_fx": _patch_compile_fx,
     "torch._inductor.graph": stand_in.patch_graph,
     "torch._inductor.select_algorithm": stand_in.patch_select_algorithm,

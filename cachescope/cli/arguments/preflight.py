@@ -9,7 +9,11 @@ that the program would use, or against PATH: a cache directory, which may be emp
 The directory is only read. Python processes that the command starts are covered, but for those that ignore PYTHONPATH
 (python -I). Needs torch 2.10 or later, in the command's Python.
 
-exit status: 0 it ran, 1 the command failed or nothing could be read, 2 wrong usage, 3 fewer lookups would hit than
+With --fake no weights are allocated: for models that do not fit here. A program that asks a tensor for a value, as
+loss.item() does, ends there, and the line is named.
+
+exit status: 0 it ran, 1 the command failed or nothing could be read, 2 wrong usage, or --fake and the program needs
+values, 3 fewer lookups would hit than
 --min-hit-rate asks for (those that cannot be told count as none), 126 and 127 the command cannot be started
 """
 
@@ -28,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="PATH",
         help="what the lookups are held against; may be given several times (the program's own cache directory)",
+    )
+    parser.add_argument(
+        "--fake",
+        action="store_true",
+        help="run without weights: tensors have no values and take no memory (torch's FakeTensorMode)",
     )
     parser.add_argument(
         "--keep",

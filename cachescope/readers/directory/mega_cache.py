@@ -13,7 +13,7 @@ from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.directory.aotautograd import check_aotautograd
 from cachescope.readers.directory.fxgraph import check_fxgraph
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Entry, FileFacts, Reading
 from cachescope.readers.steady_file import read_steady
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, UNREADABLE
 
@@ -133,6 +133,25 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
 
 
 read_mega_cache = content_reader(fill_mega_cache)
+
+
+def read_as_directory(path: str, reading: Reading) -> None:
+    """Read the entries in a mega-cache as those of a directory that has the path of the file: what torch has once it loaded it."""
+    inside = entries_inside(path, reading)
+    facts: list[FileFacts] = [
+        (one.cache, path, path, None, None, one.cache_key, one.status, None) for one in inside
+    ]
+    reading.entries.add(facts, dict(enumerate(inside)))
+    reading.cache_roots.append(path)
+
+
+def is_mega_cache(path: str) -> bool:
+    """Whether this is a file that begins as a mega-cache does."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return looks_like_mega_cache(file.read(HEAD_BYTES) or b"")
+    except OSError:
+        return False
 
 
 def entries_inside(path: str, reading: Reading) -> list[Entry]:

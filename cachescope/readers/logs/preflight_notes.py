@@ -35,6 +35,8 @@ class LookupNote:
         Whether torch would take the first entry, whatever its guards.
     is_brought : bool
         Whether the program itself had put entries under the key, from a mega-cache for example.
+    lacks_values : bool
+        Whether the key holds values of tensors, which had none in a pre-flight without weights.
     is_stored : bool
         Whether torch would store what it compiles after a miss.
     stored_guards : str or None
@@ -49,6 +51,7 @@ class LookupNote:
     is_remote: bool = False
     skips_guards: bool = False
     is_brought: bool = False
+    lacks_values: bool = False
     is_stored: bool = False
     stored_guards: str | None = None
     why_not_stored: str | None = None
@@ -71,6 +74,7 @@ class LookupNote:
             bool(asked.flag("remote")),
             bool(asked.flag("guards_skipped")),
             bool(asked.flag("brought")),
+            bool(asked.flag("without_values")),
             bool(stored.values) and why_not is None,
             stored.text("guards"),
             why_not,

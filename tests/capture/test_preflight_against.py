@@ -1,0 +1,117 @@
+"""Pre-flights held against a lock and against a mega-cache, and what torch then really did."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.locking.lock_text import looks_like_lock
+from cachescope.scope.preflight import read_preflight
+from tests.capture.preflights import (
+    assert_came_true,
+    copied,
+    entries_of,
+    environment,
+    foretold,
+    preflown,
+    program,
+    really,
+)
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+MEGA = Path(__file__).with_name("mega_program.py")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a cache that a run of `training` made, its lock, and the traces of a pre-flight."""
+    folder = tmp_path_factory.mktemp("trained")
+    really(program("training"), folder / "cache", folder / "cold")
+    cachescope.lock(folder / "cache", folder / "cache.lock")
+    preflown(program("training"), folder / "cache", folder / "preflight")
+    return folder
+
+
+def traces_of(folder: Path) -> Path:
+    (traces,) = (folder / "preflight").iterdir()
+    return traces
+
+
+def test_what_a_lock_lists_would_hit(trained: Path, tmp_path: Path) -> None:
+    assert looks_like_lock(trained / "cache.lock")
+    told = foretold(traces_of(trained), trained / "cache.lock")
+    assert [way for *_, way in told] == ["hit"] * 5
+    assert_came_true(
+        told, really(program("training"), copied(trained / "cache", tmp_path / "c"), tmp_path / "r")
+    )
+    scope = read_preflight(str(traces_of(trained)), [str(trained / "cache.lock")])
+    assert all("cache.lock" in why for why in scope.lookups["foretold"])
+
+
+@pytest.mark.parametrize("which", ["fxgraph", "aotautograd"])
+def test_what_a_lock_does_not_list_would_miss(trained: Path, tmp_path: Path, which: str) -> None:
+    cache = copied(trained / "cache", tmp_path / "cache")
+    entries_of(cache, which)[0].unlink()
+    cachescope.lock(cache, tmp_path / "cache.lock")
+    told = foretold(traces_of(trained), tmp_path / "cache.lock")
+    assert {way for *_, way in told} == {"hit", "miss"}
+    assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
+
+
+def test_a_changed_config_is_in_no_key_of_the_lock(trained: Path, tmp_path: Path) -> None:
+    changed = {"PREFLIGHT_PROGRAM_CONFIG": "epilogue_fusion"}
+    traces = preflown(program("training"), trained / "cache", tmp_path / "preflight", **changed)
+    assert {way for *_, way in foretold(traces, trained / "cache.lock")} == {"miss"}
+
+
+def test_what_guards_a_locked_entry_has_is_not_known(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    really(program("guarded_size"), cache, tmp_path / "first")
+    cachescope.lock(cache, tmp_path / "cache.lock")
+    traces = preflown(program("guarded_size"), cache, tmp_path / "preflight")
+    told = foretold(traces, tmp_path / "cache.lock")
+    assert "not_known" in {way for *_, way in told}
+    scope = read_preflight(str(traces), [str(tmp_path / "cache.lock")])
+    why = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "foretold"]
+    assert all("guards" in one for one in why)
+
+
+def test_the_command_takes_a_lock(trained: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cachescope", "preflight", "--min-hit-rate", "1"]
+        + ["--against", str(trained / "cache.lock"), "--", *program("training")],
+        env=environment(trained / "other"), capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("a real run would make 5 lookups: 5 would hit, 0 would miss")
+    assert f"held against {trained / 'cache.lock'}" in done.stdout
+
+
+def ran_mega(how: str, file: Path, cache: Path) -> dict[str, int]:
+    done = subprocess.run(
+        [sys.executable, str(MEGA), how, str(file)],
+        env=environment(cache), check=True, capture_output=True, text=True, timeout=500,
+    )  # fmt: skip
+    found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def told_of_mega(traces: Path, file: Path) -> dict[str, int]:
+    return dict(Counter(f"{cache} {way}" for cache, _, way in foretold(traces, file)))
+
+
+def test_what_a_mega_cache_holds_would_hit_once_it_is_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "mega.bin"
+    assert ran_mega("save", file, tmp_path / "made") == {"fxgraph miss": 2, "aotautograd miss": 1}
+    plain = [sys.executable, str(MEGA), "plain", str(file)]
+    traces = preflown(plain, tmp_path / "none", tmp_path / "preflight")
+    assert told_of_mega(traces, file) == ran_mega("load", file, tmp_path / "loaded")
+    assert told_of_mega(traces, file) == {"fxgraph hit": 2, "aotautograd hit": 1}
+    scope = read_preflight(str(traces), [str(file)])
+    assert all(str(file) in why for why in scope.lookups["foretold"])

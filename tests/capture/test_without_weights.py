@@ -1,0 +1,112 @@
+"""Pre-flights without weights, held against what torch then really does; and programs that need values."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.capture.preflights import (
+    assert_came_true,
+    environment,
+    foretold,
+    preflown,
+    program,
+    really,
+)
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+NAMES = (
+    "training",
+    "channels_last",
+    "graph_break",
+    "automatic_dynamic",
+    "checkpointed",
+    "optimizer",
+    "attention",
+    "converted",
+    "twice",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_foretold_without_weights_comes_true(tmp_path: Path, name: str) -> None:
+    cache = tmp_path / "cache"
+    traces = preflown(program(name), cache, tmp_path / "preflight", options=["--fake"])
+    cold = really(program(name), cache, tmp_path / "cold")
+    empty = tmp_path / "empty"
+    assert_came_true(foretold(traces, empty), cold)
+    assert {outcome for *_, outcome in foretold(traces, cache)} == {"hit"}
+
+
+def flown_fake(folder: Path, text: str, *more: str) -> subprocess.CompletedProcess[str]:
+    script = folder / "script.py"
+    script.write_text(text)
+    return subprocess.run(
+        [sys.executable, "-m", "cachescope", "preflight", "--fake", *more, "--", sys.executable, str(script)],
+        env=environment(folder / "cache"), capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+
+
+LARGE = """
+import torch
+with torch.no_grad():
+    torch.compile(torch.nn.Linear(2**18, 2**18).to(torch.bfloat16))(torch.randn(1, 2**18, dtype=torch.bfloat16))
+"""
+
+
+def test_no_weights_are_allocated(tmp_path: Path) -> None:
+    done = flown_fake(tmp_path, LARGE)
+    assert done.returncode == 0, done.stderr
+    assert "a real run would make 2 lookups: 0 would hit, 2 would miss" in done.stdout
+    # In kilobytes, or in bytes on macOS: the weights would take 256 GB.
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit < 16e9
+
+
+NEEDY = {
+    "item": ("print(x.sum().item())", "DataDependentOutputException: aten._local_scalar_dense.default"),
+    "numpy": ("print(x.numpy())", "numpy"),
+    "condition": ("if x.sum() > 0: print(1)", "DataDependentOutputException"),
+    "caught": ("try: x.tolist()\nexcept Exception: pass", "DataDependentOutputException"),
+    "freezing": (
+        "torch._inductor.config.freezing = True\n"
+        "with torch.no_grad(): torch.compile(torch.nn.Linear(8, 8).eval())(x)",
+        "UnsupportedOperatorException",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", NEEDY)
+def test_a_program_that_needs_values_is_told_so_in_one_line(tmp_path: Path, what: str) -> None:
+    text, why = NEEDY[what]
+    done = flown_fake(tmp_path, f"import torch\nx = torch.randn(4, 8)\n{text}\nprint('went on')\n")
+    assert done.returncode == 2, done.stderr
+    *_, line = done.stderr.splitlines()
+    assert line.startswith("cachescope: the program cannot be run without weights: ")
+    assert why in line
+    assert "script.py:" in line
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_of_the_program_itself_is_no_lack_of_values(tmp_path: Path) -> None:
+    done = flown_fake(tmp_path, "import torch\nx = torch.randn(3)\n1 / 0\n")
+    assert done.returncode == 1
+    assert "ZeroDivisionError: division by zero" in done.stderr
+    assert "without weights" not in done.stderr
+
+
+def test_it_is_asked_for_by_the_option_alone(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import torch\nprint('sum', torch.ones(3).sum().item())\n")
+    asked = {"CACHESCOPE_PREFLIGHT_FAKE": os.fspath(tmp_path / "why")}
+    done = subprocess.run(
+        [sys.executable, "-m", "cachescope", "preflight", "--", sys.executable, str(script)],
+        env=environment(tmp_path / "cache") | asked, capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert "sum 3.0" in done.stdout
+    assert not (tmp_path / "why").exists()
