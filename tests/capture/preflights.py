@@ -13,20 +13,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 import cachescope
+from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.scope.preflight import read_preflight
 from cachescope.terms import LOGGERS
+from tests.capture.programs import RANKS
 
-PROGRAMS = Path(__file__).with_name("preflight_programs.py")
-ROOT = PROGRAMS.parents[2]
+ROOT = Path(__file__).parents[2]
+TORCH_PYTHON = os.environ.get("CACHESCOPE_TORCH_PYTHON", sys.executable)
+"""The Python whose torch runs the programs; what is foretold is read by this one."""
 Lookup = tuple[str, str | None, str]
-"""A cache, a key, and how it ended: hit, miss, bypass, disabled."""
+"""A cache, a key (of a bypass the reason), and how it ended: hit, miss, guard_miss, bypass, disabled."""
 # torch/_inductor/compile_fx.py and torch/_functorch/_aot_autograd/autograd_cache.py.
 ARTIFACT = re.compile(
     r'"artifact": \{"name": "(fx_graph|aotautograd)_cache_(hit|miss|bypass)".*\n((?:\t.*\n?)+)', re.MULTILINE
 )
-WORDS = {"would_hit": "hit", "would_miss": "miss", "would_bypass": "bypass", "disabled": "disabled"}
+WORDS = {"would_hit": "hit", "would_miss": "miss", "would_bypass": "bypass"}
 CACHES = {"fx_graph": "fxgraph", "aotautograd": "aotautograd"}
 
 
@@ -39,6 +45,7 @@ def environment(cache: Path, **more: str) -> dict[str, str]:
         },
         "PYTHONPATH": str(ROOT),
         "TORCHINDUCTOR_CACHE_DIR": str(cache),
+        "PREFLIGHT_PROGRAM_CACHE": str(cache),
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         # Told, not tried: the trial compile takes seconds of each process.
         "TORCHINDUCTOR_VEC_ISA_OK": "1",
@@ -48,10 +55,10 @@ def environment(cache: Path, **more: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Went:
-    """What torch did in a real run."""
+    """What torch did in a real run, all its processes together."""
 
     lookups: list[Lookup]
-    counted: dict[str, int]
+    counted: Counter[str]
 
 
 def really(command: list[str], cache: Path, folder: Path, **more: str) -> Went:
@@ -62,20 +69,32 @@ def really(command: list[str], cache: Path, folder: Path, **more: str) -> Went:
         "TORCH_LOGS": LOGGERS,
         "TORCH_LOGS_OUT": str(folder / "log"),
     }
-    counters = folder / "counters.json"
-    subprocess.run(
+    counters = folder / "counters"
+    done = subprocess.run(
         [*command, str(counters)],
         env=environment(cache, **traced, **more),
-        check=True,
+        check=False,
         timeout=500,
         capture_output=True,
+        text=True,
     )
+    assert done.returncode == 0, done.stderr
     text = "".join(trace.read_text(errors="replace") for trace in sorted((folder / "trace").iterdir()))
     found = [
-        (CACHES[cache], json.loads(payload.replace("\n\t", "\n"))["key"] if way != "bypass" else None, way)
-        for cache, way, payload in ARTIFACT.findall(text)
+        _artifact(CACHES[cache], way, json.loads(payload)) for cache, way, payload in ARTIFACT.findall(text)
     ]
-    return Went(found, {name: count for name, count in json.loads(counters.read_text()).items() if count})
+    counted = sum((Counter(json.loads(file.read_text())) for file in counters.iterdir()), Counter[str]())
+    return Went(found, counted)
+
+
+def _artifact(cache: str, way: str, told: Mapping[str, str]) -> Lookup:
+    if way == "bypass":
+        return cache, _without_addresses(told["cache_bypass_reason"]), way
+    return cache, told["key"], "guard_miss" if told.get("cache_status_detailed") == "guard_miss" else way
+
+
+def _without_addresses(reason: str) -> str:
+    return re.sub(r"0x[0-9a-f]+", "0x…", reason.strip())
 
 
 def preflown(command: list[str], cache: Path, folder: Path, options: Sequence[str] = (), **more: str) -> Path:
@@ -97,34 +116,72 @@ def preflown(command: list[str], cache: Path, folder: Path, options: Sequence[st
 
 def foretold(traces: Path, *against: Path) -> list[Lookup]:
     """The lookups that a pre-flight foretells; an outcome that is not known stays as it is."""
-    scope = read_preflight(str(traces), [str(one) for one in against])
-    return lookups_of(scope)
+    return lookups_of(read_preflight(str(traces), [str(one) for one in against]))
 
 
 def lookups_of(scope: cachescope.Scope) -> list[Lookup]:
-    foreseen = set(scope.runs.loc[scope.runs["is_preflight"], "run"])
-    lookups = scope.lookups[scope.lookups["run"].isin(foreseen)]
-    rows = zip(lookups["cache"], lookups["cache_key"], lookups["outcome"], strict=True)
-    return [(cache, key if key == key else None, WORDS.get(outcome, outcome)) for cache, key, outcome in rows]
+    return [_foretold(row) for row in _foreseen(scope).to_dict("records")]
+
+
+def _foreseen(scope: cachescope.Scope) -> pd.DataFrame:
+    runs = set(scope.runs.loc[scope.runs["is_preflight"], "run"])
+    return scope.lookups[scope.lookups["run"].isin(runs)]
+
+
+def _foretold(row: Mapping[str, Any]) -> Lookup:
+    outcome = WORDS.get(row["outcome"], row["outcome"])
+    if outcome == "bypass":
+        return row["cache"], _without_addresses(row["bypass_reason"]), outcome
+    is_guard_miss = outcome == "miss" and row["status_detailed"] == "guard_miss"
+    return row["cache"], row["cache_key"], "guard_miss" if is_guard_miss else outcome
+
+
+def would_store(scope: cachescope.Scope) -> set[tuple[str, str]]:
+    """The caches and keys under which a real run would leave entries, as foretold."""
+    rows = _foreseen(scope)
+    missed = rows[rows["outcome"].isin(["would_miss", "not_known"]) & rows["preflight_note"].notna()]
+    told = zip(missed["cache"], missed["cache_key"], missed["preflight_note"], strict=True)
+    return {(cache, key) for cache, key, note in told if LookupNote.of_json(note).is_stored}
 
 
 def assert_came_true(told: list[Lookup], went: Went) -> None:
-    """Held against both: keys and outcomes of the trace, and torch's counters.
+    """Held against both: keys and outcomes of the trace, and torch's counters; nothing may be left open."""
+    assert not open_of(told)
+    assert_nothing_else_came(told, went)
+    for cache in CACHES.values():
+        ways = [way for where, _, way in told if where == cache]
+        for way in ("hit", "bypass"):
+            assert ways.count(way) == went.counted[f"{cache} {way}"], (cache, way)
+        # A lookup of a disabled cache is no lookup; one whose guards fail is counted twice by AOTAutograd.
+        missed = ways.count("miss") + ways.count("guard_miss")
+        assert missed == went.counted[f"{cache} miss"]
+    guards = sum(one[0] == "aotautograd" and one[2] == "guard_miss" for one in told)
+    assert guards == went.counted["aotautograd guard_miss"]
 
-    A disabled cache leaves no artifact, and torch counts a bypass where it counts at all.
+
+def open_of(told: list[Lookup]) -> list[Lookup]:
+    """The lookups of which it is not known how they end."""
+    return [one for one in told if one[2] == "not_known"]
+
+
+def assert_nothing_else_came(told: list[Lookup], went: Went) -> None:
+    """Every key came, and every outcome that was foretold; what is left open may have any.
+
+    A disabled cache leaves no artifact.
     """
-    made = [one for one in told if one[2] != "disabled"]
-    assert Counter(made) == Counter(went.lookups)
-    for way in ("hit", "bypass"):
-        for cache in CACHES.values():
-            count = sum(one[0] == cache and one[2] == way for one in told)
-            assert count == went.counted.get(f"{cache} {way}", 0), (cache, way)
+    known = Counter(one for one in told if one[2] not in ("disabled", "not_known"))
+    came = Counter(went.lookups)
+    assert not known - came
+    left = (came - known).elements()
+    assert sorted((cache, key or "") for cache, key, _ in left) == sorted(
+        (cache, key or "") for cache, key, _ in open_of(told)
+    )
 
 
 def tree_hash(root: Path) -> str:
     """Names, sizes, times and bytes of everything below a folder."""
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*")):
+    for path in [root, *sorted(root.rglob("*"))]:
         about = path.lstat()
         digest.update(
             f"{path.relative_to(root)} {about.st_mode} {about.st_size} {about.st_mtime_ns}\n".encode()
@@ -139,12 +196,20 @@ def copied(cache: Path, to: Path) -> Path:
 
 
 def entries_of(cache: Path, which: str) -> list[Path]:
-    """The entries of one of torch's two caches."""
-    return sorted(path for path in (cache / which).rglob("*") if path.is_file())
+    """The entries of one of torch's two caches, in a directory or in those below it."""
+    return sorted(path for folder in cache.rglob(which) for path in folder.rglob("*") if path.is_file())
 
 
-def program(name: str, python: str = sys.executable) -> list[str]:
-    return [python, str(PROGRAMS), name]
+def stored_in(cache: Path) -> set[tuple[str, str]]:
+    """The caches and keys of all entries that lie there."""
+    return {(which, path.parent.name) for which in CACHES.values() for path in entries_of(cache, which)}
+
+
+def program(name: str) -> list[str]:
+    """The command that runs one of `programs`, by torchrun if it has ranks."""
+    ranks = ["--standalone", "--nproc-per-node", str(RANKS.get(name))]
+    launcher = ["-m", "torch.distributed.run", *ranks] if name in RANKS else []
+    return [TORCH_PYTHON, *launcher, "-m", "tests.capture.programs", name]
 
 
 def compiler_that_tells(folder: Path, base: Mapping[str, str]) -> tuple[dict[str, str], Path]:

@@ -159,7 +159,7 @@ class RunForetold:
             return Found("unknown", f"by then the program uses another directory: {note.cache_dir}")
 
         def under(cache: str, key: str) -> Iterable[Candidate]:
-            return self._under((cache, key), root, is_local=note.is_local)
+            return self._under((cache, key), root, note)
 
         graphs_under = under if row.cache == AOTAUTOGRAD else None
         found = found_under(under(row.cache, row.cache_key), note, self._where(root), graphs_under)
@@ -169,15 +169,15 @@ class RunForetold:
             )
         return found
 
-    def _under(self, key: Key, root: str | None, *, is_local: bool) -> Iterable[Candidate]:
-        if not is_local:
+    def _under(self, key: Key, root: str | None, note: LookupNote) -> Iterable[Candidate]:
+        if not note.is_local:
             return ()
         recorded = () if self._world.recorded is None else self._world.recorded.under(key)
         return chain(
             self._own.under(key),
             self._world.entries.under(key, root),
             recorded,
-            self._world.beside.under(self._run, key),
+            self._world.beside.under(self._run, note, key),
         )
 
     def _where(self, root: str | None) -> str:
@@ -207,10 +207,11 @@ class RunForetold:
             if graph.cache_key is not None and graph.cache == FXGRAPH:
                 yield graph.cache_key, None if note is None else note.stored_guards or ""
 
-    def would_store(self) -> Iterator[tuple[Key, Candidate]]:
-        """What it would store, whatever lies there before."""
+    def tell_others(self) -> None:
+        """Tell the other processes of the command what it would store, whatever lies there before."""
         for row in self._lookups:
             note = self._notes.get(row.lookup)
             if note is not None and note.is_stored and note.is_local and row.cache_key is not None:
                 graphs = self._pointed_to(self._graphs.get(row.lookup, []))
-                yield (row.cache, row.cache_key), stored_candidate(row, note, graphs, "yes")
+                candidate = stored_candidate(row, note, graphs, "yes")
+                self._world.beside.add(self._run, note, (row.cache, row.cache_key), candidate)

@@ -35,9 +35,8 @@ def with_foretold(tables: Tables) -> Tables:
             run.run: RunForetold(run, [row for row in rows if row.run == run.run], world)
             for run in command.runs
         }
-        for run in command.runs:
-            for key, candidate in walked[run.run].would_store():
-                world.beside.add(run, key, candidate)
+        for one in walked.values():
+            one.tell_others()
         foretold |= {number: list(one.lookups()) for number, one in walked.items()}
     lookups = _numbered(rows, foretold, tables.entries)
     return replace(tables, lookups=lookups, runs=_with_directory(tables.runs, entries))

@@ -88,19 +88,19 @@ class Beside:
     """What the other processes of a command would store, as one of them sees it."""
 
     def __init__(self) -> None:
-        self._stored: dict[Key, list[tuple[RunRow, Candidate]]] = defaultdict(list)
+        self._stored: dict[Key, list[tuple[RunRow, LookupNote, Candidate]]] = defaultdict(list)
 
-    def add(self, run: RunRow, key: Key, candidate: Candidate) -> None:
-        """Note what a process would store."""
-        self._stored[key].append((run, candidate))
+    def add(self, run: RunRow, note: LookupNote, key: Key, candidate: Candidate) -> None:
+        """Note what a process would store after a lookup."""
+        self._stored[key].append((run, note, candidate))
 
-    def under(self, run: RunRow, key: Key) -> Iterator[Candidate]:
+    def under(self, run: RunRow, note: LookupNote, key: Key) -> Iterator[Candidate]:
         """What lies under a key for a process, or may by the time it looks."""
-        for other, candidate in self._stored.get(key, ()):
-            if other.run == run.run:
+        for other, of_other, candidate in self._stored.get(key, ()):
+            if other.run == run.run or run.pid in of_other.ended_before:
                 continue
             what = f"what run {other.run} of the same command would store"
-            if _ended_before(other, run):
+            if other.pid in note.ended_before:
                 yield replace(candidate, what=what)
             else:
                 yield replace(
@@ -109,10 +109,6 @@ class Beside:
                     is_there="maybe",
                     why_not="they run at the same time, and which is first is not known",
                 )
-
-
-def _ended_before(one: RunRow, other: RunRow) -> bool:
-    return one.end_time is not None and other.start_time is not None and one.end_time < other.start_time
 
 
 def stored_candidate(

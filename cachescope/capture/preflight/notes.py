@@ -14,6 +14,7 @@ import pickle
 from typing import Any, Final
 
 from cachescope.capture.preflight.cache_folder import meant_cache_dir
+from cachescope.capture.preflight.earlier import ended_before
 from cachescope.capture.preflight.without_weights import keys_without_values
 
 ARTIFACT: Final = "cachescope_preflight"
@@ -88,6 +89,8 @@ def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: An
     }
     if (folder := meant_cache_dir()) is not None:
         told["cache_dir"] = folder
+    if earlier := ended_before():
+        told["after"] = earlier
     if not local:
         told["not_local"] = True
     if remote_cache is not None:

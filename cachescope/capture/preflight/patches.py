@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from cachescope.capture.preflight import (
     cache_folder,
+    earlier,
     no_compiler,
     notes,
     settings,
@@ -70,6 +71,7 @@ class Patches:
     def start(self) -> None:
         """Patch what is imported, and whatever will be."""
         notes.forget_process()
+        earlier.note_beginning()
         sys.meta_path.insert(0, self._finder)
         for name in PATCHES:
             if (module := sys.modules.get(name)) is not None:

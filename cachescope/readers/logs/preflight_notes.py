@@ -43,6 +43,8 @@ class LookupNote:
         The guards of what it would store.
     why_not_stored : str or None
         Why it would not, where it tries to.
+    ended_before : frozenset of int
+        The processes of the command that had ended when this one began.
     """
 
     sizes: tuple[float | None, ...] = ()
@@ -55,6 +57,7 @@ class LookupNote:
     is_stored: bool = False
     stored_guards: str | None = None
     why_not_stored: str | None = None
+    ended_before: frozenset[int] = frozenset()
 
     @classmethod
     def of_json(cls, text: str) -> Self:
@@ -64,7 +67,7 @@ class LookupNote:
         except ValueError:
             values = {}
         asked, stored = Record(values.get("lookup") or {}), Record(values.get("stored") or {})
-        sizes = asked.values.get("sizes")
+        sizes, after = asked.values.get("sizes"), asked.values.get("after")
         listed = sizes if isinstance(sizes, list) else []
         why_not = stored.text("why_not")
         return cls(
@@ -78,6 +81,7 @@ class LookupNote:
             bool(stored.values) and why_not is None,
             stored.text("guards"),
             why_not,
+            frozenset(pid for pid in after if type(pid) is int) if isinstance(after, list) else frozenset(),
         )
 
 

@@ -1,0 +1,36 @@
+"""Small programs, each of one kind of compile; run as ``python -m tests.capture.programs NAME,NAME… [COUNTERS]``.
+
+`PREFLIGHT_PROGRAM_SIZES` gives those of dynamic programs other sizes, `PREFLIGHT_PROGRAM_CONFIG` names one setting of
+Inductor that is switched off. What torch counted goes as JSON into the folder COUNTERS, one file for each process.
+"""
+
+from tests.capture.programs import (
+    caches,
+    dynamic,
+    layers,
+    models,
+    operators,
+    optimizers,
+    processes,
+    shapes_of_code,
+)
+from tests.capture.programs.caches import BYPASSED
+from tests.capture.programs.registry import PROGRAMS, RANKS
+
+ALONE = [name for name, function in PROGRAMS.items() if function.__module__ == processes.__name__]
+"""Programs of several processes; all others can be run one after the other in one process."""
+
+__all__ = [
+    "ALONE",
+    "BYPASSED",
+    "PROGRAMS",
+    "RANKS",
+    "caches",
+    "dynamic",
+    "layers",
+    "models",
+    "operators",
+    "optimizers",
+    "processes",
+    "shapes_of_code",
+]

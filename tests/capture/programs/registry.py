@@ -1,0 +1,45 @@
+"""What the programs share: the list of them, the settings of a run, and two models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from torch import nn
+
+Program = Callable[[], None]
+PROGRAMS: dict[str, Program] = {}
+RANKS: dict[str, int] = {}
+"""How many processes torchrun starts of a program; of all others there is one."""
+SIZES = [int(size) for size in os.environ.get("PREFLIGHT_PROGRAM_SIZES", "5 6 7").split()]
+
+
+def program(function: Program) -> Program:
+    """Register a program under its name."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def of_ranks(count: int) -> Callable[[Program], Program]:
+    """Register a program of several ranks."""
+
+    def registered(function: Program) -> Program:
+        RANKS[function.__name__] = count
+        return program(function)
+
+    return registered
+
+
+def mlp_model() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+def conv_model() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Conv2d(8, 8, 3, stride=2, padding=1),
+        nn.Flatten(),
+        nn.Linear(8 * 16, 4),
+    )
