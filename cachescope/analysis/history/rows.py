@@ -80,6 +80,8 @@ class EntryRow:
     direction: str | None
     detail_set: int | None
     gm: int | None
+    fx_keys: tuple[str, ...] = ()
+    """Of an AOTAutograd entry, the keys of the graphs that it points to."""
 
 
 @dataclass(frozen=True, slots=True)

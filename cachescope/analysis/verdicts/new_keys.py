@@ -18,6 +18,7 @@ from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice, Compared
 from cachescope.analysis.verdicts.changed_fields import Component, changed_fields, in_chunks
 from cachescope.analysis.verdicts.changed_keys import OF_ITS_OWN, ChangedKeys, Fields
+from cachescope.analysis.verdicts.entries_above import EntriesAbove
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
@@ -79,6 +80,7 @@ class NewKeys:
         is_aot = self._rows.is_aot[at]
         for some in (at[is_aot], at[~is_aot]):
             self._judge_with_details(some)
+        EntriesAbove(self._history, self._details, self.entries, self._found).judge(at[is_aot])
 
     def _judge_with_details(self, at: Numbers) -> None:
         compared = self._baselines.find_each(at)

@@ -19,6 +19,8 @@ _earlier: list[int] = []
 
 def note_beginning() -> None:
     """Note that this process has begun, and which others had ended by then."""
+    if OWN_FOLDER not in os.environ:
+        return
     folder = os.path.join(os.environ[OWN_FOLDER], _FOLDER)
     with suppress(OSError):
         os.makedirs(folder, exist_ok=True)

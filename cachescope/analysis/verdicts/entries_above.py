@@ -1,0 +1,140 @@
+"""AOTAutograd misses in a directory whose entries were made by runs that nothing recorded.
+
+Such an entry stores no hash details of its key. The FX entries that it points to do, and most of their fields belong to
+its own key as well (torch/_functorch/_aot_autograd/autograd_cache.py, `AOTAutogradCacheDetails`, is a kind of
+`FxGraphHashDetails`). So these misses are judged by the graphs below them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Final
+
+from cachescope.analysis.history.entry_times import NEVER, EntryTimes
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.lookups import MISSING
+from cachescope.analysis.history.places_by_group import NONE, Numbers
+from cachescope.analysis.history.rows import EntryRow
+from cachescope.analysis.history.timeline import NOT_KNOWN
+from cachescope.analysis.verdicts.misses import Why
+from cachescope.analysis.verdicts.reasons_found import ReasonsFound
+from cachescope.details import HashDetails
+from cachescope.keys.key_fields import is_of_the_program
+from cachescope.terms import AOTAUTOGRAD
+from cachescope.wording import listed
+
+TOLD_BY_GRAPHS: Final = "as the graphs below it"
+"""The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
+_Graph = tuple[str, str]
+"""A directory, and the key of an FX entry in it."""
+_NO_DETAILS: Final = "AOTAutograd entries in the directory store no hash details of their keys"
+
+
+class EntriesAbove:
+    """Judges AOTAutograd misses that are compared with no lookup, once the graphs below them are judged.
+
+    Parameters
+    ----------
+    history : History
+    details : HashDetails
+    stored : sequence of EntryRow
+        Those that graphs are compared with.
+    found : ReasonsFound
+        What is found out is noted here.
+    """
+
+    def __init__(
+        self, history: History, details: HashDetails, stored: list[EntryRow], found: ReasonsFound
+    ) -> None:
+        self._history = history
+        self._details = details
+        self._stored = stored
+        self._found = found
+        times = EntryTimes(history)
+        self._pointing_to: dict[_Graph, dict[int, int]] = defaultdict(dict)
+        described = {
+            (entry.root, entry.cache_key) for entry in history.entries if entry.detail_set is not None
+        }
+        self._first = self._first_undescribed = NEVER
+        for entry in history.entries:
+            if entry.cache == AOTAUTOGRAD and not self._is_of_a_miss(entry):
+                begin, end = times.interval(entry)
+                self._first = min(self._first, begin)
+                graphs = {(entry.root, key) for key in entry.fx_keys}
+                if not graphs or not graphs <= described:
+                    self._first_undescribed = min(self._first_undescribed, begin)
+                for key in entry.fx_keys:
+                    self._pointing_to[entry.root, key][entry.entry] = end
+
+    def judge(self, at: Numbers) -> None:
+        """Judge lookups, given by their places in time order."""
+        if not self._stored and self._first == NEVER:
+            return
+        for place in at.tolist():
+            if self._found.whys[self._found.why[place]].verdict == "first_lookup":
+                why = self._why(place)
+                if why is not None:
+                    self._found.say(place, why)
+
+    def _why(self, at: int) -> Why | None:
+        graphs: list[int] = self._history.graphs_of(at).tolist()
+        whys = {
+            graph: self._found.whys[self._found.why[graph]]
+            for graph in graphs
+            if self._found.why[graph] != NONE
+        }
+        changed = {
+            graph: self._stored[entry]
+            for graph, why in whys.items()
+            if why.verdict == "key_changed" and (entry := int(self._found.baseline_entry[graph])) != NONE
+        }
+        time = int(self._history.lookups.time[at])
+        if changed and self._one_points_to(list(changed.values()), time):
+            fields = {field for graph in changed for field in whys[graph].changed}
+            if own := tuple(sorted(field for field in fields if self._belongs_to(at, field))):
+                return _changed(own)
+        are_new = bool(whys) and all(
+            why.verdict == "first_lookup" and why.kind != NOT_KNOWN for why in whys.values()
+        )
+        # Of another graph are those whose graphs are known, and are others.
+        first = self._first_undescribed if are_new else self._first
+        may_be_there = first != NEVER and (time == MISSING or first <= time)
+        return _NOTHING_TELLS if changed or may_be_there else None
+
+    def _one_points_to(self, graphs: list[EntryRow], time: int) -> bool:
+        """Whether one entry, stored before a time, points to all of some graphs."""
+        pointing = [self._pointing_to.get((graph.root, graph.cache_key), {}) for graph in graphs]
+        ends = (end for entry, end in pointing[0].items() if all(entry in others for others in pointing))
+        return time != MISSING and any(end <= time for end in ends)
+
+    def _is_of_a_miss(self, entry: EntryRow) -> bool:
+        """Whether a recorded miss wrote it, which then stands for it."""
+        looked_up = self._history.lookups_of(entry)
+        return bool(looked_up) and not self._history.lookups.is_hit[looked_up[0]]
+
+    def _belongs_to(self, at: int, field: str) -> bool:
+        """Whether a field of a graph's key is one of the AOTAutograd key too, and says the same there."""
+        own = int(self._history.lookups.detail_set[at])
+        return not is_of_the_program(field) and self._details.component_of(own, field) is not None
+
+
+_NOTHING_TELLS: Final = Why(
+    "first_lookup",
+    "nothing that was read is known to be an earlier form of this graph",
+    "not_known",
+    f"{_NO_DETAILS}, and one of them may be or have been of the same graph",
+    kind=NOT_KNOWN,
+)
+
+
+def _changed(fields: tuple[str, ...]) -> Why:
+    count = "one field of the key differs" if len(fields) == 1 else f"{len(fields)} fields of the key differ"
+    return Why(
+        "key_changed",
+        f"the same graph, and {count}: {listed(fields, 3)}; whether more differs is not known",
+        "inferred",
+        f"{_NO_DETAILS}; the graphs below are compared with those that one of them points to, and these "
+        "fields belong to both keys",
+        fields,
+        TOLD_BY_GRAPHS,
+    )
