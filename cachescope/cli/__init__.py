@@ -107,7 +107,24 @@ class _Command(_Parser):
         if self._is_within or takes_rest:
             return super().parse_known_args(args, namespace)
         self._is_within = True  # which comes back here
-        return self.parse_known_intermixed_args(args, namespace)
+        before, given = self._without_rest(args)
+        found, unknown = self.parse_known_intermixed_args(before, namespace)
+        for name, rest in given.items():
+            setattr(found, name, rest)
+        return found, unknown
+
+    def _without_rest(self, args: list[str]) -> tuple[list[str], dict[str, list[str]]]:
+        """The arguments before an option that takes all that follow, and what it takes."""
+        takes_rest = {
+            flag: action.dest
+            for action in self._actions
+            for flag in action.option_strings
+            if action.nargs == argparse.REMAINDER
+        }
+        for at, word in enumerate(args):
+            if word in takes_rest:
+                return args[:at], {takes_rest[word]: args[at + 1 :]}
+        return args, {}
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -22,6 +22,7 @@ from cachescope.readers.directory.default_root import default_root
 from cachescope.report.as_json import explain_object
 from cachescope.report.preflight import preflight_lines, preflight_object
 from cachescope.scope.preflight import read_preflight
+from cachescope.scope.scope import Scope
 from cachescope.wording import harmless_line
 
 NEEDS_VALUES: Final = 2
@@ -65,21 +66,10 @@ def _folder(keep: str | None) -> Iterator[str]:
 
 
 def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
-    if recorded.exit_status:
-        ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
-        _say(
-            args,
-            f"the command failed (exit status {recorded.exit_status}{ended}); what follows is as far as it came",
-        )
-    if not recorded.has_trace:
-        _say(args, _NOTHING)
+    flown = answered(args, recorded, args.against)
+    if flown is None:
         return 1
-    try:
-        scope = read_preflight(str(recorded.folder), args.against)
-    except SourceError as error:
-        _say(args, str(error))
-        return 1
-    answer = PreflightAnswer.of(scope)
+    scope, answer = flown
     redaction = redaction_of(args, scope, [str(recorded.folder), *(args.against or [])])
     if args.json:
         told = preflight_object(answer) | {"exit_status": recorded.exit_status}
@@ -92,6 +82,27 @@ def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
         return 1
     least = args.min_hit_rate
     return NOT_MET if least is not None and (answer.hit_rate or 0) < least else 0
+
+
+def answered(
+    args: argparse.Namespace, recorded: Recorded, against: list[str] | None
+) -> tuple[Scope, PreflightAnswer] | None:
+    """What a pre-flight foretells; says what is wrong with it, and gives None where there is nothing to answer of."""
+    if recorded.exit_status:
+        ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
+        _say(
+            args,
+            f"the command failed (exit status {recorded.exit_status}{ended}); what follows is as far as it came",
+        )
+    if not recorded.has_trace:
+        _say(args, _NOTHING)
+        return None
+    try:
+        scope = read_preflight(str(recorded.folder), against)
+    except SourceError as error:
+        _say(args, str(error))
+        return None
+    return scope, PreflightAnswer.of(scope)
 
 
 def _say(args: argparse.Namespace, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What `cachescope verify` runs. Loads no pandas, but to hide."""
+"""What `cachescope verify` runs. Loads no pandas, but to hide, and for a pre-flight."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Final
 
 from cachescope.cli.messages import redaction_if_asked
@@ -17,6 +18,9 @@ NOT_AS_LOCKED: Final = 3
 
 def run(args: argparse.Namespace) -> int:
     """Compare, and print."""
+    if args.preflight is not None:
+        status: int = import_module("cachescope.cli.verify_preflight").run(args)
+        return status
     with _keeping_all():
         found = verify(args.lock, args.directory)
     redaction = redaction_if_asked(args)

@@ -150,6 +150,11 @@ def _keys(keys: Sequence[Key], what: str, style: str) -> Iterator[Line]:
         yield from _rest(len(keys))
 
 
+def keys_without_entry(keys: Sequence[Key]) -> list[Line]:
+    """The keys that a command makes, and for which it would find nothing."""
+    return list(_keys(keys, "the command makes these keys, and would find nothing under them", "red"))
+
+
 def _rest(count: int) -> list[Line]:
     return [Line(and_more(count - _SHOWN, where="--json lists all"), 2)] if count > _SHOWN else []
 

@@ -7,7 +7,13 @@ the Python, the variables, the device and the CPU of this machine are those that
 not; which expected keys have no entry, and which entries nothing expects. What this machine does not tell without torch is said
 to be not known, and counts against nothing. Without DIR, the directory that torch would use here.
 
-exit status: 0 as locked, 1 the lock or the directory could not be read, 2 wrong usage, 3 not as locked
+    cachescope verify cache.lock "$TORCHINDUCTOR_CACHE_DIR" --preflight -- python train.py
+
+is the thorough way: the command then runs as a pre-flight (cachescope preflight) against DIR, with torch, and compiles nothing.
+It says which of the keys that the command makes have no entry that it would find.
+
+exit status: 0 as locked, and with --preflight no lookup would miss, 1 the lock or the directory could not be read, or the
+command failed, 2 wrong usage, 3 not as locked, or a lookup would miss, 126 and 127 the command cannot be started
 """
 
 from __future__ import annotations
@@ -22,3 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lock", metavar="LOCK", help="what cachescope lock wrote")
     parser.add_argument("directory", nargs="?", metavar="DIR", help="the cache directory")
     add_output_arguments(parser)
+    parser.add_argument(
+        "--preflight",
+        nargs=argparse.REMAINDER,
+        metavar="-- COMMAND",
+        help="run this as a pre-flight against DIR as well; the last option",
+    )
+    parser.set_defaults(usage_error=parser.error)
