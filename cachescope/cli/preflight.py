@@ -21,11 +21,12 @@ from cachescope.errors import SourceError
 from cachescope.readers.directory.default_root import default_root
 from cachescope.report.as_json import explain_object
 from cachescope.report.preflight import preflight_lines, preflight_object
-from cachescope.scope.preflight import read_preflight
+from cachescope.scope.preflight import check_against, read_preflight
 from cachescope.scope.scope import Scope
 from cachescope.wording import harmless_line
 
 NEEDS_VALUES: Final = 2
+INTERRUPTED: Final = 130
 _NOTHING = (
     "nothing was seen: no process of the command compiled with torch, or those that did ignore PYTHONPATH "
     "(python -I, python -E)"
@@ -38,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         args.usage_error("give the command to run after --")
+    check_against(args.against or [])
     with _folder(args.keep) as folder, _folder(None) as told:
         needs = Path(told, "needs_values")
         try:
@@ -67,8 +69,9 @@ def _folder(keep: str | None) -> Iterator[str]:
 
 def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
     flown = answered(args, recorded, args.against)
+    failed = INTERRUPTED if recorded.ended_by == "SIGINT" else 1
     if flown is None:
-        return 1
+        return failed
     scope, answer = flown
     redaction = redaction_of(args, scope, [str(recorded.folder), *(args.against or [])])
     if args.json:
@@ -79,7 +82,7 @@ def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
     if args.keep is not None:
         _say(args, f"its traces are in {recorded.folder}")
     if recorded.exit_status:
-        return 1
+        return failed
     least = args.min_hit_rate
     return NOT_MET if least is not None and (answer.hit_rate or 0) < least else 0
 

@@ -90,6 +90,21 @@ def read_sources(
     tell_of_runs(reading)
 
 
+def check_sources(paths: list[str]) -> None:
+    """Say at once what `read_sources` would say of paths of which nothing can be read; reads no more than beginnings.
+
+    Raises
+    ------
+    SourceError
+        If there is no source at one of the paths.
+    """
+    for path in paths:
+        reading = Reading()
+        if not list(_distinct([path], reading)):
+            first = reading.problems[0]
+            raise SourceError(first.source, first.message, first.kind)
+
+
 def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
     """The logs among these sources, each with its reader; a file below them that may not be read becomes a problem.
 

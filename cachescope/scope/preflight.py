@@ -14,7 +14,7 @@ from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.mega_cache import is_mega_cache, read_as_directory
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry, Reading
-from cachescope.readers.sources import read_sources
+from cachescope.readers.sources import check_sources, read_sources
 from cachescope.report.preflight import preflight_html, preflight_text
 from cachescope.scope.live import Block
 from cachescope.scope.scope import Scope
@@ -41,6 +41,23 @@ def read_preflight(folder: str, against: Iterable[Against] | None) -> Scope:
     reading = Reading()
     read_sources([folder], reading)
     return _held_against(reading, against)
+
+
+def check_against(against: Iterable[Against]) -> None:
+    """Say before anything runs what cannot be read of what lookups are to be held against.
+
+    Raises
+    ------
+    SourceError
+        If one of these is no cache directory, recording, mega-cache or lock.
+    """
+    for place in map(os.fspath, against):
+        if _is_empty(place) or is_mega_cache(place):
+            continue
+        if looks_like_lock(place):
+            read_lock(place)
+        else:
+            check_sources([place])
 
 
 def _held_against(reading: Reading, against: Iterable[Against] | None) -> Scope:

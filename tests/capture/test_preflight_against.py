@@ -25,6 +25,7 @@ from tests.capture.preflights import (
 )
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
+BASE = [sys.executable, "-m", "cachescope", "preflight"]
 MEGA = Path(__file__).with_name("mega_program.py")
 
 
@@ -84,8 +85,7 @@ def test_what_guards_a_locked_entry_has_is_not_known(tmp_path: Path) -> None:
 
 def test_the_command_takes_a_lock(trained: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "cachescope", "preflight", "--min-hit-rate", "1"]
-        + ["--against", str(trained / "cache.lock"), "--", *program("training")],
+        [*BASE, "--min-hit-rate", "1", "--against", str(trained / "cache.lock"), "--", *program("training")],
         env=environment(trained / "other"), capture_output=True, text=True, check=False, timeout=500,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,160 @@
+"""``cachescope preflight`` on a pipe and on a screen: what is wrong usage, what cannot be read, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from tests.cli.conftest import Run, command, environment, in_pipe, on_screen
+from tests.conftest import Recording
+
+NOTHING = "nothing was seen: no process of the command compiled with torch"
+slow = pytest.mark.slow  # starts processes
+compiles = [pytest.mark.slow, pytest.mark.torch]
+COMPILED = "import torch; print('printed'); torch.compile(lambda x: x + 1)(torch.ones(3))"
+
+
+def lines_of(text: str) -> list[str]:
+    return text.strip().splitlines()
+
+
+@pytest.mark.parametrize("given", [(), ("--",), ("--json", "--")])
+def test_no_command_is_wrong_usage(run: Run, given: tuple[str, ...]) -> None:
+    done = run("preflight", *given)
+    assert (done.status, done.out) == (2, "")
+    assert lines_of(done.err)[-1] == "cachescope preflight: error: give the command to run after --"
+
+
+def test_no_share_is_wrong_usage(run: Run) -> None:
+    done = run("preflight", "--min-hit-rate", "2", "--", "true")
+    assert done.status == 2
+    assert "--min-hit-rate" in lines_of(done.err)[-1]
+
+
+@pytest.mark.parametrize("name", ["no-such-command", "no-\x1b[31msuch\u202e"])
+def test_a_command_that_is_not_there_is_127_in_one_line(run: Run, name: str) -> None:
+    done = run("preflight", "--", name)
+    assert (done.status, done.out) == (127, "")
+    (line,) = lines_of(done.err)
+    assert line.endswith("command not found") and line.isprintable()
+
+
+def test_a_file_that_may_not_be_executed_is_126(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("true\n")
+    done = run("preflight", "--", tmp_path / "script")
+    assert (done.status, done.out, len(lines_of(done.err))) == (126, "", 1)
+
+
+GARBAGE = {
+    "empty": (b"", "is empty"),
+    "text": (b"once upon a time\n", "holds no trace"),
+    "bytes": (bytes(range(256)) * 100, "holds no trace"),
+    "lock": (b'{"cachescope_lock": 99}', "a lock of version 99"),
+    "cut_lock": (b'{"cachescope_lock": 1, "files": [', "no lock"),
+}
+
+
+@pytest.mark.parametrize("what", GARBAGE)
+def test_a_target_that_is_nothing_is_named_before_anything_runs(run: Run, tmp_path: Path, what: str) -> None:
+    data, why = GARBAGE[what]
+    (tmp_path / "target").write_bytes(data)
+    ran = tmp_path / "ran"
+    done = run("preflight", "--against", tmp_path / "target", "--", "touch", ran)
+    assert (done.status, done.out) == (1, "")
+    (line,) = lines_of(done.err)
+    assert line.startswith(f"cachescope: {tmp_path / 'target'}: ") and why in line
+    assert not ran.exists()
+
+
+def test_of_several_targets_each_has_to_be_something(run: Run, tmp_path: Path, recording: Recording) -> None:
+    (tmp_path / "target").write_text("once upon a time\n")
+    against = ("--against", recording("2.13.0", "training") / "cache", "--against", tmp_path / "target")
+    done = run("preflight", *against, "--", "touch", tmp_path / "ran")
+    assert (done.status, done.out, len(lines_of(done.err))) == (1, "", 1)
+    assert not (tmp_path / "ran").exists()
+
+
+@slow
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_command_that_fails_is_told_with_its_status(tmp_path: Path, keeps: bool) -> None:
+    keep = ("--keep", tmp_path / "kept") if keeps else ()
+    done = in_pipe(command("preflight", *keep, "--", sys.executable, "-c", "import sys; sys.exit(7)"))
+    assert (done.returncode, done.stdout) == (1, "")
+    first, second = lines_of(done.stderr)
+    assert first.startswith("cachescope: the command failed (exit status 7)")
+    assert NOTHING in second
+
+
+@slow
+def test_a_command_that_compiles_nothing_is_told_so(tmp_path: Path) -> None:
+    done = in_pipe(command("preflight", "--", sys.executable, "-c", "print('printed')"))
+    assert (done.returncode, done.stdout) == (1, "printed\n")
+    (line,) = lines_of(done.stderr)
+    assert NOTHING in line
+
+
+@slow
+def test_ctrl_c_ends_the_command_too(tmp_path: Path) -> None:
+    waits = "import os, time; print(os.getpid(), flush=True); time.sleep(300)"
+    with subprocess.Popen(
+        command("preflight", "--", sys.executable, "-c", waits),
+        env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        child = int(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        said = process.stderr.read()
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+    assert "cachescope: the command failed (exit status 130, ended by SIGINT)" in said
+    assert "cachescope/" not in said
+
+
+@pytest.fixture(scope="module")
+def foretold(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a pre-flight of a small program printed: as JSON in a pipe, and as lines on a screen."""
+    folder = tmp_path_factory.mktemp("foretold")
+    cache = environment(TORCHINDUCTOR_CACHE_DIR=str(folder / "cache"))
+    program = ("--", sys.executable, "-c", COMPILED)
+    keep = ("--keep", folder / "kept")
+    done = subprocess.run(
+        command("preflight", "--json", *keep, *program),
+        env=cache, capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    (folder / "json").write_text(json.dumps([done.returncode, done.stdout, done.stderr]))
+    screen = on_screen(command("preflight", "--min-hit-rate", "0.5", *program), env=cache)
+    (folder / "screen").write_text(json.dumps([screen.status, screen.rows]))
+    return folder
+
+
+class TestForetold:
+    pytestmark = compiles
+
+    def test_json_is_all_that_it_prints(self, foretold: Path) -> None:
+        status, out, err = json.loads((foretold / "json").read_text())
+        found = json.loads(out)
+        assert status == 0
+        assert found["preflight"]["exit_status"] == 0
+        assert (found["preflight"]["lookups"], found["preflight"]["would_miss"]) == (2, 2)
+        assert "printed" in err.splitlines()
+        assert not (foretold / "cache").exists()
+
+    def test_on_a_screen_it_fits_and_a_bar_that_is_not_met_is_3(self, foretold: Path) -> None:
+        status, rows = json.loads((foretold / "screen").read_text())
+        assert status == 3
+        shown = "\n".join(rows)
+        assert "a real run would make 2 lookups: 0 would hit, 2 would miss" in shown
+        assert f"held against {foretold / 'cache'}" in shown.replace("\n", "")
+        assert all(len(row) <= 80 for row in rows)
+
+    def test_what_is_kept_answers_once_more(self, foretold: Path) -> None:
+        (kept,) = (foretold / "kept").iterdir()
+        assert set(cachescope.read(kept).runs["is_preflight"]) == {True}
