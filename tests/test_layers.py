@@ -82,6 +82,8 @@ ONLY_ON_SOME_SYSTEMS = {"fcntl", "grp", "pwd"}
 OWN_AND_HEAVY = {
     # numpy; a program that captures its own process may be without it
     "cachescope.details": {"capture"},
+    # pandas, which verifying alone does without
+    "cachescope.cli.verify_preflight": {"cli"},
     # pyarrow
     "cachescope.readers.index.log_tables": {"readers"},
     "cachescope.readers.logs.trace_parts": {"readers"},

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,6 +20,7 @@ from outputs import output_of
 
 import cachescope
 from cachescope.cli import COMMANDS, main
+from tests.conftest import Recording
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -124,3 +126,36 @@ def test_the_check_of_the_workflow_passes_a_warm_run_only(
     )  # fmt: skip
     assert done.returncode == status, done.stderr
     assert done.stdout.count("::error ") == (status == 3)
+
+
+def recipes() -> dict[str, Any]:
+    (text,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+@pytest.mark.slow
+def test_the_recipes_lock_a_cache_and_verify_it(recording: Recording, tmp_path: Path) -> None:
+    """With the volume of the pod mounted elsewhere, and the cache in it."""
+    made = recording("2.13.0", "training")
+    shutil.copytree(made / "cache", tmp_path / "inductor-cache")
+    shutil.copytree(made / "trace", tmp_path / "runs")
+    lock, verify = (shlex.split(step["run"]) for step in recipes()["steps"])
+    (container,) = recipes()["initContainers"]
+    (volume,) = container["volumeMounts"]
+    assert volume["readOnly"] is True
+    in_pod = [part.replace(f"{volume['mountPath']}/", f"{tmp_path}/") for part in container["command"]]
+
+    def status(command: list[str]) -> int:
+        assert command[0] == "cachescope"
+        return subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=tmp_path, capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        ).returncode  # fmt: skip
+
+    assert (status(lock), status(verify)) == (0, 0)
+    shutil.copytree(tmp_path / "inductor-cache", tmp_path / "inductor")
+    assert status(in_pod) == 0
+    for folder in ("inductor-cache", "inductor"):
+        next((tmp_path / folder / "fxgraph").rglob("*/f*/*")).write_bytes(b"altered")
+    assert (status(verify), status(in_pod)) == (3, 3)
