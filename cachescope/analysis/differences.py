@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os.path import commonprefix
 from typing import Final
 
 from cachescope.analysis.graphs import graph_diff
+from cachescope.analysis.process_values.kinds import Sides
+from cachescope.analysis.process_values.recognition import DiffersBy, differs_by
+from cachescope.components import Detail
 from cachescope.details import HashDetails
 from cachescope.keys.device_difference import device_difference
+from cachescope.keys.literals import literal_value
+from cachescope.keys.printed_value import printed_value
 from cachescope.wording import plural
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
@@ -41,6 +46,8 @@ class FieldChange:
         The parts of a tensor's metadata that differ.
     diff : str
         Unified diff of the graph's code.
+    process_values : DiffersBy or None
+        The values of a process by which it differs: a rank, a path, a time; None where none is recognised.
     """
 
     field: str
@@ -50,19 +57,79 @@ class FieldChange:
     summary: str
     parts: tuple[tuple[str, str, str], ...] = ()
     diff: str = ""
+    process_values: DiffersBy | None = None
+
+    @property
+    def differs_by(self) -> tuple[str, ...]:
+        """The kinds of those values."""
+        return () if self.process_values is None else self.process_values.kinds
+
+    @property
+    def is_certain(self) -> bool | None:
+        """Whether they are certain; None where there are none."""
+        return None if self.process_values is None else self.process_values.is_certain
 
 
-def field_changes(details: HashDetails, before: int, after: int) -> list[FieldChange]:
-    """Every field that differs between two sets, is new or is gone, and what changed in it."""
+def field_changes(
+    details: HashDetails, before: int, after: int, sides: Sides = (None, None)
+) -> list[FieldChange]:
+    """Every field that differs between two sets, is new or is gone, and what changed in it.
+
+    Parameters
+    ----------
+    details : HashDetails
+    before, after : int
+        The sets.
+    sides : tuple
+        The processes that made them, where they are known.
+    """
     changes = []
     for field in details.changed_fields(before, after):
         old, new = details.detail(before, field), details.detail(after, field)
-        changes.append(
-            field_change(
-                field, None if old is None else old.value_text, None if new is None else new.value_text
-            )
+        change = field_change(
+            field, None if old is None else old.value_text, None if new is None else new.value_text
         )
+        if old is not None and new is not None:
+            change = _with_process_values(change, old, new, sides)
+        changes.append(change)
     return changes
+
+
+def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: Sides) -> FieldChange:
+    """The change, with the values of a process by which it differs in its summary."""
+    if change.kind == "graph":
+        found = _in_code(change, sides)
+    elif change.kind in ("value", "opaque"):
+        found = differs_by(change.field, old.value_text, new.value_text, sides)
+    else:
+        found = None
+    if found is None or ("address" in found.kinds and not _are_texts(old, new)):
+        return change
+    kind, told = change.kind, change.summary
+    if kind == "opaque":
+        if found.kinds != ("address",):
+            return change
+        kind, told = "value", _contrast(old.value_text, new.value_text)
+    return replace(change, kind=kind, summary=f"{found.words}: {told}", process_values=found)
+
+
+def _in_code(change: FieldChange, sides: Sides) -> DiffersBy | None:
+    """What the changed lines of a graph differ by: only what is certain, as any number may stand in code."""
+    lines = change.diff.split("\n")[2:]
+    old, new = (" ".join(line[1:] for line in lines if line[:1] == sign) for sign in "-+")
+    found = differs_by(change.field, old, new, sides)
+    return found if found is not None and found.is_certain and found.is_all else None
+
+
+def _are_texts(old: Detail, new: Detail) -> bool:
+    """Whether an address that is printed is a part of the value; torch hashes an object by its content, whatever it is printed as."""
+    for one in (old, new):
+        try:
+            literal_value(one.value_text)
+        except ValueError:
+            if printed_value(one) is NotImplemented:
+                return False
+    return True
 
 
 def field_change(field: str, before: str | None, after: str | None) -> FieldChange:

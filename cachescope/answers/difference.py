@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.answers.read import Read
+from cachescope.frames.recorded_rows import RunRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,8 @@ def difference(
         if a.detail_set is None or b.detail_set is None:
             unknown.append((a, b))
             continue
-        changes = tuple(field_changes(read.tables.hash_details, a.detail_set, b.detail_set))
+        sides = _process(read, a), _process(read, b)
+        changes = tuple(field_changes(read.tables.hash_details, a.detail_set, b.detail_set, sides))
         groups.setdefault(_fold_key(changes), (changes, []))[1].append((a, b))
     ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
     return Difference(
@@ -135,6 +137,11 @@ def difference(
         only_before=tuple(seen for seen in old if seen.identity not in paired),
         only_after=tuple(seen for seen in new if seen.identity not in paired),
     )
+
+
+def _process(read: Read, seen: SeenKey) -> RunRow | None:
+    """The process that looked up a key; None of one that is known from an entry alone."""
+    return None if seen.lookup is None else read.facts.runs[read.facts.lookups[seen.lookup].run]
 
 
 def _pairs(

@@ -12,6 +12,7 @@ from cachescope.analysis.contexts import differences
 from cachescope.analysis.contexts.caching_files import Call, caching_files
 from cachescope.analysis.contexts.keys import context_groups
 from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.named import detail_set_of
 from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
@@ -179,7 +180,14 @@ class Read(Frames):
     def changes(self, lookup: int) -> tuple[FieldChange, ...]:
         """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
         compared = self._compared(lookup)
-        return () if compared is None else tuple(field_changes(self.tables.hash_details, *compared))
+        if compared is None:
+            return ()
+        miss = self._judged[0].of_lookup(lookup)
+        assert miss is not None
+        other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
+        runs = self.facts.runs
+        sides = (None if other is None else runs[other]), runs[miss.row.run]
+        return tuple(field_changes(self.tables.hash_details, *compared, sides))
 
     def changed_details(self, lookup: int) -> list[tuple[Detail | None, Detail | None]]:
         """Like `changes`: each differing field as it is in the baseline and in the missed lookup, None where it is not."""

@@ -58,8 +58,12 @@ CHANGES: Final = Frame(
         Column("summary", TEXT, "what changed, in one line"),
         Column("before", TEXT, "the value as torch printed it", missing="the field is new"),
         Column("after", TEXT, "the value as torch printed it", missing="the field is gone"),
+        Column("differs_by", TUPLE, "the values of one process by which it differs: rank, host, path, port, time, address, pid, "
+               "random number; empty where none is recognised"),
+        Column("is_certain", FLAG, "whether the log tells of both processes that these are their values, or nothing else has the form "
+               "of these; False where they stand behind such a name, or look like it", missing="none is recognised"),
     ),
-)
+)  # fmt: skip
 
 HIT_RATES: Final = Frame(
     "hit_rates",

@@ -161,6 +161,8 @@ def change_object(change: FieldChange) -> JsonObject:
         "kind": change.kind,
         "summary": change.summary,
         "parts": [{"part": name, "before": a, "after": b} for name, a, b in change.parts],
+        "differs_by": list(change.differs_by),
+        "is_certain": change.is_certain,
         "diff": change.diff or None,
     }
 

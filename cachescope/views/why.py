@@ -245,13 +245,19 @@ def _verdict(explained: Explanation) -> str:
 def _changes(changes: Sequence[FieldChange]) -> str:
     if not changes:
         return ""
-    rows = [[f"<code>{safe(c.field)}</code>", *_values(c)] for c in changes[:_FIELDS]]
+    rows = [[_field(c), *_values(c)] for c in changes[:_FIELDS]]
     more = len(changes) - _FIELDS
     rest = html.paragraph(and_more(more, "field", "explorer.frame() has all"), "faint") if more > 0 else ""
     diffs = "".join(
         html.title(f"Changed code of {c.field}") + html.diff(c.diff) for c in changes[:3] if c.diff
     )
     return html.title("Changed fields") + html.table(["Field", "Before", "After"], rows) + rest + diffs
+
+
+def _field(change: FieldChange) -> str:
+    """The field, and what of a process it differs by."""
+    named = f"<code>{safe(change.field)}</code>"
+    return named if change.process_values is None else f"{named}<br>{safe(change.process_values.words)}"
 
 
 def _values(change: FieldChange) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import subprocess
 import tarfile
 import tempfile
@@ -25,7 +26,8 @@ def pack(
         folder = Path(work) / name
         folder.mkdir()
         record_into(folder)
-        with tarfile.open(packed, "w:xz") as archive:
+        # A third less than by default, where many files are alike.
+        with tarfile.open(packed, "w:xz", preset=9 | lzma.PRESET_EXTREME) as archive:
             for path in sorted(folder.iterdir()):
                 if path.name not in leave_out:
                     archive.add(path, f"{name}/{path.name}")

@@ -96,6 +96,8 @@ class RunRow:
     exit_status: int | None = None
     torch_version: str | None = None
     python_version: str | None = None
+    pid: int | None = None
+    end_time: int | None = None
 
     @property
     def program(self) -> str | None:

@@ -1,7 +1,7 @@
 """What to do about a cause: only what is true of torch, with torch's own option names.
 
-tests/wild/test_advice.py follows every sentence that gives an instruction with a real torch, and sees the hit;
-a sentence on what may help or explain contains "may".
+tests/wild/test_advice.py follows every sentence that gives an instruction with a real torch, and sees the hit (of values of a
+process: tests/capture/test_fix.py); a sentence on what may help or explain contains "may".
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from cachescope.analysis.fields import field_advice, is_input
 from cachescope.analysis.verdicts.bypass_advice import bypass_advice
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.graph_advice import NAMES_ONLY, graph_advice
+from cachescope.analysis.verdicts.process_advice import process_advice
 from cachescope.analysis.verdicts.set_order import SET_ORDER, is_reordered_set
 from cachescope.analysis.verdicts.tensor_advice import dynamism_advice, tensor_advice
 from cachescope.terms import AOT_INDUCTOR, HOW_TO_RECORD, Verdict
@@ -130,6 +131,8 @@ def _change_sentences(facts: AdviceFacts) -> Iterator[str]:
     changes = facts.changes
     if facts.were_graphs_found:
         yield _GRAPHS_FOUND
+    for change in changes:
+        yield from process_advice(change)
     dynamism = dynamism_advice(changes)
     if dynamism is not None:
         yield dynamism

@@ -22,7 +22,7 @@ class Adviser:
     def __init__(self, history: History, details: HashDetails) -> None:
         self._details = details
         self._history = history
-        self._directory = {run.run: run.cache_dir for run in history.runs}
+        self._runs = {run.run: run for run in history.runs}
 
     def advice(self, root: Miss) -> str | None:
         """Advice for a cause, from its root miss; None if nothing is certain."""
@@ -35,7 +35,10 @@ class Adviser:
         before = None if root.baseline is None else root.baseline.detail_set
         changes: tuple[FieldChange, ...] = ()
         if root.why.changed and before is not None and row.detail_set is not None:
-            changes = tuple(field_changes(self._details, before, row.detail_set))
+            other = self._runs.get(root.baseline.run) if isinstance(root.baseline, LookupRow) else None
+            sides = other, self._runs.get(row.run)
+            changes = tuple(field_changes(self._details, before, row.detail_set, sides))
+        run = self._runs.get(row.run)
         return cause_advice(
             AdviceFacts(
                 root.why.verdict,
@@ -47,7 +50,7 @@ class Adviser:
                 changes,
                 were_graphs_found=bool(len(graphs) and lookups.is_hit[graphs].all()),
                 are_lines_missing=row.details == "incomplete",
-                cache_dir=self._directory.get(row.run),
+                cache_dir=None if run is None else run.cache_dir,
             )
         )
 

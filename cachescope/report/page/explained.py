@@ -77,6 +77,10 @@ def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part
         rows = [_change_row(change) for change in changes]
         name = "Changed fields of the key, before and after"
         parts.append(table(name, _CHANGES, rows, "changed fields", source, most=_FIELDS))
+    # The table has both values in full, where the other forms say in one line what they are.
+    recognised = [(one.field, one.process_values.words) for one in changes if one.process_values is not None]
+    if recognised:
+        parts.append(Items(tuple(f"{field} {words}" for field, words in recognised[:_FIELDS])))
     for change in [change for change in changes if change.diff][:_DIFFS]:
         lines, more = diff_lines(change.diff)
         parts.append(Diff(f"Changed code of {change.field}", lines, more))

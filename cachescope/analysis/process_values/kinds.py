@@ -1,0 +1,237 @@
+"""Which kind of value of a process two texts are, that stand in one place of two printed values.
+
+A kind is named on positive evidence alone: what the log tells of both processes, the form of the text (a path, a date, the
+address of an object), or the name that the value stands behind. The last makes it apparent only: a matrix has a rank as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+Kind = Literal["rank", "host", "path", "port", "time", "address", "pid", "random number"]
+
+_DAY_NS: Final = 86_400 * 10**9
+_INTEGER: Final = re.compile(r"\d{1,20}")
+_RANK_NAME: Final = re.compile(
+    r"(?:(?:global|world|local|node|group|d?[dtpesc]p|(?:data|tensor|pipeline|expert|context|sequence)_parallel)_)?rank(?:_id)?"
+    r"|(?:ompi_comm_world|pmi|pmix)_rank|slurm_procid|process_index"
+)
+# Of these there is one for each process of a job.
+_GLOBAL_RANKS: Final = frozenset({"rank", "rank_id", "global_rank", "world_rank"})
+_PID_NAME: Final = re.compile(r"(?:.*_)?p?pid|process_id")
+_PORT_NAME: Final = re.compile(r"(?:.*_)?port")
+_HOST_NAME: Final = re.compile(
+    r"(?:.*_)?(?:host_?name|node_?name|pod_?name|machine_name)|host|master_addr(?:ess)?"
+)
+_HOST: Final = re.compile(r"(?=[^:]*[\d.-])[A-Za-z][A-Za-z\d.-]{0,252}")
+_TIME_NAME: Final = re.compile(
+    r"(?:.*_)?(?:time|timestamp|ts|date|datetime|now|clock|stamp|[cma]time|at|created|built|started|start)"
+)
+_RANDOM_NAME: Final = re.compile(
+    r"(?:.*_)?(?:seed|nonce|salt|random|rand|uuid|guid|token|run_id|session_id|job_id)"
+)
+_RANDOM: Final = re.compile(r"\d{6,40}|(?=.*\d)[0-9a-f]{16,128}|0\.\d{10,20}")
+UUID4: Final = r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}"
+_UUID4: Final = re.compile(UUID4)
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{6,16}")
+_PART: Final = r"[\\/][^\\/:*?<>|]+"
+_PATH: Final = re.compile(
+    rf"(?:file://)?(?:(?:~|[A-Za-z]:)(?:{_PART})+|(?:{_PART}){{2,}}|/[A-Za-z_.][\w.-]+)/?", re.DOTALL
+)
+_IPV4: Final = r"\d{1,3}(?:\.\d{1,3}){3}"
+_ENDPOINT: Final = re.compile(
+    rf"(?:(?P<scheme>[a-z]\w*://))?(?P<host>{_IPV4}|localhost|\[[0-9a-f:]+\]|(?(scheme)[A-Za-z][\w.-]*|(?!)))"
+    r":(?P<port>\d{2,5})(?P<rest>/\S*)?"
+)
+_YEAR, _MONTH, _OF_MONTH = r"(?:19|20)\d\d", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"
+_HOUR, _SIXTY = r"(?:[01]\d|2[0-3])", r"[0-5]\d"
+DATE: Final = (
+    rf"{_YEAR}-{_MONTH}-{_OF_MONTH}[T_ ]{_HOUR}[:-]?{_SIXTY}(?:[:-]?{_SIXTY}(?:[.,]\d{{1,9}})?)?(?:Z|[+-]\d\d:?\d\d)?"
+    rf"|{_YEAR}{_MONTH}{_OF_MONTH}[T_-]{_HOUR}{_SIXTY}{_SIXTY}"
+)
+"""A day with its time."""
+_DATE: Final = re.compile(DATE)
+# Seconds, milliseconds, microseconds and nanoseconds, from 2014 to 2039.
+_EPOCH: Final = re.compile(r"(?P<whole>1[4-9]\d{8}|20\d{8}|21\d{8})(?P<more>(?:\d{3}){0,3})(?:\.\d{1,9})?")
+# Below it, a number is equal to that of a process by chance.
+_LOWEST_PID: Final = 300
+
+
+class Run(Protocol):
+    """What is known of a process: a row of the frame ``runs``."""
+
+    @property
+    def rank(self) -> int | None:
+        """The rank in a distributed job."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process id."""
+
+    @property
+    def start_time(self) -> int | None:
+        """The first record, in nanoseconds since 1970."""
+
+    @property
+    def end_time(self) -> int | None:
+        """The last record."""
+
+
+Sides = tuple[Run | None, Run | None]
+"""The processes of the stored and of the new value, so far as they are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """Two texts that stand in one place of two printed values.
+
+    Attributes
+    ----------
+    name : str
+        What they stand behind, in lower case; empty where that is nothing.
+    before, after : str
+    sides : tuple
+        The processes.
+    is_behind_at : bool
+        Whether they are printed as addresses of objects are: ``<object object at 0x7f…>``.
+    """
+
+    name: str
+    before: str
+    after: str
+    sides: Sides = (None, None)
+    is_behind_at: bool = False
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both of them."""
+        return self.before, self.after
+
+    def are(self, pattern: re.Pattern[str]) -> bool:
+        """Whether both texts have a form."""
+        return all(pattern.fullmatch(text) is not None for text in self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A kind, and whether it is certain; else it is what the texts look like."""
+
+    kind: Kind
+    is_certain: bool
+
+
+def kind_of(pair: Differing) -> Found | None:
+    """The kind of two whole texts; None where nothing speaks for one."""
+    for kind in _KINDS:
+        if (found := kind(pair)) is not None:
+            return found
+    return None
+
+
+def endpoint_kinds(pair: Differing) -> Sequence[Found]:
+    """The kinds by which two endpoints, ``tcp://HOST:PORT``, differ; none where they are no endpoints or differ otherwise."""
+    old, new = map(_ENDPOINT.fullmatch, pair.texts)
+    if old is None or new is None or (old["scheme"], old["rest"]) != (new["scheme"], new["rest"]):
+        return ()
+    named: tuple[tuple[str, Kind], ...] = (("host", "host"), ("port", "port"))
+    return [Found(kind, True) for part, kind in named if old[part] != new[part]]
+
+
+def equal_to_ranks(pair: Differing) -> Found | None:
+    """A rank, apparently: each of two numbers is the rank of its process, whatever it stands behind."""
+    ranks = [None if side is None else side.rank for side in pair.sides]
+    is_equal = pair.are(_INTEGER) and [int(text) for text in pair.texts] == ranks
+    return Found("rank", False) if is_equal else None
+
+
+def _rank(pair: Differing) -> Found | None:
+    if not pair.are(_INTEGER) or not _RANK_NAME.fullmatch(pair.name) or max(map(len, pair.texts)) > 6:
+        return None
+    known = [(side.rank, int(text)) for side, text in _known(pair) if side.rank is not None]
+    if pair.name in _GLOBAL_RANKS and any(rank != value for rank, value in known):
+        return None
+    return Found("rank", len(known) == 2 and all(rank == value for rank, value in known))
+
+
+def _pid(pair: Differing) -> Found | None:
+    if not pair.are(_INTEGER):
+        return None
+    values = [int(text) for text in pair.texts]
+    pids = [None if side is None else side.pid for side in pair.sides]
+    is_named = _PID_NAME.fullmatch(pair.name) is not None
+    if values == pids and (is_named or min(values) >= _LOWEST_PID):
+        return Found("pid", True)
+    return Found("pid", False) if is_named else None
+
+
+def _address(pair: Differing) -> Found | None:
+    return Found("address", True) if pair.is_behind_at and pair.are(_ADDRESS) else None
+
+
+def _time(pair: Differing) -> Found | None:
+    if pair.are(_DATE):
+        return Found("time", True)
+    if not pair.are(_EPOCH):
+        return None
+    times = [_epoch_ns(text) for text in pair.texts]
+    sides = list(zip(times, pair.sides, strict=True))
+    if all(side is not None and _is_of(side, time) for time, side in sides):
+        return Found("time", True)
+    is_named = _TIME_NAME.fullmatch(pair.name) is not None
+    return Found("time", False) if is_named or all("." in text for text in pair.texts) else None
+
+
+def _port(pair: Differing) -> Found | None:
+    if not _PORT_NAME.fullmatch(pair.name) or not pair.are(_INTEGER):
+        return None
+    return Found("port", False) if all(10 <= int(text) < 1 << 16 for text in pair.texts) else None
+
+
+def _host(pair: Differing) -> Found | None:
+    return (
+        Found("host", False)
+        if _HOST_NAME.fullmatch(pair.name) and (pair.are(_HOST) or pair.are(re.compile(_IPV4)))
+        else None
+    )
+
+
+def _random(pair: Differing) -> Found | None:
+    if pair.are(_UUID4) or (_RANDOM_NAME.fullmatch(pair.name) and pair.are(_RANDOM)):
+        return Found("random number", False)
+    return None
+
+
+def _path(pair: Differing) -> Found | None:
+    return Found("path", True) if pair.are(_PATH) else None
+
+
+def _known(pair: Differing) -> Sequence[tuple[Run, str]]:
+    return [(side, text) for side, text in zip(pair.sides, pair.texts, strict=True) if side is not None]
+
+
+def _epoch_ns(text: str) -> int:
+    match = _EPOCH.fullmatch(text)
+    assert match is not None
+    return int((match["whole"] + match["more"]).ljust(19, "0"))
+
+
+def _is_of(run: Run, time: int) -> bool:
+    """Whether a time is one at which a process ran, or not long before."""
+    if run.start_time is None:
+        return False
+    return run.start_time - _DAY_NS <= time <= (run.end_time or run.start_time) + _DAY_NS
+
+
+_KINDS: Final[Sequence[Callable[[Differing], Found | None]]] = (
+    _rank,
+    _pid,
+    _address,
+    _time,
+    _port,
+    _host,
+    _random,
+    _path,
+)
