@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.analysis.fixes.candidates import Way, ways_to_set
+from cachescope.analysis.fixes.candidates import HASH_SEED, HASH_SEED_WAY, Way, ways_to_set
 from cachescope.analysis.fixes.settings import VARIABLE, Setting
+from cachescope.analysis.verdicts.process_advice import process_advice
 from cachescope.answers.causes import Causes
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.answers.read import Read
@@ -20,6 +21,8 @@ Trial = Callable[[Sequence[Setting]], Read | None]
 
 _DIRECTORY: Final = "TORCHINDUCTOR_CACHE_DIR"
 _MOST_ROUNDS: Final = 5
+# A program that fails with so many settings may fail with any.
+_MOST_FAILED: Final = 12
 # Nothing that a program could set.
 _OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 
@@ -62,6 +65,10 @@ class Fix:
         The directories into which the program looks instead, where that is among the settings.
     trials : int
         How many pre-flights were made.
+    failed : tuple of tuple of Setting
+        What was tried and the program failed with, so that it was left out.
+    advice : tuple of str
+        Of values of one process in the keys, such as a rank: what is better than to set them to what was stored. It was not tried.
     """
 
     before: PreflightAnswer
@@ -70,6 +77,8 @@ class Fix:
     remaining: tuple[Remaining, ...]
     elsewhere: tuple[str, ...]
     trials: int
+    failed: tuple[Way, ...] = ()
+    advice: tuple[str, ...] = ()
 
 
 def find_fix(trial: Trial, environment: Mapping[str, str], directory: str | None = None) -> Fix | None:
@@ -101,8 +110,9 @@ class _Search:
         self._ways: dict[str, Sequence[Way]] = {}
         # Which way of each field is tried; one past the last where none helped.
         self._at: dict[str, int] = {}
-        self._elsewhere: Way = ()
         self._found: dict[tuple[Setting, ...], Read | None] = {}
+        self._failed: list[Way] = []
+        self._repeated = 0
 
     def tried(self, settings: tuple[Setting, ...]) -> Read | None:
         """The pre-flight with some settings, made once; None if the program failed with them."""
@@ -113,7 +123,9 @@ class _Search:
     def fix(self, first: Read) -> Fix:
         """Try one way of each field after another, then leave out what is not needed."""
         if self._directory is not None and self._is_elsewhere(first):
-            self._elsewhere = (Setting(VARIABLE, _DIRECTORY, os.path.abspath(self._directory)),)
+            # Like the only way of a field.
+            way = (Setting(VARIABLE, _DIRECTORY, os.path.abspath(self._directory)),)
+            self._ways[_DIRECTORY], self._at[_DIRECTORY] = (way,), 0
         # What was tried with these very settings; nothing else is ever claimed.
         settings: tuple[Setting, ...] = ()
         best = latest = first
@@ -122,11 +134,13 @@ class _Search:
             wanted = self._settings()
             if wanted in self._found:
                 break
-            found = self.tried(wanted)
+            found = self.tried(wanted) or self._tried_in_turn()
             latest = found or latest
             if found is not None and self._is_as_good(found, best):
-                settings, best = wanted, found
+                settings, best = self._settings(), found
         settings, best = self._needed(settings, best)
+        if not self._is_steady(settings, best):
+            settings, best = (), first
         was_elsewhere = self._is_elsewhere(first) and not self._is_elsewhere(best)
         return Fix(
             PreflightAnswer.of(first),
@@ -134,8 +148,39 @@ class _Search:
             settings,
             tuple(_remaining(best)),
             tuple(_directories(first)) if was_elsewhere else (),
-            len(self._found),
+            len(self._found) + self._repeated,
+            tuple(self._failed),
+            tuple(_on_process_values(first)) if settings else (),
         )
+
+    def _tried_in_turn(self) -> Read | None:
+        """The last pre-flight that went well where one way after another is added: what it fails with gives way to the next."""
+        wanted = dict(self._at)
+        self._at = {field: len(ways) for field, ways in self._ways.items()}
+        latest = None
+        for field, first in wanted.items():
+            ways = self._ways[field]
+            for at in range(first, len(ways)):
+                if len(self._failed) >= _MOST_FAILED:
+                    return latest
+                self._at[field] = at
+                found = self.tried(self._settings())
+                if found is not None:
+                    latest = found
+                    break
+                self._failed.append(ways[at])
+                self._at[field] = len(ways)
+        return latest
+
+    def _is_steady(self, settings: tuple[Setting, ...], best: Read) -> bool:
+        """Whether another pre-flight comes to the same: where sets are ordered anew in each process, hits may be luck."""
+        names = {setting.name for setting in settings}
+        is_seeded = HASH_SEED in names or self._environment.get(HASH_SEED, "random") != "random"
+        if not settings or is_seeded or not any(HASH_SEED_WAY in ways for ways in self._ways.values()):
+            return True
+        self._repeated += 1
+        again = self._trial(settings)
+        return again is not None and self._is_as_good(again, best)
 
     def _go_on(self, read: Read) -> None:
         """Take the next way of each field that still differs."""
@@ -148,7 +193,7 @@ class _Search:
 
     def _settings(self) -> tuple[Setting, ...]:
         ways = [of[self._at[field]] for field, of in self._ways.items() if self._at[field] < len(of)]
-        return tuple(dict.fromkeys(setting for way in (self._elsewhere, *ways) for setting in way))
+        return tuple(dict.fromkeys(setting for way in ways for setting in way))
 
     def _needed(self, settings: tuple[Setting, ...], best: Read) -> tuple[tuple[Setting, ...], Read]:
         """Those without which fewer lookups would hit, and the pre-flight with them alone."""
@@ -184,6 +229,18 @@ def _differing(read: Read) -> dict[str, tuple[Detail, Detail] | None]:
             if known is not None and known[0].detail_hash != stored.detail_hash:
                 found[stored.field] = None
     return found
+
+
+def _on_process_values(read: Read) -> Iterator[str]:
+    """What to do about each value of one process by which lookups differ, once."""
+    missed = [row.lookup for row in read.facts.lookups.values() if row.outcome == "would_miss"]
+    found = (
+        sentence
+        for lookup in missed
+        for change in read.changes(lookup)
+        for sentence in process_advice(change)
+    )
+    yield from dict.fromkeys(found)
 
 
 def _hits(read: Read) -> int:

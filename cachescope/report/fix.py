@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from cachescope.analysis.fixes.candidates import Way
 from cachescope.analysis.fixes.settings import VARIABLE, Setting
 from cachescope.answers.fix import Fix
 from cachescope.answers.preflight import PreflightAnswer
@@ -29,8 +30,12 @@ def fix_lines(found: Fix) -> Iterator[Line]:
             yield Line(f"{number}  {harmless(setting.code)}", right=setting.where)
         tried = "tried together, and each is needed" if len(found.settings) > 1 else "tried"
         yield Line(f"{tried}: {plural(found.trials, 'pre-flight', 'pre-flights')}", 3, "dim")
+        for sentence in found.advice[:_REMAINING]:
+            yield Line(harmless(f"better, and not tried: {sentence}"), 3, "dim")
     else:
         yield Line(f"nothing was found that could be set: {_went(before)}", style="bold")
+    for way in found.failed[:_REMAINING]:
+        yield Line(harmless(f"left out, as the command failed with it: {_codes(way)}"), 3, "dim")
     if found.remaining:
         yield Line()
         yield Line("not fixed; what is advised was not tried", style="bold")
@@ -61,6 +66,8 @@ def fix_object(found: Fix) -> JsonObject:
             }
             for one in found.remaining
         ],
+        "advice": list(found.advice),
+        "failed_with": [[_setting_object(setting) for setting in way] for way in found.failed],
         "looks_into": list(found.elsewhere),
         "preflights": found.trials,
     }
@@ -78,6 +85,10 @@ def _env_line(setting: Setting) -> str:
     if len(setting.value.splitlines()) > 1:
         return f"# {setting.name} has several lines, which no such file can hold"
     return f"{setting.name}={setting.value}"
+
+
+def _codes(way: Way) -> str:
+    return "; ".join(setting.code for setting in way)
 
 
 def _counts(answer: PreflightAnswer) -> JsonObject:

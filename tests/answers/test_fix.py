@@ -12,6 +12,7 @@ import cachescope
 from cachescope.analysis.fixes.settings import Setting
 from cachescope.answers.fix import Fix, find_fix
 from cachescope.answers.read import Read
+from cachescope.report.fix import fix_lines, fix_object
 
 THREADS = "export OMP_NUM_THREADS=2"
 FUSION = "torch._inductor.config.epilogue_fusion = True"
@@ -61,11 +62,30 @@ def test_the_next_way_is_tried_where_the_first_changes_nothing(reads: Reads) -> 
     assert codes(fix(reads, [FUSION_AS_OPTION])) == [THREADS, FUSION_AS_OPTION]
 
 
-def test_where_the_program_fails_with_the_first_ways_nothing_is_claimed(reads: Reads) -> None:
-    """Which of them it was is not known: each field goes on to its next way, and of the threads that one is none here."""
+def failed(found: Fix) -> list[list[str]]:
+    return [[setting.code for setting in way] for way in found.failed]
+
+
+def test_a_way_that_the_program_fails_with_gives_way_to_the_next(reads: Reads) -> None:
+    """The threads, which are tried with it, stay as they are."""
     found = fix(reads, [FUSION, FUSION_AS_OPTION], fails=lambda codes: FUSION in codes)
-    assert found.settings == ()
-    assert found.after.counts["would_hit"] == 0
+    assert codes(found) == [THREADS, FUSION_AS_OPTION]
+    assert failed(found) == [[FUSION]]
+    assert found.after.counts["would_hit"] == 6
+    assert f"left out, as the command failed with it: {FUSION}" in "\n".join(
+        line.text for line in fix_lines(found)
+    )
+    (told,) = fix_object(found)["failed_with"]
+    assert [setting["code"] for setting in told] == [FUSION]
+
+
+def test_what_remains_is_told_where_no_way_of_a_field_works(reads: Reads) -> None:
+    ways = {FUSION, FUSION_AS_OPTION}
+    found = fix(reads, [*ways], fails=lambda codes: not codes.isdisjoint(ways))
+    assert failed(found) == [[FUSION], [FUSION_AS_OPTION]]
+    # A half that brings no hit is none.
+    assert codes(found) == []
+    assert sum(one.misses for one in found.remaining) == 4
 
 
 @pytest.mark.parametrize("fusion", [[FUSION], []])

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,11 +21,21 @@ PROGRAM = Path(__file__).with_name("fix_program.py")
 BAKED = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "2"}
 
 
-class Case(NamedTuple):
-    """What is changed, and the settings that are wanted."""
+SET = "torch._inductor.config.aot_inductor.metadata = {'ops': {'mul', 'relu', 'sum', 'add', 'tanh', 'sub', 'div', 'exp'}}"
+OBJECT = "torch._inductor.config.aot_inductor.metadata = {'seen': str(object())}"
 
-    changed: dict[str, str]
+
+class Case(NamedTuple):
+    """What is changed (None: not set), the settings that are wanted, and what was chosen for the run that stored the entries."""
+
+    changed: dict[str, str | None]
     wanted: list[str]
+    baked: dict[str, str] | None = None
+    advice: str | None = None
+
+
+def rank(number: int) -> str:
+    return f"torch._inductor.config.aot_inductor.metadata = {{'rank': '{number}'}}"
 
 
 CASES = {
@@ -55,6 +66,45 @@ CASES = {
         {"CHANGE": "torch._inductor.config.aot_inductor.metadata = {'rank': '1'}"},
         ["torch._inductor.config.aot_inductor.metadata = {}"],
     ),
+    # It is of the ranks that are recorded: what is stored for one is found by another, if it says that it is that one.
+    "another rank": Case(
+        {"CHANGE": rank(1)},
+        [rank(0)],
+        {"CHANGE": rank(0)},
+        "apparently holds the rank of the process: keep that out of what is compiled",
+    ),
+    "variable that is missing": Case(
+        {"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": None},
+        ["torch._inductor.config.coordinate_descent_tuning = True"],
+        {"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"},
+    ),
+    # It fails where the variable is unset, which is tried first.
+    "variable that is needed": Case(
+        {
+            "CHANGE": "os.environ['TORCHINDUCTOR_COORDINATE_DESCENT_TUNING']",
+            "TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1",
+        },
+        ["torch._inductor.config.coordinate_descent_tuning = False"],
+    ),
+    "tag of the program": Case(
+        {"CHANGE": "torch.compiler.config.cache_key_tag = 'other'"},
+        ["torch.compiler.config.cache_key_tag = ''"],
+    ),
+    "memory that is filled": Case(
+        {
+            "CHANGE": "torch.use_deterministic_algorithms(True, warn_only=True); "
+            "torch.utils.deterministic.fill_uninitialized_memory = False"
+        },
+        [
+            "torch.use_deterministic_algorithms(False)",
+            "torch.utils.deterministic.fill_uninitialized_memory = True",
+        ],
+    ),
+    "order of a set": Case(
+        {"CHANGE": SET, "PYTHONHASHSEED": None},
+        ["export PYTHONHASHSEED=0"],
+        {"CHANGE": SET, "PYTHONHASHSEED": "0"},
+    ),
     "several": Case(
         {
             "CHANGE": "torch._inductor.config.epilogue_fusion = False; torch.use_deterministic_algorithms(True)",
@@ -67,18 +117,33 @@ CASES = {
         ],
     ),
     # The directory of the run is another one.
-    "temporary folder": Case({"TORCHINDUCTOR_CACHE_DIR": "/nowhere/else"}, []),
+    "directory": Case({"TORCHINDUCTOR_CACHE_DIR": "/nowhere/else"}, []),
+    # Where no directory is named, it is one of the temporary folder.
+    "temporary folder": Case({"TORCHINDUCTOR_CACHE_DIR": None, "TMPDIR": "OTHER"}, []),
 }
-QUICK = ("several",)
+QUICK = ("several", "order of a set")
 
 
 @pytest.fixture(scope="module")
-def baked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bakes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, str]], Path]:
+    """The cache directory of a run for which some variables were chosen."""
+    made: dict[str, Path] = {}
+
+    def bake(chosen: dict[str, str]) -> Path:
+        name = json.dumps(chosen, sort_keys=True)
+        if name not in made:
+            folder = tmp_path_factory.mktemp("baked")
+            assert really_run(folder, folder / "cache", dict(chosen)) == (0, 3)
+            made[name] = folder / "cache"
+        return made[name]
+
+    return bake
+
+
+@pytest.fixture(scope="module")
+def baked(bakes: Callable[[dict[str, str]], Path]) -> Path:
     """The cache directory of a run without changes."""
-    folder = tmp_path_factory.mktemp("baked")
-    hits, misses = really_run(folder, folder / "cache", {})
-    assert (hits, misses) == (0, 3)
-    return folder / "cache"
+    return bakes({})
 
 
 def really_run(folder: Path, cache: Path | None, changed: dict[str, str | None]) -> tuple[int, int]:
@@ -115,25 +180,44 @@ def applied(settings: list[dict[str, Any]]) -> dict[str, str | None]:
     return {**found, "APPLY": "\n".join(lines)}
 
 
+def set_variables(monkeypatch: pytest.MonkeyPatch, changed: Mapping[str, str | None]) -> None:
+    for variable, value in {**BAKED, **changed}.items():
+        if value is None:
+            monkeypatch.delenv(variable, raising=False)
+        else:
+            monkeypatch.setenv(variable, value)
+
+
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.models) for name in CASES]
 )
 def test_what_is_proposed_brings_all_hits_back(
-    name: str, baked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    name: str,
+    bakes: Callable[[dict[str, str]], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     case = CASES[name]
-    cache = Path(shutil.copytree(baked, tmp_path / "cache"))
+    cache = Path(shutil.copytree(bakes(case.baked or {}), tmp_path / "cache"))
     before = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
+    other = tmp_path / "other"
+    other.mkdir()
     changed = {"TORCHINDUCTOR_CACHE_DIR": str(cache), **case.changed}
-    for variable, value in {**BAKED, **changed}.items():
-        monkeypatch.setenv(variable, value)
+    changed = {variable: str(other) if value == "OTHER" else value for variable, value in changed.items()}
+    set_variables(monkeypatch, changed)
     written = tmp_path / "cache.env"
     status = main(["fix", "--json", "--write", str(written), str(cache), "--", sys.executable, str(PROGRAM)])
     found = json.loads(capfd.readouterr().out)
     assert status == 0
     assert (found["after"]["would_hit"], found["after"]["lookups"]) == (3, 3)
-    directory = [f"export TORCHINDUCTOR_CACHE_DIR={cache}"] if name == "temporary folder" else []
+    directory = [] if case.wanted else [f"export TORCHINDUCTOR_CACHE_DIR={cache}"]
     assert sorted(one["code"] for one in found["settings"]) == sorted(case.wanted + directory)
+    assert [case.advice in sentence for sentence in found["advice"]] == ([True] if case.advice else [])
+    failed = [setting["code"] for way in found["failed_with"] for setting in way]
+    assert failed == (
+        ["unset TORCHINDUCTOR_COORDINATE_DESCENT_TUNING"] if name == "variable that is needed" else []
+    )
     assert {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()} == before
     variables = [one["name"] for one in found["settings"] if one["kind"] == "variable"]
     assert all(variable in written.read_text() for variable in variables)
@@ -141,19 +225,123 @@ def test_what_is_proposed_brings_all_hits_back(
     if case.wanted:
         copied = Path(shutil.copytree(cache, tmp_path / "unfixed"))
         assert really_run(tmp_path, copied, dict(case.changed))[0] == 0
+    elif name == "temporary folder":
+        assert really_run(tmp_path, None, changed)[0] == 0
+        assert list(other.iterdir())
     assert really_run(tmp_path, None, {**changed, **applied(found["settings"])}) == (3, 0)
+
+
+NAMED_PASS = """
+from torch._inductor.custom_graph_pass import CustomGraphPass
+class Named(CustomGraphPass):
+    def __call__(self, graph): pass
+    def uuid(self): return "named 1"
+torch._inductor.config.post_grad_custom_post_pass = Named()
+"""
+SORTED_LIST = SET.replace("{'mul'", "sorted({'mul'").replace("'exp'}", "'exp'})")
+
+
+class Place(NamedTuple):
+    """What is changed in the code, what is advised, the program that follows it, and whether that finds what had been stored."""
+
+    changed: dict[str, str | None]
+    advice: str
+    followed: dict[str, str | None]
+    finds_stored: bool
+    baked: dict[str, str] | None = None
+
+
+PLACES = {
+    "pass without uuid": Place(
+        {"CHANGE": "torch._inductor.config.post_grad_custom_post_pass = lambda graph: None"},
+        "whose uuid() returns something",
+        {"CHANGE": NAMED_PASS},
+        False,
+    ),
+    "dtype of the data": Place(
+        {"DTYPE": "float64"},
+        "cast it to one dtype before the compiled call",
+        {"DTYPE": "float64", "CAST": "float32"},
+        True,
+    ),
+    "order of a set, sorted": Place(
+        {"CHANGE": SET}, "hold a sorted list instead", {"CHANGE": SORTED_LIST}, False, {"CHANGE": SET}
+    ),
+    "order of a set, set alike": Place(
+        {"CHANGE": SET},
+        "Set PYTHONHASHSEED to one value in every process",
+        {"CHANGE": SET, "PYTHONHASHSEED": "7"},
+        False,
+        {"CHANGE": SET},
+    ),
+    "another graph": Place(
+        {"CHANGE": "scaled = lambda x, w: (x @ w).tanh().sum()"}, "The code of the graph changed", {}, True
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "order of a set, sorted" else pytest.param(name, marks=pytest.mark.models)
+        for name in PLACES
+    ],
+)
+def test_what_is_to_be_changed_in_the_code_is_advised_and_claimed_as_no_fix(
+    name: str,
+    bakes: Callable[[dict[str, str]], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    place = PLACES[name]
+    cache = Path(shutil.copytree(bakes(place.baked or {}), tmp_path / "cache"))
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(cache), **place.changed})
+    assert main(["fix", "--json", str(cache), "--", sys.executable, str(PROGRAM)]) == 3
+    found = json.loads(capfd.readouterr().out)
+    assert found["settings"] == []
+    assert found["after"] == found["before"]
+    assert any(place.advice in (one["advice"] or "") for one in found["not_fixed"]), found["not_fixed"]
+    # The advice followed: torch finds what was stored before, or what the program itself stored.
+    cleared = dict.fromkeys(place.changed)
+    if not place.finds_stored:
+        assert really_run(tmp_path, cache, {**cleared, **place.followed}) == (0, 3)
+    assert really_run(tmp_path, cache, {**cleared, **place.followed}) == (3, 0)
+
+
+@pytest.mark.models
+def test_an_object_in_a_config_is_advised_on(
+    bakes: Callable[[dict[str, str]], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The text that was stored can be set, and that is no way to go on."""
+    cache = Path(shutil.copytree(bakes({"CHANGE": OBJECT}), tmp_path / "cache"))
+    set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(cache), "CHANGE": OBJECT})
+    assert main(["fix", "--json", str(cache), "--", sys.executable, str(PROGRAM)]) == 0
+    found = json.loads(capfd.readouterr().out)
+    (setting,) = found["settings"]
+    assert setting["code"].startswith(
+        "torch._inductor.config.aot_inductor.metadata = {'seen': '<object object at 0x"
+    )
+    (advice,) = found["advice"]
+    assert "holds the address of an object: keep that out of what is compiled" in advice
+    changed = {"CHANGE": OBJECT}
+    assert really_run(tmp_path, cache, {**changed, **applied(found["settings"])}) == (3, 0)
+    followed = {"CHANGE": OBJECT.replace("str(object())", "'object'")}
+    assert really_run(tmp_path, cache, dict(followed)) == (0, 3)
+    assert really_run(tmp_path, cache, dict(followed)) == (3, 0)
 
 
 @pytest.mark.models
 def test_what_cannot_be_set_is_not_claimed(
     baked: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A set of a config whose order is another, a pass without uuid, and another graph."""
-    for variable, value in {**BAKED, "TORCHINDUCTOR_CACHE_DIR": str(baked)}.items():
-        monkeypatch.setenv(variable, value)
+    """A field that could be set, beside a pass without uuid."""
+    set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(baked)})
     for change in (
-        "torch._inductor.config.post_grad_custom_post_pass = lambda graph: None",
-        "scaled = lambda x, w: (x @ w).tanh().sum()",
         "torch._inductor.config.aot_inductor.metadata = {'seen': str(object())}; "
         "torch._inductor.config.post_grad_custom_post_pass = lambda graph: None",
     ):

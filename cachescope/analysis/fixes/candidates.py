@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.fixes.settings import ATTRIBUTE, CALL, OPTION, VARIABLE, Setting
+from cachescope.analysis.verdicts.set_order import is_reordered
 from cachescope.catalogue.facts import field_facts
 from cachescope.components import Detail
-from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
-from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.keys.literals import literal_value
+from cachescope.keys.printed_value import printed_value
 
 Way = tuple[Setting, ...]
 """Settings that belong together."""
 
+HASH_SEED: Final = "PYTHONHASHSEED"
+HASH_SEED_WAY: Final[Way] = (Setting(VARIABLE, HASH_SEED, "0"),)
+"""The order in which a process that had it set held its sets; a run that had not held them in an order that no other has."""
 _CONFIG: Final = re.compile(
     r"(?P<module>inductor_config|inductor_config_comms)\[(?P<option>[A-Za-z_][\w.]*)\]"
 )
@@ -53,6 +55,8 @@ def ways_to_set(stored: Detail, now: Detail, environment: Mapping[str, str]) -> 
     [['unset TORCHINDUCTOR_MAX_AUTOTUNE'], ['torch._inductor.config.max_autotune = False'],
      ['torch.compile(…, options={"max_autotune": False})']]
     """
+    if is_reordered(stored.value_text, now.value_text):
+        return () if environment.get(HASH_SEED) == "0" else (HASH_SEED_WAY,)
     if (option := _CONFIG.fullmatch(stored.field)) is not None:
         return _option(option, stored, environment)
     if stored.field == "default_dtype":
@@ -60,22 +64,7 @@ def ways_to_set(stored: Detail, now: Detail, environment: Mapping[str, str]) -> 
         name = stored.value_text
         return ((Setting(CALL, "torch.set_default_dtype", name),),) if _DTYPE.fullmatch(name) else ()
     known = _OF_FIELD.get(stored.field)
-    return () if known is None else known(value_of(stored), value_of(now))
-
-
-def value_of(detail: Detail) -> object:
-    """The value whose text torch printed, which its hash confirms; `NotImplemented` where none is confirmed.
-
-    torch prints a text without quotes: ``1`` may be a number or a text.
-    """
-    for read in (literal_value, str):
-        try:
-            value = read(detail.value_text)
-            if any(detail_hash(value, protocol) == detail.detail_hash for protocol in PROTOCOLS):
-                return value
-        except (ValueError, UnsupportedValueError):
-            continue
-    return NotImplemented
+    return () if known is None else known(printed_value(stored), printed_value(now))
 
 
 def _option(option: re.Match[str], stored: Detail, environment: Mapping[str, str]) -> Sequence[Way]:
@@ -83,7 +72,7 @@ def _option(option: re.Match[str], stored: Detail, environment: Mapping[str, str
     # Of a variable that is set, the smallest change is not to set it.
     named = facts.environment if facts is not None else ()
     ways = [(Setting(VARIABLE, name, None),) for name in named if name in environment]
-    value = value_of(stored)
+    value = printed_value(stored)
     if value is not NotImplemented:
         ways.append((Setting(ATTRIBUTE, f"{_MODULES[option['module']]}.{option['option']}", repr(value)),))
         if option["module"] == "inductor_config":

@@ -22,11 +22,16 @@ def is_reordered_set(change: FieldChange) -> bool:
     >>> is_reordered_set(field_change("a", "[{'x', 'y'}]", "[{'y', 'x'}]"))
     True
     """
-    if change.before is None or change.after is None or "{" not in change.before:
-        return False
-    if change.before == change.after or sorted(change.before) != sorted(change.after):
+    return (
+        change.before is not None and change.after is not None and is_reordered(change.before, change.after)
+    )
+
+
+def is_reordered(before: str, after: str) -> bool:
+    """The same of two texts."""
+    if "{" not in before or before == after or sorted(before) != sorted(after):
         return False
     try:
-        return bool(literal_value(change.before) == literal_value(change.after))
+        return bool(literal_value(before) == literal_value(after))
     except (ValueError, RecursionError):
         return False

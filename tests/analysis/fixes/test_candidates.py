@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.analysis.fixes.candidates import value_of, ways_to_set
+from cachescope.analysis.fixes.candidates import ways_to_set
 from cachescope.components import Detail
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
+from cachescope.keys.printed_value import printed_value
 
 
 def detail(field: str, value: object, protocol: int = 4) -> Detail:
@@ -116,7 +117,7 @@ def test_a_dtype_is_no_literal() -> None:
 
 @pytest.mark.parametrize("text", ["<lambda at 0x7f>", "{1, 2}", "True", "'a'", "[", "", "\0", "9" * 5000])
 def test_a_value_is_known_only_where_its_hash_confirms_it(text: str) -> None:
-    assert value_of(Detail("f", "b" * 51, text)) is NotImplemented
+    assert printed_value(Detail("f", "b" * 51, text)) is NotImplemented
 
 
 PLAIN = st.recursive(
@@ -127,7 +128,7 @@ PLAIN = st.recursive(
 
 @given(PLAIN, st.sampled_from(PROTOCOLS))
 def test_what_is_printed_and_hashed_is_recovered(value: object, protocol: int) -> None:
-    found = value_of(detail("f", value, protocol))
+    found = printed_value(detail("f", value, protocol))
     assert found is NotImplemented or (found == value and type(found) is type(value))
 
 
