@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.analysis.fixes.candidates import HASH_SEED_WAY
 from cachescope.analysis.fixes.settings import Setting
+from cachescope.answers import fix as module
 from cachescope.answers.fix import Fix, find_fix
 from cachescope.answers.read import Read
 from cachescope.report.fix import fix_lines, fix_object
@@ -94,6 +96,34 @@ def test_what_the_program_fails_with_is_never_claimed(reads: Reads, fusion: list
     assert found.settings == ()
     assert found.after.counts == found.before.counts
     assert sum(one.misses for one in found.remaining) == 6
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_luck", "wanted"),
+    [
+        ({}, True, []),
+        ({}, False, [FUSION]),
+        ({"PYTHONHASHSEED": "7"}, True, [FUSION]),
+        ({"PYTHONHASHSEED": "random"}, True, []),
+    ],
+)
+def test_hits_that_come_once_are_not_claimed_where_sets_are_ordered_anew(
+    variables: dict[str, str], is_luck: bool, wanted: list[str], reads: Reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fusion = Setting("attribute", *FUSION.split(" = "))
+    monkeypatch.setattr(module, "ways_to_set", lambda *sides: (HASH_SEED_WAY, (fusion,)))
+    tried: list[Sequence[Setting]] = []
+
+    def trial(settings: Sequence[Setting]) -> Read | None:
+        tried.append(settings)
+        hits = fusion in settings and not (is_luck and tried.count(settings) > 1)
+        return reads["as_baked" if hits else "changed"]
+
+    found = find_fix(trial, variables)
+    assert found is not None
+    assert codes(found) == wanted
+    assert found.trials == len(tried)
+    assert (found.after.counts["would_hit"] == 6) is bool(wanted)
 
 
 def test_a_half_that_brings_no_hit_is_no_fix(reads: Reads) -> None:

@@ -105,6 +105,22 @@ def test_a_variable_that_is_set_is_unset_first() -> None:
     assert not any("unset" in code for way in codes(field, False, True) for code in way)
 
 
+def test_a_set_in_another_order_is_tried_with_the_order_that_a_seed_gives() -> None:
+    field = "inductor_config[aot_inductor.metadata]"
+    stored, now = (
+        Detail(field, mark * 51, text) for mark, text in (("a", "{'x', 'y'}"), ("b", "{'y', 'x'}"))
+    )
+    found = [
+        ways_to_set(stored, now, variables)
+        for variables in ({}, {"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "0"})
+    ]
+    assert [[[one.code for one in way] for way in ways] for ways in found] == [
+        [["export PYTHONHASHSEED=0"]],
+        [["export PYTHONHASHSEED=0"]],
+        [],
+    ]
+
+
 def test_a_dtype_is_no_literal() -> None:
     field = "default_dtype"
     stored, now = (Detail(field, "h" * 51, f"torch.{name}") for name in ("float32", "float64"))
