@@ -21,12 +21,16 @@ _RANK_NAME: Final = re.compile(
 )
 # Of these there is one for each process of a job.
 _GLOBAL_RANKS: Final = frozenset({"rank", "rank_id", "global_rank", "world_rank"})
+# Not of a group is -1.
+_RANK: Final = re.compile(r"-1|\d{1,6}")
 _PID_NAME: Final = re.compile(r"(?:.*_)?p?pid|process_id")
 _PORT_NAME: Final = re.compile(r"(?:.*_)?port")
 _HOST_NAME: Final = re.compile(
-    r"(?:.*_)?(?:host_?name|node_?name|pod_?name|machine_name)|host|master_addr(?:ess)?"
+    r"(?:.*_)?(?:host_?name|node_?name|pod_?name|machine_name)|master_addr(?:ess)?"
 )
-_HOST: Final = re.compile(r"(?=[^:]*[\d.-])[A-Za-z][A-Za-z\d.-]{0,252}")
+_HOST: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z\d][A-Za-z\d.-]{0,252}|\d{1,3}(?:\.\d{1,3}){3}")
+# Behind the word alone a device may stand: a CPU is the host of a GPU.
+_HOST_ALONE: Final = re.compile(rf"(?=.*[\d.-])(?:{_HOST.pattern})")
 _TIME_NAME: Final = re.compile(
     r"(?:.*_)?(?:time|timestamp|ts|date|datetime|now|clock|stamp|[cma]time|at|created|built|started|start)"
 )
@@ -37,6 +41,8 @@ _RANDOM: Final = re.compile(r"\d{6,40}|(?=.*\d)[0-9a-f]{16,128}|0\.\d{10,20}")
 UUID4: Final = r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}"
 _UUID4: Final = re.compile(UUID4)
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{6,16}")
+_ID: Final = re.compile(r"\d{14,15}")
+_IDS: Final = range(0x5500_0000_0000, 0x8000_0000_0000, 16)
 _PART: Final = r"[\\/][^\\/:*?<>|]+"
 _PATH: Final = re.compile(
     rf"(?:file://)?(?:(?:~|[A-Za-z]:)(?:{_PART})+|(?:{_PART}){{2,}}|/[A-Za-z_.][\w.-]+)/?", re.DOTALL
@@ -48,9 +54,13 @@ _ENDPOINT: Final = re.compile(
 )
 _YEAR, _MONTH, _OF_MONTH = r"(?:19|20)\d\d", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"
 _HOUR, _SIXTY = r"(?:[01]\d|2[0-3])", r"[0-5]\d"
+_NAMED_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 DATE: Final = (
     rf"{_YEAR}-{_MONTH}-{_OF_MONTH}[T_ ]{_HOUR}[:-]?{_SIXTY}(?:[:-]?{_SIXTY}(?:[.,]\d{{1,9}})?)?(?:Z|[+-]\d\d:?\d\d)?"
-    rf"|{_YEAR}{_MONTH}{_OF_MONTH}[T_-]{_HOUR}{_SIXTY}{_SIXTY}"
+    rf"|{_YEAR}{_MONTH}{_OF_MONTH}[T_-]?{_HOUR}{_SIXTY}{_SIXTY}(?!\d)"
+    rf"|{_NAMED_MONTH} {{1,2}}\d{{1,2}} {_HOUR}:{_SIXTY}:{_SIXTY} {_YEAR}"
+    rf"|{_NAMED_MONTH}{_OF_MONTH}_{_HOUR}-{_SIXTY}-{_SIXTY}"
+    r"|datetime\.datetime\(\d{4}(?:, \d{1,6}){4,6}\)"
 )
 """A day with its time."""
 _DATE: Final = re.compile(DATE)
@@ -148,7 +158,7 @@ def equal_to_ranks(pair: Differing) -> Found | None:
 
 
 def _rank(pair: Differing) -> Found | None:
-    if not pair.are(_INTEGER) or not _RANK_NAME.fullmatch(pair.name) or max(map(len, pair.texts)) > 6:
+    if not pair.are(_RANK) or not _RANK_NAME.fullmatch(pair.name):
         return None
     known = [(side.rank, int(text)) for side, text in _known(pair) if side.rank is not None]
     if pair.name in _GLOBAL_RANKS and any(rank != value for rank, value in known):
@@ -168,7 +178,11 @@ def _pid(pair: Differing) -> Found | None:
 
 
 def _address(pair: Differing) -> Found | None:
-    return Found("address", True) if pair.is_behind_at and pair.are(_ADDRESS) else None
+    if pair.is_behind_at and pair.are(_ADDRESS):
+        return Found("address", True)
+    # What `id` returns, of 64-bit systems: Python aligns objects to 16 bytes.
+    is_id = pair.are(_ID) and all(int(text) in _IDS for text in pair.texts)
+    return Found("address", False) if is_id else None
 
 
 def _time(pair: Differing) -> Found | None:
@@ -191,11 +205,8 @@ def _port(pair: Differing) -> Found | None:
 
 
 def _host(pair: Differing) -> Found | None:
-    return (
-        Found("host", False)
-        if _HOST_NAME.fullmatch(pair.name) and (pair.are(_HOST) or pair.are(re.compile(_IPV4)))
-        else None
-    )
+    is_named = _HOST_NAME.fullmatch(pair.name) is not None and pair.are(_HOST)
+    return Found("host", False) if is_named or (pair.name == "host" and pair.are(_HOST_ALONE)) else None
 
 
 def _random(pair: Differing) -> Found | None:

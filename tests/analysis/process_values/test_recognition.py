@@ -44,6 +44,7 @@ CASES = [
     ("x", "RANK=3", "RANK=1", "apparently differs by rank", "differs by rank"),
     # There are several local ranks in a job.
     ("x", "local_rank=3", "local_rank=0", "apparently differs by rank", "apparently differs by rank"),
+    ("x", "local_rank=-1", "local_rank=0", "apparently differs by rank", "apparently differs by rank"),
     ("x", "tp_rank: 1", "tp_rank: 0", "apparently differs by rank", "apparently differs by rank"),
     ("x", "shard-3", "shard-1", None, "apparently differs by rank"),
     ("x", "/out/3/model", "/out/1/model", "differs by path", "apparently differs by rank"),
@@ -73,6 +74,11 @@ CASES = [
     ("x", "20251123-124040", "20251123-124140", "differs by time", "differs by time"),
     ("x", "1663900001", "1663903601", None, None),
     ("x", "2.13.0.dev20251122", "2.13.0.dev20251123", None, None),
+    ("x", "20251123124040", "20251123124140", "differs by time", "differs by time"),
+    ("x", "202511231240401", "202511231241401", None, None),
+    ("x", "runs/Nov23_12-40-40_a", "runs/Nov23_12-41-40_a", "differs by time", "differs by time"),
+    ("x", "Sun Nov 23 12:40:40 2025", "Sun Nov 23 12:41:40 2025", "differs by time", "differs by time"),
+    ("x", "{'d': datetime.datetime(2025, 11, 23, 12, 40, 40, 5)}", "{'d': datetime.datetime(2025, 11, 23, 12, 41)}", "differs by time", "differs by time"),
     # Paths.
     ("x", "/tmp/a", "/tmp/b", "differs by path", "differs by path"),
     ("x", "{'d': '/tmp'}", "{'d': '/scratch'}", "differs by path", "differs by path"),
@@ -91,11 +97,16 @@ CASES = [
     ("x", "model.py:1234", "model.py:1235", None, None),
     ("x", "{'host': 'trainer-0'}", "{'host': 'trainer-1'}", "apparently differs by host", "apparently differs by host"),
     ("x", "HOSTNAME=gpu7.lab", "HOSTNAME=gpu8.lab", "apparently differs by host", "apparently differs by host"),
+    ("x", "{'hostname': '3f2a9c1b7d4e'}", "{'hostname': 'aa2a9c1b7d4e'}", "apparently differs by host", "apparently differs by host"),
+    ("x", "node_name=alpha", "node_name=beta", "apparently differs by host", "apparently differs by host"),
+    ("x", "MASTER_ADDR=10.0.0.1", "MASTER_ADDR=10.0.0.2", "apparently differs by host", "apparently differs by host"),
     ("x", "{'host': 'cpu'}", "{'host': 'cuda'}", None, None),
     ("x", "9.1.0.70", "9.1.1.17", None, None),
     ("x", "{'support': 4000}", "{'support': 4001}", None, None),
     # Addresses of objects.
     ("x", ADDRESS.format("aa1"), ADDRESS.format("bb2"), "differs by address", "differs by address"),
+    ("x", "{'id': 140037563482320}", "{'id': 139637563482336}", "apparently differs by address", "apparently differs by address"),
+    ("x", "{'id': 140037563482321}", "{'id': 139637563482336}", None, None),
     ("x", "0x7ffaa13c0", "0x7ffaa13d0", None, None),
     # Random numbers.
     ("x", UUID.format("a"), UUID.format("c"), "apparently differs by random number", "apparently differs by random number"),
