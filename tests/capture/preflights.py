@@ -74,7 +74,7 @@ def really(command: list[str], cache: Path, folder: Path, **more: str) -> Went:
         [*command, str(counters)],
         env=environment(cache, **traced, **more),
         check=False,
-        timeout=500,
+        timeout=1500,
         capture_output=True,
         text=True,
     )
@@ -105,7 +105,7 @@ def preflown(command: list[str], cache: Path, folder: Path, options: Sequence[st
         [sys.executable, "-m", "cachescope", "preflight", *flags, "--", *command],
         env=environment(cache, **more),
         check=False,
-        timeout=500,
+        timeout=1500,
         capture_output=True,
         text=True,
     )
@@ -210,6 +210,26 @@ def program(name: str) -> list[str]:
     ranks = ["--standalone", "--nproc-per-node", str(RANKS.get(name))]
     launcher = ["-m", "torch.distributed.run", *ranks] if name in RANKS else []
     return [TORCH_PYTHON, *launcher, "-m", "tests.capture.programs", name]
+
+
+_WATCH = """
+import os, sys
+def watch(event, arguments):
+    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
+        command = arguments[0] if event == "os.system" else arguments[1]
+        words = command.split() if isinstance(command, str) else [os.fsdecode(word) for word in command]
+        with open(os.environ["WATCHED"], "a") as file:
+            file.write(os.path.basename(words[0]) + chr(10))
+sys.addaudithook(watch)
+"""
+
+
+def watched(folder: Path) -> tuple[dict[str, str], Path]:
+    """Variables under which each Python process writes the names of the programs that it starts into a file."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(_WATCH)
+    started = folder / "started"
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "WATCHED": str(started)}, started
 
 
 def compiler_that_tells(folder: Path, base: Mapping[str, str]) -> tuple[dict[str, str], Path]:

@@ -25,6 +25,7 @@ from tests.capture.preflights import (
     program,
     really,
     tree_hash,
+    watched,
 )
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -211,6 +212,22 @@ def test_a_block_of_this_process_is_foretold_and_leaves_nothing(tmp_path: Path) 
     assert second == ["would_hit"] * 3
     assert hits == 2
     assert shown.startswith("a real run would make 3 lookups: 3 would hit, 0 would miss")
+
+
+def test_no_compiler_and_no_worker_is_started(tmp_path: Path) -> None:
+    """Watched from within each process, and by compilers that tell when they are called; a real run starts them."""
+    # As many workers as by default on a large machine, and instructions that are tried out.
+    plain = {"TORCHINDUCTOR_COMPILE_THREADS": "4", "TORCHINDUCTOR_VEC_ISA_OK": ""}
+    command = program("max_autotune,training,cpp_wrapper")
+    compilers, called = compiler_that_tells(tmp_path / "bin", os.environ)
+    watch, started = watched(tmp_path / "preflight watch")
+    preflown(command, tmp_path / "cache", tmp_path / "preflight", **plain, **compilers, **watch)
+    python = Path(command[0]).name
+    assert started.read_text().split() == [python]
+    assert not called.exists(), called.read_text()
+    watch, started = watched(tmp_path / "real watch")
+    really(command, tmp_path / "cache", tmp_path / "cold", **plain, **watch)
+    assert {"g++", python} <= set(started.read_text().split())
 
 
 CHILDREN = """

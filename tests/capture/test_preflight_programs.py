@@ -30,7 +30,8 @@ from tests.capture.preflights import (
 )
 from tests.capture.programs import ALONE, BYPASSED, PROGRAMS
 
-pytestmark = [pytest.mark.torch, pytest.mark.models]
+# One command runs many programs.
+pytestmark = [pytest.mark.torch, pytest.mark.models, pytest.mark.timeout(3600)]
 
 GROUPS = {name: name for name in ALONE}
 for name in PROGRAMS:

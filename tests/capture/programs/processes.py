@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from tests.capture.programs.registry import mlp_model, of_ranks, program
+from tests.capture.programs.registry import Layer, of_ranks, program
 
 
 @program
@@ -23,9 +23,8 @@ def in_turn() -> None:
 def train() -> None:
     dist.init_process_group("gloo")
     try:
-        model = torch.compile(DistributedDataParallel(mlp_model()))
-        for _ in range(2):
-            model(torch.randn(4, 8)).sum().backward()
+        model = torch.compile(DistributedDataParallel(Layer()))
+        model(torch.randn(4, 8)).sum().backward()
     finally:
         dist.destroy_process_group()
 

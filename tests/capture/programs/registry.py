@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+import torch
 from torch import nn
 
 Program = Callable[[], None]
@@ -28,6 +29,17 @@ def of_ranks(count: int) -> Callable[[Program], Program]:
         return program(function)
 
     return registered
+
+
+class Layer(nn.Module):
+    """A layer of a class of its own: Dynamo does not begin in the code of torch.nn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.linear(x).relu()
 
 
 def mlp_model() -> nn.Module:

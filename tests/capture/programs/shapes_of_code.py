@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from tests.capture.programs.registry import mlp_model, program
+from tests.capture.programs.registry import Layer, mlp_model, program
 
 
 @program
@@ -34,15 +34,6 @@ def printed() -> None:
         return z * 2
 
     told(torch.randn(4, 8))
-
-
-class Layer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(8, 8)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + self.linear(x).relu()
 
 
 @program
