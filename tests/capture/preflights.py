@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -203,6 +204,13 @@ def entries_of(cache: Path, which: str) -> list[Path]:
 def stored_in(cache: Path) -> set[tuple[str, str]]:
     """The caches and keys of all entries that lie there."""
     return {(which, path.parent.name) for which in CACHES.values() for path in entries_of(cache, which)}
+
+
+@functools.cache
+def has_transformers() -> bool:
+    """Whether the Python that runs the programs has transformers."""
+    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('transformers') is None)"
+    return subprocess.run([TORCH_PYTHON, "-c", code], check=False).returncode == 0
 
 
 def program(name: str) -> list[str]:

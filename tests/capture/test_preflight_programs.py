@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from tests.capture.preflights import (
     assert_nothing_else_came,
     copied,
     entries_of,
+    has_transformers,
     lookups_of,
     open_of,
     preflown,
@@ -48,12 +47,6 @@ NOT_KNOWN = {
     ("collective", "changed"): _RACE,
 }
 """The programs, and the states of the cache, for which some outcomes cannot be foretold; the keys always are."""
-
-
-@cache
-def has_transformers() -> bool:
-    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('transformers') is None)"
-    return subprocess.run([TORCH_PYTHON, "-c", code], check=False).returncode == 0
 
 
 def held(name: str, state: str, traces: Path, cache: Path, **changed: str) -> None:
