@@ -1,6 +1,6 @@
 """Every program of `programs`: each key, outcome and entry that is foretold, held against torch's real runs.
 
-`CACHESCOPE_TORCH_PYTHON` names another Python whose torch runs them.
+`CACHESCOPE_MODELS_PYTHON` names another Python whose torch runs them.
 """
 
 from __future__ import annotations
