@@ -78,6 +78,13 @@ def test_two_lookups_of_one_key_have_notes_of_their_own() -> None:
     assert notes.open == []
 
 
+@pytest.mark.parametrize(
+    "after, found", [([7, 8], {7, 8}), ([7, True, "8", 1.5], {7}), (None, set()), ("78", set())]
+)
+def test_the_processes_that_had_ended_are_numbers(after: object, found: set[int]) -> None:
+    assert LookupNote.of_json(json.dumps(lookup_note(after=after))).ended_before == found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", [0.2, 0.5, 0.7, 0.9])
 def test_a_recorded_pre_flight_that_was_cut_invents_nothing(cut: float, tmp_path: Path) -> None:
