@@ -40,7 +40,7 @@ def test_it_does_not_find_what_one_stores_that_begins_after_its_end() -> None:
     assert seen(FIRST, note(), SECOND, note(100)) == []
 
 
-@pytest.mark.parametrize("by, other", [(FIRST, SECOND), (SECOND, FIRST)])
+@pytest.mark.parametrize(("by", "other"), [(FIRST, SECOND), (SECOND, FIRST)])
 def test_of_processes_at_the_same_time_it_is_not_known(by: RunRow, other: RunRow) -> None:
     assert seen(by, note(), other, note()) == ["maybe"]
 

@@ -79,7 +79,7 @@ def test_two_lookups_of_one_key_have_notes_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "after, found", [([7, 8], {7, 8}), ([7, True, "8", 1.5], {7}), (None, set()), ("78", set())]
+    ("after", "found"), [([7, 8], {7, 8}), ([7, True, "8", 1.5], {7}), (None, set()), ("78", set())]
 )
 def test_the_processes_that_had_ended_are_numbers(after: object, found: set[int]) -> None:
     assert LookupNote.of_json(json.dumps(lookup_note(after=after))).ended_before == found
