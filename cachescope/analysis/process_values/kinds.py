@@ -34,9 +34,7 @@ _HOST_ALONE: Final = re.compile(rf"(?=.*[\d.-])(?:{_HOST.pattern})")
 _TIME_NAME: Final = re.compile(
     r"(?:.*_)?(?:time|timestamp|ts|date|datetime|now|clock|stamp|[cma]time|at|created|built|started|start)"
 )
-_RANDOM_NAME: Final = re.compile(
-    r"(?:.*_)?(?:seed|nonce|salt|random|rand|uuid|guid|token|run_id|session_id|job_id)"
-)
+_RANDOM_NAME: Final = re.compile(r"(?:.*_)?(?:seed|nonce|salt|random|rand|uuid|guid|token|run_id|session_id)")
 _RANDOM: Final = re.compile(r"\d{6,40}|(?=.*\d)[0-9a-f]{16,128}|0\.\d{10,20}")
 UUID4: Final = r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}"
 _UUID4: Final = re.compile(UUID4)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from cachescope.analysis.process_values.kinds import (
@@ -93,58 +94,53 @@ def differs_by(field: str, before: str, after: str, sides: Sides = (None, None))
     """
     if before == after or max(len(before), len(after)) > _LONGEST or field.startswith(_OF_THE_MACHINE):
         return None
-    pairs = _side_by_side(before, after)
-    if not pairs or len(pairs) > _MOST_PLACES:
+    each = list(islice(_by_place(field, before, after, sides), _MOST_PLACES + 1))
+    if len(each) > _MOST_PLACES:
         return None
-    found: list[Found] = []
-    is_all = True
-    for old, new in pairs:
-        kinds = _kinds(_differing(field, before, after, old, new, sides))
-        found += kinds
-        is_all = is_all and bool(kinds)
+    found = [one for kinds in each for one in kinds]
     if not found:
         return None
     names = tuple(dict.fromkeys(one.kind for one in found))
-    return DiffersBy(names, all(one.is_certain for one in found), is_all)
+    return DiffersBy(names, all(one.is_certain for one in found), all(each))
 
 
-def _side_by_side(before: str, after: str) -> list[tuple[re.Match[str], re.Match[str]]]:
-    """The tokens that differ; none where the texts have not the same form."""
+def _by_place(field: str, before: str, after: str, sides: Sides) -> Iterator[Sequence[Found]]:
+    """What each differing token is; nothing where the texts have not the same form."""
     old, new = (list(_TOKEN.finditer(text)) for text in (before, after))
     if len(old) != len(new) or _TOKEN.sub("", before) != _TOKEN.sub("", after):
-        return []
-    if sorted(one[0] for one in old) == sorted(one[0] for one in new):
-        # The same in another order, as of a set.
-        return []
-    pairs = [(a, b) for a, b in zip(old, new, strict=True) if a[0] != b[0]]
-    return [] if any(len(one[0]) > _LONGEST_PLACE for pair in pairs for one in pair) else pairs
+        return
+    # The same in another order, as of a set: only what has a name is then known to be in its place.
+    is_reordered = sorted(one[0] for one in old) == sorted(one[0] for one in new)
+    for a, b in zip(old, new, strict=True):
+        if a[0] != b[0]:
+            pair = _differing(field, a, b, sides)
+            is_judged = max(map(len, pair.texts)) <= _LONGEST_PLACE and (pair.name or not is_reordered)
+            yield _kinds(pair) if is_judged else ()
 
 
-def _differing(
-    field: str, before: str, after: str, old: re.Match[str], new: re.Match[str], sides: Sides
-) -> Differing:
-    lead = before[max(old.start() - _NAME_WITHIN, 0) : old.start()]
-    if lead != after[max(new.start() - _NAME_WITHIN, 0) : new.start()]:
-        # Something nearby differs as well: what both stand behind is still the same.
-        lead = _common_end(lead, after[max(new.start() - _NAME_WITHIN, 0) : new.start()])
+def _differing(field: str, old: re.Match[str], new: re.Match[str], sides: Sides) -> Differing:
+    lead = _before_both(old, new)
     named = _NAME_BEFORE.search(lead)
     name = ""
     if named is not None:
         name = named["first"] or named["name"] or named["option"]
-    elif old[0] == before.strip() and new[0] == after.strip():
+    elif old[0] == old.string.strip() and new[0] == new.string.strip():
         last = _LAST_NAME.search(field[-_NAME_WITHIN:])
         name = last[0] if last is not None else ""
     is_behind_at = lead.endswith(" at ") and all(
-        text[match.end() : match.end() + 1] == ">" for text, match in ((before, old), (after, new))
+        one.string[one.end() : one.end() + 1] == ">" for one in (old, new)
     )
     return Differing(_plain(name), old[0].strip(":"), new[0].strip(":"), sides, is_behind_at)
 
 
-def _common_end(one: str, other: str) -> str:
+def _before_both(old: re.Match[str], new: re.Match[str]) -> str:
+    """The end of what both stand behind; a digit is in front of it where it is cut, so that half a name is none."""
+    one, other = (match.string[max(match.start() - _NAME_WITHIN, 0) : match.start()] for match in (old, new))
     end = 0
     while end < min(len(one), len(other)) and one[-1 - end] == other[-1 - end]:
         end += 1
-    return one[len(one) - end :]
+    is_whole = end == old.start() == new.start()
+    return ("" if is_whole else "0") + one[len(one) - end :]
 
 
 def _kinds(pair: Differing) -> Sequence[Found]:

@@ -119,6 +119,9 @@ CASES = [
     # Several, and others besides.
     ("x", "{'rank': 3, 'port': 29500}", "{'rank': 1, 'port': 29501}", "apparently differs by rank and port", "apparently differs by rank and port"),
     ("x", "{'rank': 3, 'mode': 'a'}", "{'rank': 1, 'mode': 'b'}", "apparently differs by rank, and otherwise", "differs by rank, and otherwise"),
+    ("x", "{'rank': 3, 'peer': 1}", "{'rank': 1, 'peer': 3}", "apparently differs by rank, and otherwise", "differs by rank, and otherwise"),
+    ("x", "{'a_rank': 3}", "{'b_rank': 1}", None, None),
+    ("x", "{'a': '/a/b', 'c': '/c/d'}", "{'a': '/c/d', 'c': '/a/b'}", "differs by path", "differs by path"),
     # What is no value of a process.
     ("x", "True", "False", None, None),
     ("x", "64", "32", None, None),
@@ -197,6 +200,7 @@ def test_a_number_alone_is_nothing_unless_its_name_says_so(before: int, after: i
         ("/" * 10**6, "/" * 10**6 + "a", None),
         ("{'rank': '3" + " " * 10**6 + "'}", "{'rank': '1" + " " * 10**6 + "'}", None),
         ("a" * 19_999, "a" * 19_998 + "b", None),
+        ("rank=1 a" + "b" * 2_000, "rank=2 a" + "c" * 2_000, "apparently differs by rank, and otherwise"),
         ("a_" * 9_999, "a_" * 9_998 + "b_", None),
         ("/a" * 400, "/a" * 399 + "/b", "differs by path"),
         ("/a" * 9_999, "/a" * 9_998 + "/b", None),
