@@ -13,6 +13,7 @@ from cachescope.analysis.verdicts.process_advice import process_advice
 from cachescope.answers.causes import Causes
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.answers.read import Read
+from cachescope.answers.summary import is_cold_start
 from cachescope.components import Detail
 from cachescope.readers.logs.preflight_notes import LookupNote
 
@@ -23,6 +24,7 @@ _DIRECTORY: Final = "TORCHINDUCTOR_CACHE_DIR"
 _MOST_ROUNDS: Final = 5
 # A program that fails with so many settings may fail with any.
 _MOST_FAILED: Final = 12
+_NEVER_STORED: Final = "first lookups: no entry of these graphs is known"
 # Nothing that a program could set.
 _OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 
@@ -263,4 +265,13 @@ def _remaining(read: Read) -> list[Remaining]:
         )
         summary = ", ".join(f"{one.field} {one.summary}" for one in struck.changes) or struck.row.summary
         found.append(Remaining(summary, struck.misses, struck.advice, is_final))
+    misses = (
+        miss
+        for cause in read.facts.causes
+        if is_cold_start(cause)
+        for miss in read.facts.misses_of(cause.cause)
+    )
+    first = sum(read.facts.lookups[miss.lookup].run in runs for miss in misses)
+    if first and not found:
+        found.append(Remaining(_NEVER_STORED, first, None, False))
     return found
