@@ -64,6 +64,8 @@ class RunTime:
         What passed besides.
     has_tracing : bool
         False if its torch compiled frames, and wrote no event for Dynamo's tracing.
+    is_preflight : bool
+        Whether these are the times of a pre-flight, which says nothing of those of a real run.
     """
 
     run: int
@@ -73,3 +75,14 @@ class RunTime:
     readings: Readings
     besides: Besides
     has_tracing: bool
+    is_preflight: bool = False
+
+    @property
+    def could_save_ns(self) -> int | None:
+        """What hits could still save; None of a pre-flight, which compiled nothing."""
+        return None if self.is_preflight else self.readings.could_save_ns
+
+    @property
+    def stays_ns(self) -> int | None:
+        """What stays even if everything hits; None of a pre-flight."""
+        return None if self.is_preflight else self.readings.stays_ns

@@ -25,11 +25,16 @@ def headline(read: Read) -> str:
     # Compile workers leave traces as well; a run is a process that looked something up.
     looked_up = read.lookups["run"].nunique()
     lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
-    foretold = sum(facts.runs[row.run].is_preflight for row in facts.lookups.values())
+    foretold = foretold_lookups(facts)
     said = f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
     if foretold == len(facts.lookups):
         return f"foretold by a pre-flight: {said}"
     return f"{said}; {foretold} of them foretold by a pre-flight" if foretold else said
+
+
+def foretold_lookups(facts: Facts) -> int:
+    """How many lookups are those that pre-flights foretell."""
+    return sum(facts.runs[row.run].is_preflight for row in facts.lookups.values())
 
 
 def outcomes(rate: RateRow) -> str:

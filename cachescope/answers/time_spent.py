@@ -66,6 +66,7 @@ class TimeSpent:
                 readings[run],
                 Besides.of_run(rows[run], readings[run].total_ns),
                 has_tracing=_TRACING in events[run] or _FRAME_COMPILE not in events[run],
+                is_preflight=bool(rows[run].is_preflight),
             )
             for run in sorted(readings)
         )

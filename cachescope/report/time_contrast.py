@@ -33,7 +33,13 @@ def said_texts(spent: TimeSpent) -> list[str]:
     texts = [contrast_text(spent.contrast)] if spent.contrast is not None else []
     texts += rank_texts(spent.ranks, spent.runs) if spent.ranks is not None else []
     texts += apart_texts(spent.apart)
+    texts += [preflight_text(one) for one in spent.runs if one.is_preflight]
     return [f"{text[:1].upper()}{text[1:]}." for text in texts]
+
+
+def preflight_text(one: RunTime) -> str:
+    """What the times of a pre-flight are."""
+    return f"{one.name}: its own times; it compiled nothing, so they say nothing of what hits would save a real run"
 
 
 def path_texts(members: Sequence[Member]) -> Iterator[str]:

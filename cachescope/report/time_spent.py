@@ -11,7 +11,14 @@ from cachescope.answers.time_contrast import Contrast, phase_differences
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.report.layout import Line
 from cachescope.report.terminal import problem_lines
-from cachescope.report.time_contrast import apart_texts, contrast_text, path_texts, rank_texts, signed
+from cachescope.report.time_contrast import (
+    apart_texts,
+    contrast_text,
+    path_texts,
+    preflight_text,
+    rank_texts,
+    signed,
+)
 from cachescope.wording import and_more, duration, harmless_line, listed, percent, plural
 
 _SIDE_BY_SIDE: Final = 4
@@ -91,6 +98,9 @@ def _row(name: str, cells: Sequence[str], style: str = "") -> Line:
 
 def _reading_lines(one: RunTime) -> Iterator[Line]:
     readings = one.readings
+    if one.is_preflight:
+        yield Line(preflight_text(one), hang=3)
+        return
     if readings.could_save_ns:
         could = f"hits in all caches could still save about {duration(readings.could_save_ns)}"
         stays = f"about {duration(readings.stays_ns)} stay even then"

@@ -51,7 +51,7 @@ def check_against(against: Iterable[Against]) -> None:
     SourceError
         If one of these is no cache directory, recording, mega-cache or lock.
     """
-    for place in [os.fspath(one) for one in against]:
+    for place in (os.fspath(one) for one in against):
         if _is_empty(place) or is_mega_cache(place):
             continue
         if looks_like_lock(place):

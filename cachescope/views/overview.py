@@ -8,7 +8,7 @@ import pandas as pd
 
 from cachescope import figures
 from cachescope.answers.read import Read
-from cachescope.answers.summary import compile_time, headline, seen_text
+from cachescope.answers.summary import compile_time, foretold_lookups, headline, seen_text
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import CacheRate, FalseHit, RateRow, RunCacheRate
@@ -173,6 +173,13 @@ def _share(share: float | None) -> Shown | None:
     return None if share is None else Shown(percent(share), share)
 
 
+def _foretold(scope: Read) -> str:
+    foretold = foretold_lookups(scope.facts)
+    if not foretold:
+        return ""
+    return ", foretold" if foretold == len(scope.facts.lookups) else f", {foretold:,} of them foretold"
+
+
 def _rates(scope: Read) -> str:
     (rate,) = rows_of(scope.hit_rates(), RateRow)
     runs = rows_of(scope.hit_rates(by=["run"]), RateRow)
@@ -186,7 +193,7 @@ def _rates(scope: Read) -> str:
             (
                 "Hit rate by count",
                 percent(rate.hit_rate, "–"),
-                f"{rate.hits} of {seen_text(rate)}",
+                f"{rate.hits} of {seen_text(rate)}{_foretold(scope)}",
             ),
             ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
             ("By run", f"{all_hit} of {len(runs)}", "runs in which every lookup hit"),

@@ -139,7 +139,7 @@ class Time(Pane):
     def _reading(self, one: RunTime) -> list[Any]:
         readings = one.readings
         saved = readings.saved_ns if readings.hits else None
-        times = [readings.total_ns, readings.could_save_ns, readings.stays_ns, saved]
+        times = [readings.total_ns, one.could_save_ns, one.stays_ns, saved]
         return [self._labels[one.run], *(_time(ns) for ns in times)]
 
     def _problems(self) -> str:

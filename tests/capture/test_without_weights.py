@@ -90,7 +90,7 @@ def test_a_program_that_needs_values_is_told_so_in_one_line(tmp_path: Path, what
     assert line.startswith("cachescope: the program cannot be run without weights: ")
     assert why in line
     assert "script.py:" in line
-    assert "Traceback" not in done.stderr
+    assert "Traceback (most recent call last)" not in done.stderr
 
 
 def test_an_error_of_the_program_itself_is_no_lack_of_values(tmp_path: Path) -> None:

@@ -93,6 +93,7 @@ def _foretold_values(one: Foretold, saved: dict[int, Any]) -> dict[str, Any]:
         "guards_expr": found.guards,
         # The time that the stand-in took, not a compile's.
         "time_taken_ns": None,
+        "end_time": None,
         "time_saved_ns": saved.get(entry) if found.outcome == "hit" and entry is not None else None,
         "foretold": found.why,
         "foretold_entry": entry,

@@ -107,8 +107,8 @@ def _time_row(one: RunTime) -> tuple[Cell, ...]:
     return (
         one.name,
         timed(readings.total_ns),
-        timed(readings.could_save_ns),
-        timed(readings.stays_ns),
+        timed(one.could_save_ns),
+        timed(one.stays_ns),
         readings.hits,
         timed(readings.saved_ns if readings.hits else None),
         timed(besides.before_ns),
