@@ -16,7 +16,7 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
-from cachescope.locking import installed, machine
+from cachescope.locking import installed, machine, verifying
 from tests.readings import changed_readings, commands_read_once  # noqa: F401 - a fixture
 
 # The same examples in every run, however slow the machine is just now.
@@ -71,7 +71,8 @@ _installed_torch_once = cache(installed.installed_torch)
 @pytest.fixture
 def torch_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sources of the installed torch are hashed once, and not for every lock."""
-    monkeypatch.setattr(machine, "installed_torch", _installed_torch_once)
+    for module in (machine, verifying):
+        monkeypatch.setattr(module, "installed_torch", _installed_torch_once)
 
 
 def pytest_collection_finish() -> None:

@@ -27,6 +27,7 @@ from cachescope.wording import harmless_line
 
 NEEDS_VALUES: Final = 2
 INTERRUPTED: Final = 130
+STDERR: Final = 2
 _NOTHING = (
     "nothing was seen: no process of the command compiled with torch, or those that did ignore PYTHONPATH "
     "(python -I, python -E)"
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         needs = Path(told, "needs_values")
         try:
             # What the program prints is no part of the JSON.
-            output = sys.stderr.fileno() if args.json else None
+            output = STDERR if args.json else None
             variables = {FAKE: str(needs) if args.fake else None}
             against = args.against or [default_root()]
             recorded = preflight(command, folder, against, variables=variables, output=output)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 
 from cachescope.capture.preflight_command import preflight
@@ -11,7 +10,7 @@ from cachescope.capture.recording import CommandNotFoundError
 from cachescope.cli.hiding import redaction_of
 from cachescope.cli.messages import say
 from cachescope.cli.output import write_json, write_lines
-from cachescope.cli.preflight import answered
+from cachescope.cli.preflight import STDERR, answered
 from cachescope.locking.lock import Key
 from cachescope.report.layout import Line
 from cachescope.report.preflight import preflight_lines, preflight_object
@@ -31,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as folder:
         try:
             # What the program prints is no part of the JSON.
-            output = sys.stderr.fileno() if args.json else None
+            output = STDERR if args.json else None
             recorded = preflight(command, folder, [found.directory], output=output)
         except CommandNotFoundError as error:
             say(error, redaction)

@@ -26,6 +26,7 @@ from tests.capture.preflights import (
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 BASE = [sys.executable, "-m", "cachescope", "preflight"]
+VERIFY = [sys.executable, "-m", "cachescope", "verify"]
 MEGA = Path(__file__).with_name("mega_program.py")
 
 
@@ -34,7 +35,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a cache that a run of `training` made, its lock, and the traces of a pre-flight."""
     folder = tmp_path_factory.mktemp("trained")
     really(program("training"), folder / "cache", folder / "cold")
-    cachescope.lock(folder / "cache", folder / "cache.lock")
+    # With the variables of the run, which a lock holds.
+    subprocess.run(
+        [sys.executable, "-m", "cachescope", "lock", str(folder / "cache"), "-o", str(folder / "cache.lock")],
+        env=environment(folder / "other"), check=True, capture_output=True, timeout=500,
+    )  # fmt: skip
     preflown(program("training"), folder / "cache", folder / "preflight")
     return folder
 
@@ -115,3 +120,29 @@ def test_what_a_mega_cache_holds_would_hit_once_it_is_loaded(tmp_path: Path) -> 
     assert told_of_mega(traces, file) == {"fxgraph hit": 2, "aotautograd hit": 1}
     scope = read_preflight(str(traces), [str(file)])
     assert all(str(file) in why for why in scope.lookups["foretold"])
+
+
+def verified(folder: Path, cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*VERIFY, str(folder / "cache.lock"), str(cache), *more, "--preflight", "--", *program("training")],
+        env=environment(folder / "other"), capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+
+
+def test_verify_runs_the_command_against_the_directory(trained: Path, tmp_path: Path) -> None:
+    whole = verified(trained, trained / "cache")
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    assert whole.stdout.startswith("as locked: ")
+    assert "a real run would make 5 lookups: 5 would hit, 0 would miss" in whole.stdout
+
+    cache = copied(trained / "cache", tmp_path / "cache")
+    entry = entries_of(cache, "fxgraph")[0]
+    entry.unlink()
+    lacking = verified(trained, cache, "--json")
+    assert lacking.returncode == 3
+    found = json.loads(lacking.stdout)
+    assert [one["kind"] for one in found["findings"]] == ["missing"]
+    keys = {(one["cache"], one["cache_key"]) for one in found["preflight"]["missing_keys"]}
+    assert ("fxgraph", entry.parent.name) in keys
+    went = really(program("training"), cache, tmp_path / "real")
+    assert keys == {(cache, key) for cache, key, way in went.lookups if way == "miss"}

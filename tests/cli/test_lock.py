@@ -267,3 +267,30 @@ def test_a_lock_of_ten_thousand_files_is_read_whole(made: Path, run: Run, tmp_pa
     assert (done.status, done.out.splitlines()[0][:38]) == (0, "as locked: 10000 files, 38.9 kB, 10000")
     (root / "fxgraph" / "57" / "4557").write_text("4558")
     assert run("verify", tmp_path / "big.lock", root).status == 3
+
+
+NO_COMMAND = "cachescope verify: error: give the command to run after --preflight --"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("DIR", "--preflight"), 2, NO_COMMAND),
+        (("DIR", "--preflight", "--"), 2, NO_COMMAND),
+        (("--preflight",), 2, NO_COMMAND),
+        (("DIR", "--preflight", "--", "no-such-command", "--json"), 127, "command not found"),
+        (("--json", "DIR", "--preflight", "no-such-command"), 127, "command not found"),
+    ],
+)
+def test_all_that_follows_preflight_is_the_command(
+    words: tuple[str, ...], status: int, said: str, run: Run, made: Path, cache: Path
+) -> None:
+    done = run("verify", made, *(cache if word == "DIR" else word for word in words))
+    assert (done.status, done.out) == (status, "")
+    assert done.err.splitlines()[-1].endswith(said)
+
+
+def test_a_command_without_torch_is_no_verified_one(run: Run, made: Path, cache: Path) -> None:
+    done = run("verify", made, cache, "--preflight", "--", sys.executable, "-c", "raise SystemExit(5)")
+    assert done.status == 1
+    assert "the command failed (exit status 5)" in done.err
