@@ -25,7 +25,7 @@ _NO_VALUES: Final = (
     "UnsupportedMutationAliasingException",
 )
 # What torch says where a tensor has no memory: `numpy()`, `data_ptr()` and what C++ asks for.
-_WORDS: Final = ("FakeTensor", "fake tensor", "not supported for tensor subclasses", "on meta tensors")
+_WORDS: Final = ("FakeTensor", "fake tensor", "not supported for tensor subclasses")
 
 _modes: Final[list[Any]] = []
 # Tensors of such a mode that are hashed into the key that is being made.
