@@ -114,8 +114,10 @@ class Preflight:
         Raises
         ------
         CachescopeError
-            If torch is not there, this pre-flight was used before, or this process is being recorded already.
+            If torch is not there, this pre-flight was used before, or this process is being recorded already; or if
+            what it is to be held against cannot be read.
         """
+        check_against(self._against or ())
         if self._state != "not begun":
             raise CachescopeError("a pre-flight is for one block: call cachescope.preflight() again")
         self._live.start(self._against or ())

@@ -81,6 +81,14 @@ def test_of_several_targets_each_has_to_be_something(run: Run, tmp_path: Path, r
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_block_does_not_begin_with_a_target_that_is_nothing(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("once upon a time\n")
+    ran = []
+    with pytest.raises(cachescope.SourceError), cachescope.preflight(against=tmp_path / "target"):
+        ran.append(True)
+    assert ran == []
+
+
 @slow
 @pytest.mark.parametrize("keeps", [False, True])
 def test_a_command_that_fails_is_told_with_its_status(tmp_path: Path, keeps: bool) -> None:
