@@ -22,7 +22,7 @@ import cachescope
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.scope.preflight import read_preflight
 from cachescope.terms import LOGGERS
-from tests.capture.programs import RANKS
+from tests.capture.program_names import RANKS
 
 ROOT = Path(__file__).parents[2]
 TORCH_PYTHON = os.environ.get("CACHESCOPE_MODELS_PYTHON", sys.executable)

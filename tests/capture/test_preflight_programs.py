@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from cachescope.scope.preflight import read_preflight
 from tests.capture.preflights import (
+    ROOT,
     TORCH_PYTHON,
     assert_came_true,
     assert_nothing_else_came,
@@ -27,7 +30,7 @@ from tests.capture.preflights import (
     tree_hash,
     would_store,
 )
-from tests.capture.programs import ALONE, BYPASSED, PROGRAMS
+from tests.capture.program_names import ALONE, BYPASSED, PROGRAMS, RANKS
 
 # One command runs many programs.
 pytestmark = [pytest.mark.torch, pytest.mark.models, pytest.mark.timeout(3600)]
@@ -35,7 +38,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.models, pytest.mark.timeout(3600)]
 GROUPS = {name: name for name in ALONE}
 for name in PROGRAMS:
     if name not in ALONE:
-        group = PROGRAMS[name].__module__.rpartition(".")[2]
+        group = PROGRAMS[name]
         GROUPS[group] = f"{GROUPS[group]},{name}" if group in GROUPS else name
 """What is run in one command: a program, or all of a module; importing torch takes longer than most of them."""
 _SETTING = [
@@ -71,6 +74,15 @@ def held(name: str, state: str, traces: Path, cache: Path, **changed: str) -> No
     else:
         assert_came_true(told, went)
     assert stored_in(cache) == before | would_store(scope)
+
+
+def test_names_are_those_that_are_registered() -> None:
+    code = "import json; from tests.capture import programs as p; print(json.dumps([[*p.PROGRAMS], p.RANKS, [*p.BYPASSED]]))"
+    done = subprocess.run(
+        [TORCH_PYTHON, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=500
+    )
+    names, ranks, bypassed = json.loads(done.stdout)
+    assert (sorted(names), ranks, sorted(bypassed)) == (sorted(PROGRAMS), RANKS, sorted(BYPASSED))
 
 
 @pytest.mark.parametrize("group", GROUPS)

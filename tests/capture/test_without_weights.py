@@ -20,20 +20,19 @@ from tests.capture.preflights import (
 )
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
-NAMES = (
-    "training",
+QUICK = ("training", "converted")
+MORE = (
     "channels_last",
     "graph_break",
     "automatic_dynamic",
     "checkpointed",
     "optimizer",
     "attention",
-    "converted",
     "twice",
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.models) for name in MORE)])
 def test_what_is_foretold_without_weights_comes_true(tmp_path: Path, name: str) -> None:
     cache = tmp_path / "cache"
     traces = preflown(program(name), cache, tmp_path / "preflight", options=["--fake"])
@@ -81,7 +80,14 @@ NEEDY = {
 }
 
 
-@pytest.mark.parametrize("what", NEEDY)
+@pytest.mark.parametrize(
+    "what",
+    [
+        "item",
+        "freezing",
+        *(pytest.param(name, marks=pytest.mark.models) for name in ("numpy", "condition", "caught")),
+    ],
+)
 def test_a_program_that_needs_values_is_told_so_in_one_line(tmp_path: Path, what: str) -> None:
     text, why = NEEDY[what]
     done = flown_fake(tmp_path, f"import torch\nx = torch.randn(4, 8)\n{text}\nprint('went on')\n")

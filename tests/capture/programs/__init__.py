@@ -17,11 +17,7 @@ from tests.capture.programs import (
 from tests.capture.programs.caches import BYPASSED
 from tests.capture.programs.registry import PROGRAMS, RANKS
 
-ALONE = [name for name, function in PROGRAMS.items() if function.__module__ == processes.__name__]
-"""Programs of several processes; all others can be run one after the other in one process."""
-
 __all__ = [
-    "ALONE",
     "BYPASSED",
     "PROGRAMS",
     "RANKS",
