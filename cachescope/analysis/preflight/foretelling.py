@@ -87,7 +87,8 @@ class RunForetold:
     def __init__(self, run: RunRow, lookups: Sequence[LookupRow], world: World) -> None:
         self._run = run
         self._world = world
-        self._own = LeftBehind()
+        # By the directory that it used then.
+        self._own: dict[str | None, LeftBehind] = defaultdict(LeftBehind)
         self._lookups = lookups
         self._notes = {
             row.lookup: LookupNote.of_json(row.preflight_note)
@@ -174,7 +175,7 @@ class RunForetold:
             return ()
         recorded = () if self._world.recorded is None else self._world.recorded.under(key)
         return chain(
-            self._own.under(key),
+            self._own[note.cache_dir].under(key),
             self._world.entries.under(key, root),
             recorded,
             self._world.beside.under(self._run, note, key),
@@ -199,7 +200,7 @@ class RunForetold:
             return
         is_there: Sure = "maybe" if found.outcome == "unknown" else "yes"
         candidate = stored_candidate(row, note, self._pointed_to(graphs), is_there)
-        self._own.add((row.cache, row.cache_key), candidate)
+        self._own[note.cache_dir].add((row.cache, row.cache_key), candidate)
 
     def _pointed_to(self, graphs: Sequence[LookupRow]) -> Iterator[tuple[str, str | None]]:
         for graph in graphs:

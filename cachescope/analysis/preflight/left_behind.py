@@ -99,6 +99,8 @@ class Beside:
         for other, of_other, candidate in self._stored.get(key, ()):
             if other.run == run.run or run.pid in of_other.ended_before:
                 continue
+            if of_other.cache_dir != note.cache_dir:  # neither finds what the other one stores
+                continue
             what = f"what run {other.run} of the same command would store"
             if other.pid in note.ended_before:
                 yield replace(candidate, what=what)

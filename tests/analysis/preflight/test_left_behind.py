@@ -19,8 +19,8 @@ def process(run: int, pid: int | None) -> RunRow:
     return RunRow(**{**nothing, "run": run, "pid": pid})  # type: ignore[arg-type]
 
 
-def note(*ended: int) -> LookupNote:
-    return LookupNote(ended_before=frozenset(ended))
+def note(*ended: int, cache_dir: str = "/cache") -> LookupNote:
+    return LookupNote(cache_dir=cache_dir, ended_before=frozenset(ended))
 
 
 def seen(by: RunRow, its_note: LookupNote, stored_by: RunRow, their_note: LookupNote) -> list[str]:
@@ -43,6 +43,11 @@ def test_it_does_not_find_what_one_stores_that_begins_after_its_end() -> None:
 @pytest.mark.parametrize(("by", "other"), [(FIRST, SECOND), (SECOND, FIRST)])
 def test_of_processes_at_the_same_time_it_is_not_known(by: RunRow, other: RunRow) -> None:
     assert seen(by, note(), other, note()) == ["maybe"]
+
+
+@pytest.mark.parametrize("ended", [(), (100,)])
+def test_what_one_stores_in_another_directory_is_not_there(ended: tuple[int, ...]) -> None:
+    assert seen(SECOND, note(*ended, cache_dir="/other"), FIRST, note()) == []
 
 
 def test_what_it_stores_itself_is_no_others() -> None:
