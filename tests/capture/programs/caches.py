@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
+from unittest import mock
 
 import torch
 import torch._functorch.config
@@ -27,6 +29,15 @@ def train_twice() -> None:
 def twice() -> None:
     """The same graph under two keys of Dynamo: the second finds what the first stored."""
     train_twice()
+
+
+@program
+def other_directory() -> None:
+    """The second compile looks where the first has stored nothing."""
+    train_twice()
+    other = os.path.join(os.environ["PREFLIGHT_PROGRAM_CACHE"], "other")
+    with mock.patch.dict(os.environ, TORCHINDUCTOR_CACHE_DIR=other):
+        train_twice()
 
 
 @program
