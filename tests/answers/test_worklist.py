@@ -65,7 +65,7 @@ def test_other_values_of_the_same_field_are_told(recording: Recording) -> None:
     (work,) = Worklist.of(cachescope.read(recording("2.13.0", "rank_in_config"))).works
     assert work.title == "aot_inductor.output_path"
     assert [change for _, change in work.changes] == [
-        f"model_rank{rank} -> model_rank{rank + 1}" for rank in range(3)
+        f"apparently differs by rank: model_rank{rank} -> model_rank{rank + 1}" for rank in range(3)
     ]
 
 
