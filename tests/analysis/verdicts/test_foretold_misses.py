@@ -1,0 +1,92 @@
+"""Why lookups that a pre-flight foretells would miss, where the directory shows it: rows made by hand in, reasons out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.places_by_group import NONE
+from cachescope.analysis.history.rows import EntryRow, LookupRow
+from cachescope.analysis.verdicts.foretold_misses import guards_would_fail, judge_foretold
+from cachescope.analysis.verdicts.misses import Why
+from cachescope.analysis.verdicts.reasons_found import ReasonsFound
+from tests.analysis.what_if.test_replay import row
+
+TOLD = "its entry in /cache is damaged"
+
+
+def lookup(at: int = 0, cache: str = "fxgraph", key: str = "f1", **told: Any) -> LookupRow:
+    """A miss that a pre-flight foretells."""
+    return replace(row(at, 0, at, cache, key, False, None, None, None), **{"foretold": TOLD, **told})
+
+
+def entry(cache: str, key: str, status: str, damage: str | None) -> EntryRow:
+    return EntryRow(0, cache, key, "/cache", "/cache/e", 1, status, damage, *[None] * 6)
+
+
+DAMAGED = entry("fxgraph", "f1", "damaged", "truncated at 4 bytes")
+
+
+def judged(history: History, *said: tuple[int, Why]) -> ReasonsFound:
+    found = ReasonsFound(len(history.lookups))
+    for at, why in said:
+        found.say(at, why)
+    judge_foretold(history, found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("made", "entries", "kind"),
+    [
+        (lookup(), [DAMAGED], "damaged"),
+        (lookup(), [entry("fxgraph", "f1", "ok", None), DAMAGED], "damaged"),
+        # torch found the AOTAutograd entry, and not the graph that it points to.
+        (lookup(cache="aotautograd", key="a1", status_detailed="hit"), [], "graph entry"),
+        (lookup(status_detailed="miss"), [DAMAGED], "damaged"),
+        # Nothing lies there, or what torch may load; nothing of it under another key, or in another cache.
+        (lookup(), [], None),
+        (lookup(), [entry("fxgraph", "f1", "ok", None)], None),
+        (lookup(), [entry("fxgraph", "f1", "damaged", None)], None),
+        (lookup(), [entry("fxgraph", "f1", "damaged", "content hash differs from the name")], None),
+        (lookup(), [entry("fxgraph", "f1", "unreadable", "truncated")], None),
+        (lookup(), [entry("fxgraph", "f2", "damaged", "empty file")], None),
+        (lookup(), [entry("aotautograd", "f1", "damaged", "empty file")], None),
+        # A lookup that was made, one that would not miss, and one whose guards would fail.
+        (lookup(foretold=None), [DAMAGED], None),
+        (lookup(outcome="hit"), [DAMAGED], None),
+        (lookup(outcome="unknown"), [DAMAGED], None),
+        (lookup(outcome="guard_miss"), [DAMAGED], None),
+    ],
+    ids=range(15),
+)
+def test_what_the_directory_shows(made: LookupRow, entries: list[EntryRow], kind: str | None) -> None:
+    found = judged(History.of_rows([made], entries))
+    if kind is None:
+        assert (found.whys, found.why.tolist()) == ([], [NONE])
+        return
+    why = "foretold: the directory shows it as it is now"
+    assert found.whys == [Why("entry_unavailable", TOLD, "inferred", why, kind=kind)]
+    # It is compared with nothing: no lookup was made before.
+    assert (found.why.tolist(), found.baseline.tolist()) == ([0], [NONE])
+
+
+def test_each_lookup_has_its_own_reason_and_keeps_one_that_it_has() -> None:
+    rows = [lookup(0, key="f2"), lookup(1), lookup(2, foretold="other"), lookup(3), lookup(4, foretold="")]
+    before = Why("disabled", "its caches are off", "recorded", "")
+    found = judged(History.of_rows(rows, [DAMAGED]), (3, before))
+    reasons = [None if number == NONE else found.whys[number].reason for number in found.why.tolist()]
+    assert reasons == [None, TOLD, "other", "its caches are off", ""]
+
+
+def test_guards_that_would_fail() -> None:
+    found = guards_would_fail("f1", "no guards hold")
+    assert (found.verdict, found.reason, found.evidence, found.kind) == (
+        "guard_failed",
+        "no guards hold",
+        "inferred",
+        "f1",
+    )
+    assert found.evidence_text.startswith("foretold: the guards of the entries were evaluated")
