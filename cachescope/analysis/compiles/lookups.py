@@ -21,7 +21,7 @@ class _Lookup:
     run: int
     time: int | None
     outcome: str
-    compile_id: str | None
+    compile_id: str
     segment: int
     is_backward: bool | None
 
@@ -54,7 +54,7 @@ def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: pd.DataFrame) -
     found: dict[int, list[_Lookup]] = defaultdict(list)
     some = lookups[lookups["run"].isin({one.run for one in compiles}) & lookups["compile_id"].notna()]
     for row in rows_of(some, _Lookup):
-        compile_id = first_attempt(row.compile_id or "")
+        compile_id = first_attempt(row.compile_id)
         if row.segment:
             places = named.get((row.run, compile_id, row.segment), [])
         else:

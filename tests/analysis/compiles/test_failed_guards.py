@@ -159,6 +159,14 @@ def test_guards_of_the_compiles_that_stored() -> None:
     remainder = symbol("s0", "16", "L['x'].size()[0]", "[2, int_oo]", "Eq(Mod(s0, 8), 0)")
     found = failed_in([[remainder]], [X])
     assert found == FailedGuards(((X, 5),), (), ("x.size(0) % 8 == 0",), 1)
+    # Of several sizes no bound is told: it would be read as that of one of them.
+    wide = symbol("s1", "4", "L['y'].size()[1]", "[2, 6]", "s1 < 7")
+    found = failed_in([[stored], [wide]], [X, Y])
+    conditions = ("x.size(0) > 10", "y.size(1) < 7")
+    assert found == FailedGuards(((X, 5), (Y, 20)), (), conditions, 2)
+    # Nor of one size whose bounds in one of the entries are not known.
+    found = failed_in([[stored], [replace(stored, range_after=None)]], [X])
+    assert found == FailedGuards(((X, 5),), (), ("x.size(0) > 10",), 2)
     other = symbol("s0", "20", "L['z'].size()[0]", "[11, int_oo]", "s0 > 10")
     unguarded = symbol("s0", "20", "L['x'].size()[0]", "[2, int_oo]")
     for compiles in ([], [[]], [[other]], [[unguarded]], [[stored], [unguarded]]):

@@ -87,9 +87,19 @@ def test_equal_symbols_have_one_range() -> None:
         symbol("s4", "[2, int_oo]", value="7"),
         symbol("s5", None, "s5 > 2"),
         symbol("zf6", "[-oo, oo]", "zf6 > 2"),
+        # Its range is not recorded, the value that it was fixed to is.
+        symbol("s7", None, value="7"),
+        symbol("s8", "[2, int_oo]", value="2*s0"),
     ]
     found = {name: str(bounds) for name, bounds in remaining_ranges(rows).items()}
-    assert found == {"s0": "[6, 40]", "s1": "[6, 40]", "s2": "[6, 40]", "s3": "[2, int_oo]", "s4": "[7, 7]"}
+    assert found == {
+        "s0": "[6, 40]",
+        "s1": "[6, 40]",
+        "s2": "[6, 40]",
+        "s3": "[2, int_oo]",
+        "s4": "[7, 7]",
+        "s8": "[2, int_oo]",
+    }
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,11 @@ def test_what_is_assumed_is_said() -> None:
     assert any("-march=native" in text for text in row["assuming"])
     on_cpu = [text for text in row["assuming"] if text.endswith("which its key does not hold")]
     (row,) = predicted(of_process(), graph(device_types=("cuda",)))
+    # Of the processor something else is said: no field of any key holds it.
+    assert on_cpu == [
+        f"the same torch.{name}(), which its key does not hold"
+        for name in ("get_default_dtype", "get_num_threads")
+    ]
     on_gpu = [text for text in row["assuming"] if text.endswith("which its key does not hold")]
     assert on_gpu == ["the same torch.get_default_dtype(), which its key does not hold"]
     assert set(on_gpu) < set(on_cpu)

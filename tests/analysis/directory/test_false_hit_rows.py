@@ -47,6 +47,8 @@ A, B = ({"code_key": "c" + letter * 51} for letter in "ab")
         ([A, B], {}, NOT_READ),
         ([A, B, {"code_key": "c" + "d" * 51}], {}, NOT_READ),
         ([A, B, {"code_key": "c" + "d" * 51}], {0: "x", 2: "y"}, CODE + "line 1 is 'x' and 'y'"),
+        # Of three, the first two are compared.
+        ([A, B, {"code_key": "c" + "d" * 51}], {0: "x", 1: "y", 2: "z"}, CODE + "line 1 is 'x' and 'y'"),
         ([A, {}], {0: "x"}, None),
         ([{}, {}], {}, None),
         # Of other guards, keys, caches or damaged nothing is compared.
@@ -59,7 +61,7 @@ A, B = ({"code_key": "c" + letter * 51} for letter in "ab")
         # A process finds either: they may be in two directories.
         ([A, {**B, "root": "/other"}], {0: "x", 1: "y"}, CODE + "line 1 is 'x' and 'y'"),
     ],
-    ids=range(19),
+    ids=range(20),
 )  # fmt: skip
 def test_the_code_of_one_key(told: list[dict[str, Any]], sources: dict[int, str], evidence: str | None) -> None:  # fmt: skip
     rows = found(*(stored(f"e{at}", **one) for at, one in enumerate(told)), sources=sources)

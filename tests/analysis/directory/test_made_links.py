@@ -275,6 +275,8 @@ def named(which: int | str, *rows: EntryRow) -> list[int] | str:
         ("fab", [row(0), row(1, key="fab")], [1]),
         ("fa", [row(0), row(1)], [0, 1]),
         ("f", [row(0, key="f" + "a" * 20), row(1, key="f" + "b" * 20)], "'f' begins 2 keys: faaaaaaaaaaa…, fbbbbbbbbbbb…; give more of it"),
+        # Of many, four are named.
+        ("f", [row(at, key=f"f{at}" + "a" * 20) for at in range(5)], f"'f' begins 5 keys: {', '.join(f'f{at}aaaaaaaaaa…' for at in range(4))}; give more of it"),
         ("x", [row(0)], "no key 'x' in what was read"),
         ("", [row(0)], "an empty key names nothing"),
         # Keys before names, and what is no lock before locks.

@@ -100,12 +100,14 @@ def sets_of(found: list[Key], largest: int = 2) -> list[str]:
         (keys_of("0000", "1110"), 3, ["abc"]),
         (keys_of("0000", "1110", "1100"), 2, ["ab", "abc"]),
         (keys_of("0000", "1110", "2220", "1120"), 2, ["abc", "ab"]),
+        # Two keys whose fields are equal are separated by none of them.
+        (keys_of("1110", "0000", "0000", missed="hhm"), 2, ["abc"]),
         # The most frequent first, then by name.
         (keys_of("0000", "0011", "1100", "1111"), 2, ["ab", "cd"]),
         (keys_of("0000", "0011", "1111", "1122"), 2, ["cd", "ab"]),
         (keys_of("0000", "0011", "1100"), 1, ["ab", "cd"]),
     ],
-    ids=range(14),
+    ids=range(15),
 )  # fmt: skip
 def test_the_sets_that_separate_keys(found: list[Key], largest: int, wanted: list[str]) -> None:
     assert sets_of(found, largest) == wanted

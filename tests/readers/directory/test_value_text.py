@@ -79,3 +79,13 @@ def test_a_text_of_the_most_letters_is_whole(length: int) -> None:
     assert len(whole) == length
     found = value_text(loads_inert(entry_bytes(Object("m.One", {name: 1}))))
     assert found == (whole if length <= 2_000 else whole[:1_999] + "…")
+
+
+@pytest.mark.parametrize(
+    ("value", "longer"), [("x" * 198, "x" * 199), ("x" * 198, "x" * 999), (10**199, 10**200)]
+)
+def test_a_text_or_a_number_of_200_characters_is_whole(value: object, longer: object) -> None:
+    assert value_text(value) == repr(value)
+    cut = value_text(longer)
+    assert len(cut) == 200
+    assert "..." in cut
