@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from cachescope.readers.index.log_folder import write_logs
 from cachescope.readers.index.log_table_check import check_logs
 from cachescope.readers.index.log_tables import SCHEMA, KnownCodes, LogTables, to_arrow
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
@@ -26,6 +28,11 @@ def log(source: str = "/log", components: tuple[str, ...] = ("a", "b")) -> LogTa
     reading.processes = [one, Process(source, "text", 8)]
     reading.problem(source, "line 1", "truncated", "why")
     return LogTables.of(source, reading)
+
+
+def test_so_many_logs_are_written(tmp_path: Path) -> None:
+    for count in (0, 1, 2):
+        assert write_logs(tmp_path / f"{count}", [log(f"/{at}") for at in range(count)]) == count
 
 
 def rows() -> list[dict[str, Any]]:

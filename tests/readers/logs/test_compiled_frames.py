@@ -115,6 +115,31 @@ def test_what_lost_its_beginning_is_not_said_of_other_code(tmp_path: Path) -> No
     assert all((one.recompile_reasons, one.symbols.rows) == ((), []) for one in found)
 
 
+WHERE = "Graph break in user code at model.py:7\n"
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        # Behind the word, or in a line of its own.
+        (f"{WHERE}Reason: Unsupported: print\nUser code traceback:\n  File", "Unsupported: print"),
+        (f"{WHERE}Graph Break Reason: Call to `print`\n  Explanation: none", "Call to `print`"),
+        (f"{WHERE}Graph Break Reason: Encountered:\n\n  Call to `print`\n  Hint", "Call to `print`"),
+        (f"{WHERE}Graph Break Reason: Encountered:\n\n", "Encountered:"),
+        # No form that is known: what it says first.
+        ("  skipped by a rule\nUser code traceback:\n  File", "skipped by a rule"),
+        ("skipped by a rule", "skipped by a rule"),
+    ],
+)
+def test_the_reason_of_a_graph_break(payload: str, reason: str, tmp_path: Path) -> None:
+    told = record("artifact", {"name": "dynamo_graph_break_reason"}, payload)
+    (one,) = read(tmp_path, START, told, metrics()).rows
+    (found,) = one.graph_breaks
+    assert found.reason == reason
+    place = ("model.py", 7) if payload.startswith(WHERE) else (None, None)
+    assert (found.file, found.line) == place
+
+
 @pytest.mark.parametrize(
     ("payload", "expected"),
     [

@@ -80,6 +80,43 @@ def test_lists_of_hash_details_are_not_declined(drawn: list[list[str]]) -> None:
         assert read is None or told(store, read[1]) == plain
 
 
+class Asked(dict[bytes, int]):
+    """Known components, counting how often one is asked for."""
+
+    count = 0
+
+    def __contains__(self, key: object) -> bool:
+        self.count += 1
+        return super().__contains__(key)
+
+
+@pytest.mark.parametrize(
+    ("at", "asked"),
+    [
+        # Of a list that is as the one before nothing is looked up; else one stretch of 32, or the last six.
+        ((), 0),
+        ((0,), 32),
+        ((31,), 32),
+        ((40,), 32),
+        ((69,), 6),
+        ((0, 69), 38),
+        ((5, 40), 64),
+    ],
+)
+def test_only_what_is_new_in_a_list_is_looked_up(at: tuple[int, ...], asked: int) -> None:
+    store, known = HashDetails(), Asked()
+    reader = ComponentLists(store, known)
+    texts = list(_STEADY)
+    for number in range(3):
+        for place in at:
+            texts[place] = component(f"inductor_config[{place}]", f"new {number}")
+        known.count = 0
+        read = reader.read("f", json.dumps({"components": texts, "key": "f"}).encode())
+        assert read is not None
+        assert (read[0], told(store, read[1])) == ({"key": "f"}, texts)
+        assert known.count == (asked if number else len(texts))
+
+
 def test_a_list_that_is_not_the_artifacts_own_is_declined() -> None:
     inner = {"components": [_STEADY[0]]}
     reader = ComponentLists(HashDetails(), {})

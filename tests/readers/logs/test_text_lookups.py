@@ -174,6 +174,16 @@ def test_another_process_under_one_pid_has_its_own_times_and_directory(tmp_path:
     assert one.start_time_ns - two.start_time_ns == 2 * hour * 1_000
 
 
+def test_a_process_whose_last_outcome_is_lost_ends_where_that_lookup_began(tmp_path: Path) -> None:
+    first, second = Log(10), Log(8)
+    first.outcome("f1", "miss").details("f2")
+    second.details("f1").outcome("f1", "miss")
+    first.lines += second.lines
+    one, two = first.read(tmp_path)
+    assert told([one, two]) == [["f1 full_miss", "f2 unknown"], ["f1 full_miss"]]
+    assert one.clock_last_us - one.clock_first_us == 1_000_000  # type: ignore[operator]
+
+
 def read_lines(lines: list[str], folder: Path, **told: str) -> Reading:
     path = folder / "made.log"
     path.write_text("\n".join(lines) + "\n")

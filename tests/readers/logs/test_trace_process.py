@@ -544,3 +544,16 @@ def test_only_a_few_wrong_values_of_a_record_are_told(tmp_path: Path) -> None:
     # The time of its prefix is told after the others.
     ((_, _, message),) = one(looked_up(payload={"key": 3}, day="1322"), folder=tmp_path)[1]
     assert message == "key is 3, not a text; the time of its prefix is none"
+
+
+@pytest.mark.parametrize(
+    ("digest", "kind", "message"), [(None, "not_json", "is no JSON"), ("0" * 32, "truncated", "is cut")]
+)
+def test_lines_that_are_no_json_are_cut_only_if_torchs_hash_of_them_says_so(
+    digest: str | None, kind: str, message: str, tmp_path: Path
+) -> None:
+    # The tab before each line is not part of what torch hashed.
+    made = artifact("fx_graph_cache_hit", '{\n  "key":\n}', digest=digest)
+    (problem,) = read(made, looked_up(second=1), folder=tmp_path).problems
+    assert problem.kind == kind
+    assert message in problem.message
