@@ -157,6 +157,20 @@ def pair(key: str = "a11", *graphs: Made, at: float = 0, **told: Any) -> list[Ma
     return [aot(key, details=G, at=at, **told), *graphs]
 
 
+def test_only_the_entry_whose_graph_is_looked_up_again_is_found_wanting() -> None:
+    twice = pair("a11", graph("f11", at=1), graph("f11", at=2))
+    others = {name: {**G, "gm": f"{OTHER} # {name}"} for name in ("0/1", "0/2")}
+    once = [
+        [
+            aot(f"a1{at}", details=details, at=10 * at, compile_id=name),
+            graph(f"f1{at}", details, at=10 * at + 1, compile_id=name),
+        ]
+        for at, (name, details) in enumerate(others.items(), 3)
+    ]
+    rows = miss_rows(scope_of(run(*twice, *once[0], *once[1], **HERE)))
+    assert [row["lookup"] for row in rows if row["kind"] == "graph entry"] == [0]
+
+
 # Of processes in one directory, each of which missed one AOTAutograd key and then some graphs of it.
 AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     "the graph is there twice": (

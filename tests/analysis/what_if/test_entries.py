@@ -13,7 +13,8 @@ from cachescope.analysis.what_if.entries import NO_GUARDS, NOT_KNOWN, EntriesOfC
 from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Recorded
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
-from tests.analysis.what_if.test_replay import row
+from cachescope.keys.key_fields import Removed
+from tests.analysis.what_if.test_replay import hash_of, row
 
 
 def miss(key: str, time: int, taken: int | None = 10, **told: Any) -> dict[str, Any]:
@@ -93,6 +94,17 @@ def test_the_entries_of_a_key(
     lookups: list[dict[str, Any]], entries: tuple[EntryRow, ...], wanted: list[tuple[int, ...]]
 ) -> None:
     assert columns(*lookups, entries=entries) == wanted
+
+
+def test_of_several_entries_of_a_key_the_first_counts() -> None:
+    """Under the same key, the first lookup would have found the entry that lay there, whatever came later."""
+    store = HashDetails()
+    one, other = (store.add([f"[{hash_of(f'x{n}')}] x: {n}"])[0] for n in range(2))
+    lookups = miss("f2", 60, detail_set=other), hit("f1", 100, detail_set=one)
+    for times, outcome in (((50, 80), HIT), ((80, 50), HIT), ((70, 80), MISS)):
+        entries = tuple(stored(number, "f1", time) for number, time in enumerate(times))
+        replay = Replay(history(*lookups, entries=entries), store)
+        assert replay.outcomes(Removed(frozenset({"x"}))).tolist() == [outcome, HIT]
 
 
 def test_the_guards_of_what_each_lookup_stored() -> None:
