@@ -268,27 +268,6 @@ def test_keys_that_differ_where_no_field_does_are_joined_with_no_other() -> None
     assert replay.outcomes(Removed(frozenset({"x"}))).tolist() == [MISS, MISS, MISS]
 
 
-def test_a_key_that_equals_no_other_stays_apart_in_each_directory() -> None:
-    """Without x the third finds what the first stored; the last has a graph of its own, stored in another directory."""
-    store = HashDetails()
-
-    def detail_set(**values: int) -> int:
-        code, _ = store.add([f"[{hash_of(f'{f}{v}')}] {f}: {v}" for f, v in values.items()])
-        assert code is not None
-        return code
-
-    same, other = [detail_set(gm=1, x=x) for x in (1, 2)], detail_set(gm=2, x=1)
-    keys = [("f1", same[0]), ("f3", other), ("f2", same[1]), ("f3", other)]
-    rows = [
-        row(at, at, 100 * at, "fxgraph", key, False, None, 10, detail_set)
-        for at, (key, detail_set) in enumerate(keys)
-    ]
-    runs = [RunRow(at, None, None, directory) for at, directory in enumerate("dedd")]
-    replay = Replay(History.of_rows(rows, runs=runs), store)
-    assert replay.outcomes(Removed(frozenset({"x"}))).tolist() == [MISS, MISS, HIT, MISS]
-    assert replay.outcomes(Removed(frozenset({"y"}))).tolist() == [MISS] * 4
-
-
 class Guarded:
     """FX lookups with one config each, one process each, and the guards that torch showed."""
 
