@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b32encode
 from hashlib import sha256
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -89,6 +90,10 @@ class Asked(dict[bytes, int]):
         self.count += 1
         return super().__contains__(key)
 
+    def get(self, key: bytes, default: Any = None) -> Any:
+        self.count += 1
+        return super().get(key, default)
+
 
 @pytest.mark.parametrize(
     ("at", "asked"),
@@ -140,6 +145,18 @@ def test_a_set_has_one_code_whichever_way_it_is_read() -> None:
     read = ComponentLists(store, {}).read("f", json.dumps({"components": _STEADY}).encode())
     assert read is not None and read[1] == code
     assert ComponentLines(store, {}).read([text.encode() for text in _STEADY]) == code
+
+
+def test_a_line_that_is_known_is_looked_up_once() -> None:
+    known = Asked()
+    reader = ComponentLines(HashDetails(), known)
+    lines = [text.encode() for text in _STEADY]
+    # Of a component of several lines no line is known alone: it is looked up as a whole, too.
+    several = [*lines, component("gm", "def").encode(), b"    return x"]
+    for texts, asked in ((lines, 140), (lines, 70), (lines[::-1], 70), (several, 73), (several, 73)):
+        known.count = 0
+        assert reader.read(texts) is not None
+        assert known.count == asked
 
 
 @settings(max_examples=25)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from cachescope.readers.logs.line_leads import Leads
 from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
 from cachescope.readers.logs.text_messages import Message
 from cachescope.readers.reading import Process, Reading
@@ -182,6 +184,25 @@ def test_a_process_whose_last_outcome_is_lost_ends_where_that_lookup_began(tmp_p
     one, two = first.read(tmp_path)
     assert told([one, two]) == [["f1 full_miss", "f2 unknown"], ["f1 full_miss"]]
     assert one.clock_last_us - one.clock_first_us == 1_000_000  # type: ignore[operator]
+
+
+def test_the_prefix_of_a_message_is_parsed_in_its_first_line_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix_of, parsed = Leads.prefix_of, list[bytes]()
+
+    def counted(leads: Leads, line: bytes) -> re.Match[bytes] | None:
+        parsed.append(line)
+        return prefix_of(leads, line)
+
+    log = Log().details("f1", fields={f"x[{number}]": "y" for number in range(40)}).outcome("f1", "miss")
+    (process,) = log.read(tmp_path)
+    assert process.lookups[0].details is not None
+    monkeypatch.setattr(Leads, "prefix_of", counted)
+    assert told(log.read(tmp_path)) == told([process])
+    # Of the details one line, and that of the outcome.
+    assert len(parsed) == 2
+    assert len(log.lines) == 42
 
 
 def read_lines(lines: list[str], folder: Path, **told: str) -> Reading:
