@@ -15,6 +15,8 @@ from tests.redaction.planted import CORPUS, Planted, leaks
 from tests.redaction.planting import planted_copy
 from tests.report.test_page_document import without_plotly
 
+pytestmark = pytest.mark.slow
+
 # What cachescope says itself is no secret, though it is one where a password is.
 SECRETS = [one for one in CORPUS if one.telling != ("max-autotune",) and "\n" not in one.text]
 SCENARIOS = ("config_flip", "bypass_custom_pass", "failed_codegen", "rename_argument", "recompiles")
@@ -103,7 +105,6 @@ def test_none_of_a_few_comes_out(number: int, shown: Shown, recording: Recording
     assert leaked(shown, tmp_path, recording, SCENARIOS[number % len(SCENARIOS)], few) == []
 
 
-@pytest.mark.slow
 def test_what_is_planted_comes_out_without_redaction(
     capsys: pytest.CaptureFixture[str], recording: Recording, tmp_path: Path
 ) -> None:
@@ -117,7 +118,6 @@ def test_what_is_planted_comes_out_without_redaction(
     assert missed == []
 
 
-@pytest.mark.slow
 def test_a_recording_with_secrets_in_its_command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     arguments = (
         "record",

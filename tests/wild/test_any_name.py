@@ -13,6 +13,8 @@ from hostile_pickles import hostile
 
 import cachescope
 
+pytestmark = pytest.mark.slow
+
 Recording = Callable[[str, str], Path]
 KEYS = {"fxgraph": "fxgraph/*/*", "aotautograd": "aotautograd/*"}
 

@@ -11,6 +11,8 @@ import pytest
 
 import cachescope
 
+pytestmark = pytest.mark.slow
+
 _RECORDED = sorted((Path(__file__).parents[2] / "data" / "candidates").glob("*.tar.xz"))
 _SOME = re.compile(r"; (?P<known>one|\d+) of (?P<all>\d+) stored entries needs? (?P<needs>.*?), from ")
 _ALL = re.compile(r"; the stored entr(?:y needs|ies need) (?P<needs>.*?), from ")

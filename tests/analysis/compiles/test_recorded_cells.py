@@ -14,6 +14,8 @@ from cachescope.cli import main
 from cachescope.columns import records
 from tests.conftest import unpacked
 
+pytestmark = pytest.mark.slow
+
 _DATA = Path(__file__).parents[2] / "data"
 _RECORDED = sorted((_DATA / "cells").glob("*.tar.xz"))
 _PROCESSES = ("kernel", "edited", "shell")
@@ -97,7 +99,6 @@ def test_nothing_of_one_process_is_in_the_name_of_a_cell(recorded: Path) -> None
     assert not _OF_A_PROCESS.search(str(scope.explain()))
 
 
-@pytest.mark.slow
 def test_a_redaction_hides_the_hash_of_a_cell(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The text of a short cell can be guessed from it."""
     assert main(["compiles", str(recorded), "--redact"]) == 0
@@ -110,7 +111,6 @@ def test_a_redaction_hides_the_hash_of_a_cell(recorded: Path, capsys: pytest.Cap
     assert not [found for found in hashes if found in printed]
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_cells_that_run_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(_DATA)

@@ -17,6 +17,8 @@ from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Directory, unpacked
 
+pytestmark = pytest.mark.slow
+
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "built").glob("*.tar.xz"))
 
 

@@ -22,6 +22,8 @@ from cachescope.views.why import Why
 from tests.conftest import RECORDINGS, Recording, unpacked
 from tests.readings import read_once
 
+pytestmark = pytest.mark.slow
+
 VALUES = Path(__file__).parents[2] / "data" / "values" / "2.13.0.tar.xz"
 
 
@@ -158,7 +160,6 @@ def test_nothing_else_in_recordings_is_taken_for_one(version: str, name: str, re
     assert {(one.field, one.differs_by) for one in compared if one.differs_by} == wanted
 
 
-@pytest.mark.slow
 def test_it_is_said_in_the_report_and_in_the_explorer(values: Path, tmp_path: Path) -> None:
     scope, lookup, change = change_of(values / "rank")
     document = html.unescape(scope.report(tmp_path / "report.html").read_text(encoding="utf-8"))
