@@ -25,7 +25,7 @@ from cachescope.terms import LOGGERS
 from tests.capture.program_names import RANKS
 
 ROOT = Path(__file__).parents[2]
-TORCH_PYTHON = os.environ.get("CACHESCOPE_MODELS_PYTHON", sys.executable)
+TORCH_PYTHON = os.environ.get("CACHESCOPE_MODELS_PYTHON") or sys.executable
 """The Python whose torch runs the programs; what is foretold is read by this one."""
 Lookup = tuple[str, str | None, str]
 """A cache, a key (of a bypass the reason), and how it ended: hit, miss, guard_miss, bypass, disabled."""

@@ -121,7 +121,7 @@ CASES = {
     # Where no directory is named, it is one of the temporary folder.
     "temporary folder": Case({"TORCHINDUCTOR_CACHE_DIR": None, "TMPDIR": "OTHER"}, []),
 }
-QUICK = ("several", "order of a set")
+QUICK = ("several",)
 
 
 @pytest.fixture(scope="module")
@@ -283,13 +283,8 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name == "order of a set, sorted" else pytest.param(name, marks=pytest.mark.models)
-        for name in PLACES
-    ],
-)
+@pytest.mark.models
+@pytest.mark.parametrize("name", PLACES)
 def test_what_is_to_be_changed_in_the_code_is_advised_and_claimed_as_no_fix(
     name: str,
     bakes: Callable[[dict[str, str]], Path],

@@ -76,6 +76,7 @@ def test_a_changed_config_is_in_no_key_of_the_lock(trained: Path, tmp_path: Path
     assert {way for *_, way in foretold(traces, trained / "cache.lock")} == {"miss"}
 
 
+@pytest.mark.models
 def test_what_guards_a_locked_entry_has_is_not_known(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     really(program("guarded_size"), cache, tmp_path / "first")

@@ -20,8 +20,9 @@ from tests.capture.preflights import (
 )
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
-QUICK = ("training", "converted")
+QUICK = ("training",)
 MORE = (
+    "converted",
     "channels_last",
     "graph_break",
     "automatic_dynamic",

@@ -31,7 +31,7 @@ _NO_DETAILS: Final = "AOTAutograd entries in the directory store no hash details
 
 
 class EntriesAbove:
-    """Judges AOTAutograd misses that are compared with no lookup, once the graphs below them are judged.
+    """Judges AOTAutograd misses that are compared with no lookup of another process, once the graphs below them are judged.
 
     Parameters
     ----------
@@ -71,10 +71,17 @@ class EntriesAbove:
         if not self._stored and self._first == NEVER:
             return
         for place in at.tolist():
-            if self._found.whys[self._found.why[place]].verdict == "first_lookup":
+            is_first = self._found.whys[self._found.why[place]].verdict == "first_lookup"
+            if is_first or self._is_compared_within_its_process(place):
                 why = self._why(place)
-                if why is not None:
+                # That its process compiled another form of the graph is no reason where an entry of this form is there.
+                if why is not None and (is_first or why.verdict == "key_changed"):
                     self._found.say(place, why)
+
+    def _is_compared_within_its_process(self, at: int) -> bool:
+        """Whether it is compared with an earlier compile of the same process."""
+        baseline, run = int(self._found.baseline[at]), self._history.lookups.run
+        return baseline != NONE and run[baseline] == run[at]
 
     def _why(self, at: int) -> Why | None:
         graphs: list[int] = self._history.graphs_of(at).tolist()

@@ -112,6 +112,7 @@ def test_a_redaction_hides_the_hash_of_a_cell(recorded: Path, capsys: pytest.Cap
 
 
 @pytest.mark.torch
+@pytest.mark.models
 def test_cells_that_run_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(_DATA)
     from record_cells import record_into
