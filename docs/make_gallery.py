@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cachescope import figures
-from cachescope.figures.javascript import plotly_js
+from cachescope.figures.javascript import drawing_js
 
 # The last line draws; the lines before it prepare.
 EXAMPLES: Final = {
@@ -56,8 +56,8 @@ def drawn(name: str, *, dark: bool) -> dict[str, Any]:
 
 
 def write_gallery(made: Path) -> None:
-    """The page, the figures beside it as one script each, and plotly.js once."""
-    (made / "static" / "plotly.js").write_text(plotly_js(), encoding="utf-8")
+    """The page, the figures beside it as one script each, and what draws them once."""
+    (made / "static" / "drawing.js").write_text(drawing_js(), encoding="utf-8")
     parts = [
         "# Gallery",
         "Every function of `cachescope.figures`, with the lines that draw it from a recording that ships with cachescope. "
@@ -82,6 +82,6 @@ def write_gallery(made: Path) -> None:
             "```",
         ]
     parts.append(
-        '```{raw} html\n<script src="../_static/plotly.js"></script>\n<script src="../_static/figures.js"></script>\n```'
+        '```{raw} html\n<script src="../_static/drawing.js"></script>\n<script src="../_static/figures.js"></script>\n```'
     )
     (made / "gallery.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")

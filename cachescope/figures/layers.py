@@ -1,17 +1,17 @@
-"""How the layers of a cache directory are connected, with equal references drawn as one ribbon."""
+"""How the layers of a cache directory are connected: how many references lead from which to which."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import canvas, empty, note
-from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, theme
+from cachescope.figures.canvas import count_axis, empty, note, stacked_rows
+from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS
 from cachescope.figures.texts import hover, shown
 from cachescope.terms import AOTAUTOGRAD, CODE, ENTRY_KINDS, FXGRAPH, LOCK
 from cachescope.wording import file_size, plural
@@ -23,6 +23,8 @@ _COMPILED: Final = "compiled"
 _OTHER_CODE: Final = "other code"
 _CODE_LAYERS: Final = (_WRAPPER, _KERNEL, _COMPILED, _OTHER_CODE)
 _GONE: Final = "gone"
+# Room for the text beside the longest bar.
+_ROOM: Final = 1.45
 _COMPILED_BY: Final = "the name, which what is compiled from it shares"
 _ORDER: Final = (
     AOTAUTOGRAD,
@@ -52,8 +54,8 @@ class _Link:
 def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """References between the layers: AOTAutograd, FX, wrapper, kernel, best configuration, Triton; missing ones in red.
 
-    One node per layer and one ribbon per pair of layers, as wide as its number of references: the picture is as small for
-    a million files as for ten. References of locks are counted below it.
+    One bar per pair of layers, as long as its number of references: the picture is as small for a
+    million files as for ten. References of locks are counted below it.
 
     Parameters
     ----------
@@ -69,41 +71,40 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
     if not drawn:
         reason = "No file refers to another one" if not entries.empty else "No cache directory was read"
         return empty(f"{reason}: there are no links between the layers to show.", dark)
-    ribbons, members = _ribbons(drawn, _roles(drawn))
-    names = sorted(members, key=lambda n: (_ORDER.index(n) if n in _ORDER else len(_ORDER), n))
-    at = {name: i for i, name in enumerate(names)}
     sizes = dict(zip(entries["entry"].tolist(), entries["size_bytes"].tolist(), strict=True))
-    look = theme(dark)
-    figure = canvas(dark, 360, margin={"l": 10, "r": 10, "t": 16, "b": 24})
-    pairs = sorted(ribbons, key=lambda pair: (at[pair[0]], at[pair[1]]))
-    figure.add_sankey(
-        arrangement="snap",
-        textfont={"color": look.text, "size": 12, "shadow": "none"},
-        node={
-            "label": [_node_label(name, len(members[name])) for name in names],
-            "color": [_colour(name) for name in names],
-            "line": {"width": 0},
-            "pad": 22,
-            "thickness": 16,
-            "customdata": [_node_hover(name, members[name], sizes) for name in names],
-            "hovertemplate": "%{customdata}<extra></extra>",
-        },
-        link={
-            "source": [at[source] for source, _ in pairs],
-            "target": [at[target] for _, target in pairs],
-            "value": [sum(ribbons[pair].values()) for pair in pairs],
-            "color": [
-                "rgba(213,94,0,0.45)" if target == _GONE else "rgba(140,140,140,0.35)" for _, target in pairs
-            ],
-            "customdata": [_ribbon_hover(pair, ribbons[pair]) for pair in pairs],
-            "hovertemplate": "%{customdata}<extra></extra>",
-        },
+    pairs = _pairs(drawn, _roles(drawn))
+    names = sorted(pairs, key=lambda pair: tuple(map(_place, pair)))
+    counts = [sum(pairs[name].known_by.values()) for name in names]
+    labels = [f"{shown(parent, 20)} → {shown(child, 20)}" for parent, child in names]
+    figure = stacked_rows(
+        labels, 8, dark, xaxis=count_axis(dark, int(max(counts) * _ROOM), range=[0, max(counts) * _ROOM])
     )
-    text = "counts are files; a ribbon is as wide as it has references"
+    figure.add_bar(
+        x=counts,
+        y=list(range(len(names))),
+        orientation="h",
+        marker={"color": [_colour(child) for _, child in names], "line": {"width": 0}},
+        text=[_text(child, pairs[parent, child]) for parent, child in names],
+        textposition="outside",
+        cliponaxis=False,
+        hovertext=[_hover(name, pairs[name], sizes) for name in names],
+        hoverinfo="text",
+        showlegend=False,
+    )
+    text = "counts are references"
     if len(drawn) < len(rows):
         text += f"; {plural(len(rows) - len(drawn), 'reference')} of locks not shown"
-    note(figure, text, dark, below=24)
+    note(figure, text, dark)
     return figure
+
+
+@dataclass(slots=True)
+class _Pair:
+    """The references from one layer to another: how each is known, and the files at both ends."""
+
+    known_by: Counter[str] = field(default_factory=Counter)
+    parents: set[int] = field(default_factory=set)
+    children: set[int] = field(default_factory=set)
 
 
 def _roles(rows: list[_Link]) -> dict[int, str]:
@@ -121,23 +122,21 @@ def _roles(rows: list[_Link]) -> dict[int, str]:
     return roles
 
 
-def _ribbons(
-    rows: list[_Link], roles: dict[int, str]
-) -> tuple[dict[tuple[str, str], Counter[str]], dict[str, set[object]]]:
-    """References by pair of layers and by how they are known, and the files of each layer."""
-    ribbons: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    members: dict[str, set[object]] = defaultdict(set)
-    for number, row in enumerate(rows):
-        parent = _layer(row.parent_kind, row.parent, roles)
+def _pairs(rows: list[_Link], roles: dict[int, str]) -> dict[tuple[str, str], _Pair]:
+    """The references by pair of layers."""
+    pairs: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
+    for row in rows:
         child = _GONE if row.child is None else _layer(row.child_kind, row.child, roles)
-        if child == parent or (child, parent) in ribbons:
-            # A Sankey flows one way: a target that would close a circle is a layer of its own.
-            child = f"other {child}"
-        ribbons[parent, child][row.known_by] += 1
-        members[parent].add(row.parent)
-        # A missing file has no number; each reference to one counts.
-        members[child].add(("gone", number) if row.child is None else row.child)
-    return ribbons, members
+        pair = pairs[_layer(row.parent_kind, row.parent, roles), child]
+        pair.known_by[row.known_by] += 1
+        pair.parents.add(row.parent)
+        if row.child is not None:
+            pair.children.add(row.child)
+    return pairs
+
+
+def _place(layer: str) -> tuple[int, str]:
+    return _ORDER.index(layer) if layer in _ORDER else len(_ORDER), layer
 
 
 def _layer(kind: str, entry: int, roles: dict[int, str]) -> str:
@@ -151,20 +150,21 @@ def _colour(layer: str) -> str:
     return KIND_COLOURS.get(kind, GREY)
 
 
-def _node_label(layer: str, count: int) -> str:
-    # On two lines: labels of neighbouring layers stand side by side.
-    return f"{shown(layer, 24)}<br><b>{count:,}</b>"
+def _text(child: str, pair: _Pair) -> str:
+    count = pair.known_by.total()
+    if child == _GONE:
+        return f"{count:,} to files that are gone"
+    return f"{count:,} from {plural(len(pair.parents), 'file')} to {len(pair.children):,}"
 
 
-def _node_hover(layer: str, members: set[object], sizes: dict[int, Any]) -> str:
-    if layer == _GONE:
-        return hover(f"{plural(len(members), 'reference')} to files that are gone")
-    known = [sizes[m] for m in members if isinstance(m, int) and m in sizes and not pd.isna(sizes[m])]
-    meaning = ENTRY_KINDS.get(CODE if layer in _CODE_LAYERS else layer)
-    return hover(layer, meaning, f"{plural(len(members), 'file')}, {file_size(int(sum(known)))}")
-
-
-def _ribbon_hover(pair: tuple[str, str], known_by: Counter[str]) -> str:
-    total = sum(known_by.values())
-    lines = [f"{count}: {how}" for how, count in known_by.most_common(4)]
-    return hover(f"{pair[0]} → {pair[1]}: {plural(total, 'reference')}", *lines)
+def _hover(name: tuple[str, str], pair: _Pair, sizes: dict[int, Any]) -> str:
+    parent, child = name
+    meaning = ENTRY_KINDS.get(CODE if child in _CODE_LAYERS else child)
+    known = [sizes[m] for m in pair.children if m in sizes and not pd.isna(sizes[m])]
+    return hover(
+        f"{parent} → {child}: {plural(pair.known_by.total(), 'reference')}",
+        None
+        if meaning is None
+        else f"{child}: {meaning}, {plural(len(pair.children), 'file')}, {file_size(int(sum(known)))}",
+        *(f"{count}: {how}" for how, count in pair.known_by.most_common(4)),
+    )

@@ -1,7 +1,6 @@
-"""A plotly figure in the browser that is made when it is seen, follows the theme and reports clicks.
+"""A figure in the browser that is made when it is seen, follows the theme and reports clicks.
 
-Not plotly's own FigureWidget: each of those sends a copy of plotly.js (five megabytes) to the browser and into the saved
-notebook. Here one copy serves a page, and none is saved.
+It is drawn without plotly.js, whose five megabytes take a browser seconds, as the figures of a report are.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import anywidget
 import traitlets
 
+from cachescope.figures.javascript import drawing_js
 from cachescope.json_types import JsonObject
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ class Plot(anywidget.AnyWidget):
     label : str
         What the figure shows, for screen readers.
     on_click : callable, optional
-        Called with the clicked point: ``x``, ``y``, ``label``, ``curve``, ``index`` and ``data``, plotly's customdata.
+        Called with the clicked point: ``x``, ``y``, ``label``, ``curve``, ``index`` and ``data``, its customdata.
     guarded : callable, optional
         Wraps calls from the page, to show their errors.
     """
 
-    _esm = _HERE / "plot.js"
+    _esm = drawing_js() + _HERE.joinpath("plot.js").read_text(encoding="utf-8")
     _css = _HERE / "style.css"
 
     label = traitlets.Unicode().tag(sync=True)
@@ -57,18 +57,11 @@ class Plot(anywidget.AnyWidget):
         self.observe(guarded(lambda change: self.redraw()), "dark")
         if on_click is not None:
             self.observe(guarded(lambda change: on_click(change["new"])), "clicked")
-        self.on_msg(self._answer)
 
     def redraw(self) -> None:
         """Make the figure again if it is seen."""
         if self.dark is not None:
             self.figure = self._make(self.dark).to_json()
-
-    def _answer(self, _: object, message: JsonObject, __: object) -> None:
-        if message.get("ask") == "plotly":
-            from plotly.offline import get_plotlyjs
-
-            self.send({"plotly": True}, buffers=[get_plotlyjs().encode()])
 
     def __repr__(self) -> str:
         return f"Plot({self.label})"

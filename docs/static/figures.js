@@ -6,11 +6,11 @@
   };
   const draw = () => {
     for (const place of document.querySelectorAll("[data-figure]")) {
-      const { data, layout } = window.figures[place.dataset.figure][isDark() ? "dark" : "light"];
-      Plotly.react(place, data, { ...layout, width: undefined, autosize: true }, { responsive: true, displaylogo: false });
+      drawFigure(place, window.figures[place.dataset.figure][isDark() ? "dark" : "light"], { width: place.clientWidth });
     }
   };
   draw();
+  addEventListener("resize", draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   new MutationObserver(draw).observe(document.body, { attributeFilter: ["data-theme"] });
 })();

@@ -227,10 +227,9 @@ def test_ages_count_every_file(directory: Directory) -> None:
 
 def test_layers_run_from_autograd_to_triton(directory: Directory) -> None:
     scope = cachescope.read(directory("triton_kernels"))
-    sankey = figures.link_layers(scope.links, scope.entries).data[0]
-    names = [label.partition("<br>")[0] for label in sankey.node.label]
-    drawn = {(names[s], names[t]): v for s, t, v in
-             zip(sankey.link.source, sankey.link.target, sankey.link.value, strict=True)}  # fmt: skip
+    made = figures.link_layers(scope.links, scope.entries)
+    names = [tuple(label.split(" → ")) for label in made.layout.yaxis.ticktext]
+    drawn = dict(zip(names, made.data[0].x, strict=True))
     assert drawn["aotautograd", "fxgraph"] == 6
     assert drawn["fxgraph", "wrapper"] == 10
     assert drawn["wrapper", "kernels"] == 9
@@ -242,7 +241,10 @@ def test_layers_run_from_autograd_to_triton(directory: Directory) -> None:
 def test_files_that_are_gone_and_locks_are_told(directory: Directory) -> None:
     scope = cachescope.read(directory("torch_2.13.0"))
     made = figures.link_layers(scope.links, scope.entries)
-    assert "gone<br><b>2</b>" in made.data[0].node.label
+    assert [text for text in made.data[0].text if text.endswith("that are gone")] == [
+        "2 to files that are gone"
+    ]
+    assert sum(scope.links["child"].isna()) == 2
     assert "117 references of locks not shown" in made.layout.annotations[0].text
 
 
@@ -315,8 +317,8 @@ def test_many_entries_stay_within_bounds() -> None:
         {"parent": i, "parent_kind": "fxgraph", "child": i + 1, "child_kind": "code", "known_by": "x"}
         for i in range(100_000)
     ]
-    sankey = figures.link_layers(frame("links", rows), entries)
-    assert len(sankey.to_json()) < 20_000
+    layers = figures.link_layers(frame("links", rows), entries)
+    assert len(layers.to_json()) < 20_000
 
 
 def test_many_fields_and_choices_stay_within_bounds() -> None:

@@ -13,7 +13,7 @@ from cachescope.cli import main
 from tests.conftest import Recording
 from tests.redaction.planted import CORPUS, Planted, leaks
 from tests.redaction.planting import planted_copy
-from tests.report.test_page_document import without_plotly
+from tests.report.test_page_document import without_drawing
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +86,7 @@ def leaked(
         assert said or "--key" in arguments, arguments
         if leaks_ := leaks(said, *everything):
             found.append((arguments[0], arguments[2:], leaks_))
-    page = without_plotly((folder / "out.html").read_text())
+    page = without_drawing((folder / "out.html").read_text())
     if leaks_ := leaks(page, *everything):
         found.append(("report", leaks_))
     return found

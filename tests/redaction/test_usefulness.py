@@ -106,10 +106,10 @@ def test_equal_values_stay_equal_and_unequal_ones_do_not(
 @pytest.mark.slow
 def test_the_page_names_the_same_causes(recording: Recording, tmp_path: Any) -> None:
     import cachescope
-    from tests.report.test_page_document import without_plotly
+    from tests.report.test_page_document import without_drawing
 
     scope = cachescope.read(recording("2.13.0", "three_changes"))
-    page = without_plotly(scope.report(tmp_path / "out.html", redact=True).read_text())
+    page = without_drawing(scope.report(tmp_path / "out.html", redact=True).read_text())
     fields = {field for cause in scope.causes["fields"] for field in cause}
     assert fields and all(
         re.sub(r"[\[_/.]", r"\g<0><wbr>", field) in page or field in page for field in fields

@@ -92,7 +92,7 @@ def test_a_report_is_text(turn: int | None, planted: Callable[[int], cachescope.
 
 
 def texts_of(value: object) -> str:
-    """All that plotly is given to show."""
+    """All that is given to be drawn."""
     if isinstance(value, dict):
         return "".join(map(texts_of, value.values()))
     if isinstance(value, list):

@@ -59,7 +59,7 @@ def test_figures_are_drawn_and_tables_sort_and_search(browser: Any, tour: Path) 
     with opened(browser, tour) as shown:
         page = shown.page
         figures = page.locator("figure.plot").count()
-        assert figures > 5 and page.locator("figure.plot:has(.main-svg)").count() == figures
+        assert figures > 5 and page.locator("figure.plot:has(.cs-drawing)").count() == figures
         misses = page.get_by_role("table", name="Lookups that missed, by time lost")
         search = page.get_by_label("Search 26 rows")
         search.fill("epilogue fhcz3res")
@@ -105,9 +105,9 @@ def test_nothing_reaches_beyond_the_page(browser: Any, tour: Path, width: int, s
         )
         assert wide == []
         text, back = shown.page.evaluate(
-            "[document.querySelector('.xtick text').style.fill, getComputedStyle(document.body).backgroundColor]"
+            "[document.querySelector('.cs-drawing text').getAttribute('fill'), getComputedStyle(document.body).backgroundColor]"
         )
-        light = ("rgb(51, 51, 51)", "rgb(255, 255, 255)")
+        light = ("#333333", "rgb(255, 255, 255)")
         assert ((text, back) == light) == (scheme == "light")
 
 
@@ -116,7 +116,7 @@ def test_it_prints_in_light_and_whole(browser: Any, tour: Path) -> None:
         page = shown.page
         page.emulate_media(media="print", color_scheme="dark")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert page.evaluate("document.querySelector('.xtick text').style.fill") == "rgb(51, 51, 51)"
+        assert page.evaluate("document.querySelector('.cs-drawing text').getAttribute('fill')") == "#333333"
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.locator("details:not([open])").count() == 0
         cut = page.evaluate(
@@ -149,9 +149,9 @@ def test_markup_in_every_column_is_text(
     with opened(browser, path) as shown:
         page = shown.page
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-        for figure in page.locator("figure.plot .main-svg").all()[:6]:
+        for figure in page.locator("figure.plot .cs-drawing").all()[:6]:
             figure.hover(position={"x": 80, "y": 60}, force=True)
-        assert page.locator("script").count() == 3
+        assert page.locator("script").count() == 2
         assert page.locator("main img, main [onerror], main iframe, [href^='javascript']").count() == 0
         assert page.locator("mjx-container, .MathJax").count() == 0
         # Figures have the texts as well, and link to nothing.

@@ -118,14 +118,9 @@ def test_a_click_in_a_figure() -> None:
     assert clicks == [{"data": 3}]
 
 
-def test_plotly_is_sent_once_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    plot = Plot(lambda dark: go.Figure(), "a figure")
-    sent: list[Any] = []
-    monkeypatch.setattr(plot, "send", lambda content, buffers: sent.append((content, len(buffers[0]))))
-    plot._handle_custom_msg({"ask": "plotly"}, [])
-    ((content, size),) = sent
-    assert content == {"plotly": True} and size > 1_000_000
-    assert "plotly" not in "".join(plot.get_state("figure"))
+def test_a_figure_is_drawn_by_what_comes_with_it() -> None:
+    source = str(Plot(lambda dark: go.Figure(), "a figure")._esm)
+    assert "const drawFigure" in source and "Plotly" not in source and len(source) < 60_000
 
 
 def test_the_tree_has_torchs_forms_and_what_varies_first() -> None:

@@ -1,6 +1,6 @@
-"""The HTML file: one document that requests nothing from any network and runs no script but its own two.
+"""The HTML file: one document that requests nothing from any network and runs no script but its own.
 
-Its Content-Security-Policy names the scripts by their hashes: any other script would not run.
+Its Content-Security-Policy names the script by its hash: any other script would not run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Final
 
 from cachescope.figures.dark import in_the_dark
-from cachescope.figures.javascript import plotly_js
+from cachescope.figures.javascript import drawing_js
 from cachescope.json_types import JsonObject
 from cachescope.report.html import safe
 from cachescope.report.page.cuts import shortened
@@ -31,14 +31,13 @@ def document(page: Page) -> str:
     style, script = (
         files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
-    scripts = [_as_parsed(text) for text in (plotly_js(), script)]
+    script = _as_parsed(drawing_js() + script)
     policy = "; ".join(
         (
             "default-src 'none'",
-            f"script-src {' '.join(map(_named, scripts))}",
-            # plotly writes styles, and uses data URLs to draw heatmaps and save pictures.
+            f"script-src {_named(script)}",
+            # The marks of a figure carry their colours.
             "style-src 'unsafe-inline'",
-            "img-src data: blob:",
             "base-uri 'none'",
             "form-action 'none'",
         )
@@ -46,7 +45,6 @@ def document(page: Page) -> str:
     drawings = [drawing for section in page.sections for drawing in drawings_of(section.parts)]
     # Markup is escaped when a text is inserted; what remains are characters that no browser shows.
     body = harmless("".join(section_html(section) for section in page.sections))
-    loaded, own = scripts
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -58,7 +56,7 @@ def document(page: Page) -> str:
         f"<div class='columns'>{contents_html(page.sections)}<main>{body}</main></div>\n"
         "<noscript><p class='warn'>Without JavaScript the figures are not drawn; the tables have it all.</p></noscript>\n"
         f"<script type='application/json' id='figures'>{_json(figures_object(drawings))}</script>\n"
-        f"<script>{loaded}</script>\n<script>{own}</script></body></html>\n"
+        f"<script>{script}</script></body></html>\n"
     )
 
 

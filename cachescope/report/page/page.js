@@ -2,21 +2,19 @@
 "use strict";
 (() => {
   const PRINTED = 690; // pixels between the margins of a sheet of A4 or letter
-  const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
   const text = document.getElementById("figures").textContent;
   const places = [...document.querySelectorAll("figure.plot > div")];
   const darkness = matchMedia("(prefers-color-scheme: dark)");
 
-  // plotly writes into its input, which is parsed anew; a figure comes with its differences in the dark.
+  // A figure comes with its differences in the dark.
   const figures = (isDark) => JSON.parse(text).map((figure) => {
     if (isDark) figure.dark.forEach(([path, value]) => { path.slice(0, -1).reduce((at, name) => at[name], figure)[path.at(-1)] = value; });
     return figure;
   });
-  const draw = (isDark, width) => figures(isDark).forEach(({ data, layout }, at) => {
+  const draw = (isDark, width) => figures(isDark).forEach((figure, at) => {
     const place = places[at];
-    place.style.minHeight = `${layout.height}px`;
     try {
-      Plotly.react(place, data, width ? { ...layout, width, autosize: false } : { ...layout, autosize: true }, CONFIG);
+      drawFigure(place, figure, { width: width || place.clientWidth });
     } catch (error) {
       place.textContent = `This figure could not be drawn: ${error.message}`;
     }
@@ -90,6 +88,12 @@
     draw(darkness.matches, 0);
   });
   darkness.addEventListener("change", () => draw(darkness.matches, 0));
+  let wide = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth === wide) return;
+    wide = innerWidth;
+    draw(darkness.matches, 0);
+  });
   draw(darkness.matches, 0);
   document.documentElement.dataset.drawn = "yes";
 })();

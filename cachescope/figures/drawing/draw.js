@@ -1,0 +1,104 @@
+// Draws what the figures of cachescope consist of, as plotly would: bars, dots, cells and boxes, with axes and notes.
+
+const treemapOf = (figure) => figure.data.find((trace) => trace.type === "treemap");
+
+function treemapMarks(trace, layout, area, root) {
+  return boxesOf(trace, area, root).map(({ i, isParent, opens, ...box }) => ({
+    kind: "box",
+    box,
+    opens,
+    fill: trace.marker.colors[i],
+    opacity: 1,
+    stroke: trace.marker.line.color,
+    text: trace.labels[i],
+    textColour: given(trace.textfont.color, i),
+    hover: trace.hovertext[i],
+    point: { x: null, y: null, label: trace.labels[i], curve: 0, index: i, data: trace.customdata[i] ?? null },
+    id: isParent ? trace.ids[i] : null,
+    parent: trace.parents[i],
+  }));
+}
+
+function boxText({ box, text, textColour, opens }, size) {
+  const { left, right, top, bottom } = box;
+  if (bottom - top < size + 3) return null;
+  const label = fitted(text, size, right - left - 8);
+  return label ? textNode(label, left + 4, top + (opens ? 4 : 3), { size, colour: textColour, down: "top" }) : null;
+}
+
+function drawTreemap(svg, trace, layout, width, root) {
+  const { margin, height } = layout;
+  const area = { left: margin.l, right: width - margin.r, top: margin.t, bottom: height - margin.b };
+  const marks = treemapMarks(trace, layout, area, root);
+  svg.append(...marks.flatMap((mark) => [...shapeNodes([mark]), boxText(mark, trace.textfont.size)].filter(Boolean)));
+  return marks;
+}
+
+let clips = 0;
+
+function drawPlot(svg, figure, width, zoomed) {
+  const { layout, data } = figure;
+  const marks = [...cellMarks(data), ...barMarks(data, layout), ...dotMarks(data)];
+  const { scales, area } = scalesOf(layout, marks, width, zoomed);
+  svg.append(...axisNodes(layout, scales, area));
+  const shown = placed(marks, scales);
+  const groups = Map.groupBy ? Map.groupBy(shown, (mark) => mark.axes.x) : shown.reduce((all, mark) => all.set(mark.axes.x, [...(all.get(mark.axes.x) ?? []), mark]), new Map());
+  const panels = [];
+  for (const [name, { axis, from, to }] of Object.entries(scales)) {
+    if (name[0] !== "x" || axis.visible === false) continue;
+    const own = groups.get(name) ?? [];
+    if (own.some(({ kind }) => kind !== "cell") && !(axis.tickvals && axis.type !== "log")) panels.push({ name, left: from, right: to, top: area.top, bottom: area.bottom });
+  }
+  for (const [name, own] of groups) {
+    const { from, to } = scales[name];
+    const clip = `cachescope-clip-${(clips += 1)}`;
+    const room = zoomed[name] ? 0 : 8;
+    const path = node("clipPath", { id: clip });
+    path.append(node("rect", { x: n(from - room), y: area.top - 8, width: n(to - from + 2 * room), height: n(area.bottom - area.top + 16) }));
+    const group = node("g", { "clip-path": `url(#${clip})` });
+    group.append(...shapeNodes(own));
+    svg.append(path, group);
+    const inside = { left: from, right: to };
+    svg.append(...own.filter(({ text }) => text).map((mark) => barText(mark, inside)).filter(Boolean));
+  }
+  svg.append(...legendNodes(figure, width), ...annotationNodes(layout, scales, area, width));
+  const isIn = ({ box }) => Object.entries(zoomed).every(([name]) => box.right >= scales[name].from && box.left <= scales[name].to);
+  return { marks: shown.filter(isIn), panels, scales };
+}
+
+// Draw a figure into a place of the page, as wide as `width`; what was drawn there before goes.
+//
+// `onClick` gets the point of a mark: x, y, label, curve, index, and data, plotly's customdata.
+// Dragging over a scale of amounts zooms, a double click shows all again; a box of a treemap opens.
+function drawFigure(place, figure, { width, onClick = null } = {}) {
+  const { layout } = figure;
+  const state = { zoomed: {}, root: null };
+  place.style.position = "relative";
+  const redraw = () => {
+    const hadFocus = place.contains(document.activeElement);
+    const svg = node("svg", { width, height: layout.height, viewBox: `0 0 ${width} ${layout.height}`, tabindex: 0, class: "cs-drawing",
+      role: "group", "aria-roledescription": "figure, arrow keys go through its marks", "font-family": FAMILY });
+    Object.assign(svg.style, { display: "block", whiteSpace: "pre" });
+    const treemap = treemapOf(figure);
+    const drawn = treemap ? { marks: drawTreemap(svg, treemap, layout, width, state.root), panels: [] } : drawPlot(svg, figure, width, state.zoomed);
+    place.replaceChildren(svg);
+    pointing(place, svg, layout, {
+      ...drawn,
+      onClick: (point) => {
+        const mark = treemap ? drawn.marks.find((one) => one.point.index === point.index) : null;
+        if (mark?.id) {
+          state.root = mark.id === state.root ? mark.parent || null : mark.id;
+          redraw();
+        }
+        onClick?.(point);
+      },
+      onZoom: drawn.panels.length ? (panel, to) => {
+        if (!panel && !Object.keys(state.zoomed).length) return;
+        state.zoomed = panel ? { ...state.zoomed, [panel.name]: to.map(drawn.scales[panel.name].valueAt) } : {};
+        redraw();
+      } : null,
+    });
+    if (hadFocus) svg.focus();
+  };
+  redraw();
+}

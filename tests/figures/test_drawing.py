@@ -1,0 +1,205 @@
+"""What is drawn in the browser without plotly.js: every figure of the gallery, mark by mark."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jupyter_lab import chromium, missing
+
+from cachescope import figures
+from cachescope.figures.javascript import drawing_js
+from docs.make_gallery import drawn
+
+pytestmark = pytest.mark.slow  # every figure is drawn
+
+# All that the drawing knows of plotly's attributes; what it leaves out on purpose stands last.
+KNOWN = {
+    "bar": "base cliponaxis customdata hoverinfo hovertext insidetextanchor legendgroup marker.color marker.line.color "
+    "marker.line.width marker.opacity name orientation showlegend text textangle textfont.color textfont.size textposition "
+    "type width x xaxis y",
+    "heatmap": "colorscale customdata hoverinfo hoverongaps showscale text type xaxis xgap ygap z zmax zmin",
+    "scatter": "cliponaxis customdata hoverinfo hovertext legendgroup marker.color marker.size marker.symbol mode name "
+    "showlegend type x xaxis y yaxis",
+    "treemap": "branchvalues customdata hoverinfo hovertext ids labels marker.colors marker.line.color marker.line.width maxdepth "
+    "parents pathbar.visible sort textfont.color textfont.size textinfo tiling.packing type values marker.cornerradius tiling.pad",
+    "axis": "domain dtick gridcolor nticks range rangemode showgrid tickangle tickfont.size tickformat ticks ticksuffix ticktext "
+    "tickvals title.font.size title.standoff title.text type visible zeroline automargin ticklabelstandoff",
+    "annotation": "align font.color font.size showarrow text x xanchor xref xshift y yanchor yref yshift",
+    "layout": "bargap barmode font height hoverlabel margin legend modebar paper_bgcolor plot_bgcolor template uniformtext annotations",
+}
+
+
+def attributes(part: dict[str, Any], before: str = "") -> Iterator[str]:
+    for name, value in part.items():
+        if isinstance(value, dict):
+            yield from attributes(value, f"{before}{name}.")
+        else:
+            yield before + name
+
+
+@pytest.mark.parametrize("name", figures.__all__)
+def test_nothing_is_asked_for_that_is_not_drawn(name: str) -> None:
+    figure = drawn(name, dark=False)
+    for trace in figure["data"]:
+        assert {*attributes(trace)} <= {*KNOWN[trace["type"]].split()}
+        # Lists as lists: plotly packs what comes from numpy.
+        assert "bdata" not in json.dumps(trace)
+    layout = figure["layout"]
+    axes = {key for key in layout if re.fullmatch(r"[xy]axis\d*", key)}
+    assert {*layout} - axes <= {*KNOWN["layout"].split()}
+    for axis in axes:
+        assert {*attributes(layout[axis])} <= {*KNOWN["axis"].split()}
+    for one in layout.get("annotations", []):
+        assert {*attributes(one)} <= {*KNOWN["annotation"].split()}
+        assert one["showarrow"] is False
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Any]:
+    if why := missing():
+        pytest.skip(why)
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 900, "height": 800})
+        page.errors = []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.set_content("<body><div id=place></div></body>")
+        page.add_script_tag(content=f"{drawing_js()}window.drawFigure = drawFigure;")
+        yield page
+
+
+def draw(page: Any, figure: dict[str, Any], width: int = 700) -> Any:
+    page.evaluate(
+        """([figure, width]) => { window.clicks = [];
+        drawFigure(document.getElementById('place'), figure, { width, onClick: (point) => clicks.push(point) }); }""",
+        [figure, width],
+    )
+    return page.locator("#place svg")
+
+
+def plain(markup: str) -> str:
+    return html.unescape(re.sub(r"</?(b|span)[^>]*>", "", markup.replace("<br>", "\n")))
+
+
+def points(figure: dict[str, Any]) -> list[str]:
+    """The hover texts of all marks, by plotly's rules: a value that is missing has no mark."""
+    found: list[str] = []
+    for trace in figure["data"]:
+        if trace["type"] == "heatmap":
+            found += [t for row, texts in zip(trace["z"], trace["text"], strict=True)
+                      for z, t in zip(row, texts, strict=True) if z is not None]  # fmt: skip
+        elif trace["type"] == "treemap":
+            # Boxes without a size, and those below the fourth level, are not drawn.
+            found += [t for t, size in zip(trace["hovertext"], trace["values"], strict=True) if size]
+        elif trace.get("hoverinfo") == "text":
+            found += trace["hovertext"]
+    return sorted(plain(text) for text in found)
+
+
+@pytest.mark.parametrize("name", figures.__all__)
+def test_every_mark_is_reached_by_keyboard_and_says_what_it_is(page: Any, name: str) -> None:
+    figure = drawn(name, dark=False)
+    svg = draw(page, figure, 880)
+    wanted = points(figure)
+    told = page.evaluate(
+        """(count) => { const svg = document.querySelector('#place svg'); const said = [];
+        const box = document.querySelector('#place [role=status]');
+        for (let i = 0; i < count; i += 1) {
+          svg.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+          if (box.style.display !== 'none') said.push(box.textContent);
+        } return said; }""",
+        len(wanted),
+    )
+    if figure["data"] and figure["data"][0]["type"] == "treemap":
+        # A box that is too small to open is told, and not what is in it.
+        trace = figure["data"][0]
+        large = {
+            plain(t)
+            for t, size in zip(trace["hovertext"], trace["values"], strict=True)
+            if size > trace["values"][0] / 100
+        }
+        assert large <= {*told} <= {*wanted}
+    else:
+        assert sorted(told) == wanted
+    texts = "\n".join(svg.locator("text").all_text_contents())
+    for one in figure["layout"].get("annotations", []):
+        assert plain(one["text"]).replace("\n", "")[:20] in texts
+    assert page.errors == []
+
+
+def boxes(page: Any) -> list[dict[str, float]]:
+    found: list[dict[str, float]] = page.evaluate(
+        """() => [...document.querySelectorAll('#place path.mark')].map(one => { const box = one.getBBox();
+        return { x: box.x, width: box.width, y: box.y, height: box.height, fill: one.getAttribute('fill') }; })"""
+    )
+    return found
+
+
+def test_stacked_bars_end_where_the_next_begins_and_are_as_long_as_their_numbers(page: Any) -> None:
+    import plotly.graph_objects as go
+
+    from cachescope.figures.canvas import stacked_rows
+
+    made = stacked_rows(["a", "b"], 30, False, xaxis={"range": [0, 10], "nticks": 5})
+    made.add_bar(
+        x=[2, 4], y=[0, 1], orientation="h", marker={"color": "#009E73", "line": {"width": 0}}, name="hit"
+    )
+    made.add_bar(
+        x=[3, None], y=[0, 1], orientation="h", marker={"color": "#D55E00", "line": {"width": 0}}, name="miss"
+    )
+    assert isinstance(made, go.Figure)
+    draw(page, json.loads(made.to_json()))
+    first, second = boxes(page)[-2:]
+    # Both bars of the first trace are one path: it is as wide as the longer.
+    assert second["x"] - first["x"] == pytest.approx(first["width"] / 2, abs=0.1)
+    assert second["width"] == pytest.approx(first["width"] * 3 / 4, abs=0.1)
+    ticks = page.locator("#place svg text").all_text_contents()
+    assert [t for t in ticks if t.isdigit()] == ["0", "2", "4", "6", "8", "10"]
+
+
+def test_a_drag_zooms_and_a_double_click_shows_all_again(page: Any) -> None:
+    figure = drawn("timeline", dark=False)
+    svg = draw(page, figure)
+    ticks = svg.locator("text").all_text_contents()
+    box = svg.bounding_box()
+    page.mouse.move(box["x"] + 200, box["y"] + 120)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 260, box["y"] + 130, steps=4)
+    page.mouse.up()
+    near = page.locator("#place svg text").all_text_contents()
+    assert near != ticks
+    page.mouse.dblclick(box["x"] + 300, box["y"] + 20)
+    assert page.locator("#place svg text").all_text_contents() == ticks
+    assert page.evaluate("clicks.length") <= 1
+
+
+def test_a_click_names_the_point(page: Any) -> None:
+    figure = drawn("outcomes", dark=False)
+    draw(page, figure)
+    page.locator("#place svg").get_by_text("3", exact=True).last.click()
+    (point,) = page.evaluate("clicks")
+    trace = figure["data"][point["curve"]]
+    assert trace["customdata"][point["index"]] == point["data"] and trace["x"][point["index"]] == 3
+
+
+def test_a_box_opens_and_closes(page: Any) -> None:
+    figure = drawn("entry_sizes", dark=False)
+    draw(page, figure)
+    page.locator("#place svg").get_by_text("fxgraph").click()
+    texts = page.locator("#place svg text").all_text_contents()
+    assert texts[0].startswith("fxgraph") and not [t for t in texts if t.startswith("code")]
+    page.locator("#place svg").get_by_text("fxgraph").first.click()
+    assert page.locator("#place svg text").all_text_contents()[0].startswith("all files")
+
+
+def test_texts_from_logs_stay_texts(page: Any) -> None:
+    from cachescope.figures.canvas import empty
+
+    figure = json.loads(empty("<img src=x onerror=alert(1)> & </text><script>", False).to_json())
+    svg = draw(page, figure)
+    assert page.locator("#place img, #place script").count() == 0
+    assert "<img src=x" in "".join(svg.locator("text").all_text_contents())
