@@ -11,7 +11,7 @@ STRICT := $(filter-out $(LIVE),$(NOTEBOOKS))
 # Loading nbval takes each process some seconds, and only the notebooks need it.
 TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable
 
-.PHONY: demo lab test sweep unit lint bench models fuzz mutants notebooks readme docs lowest clean
+.PHONY: demo lab test sweep unit lint bench models fuzz mutants notebooks readme docs site lowest clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -68,6 +68,9 @@ readme: $(VENV)/.installed-test  ## print the made parts of the README anew
 docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html; a warning fails it
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+site: $(VENV)/.installed-lab  ## the demo without a server, into build/site: a report of every recording
+	$(BIN)/python docs/make_demo.py build/site
 
 lowest:  ## the quick tests with the lowest versions that pyproject.toml allows
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest

@@ -14,6 +14,7 @@ from typing import Any
 
 from bypass_page import bypasses_page
 from field_page import fields_page
+from make_demo import write_demo
 from make_gallery import write_gallery
 from markup import Markup, cell, page, table
 
@@ -112,6 +113,7 @@ def write_pages(made: Path) -> None:
         (made / name).write_text(text, encoding="utf-8")
     copy_notebooks(made / "tutorials")
     write_gallery(made)
+    write_demo(made / "static" / "demo")
 
 
 def pages() -> dict[str, str]:

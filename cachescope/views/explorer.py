@@ -12,6 +12,7 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.read import Read
 from cachescope.report.html import safe
+from cachescope.report.page.still import still_html
 from cachescope.views import html
 from cachescope.views.carried import carried
 from cachescope.views.controls import Pane, close_all, markup
@@ -184,6 +185,10 @@ class Explorer(Pane):
             "<details class='cs-long'><summary>This in Python</summary>"
             f"<pre tabindex='0'>{safe(self.query)}</pre></details>"
         )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The widget, and the answer in short for pages without a kernel, which would show one line of text."""
+        return {**(super()._repr_mimebundle_(**kwargs) or {}), "text/html": still_html(self._scope)}
 
     def __repr__(self) -> str:
         facts = self._scope.facts

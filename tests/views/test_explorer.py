@@ -368,3 +368,12 @@ def test_every_control_has_a_label(tour: Explorer) -> None:
 
     for name in PANES:
         check(tour.pane(name))
+
+
+def test_a_page_without_a_kernel_shows_the_answer_in_short(tour: Explorer) -> None:
+    shown = tour._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in shown
+    still = shown["text/html"]
+    assert "48 lookups in 6 runs: 22 hit, 26 missed" in still and "epilogue_fusion" in still
+    # GitHub takes scripts and styles out, and links to places of a report lead nowhere.
+    assert "<script" not in still and "<a " not in still and "<figure" not in still

@@ -42,7 +42,7 @@ def section_html(section: Section) -> str:
     """A section with its heading, which can be linked to."""
     return (
         f"<section aria-labelledby='{safe(section.anchor)}'>{_heading(2, section.anchor, section.title)}"
-        f"<p class='about'>{safe(section.sentence)}</p>{_parts(section.parts)}</section>"
+        f"<p class='about'>{safe(section.sentence)}</p>{parts_html(section.parts)}</section>"
     )
 
 
@@ -77,14 +77,15 @@ def _prose(text: str, limit: int) -> str:
     return safe(shortened(text, limit)).replace(*_ARROW)
 
 
-def _parts(parts: Iterable[Part]) -> str:
+def parts_html(parts: Iterable[Part]) -> str:
+    """Parts below each other."""
     return "".join(_part(part) for part in parts)
 
 
 def _part(part: Part) -> str:
     match part:
         case Group():
-            return f"<div class='group'>{_heading(3, part.anchor, part.title)}{_parts(part.parts)}</div>"
+            return f"<div class='group'>{_heading(3, part.anchor, part.title)}{parts_html(part.parts)}</div>"
         case Text():
             return f"<p class='{part.kind}'>{_prose(part.text, _SENTENCE)}</p>"
         case Items():
