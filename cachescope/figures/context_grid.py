@@ -97,7 +97,13 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
                 z[y][x] = code
                 texts[y][x] = hover(named.get(context, f"context {context}"), *_group_lines(row))
                 if letter and len(columns) <= 40:
-                    colour = "#1a1a1a" if code == _UNDECIDED else text_on(palette[code])
+                    colour = (
+                        look.text
+                        if code == _ALONE
+                        else "#1a1a1a"
+                        if code == _UNDECIDED
+                        else text_on(palette[code])
+                    )
                     figure.add_annotation(
                         text=letter, x=x, y=y, showarrow=False, font={"size": 12, "color": colour}
                     )
@@ -125,7 +131,8 @@ def _mark(row: _Group) -> tuple[int, str]:
         return _ALONE, ""
     group = row.group
     letter = ascii_uppercase[group] if group < len(ascii_uppercase) else str(group)
-    return 2 + group % len(CYCLE), letter
+    # Beyond the palette the letter alone tells groups apart: a colour that comes again would join two of them.
+    return (2 + group if group < len(CYCLE) else _ALONE), letter
 
 
 def _group_lines(row: _Group) -> list[str | None]:

@@ -13,7 +13,7 @@ from cachescope.figures.canvas import AXIS, canvas, empty, note, value_axis
 from cachescope.figures.palette import SKY, theme
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.frames.devices import RATE_COLUMNS
-from cachescope.wording import file_size, listed, plural
+from cachescope.wording import listed, plural
 
 _MOST: Final = 10
 _BAR: Final = 18
@@ -146,7 +146,8 @@ def _facts(row: _Device) -> list[str]:
         facts.append("no datasheet")
     seen = []
     if row.memory_bytes is not None:
-        seen.append(file_size(row.memory_bytes))
+        # Binary, as drivers and datasheets of GPUs count: a board of "80 GB" has 79.2 GiB.
+        seen.append(f"{row.memory_bytes / 2**30:.1f} GiB")
     if row.sm_count is not None:
         seen.append(plural(row.sm_count, "core" if row.type == "cpu" else "SM"))
     if row.arch is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from math import floor, log10
+from math import floor, log10, prod
 from typing import Final
 
 import pandas as pd
@@ -20,6 +21,11 @@ _MOST_OPERATORS: Final = 20
 _MOST_CHOICES: Final = 60
 _PITCH: Final = 48
 _LABEL: Final = 72
+# A failed choice has no time: its mark is to the right of the slowest, by this factor.
+_FAILED: Final = 2
+# In powers of ten: a factor of five has two ticks.
+_NARROWEST: Final = 0.7
+_INPUT: Final = re.compile(r"\('(\w{1,20})', 'torch\.(\w{1,20})', (\d{1,20}(?:, ?-?\d{1,20}){0,40})\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure
         legend_room(3) + _PITCH * len(top) + AXIS,
         margin={"t": legend_room(3), "l": 14, "r": 24},
         xaxis=value_axis(
-            dark, type="log", showgrid=True, **_ticks(top),
+            dark, type="log", showgrid=True, **_axis(top),
             title={"text": "measured time", "font": {"size": 11}, "standoff": 6},
         ),
         yaxis={"range": [len(top) - 0.5, -0.5], "visible": False},
@@ -70,15 +76,9 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure
     slowest = max((row.time_ms or 0 for rows in top for row in rows), default=0) or 1.0
     _add_choices(figure, top, slowest)
     for y, rows in enumerate(top):
-        margin = next((row.margin for row in rows if row.margin is not None), None)
-        won = f"<b>{_times(margin)}</b> faster than the next" if margin is not None else "the only choice"
         figure.add_annotation(
-            text=_operator(rows[0]), xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0,
-            showarrow=False,
-        )  # fmt: skip
-        figure.add_annotation(
-            text=won, xref="paper", x=1, xanchor="right", y=y, yanchor="bottom", showarrow=False,
-            font={"size": 11, "color": theme(dark).muted},
+            text=f"{_operator(rows[0])}  <span style='color:{theme(dark).muted}'>{_won(rows)}</span>",
+            xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0, showarrow=False,
         )  # fmt: skip
     if len(ordered) > len(top):
         note(
@@ -87,13 +87,16 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure
     return figure
 
 
-def _ticks(groups: list[list[_Choice]]) -> JsonObject:
-    """Powers of ten, with 2 and 5 between them if there is room: plotly's own ticks between them lack a unit."""
+def _axis(groups: list[list[_Choice]]) -> JsonObject:
+    """A scale of powers of ten with ticks at 1, 2 and 5; wide enough for two of them where all times are alike."""
     times = [max(row.time_ms, 1e-6) for rows in groups for row in rows if row.time_ms is not None]
-    first, last = (floor(log10(edge)) for edge in (min(times, default=1.0), max(times, default=1.0)))
-    steps = (1, 2, 5) if last - first < 2 else (1,)
-    at = [step * 10.0**power for power in range(first - 1, last + 2) for step in steps]
-    return {"tickvals": at, "ticktext": [f"{value:g} ms" for value in at]}
+    failed = any(row.time_ms is None for rows in groups for row in rows)
+    low, high = log10(min(times, default=1.0)), log10(max(times, default=1.0) * (_FAILED if failed else 1))
+    aside = max(0.1, (_NARROWEST - (high - low)) / 2)
+    low, high = low - aside, high + aside
+    steps = (1, 2, 5) if high - low < 2 else (1,)
+    at = [step * 10.0**power for power in range(floor(low), floor(high) + 1) for step in steps]
+    return {"range": [low, high], "tickvals": at, "ticktext": [f"{ms:g} ms" for ms in at]}
 
 
 def _add_choices(figure: go.Figure, groups: list[list[_Choice]], slowest: float) -> None:
@@ -102,8 +105,7 @@ def _add_choices(figure: go.Figure, groups: list[list[_Choice]], slowest: float)
         by_time = sorted(rows, key=lambda row: (row.time_ms is None, row.time_ms or 0.0))
         for row in by_time[:_MOST_CHOICES]:
             kind = "failed" if row.time_ms is None else ("fastest" if row.is_chosen else "other choice")
-            # A failed choice has no time: it is placed to the right of all others.
-            x = slowest * 2 if row.time_ms is None else max(row.time_ms, 1e-6)
+            x = slowest * _FAILED if row.time_ms is None else max(row.time_ms, 1e-6)
             time = "failed" if row.time_ms is None else f"{row.time_ms:.4g} ms"
             said = hover(
                 row.choice,
@@ -117,7 +119,7 @@ def _add_choices(figure: go.Figure, groups: list[list[_Choice]], slowest: float)
     looks = {
         "fastest": {"color": GREEN, "size": 13, "symbol": "diamond"},
         "other choice": {"color": GREY, "size": 9, "symbol": "circle"},
-        "failed": {"color": VERMILLION, "size": 9, "symbol": "x"},
+        "failed": {"color": VERMILLION, "size": 9, "symbol": "square"},
     }
     for kind, points in marks.items():
         if points:
@@ -133,7 +135,45 @@ def _fastest(rows: list[_Choice]) -> float:
 
 def _operator(row: _Choice) -> str:
     op = plain(row.op, 30)
-    return f"<b>{escaped(op)}</b>  {shown(row.inputs, _LABEL - len(op))}"
+    return f"<b>{escaped(op)}</b>  {shown(input_shapes(row.inputs), _LABEL - len(op))}"
+
+
+def _won(rows: list[_Choice]) -> str:
+    margin = next((row.margin for row in rows if row.margin is not None), None)
+    return "the only choice" if margin is None else f"{_times(margin)} faster than the next"
+
+
+def input_shapes(inputs: str) -> str:
+    """The inputs of an autotuned operator as people write them; as they stand where they have another form.
+
+    Mirrors ``AlgorithmSelectorCache.key_of`` (torch/_inductor/select_algorithm.py, 2.6 to 2.15): device, dtype, sizes,
+    strides and offset of each. Strides are told where they are not those of a contiguous tensor.
+
+    Examples
+    --------
+    >>> input_shapes("[('cuda', 'torch.float16', 32, 64, 64, 1, 0), ('cuda', 'torch.float16', 64, 8, 1, 64, 0)]")
+    '32×64, 64×8 strides 1×64 of float16 on cuda'
+    """
+    found = _INPUT.findall(inputs)
+    if not found or _INPUT.sub("", inputs).strip("[](), "):
+        return inputs
+    kinds = {f"{dtype} on {device}" for device, dtype, _ in found}
+    shapes = []
+    for device, dtype, numbers in found:
+        *sides, offset = map(int, numbers.split(","))
+        if len(sides) % 2:
+            return inputs
+        own = "" if len(kinds) == 1 else f" of {dtype} on {device}"
+        shapes.append(_shape(sides[: len(sides) // 2], sides[len(sides) // 2 :], offset) + own)
+    return ", ".join(shapes) + (f" of {kinds.pop()}" if len(kinds) == 1 else "")
+
+
+def _shape(sizes: list[int], strides: list[int], offset: int) -> str:
+    text = "×".join(map(str, sizes)) or "a number"
+    contiguous = [prod(sizes[at + 1 :]) for at in range(len(sizes))]
+    if strides != contiguous:
+        text += f" strides {'×'.join(map(str, strides))}"
+    return f"{text} from {offset}" if offset else text
 
 
 def _times(margin: float) -> str:

@@ -11,6 +11,7 @@ from figures.frames import START, frame, many_entries, many_lookups, runs_of
 
 import cachescope
 from cachescope import figures
+from cachescope.figures.margins import input_shapes
 from cachescope.figures.palette import OUTCOME_COLOURS
 
 pytestmark = pytest.mark.slow  # every figure is drawn
@@ -252,7 +253,36 @@ def test_the_fastest_choice_stands_out(directory: Directory) -> None:
     made = figures.autotune_margins(cachescope.read(directory("torch_2.13.0")).autotune)
     counts = {trace.name: len(trace.x) for trace in made.data}
     assert counts == {"fastest": 2, "other choice": 2}
-    assert any("<b>920×</b>" in note.text for note in made.layout.annotations)
+    assert any("920× faster than the next" in note.text for note in made.layout.annotations)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "shown"),
+    [
+        # Three numbers before the offset are no sizes with their strides.
+        ("[('cpu', 'torch.float32', 4, 3, 1, 0)]", "[('cpu', 'torch.float32', 4, 3, 1, 0)]"),
+        ("[('cuda', 'torch.int8', 7, 1, 0)]", "7 of int8 on cuda"),
+        ("[('cuda', 'torch.int8', 7, 1, 5)]", "7 from 5 of int8 on cuda"),
+        ("[('cpu', 'torch.bool', 0)]", "a number of bool on cpu"),
+        (
+            "[('cpu', 'torch.int8', 7, 1, 0), ('cuda', 'torch.int8', 7, 1, 0)]",
+            "7 of int8 on cpu, 7 of int8 on cuda",
+        ),
+        ("[('cpu', 'torch.int8', 7, 1, 0)] and more", "[('cpu', 'torch.int8', 7, 1, 0)] and more"),
+        ("", ""),
+    ],
+)
+def test_inputs_are_shapes_where_they_have_torchs_form(inputs: str, shown: str) -> None:
+    assert input_shapes(inputs) == shown
+
+
+def test_times_that_are_alike_have_two_ticks() -> None:
+    row = {"entry": 0, "op": "mm", "inputs": "[]", "precision": "high"}
+    made = figures.autotune_margins(frame("autotune", [
+        row | {"choice": "a", "time_ms": 3.1, "is_chosen": True}, row | {"choice": "b", "time_ms": 3.2},
+    ]))  # fmt: skip
+    low, high = made.layout.xaxis.range
+    assert len([at for at in made.layout.xaxis.tickvals if 10**low <= at <= 10**high]) >= 2
 
 
 def test_a_choice_that_failed_stands_to_the_right() -> None:

@@ -5,7 +5,9 @@ const PAD = 2;
 function childrenOf(trace) {
   const children = new Map();
   trace.parents.forEach((parent, i) => { if (!children.has(parent)) children.set(parent, []); children.get(parent).push(i); });
-  for (const list of children.values()) list.sort((a, b) => trace.values[b] - trace.values[a]);
+  // What stands for many files comes last, however large it is.
+  const isRest = (i) => trace.ids[i].endsWith(" rest");
+  for (const list of children.values()) list.sort((a, b) => isRest(a) - isRest(b) || trace.values[b] - trace.values[a]);
   return children;
 }
 
