@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.figures.canvas import canvas, count_axis, empty, legend_room, note
+from cachescope.figures.canvas import DATES, canvas, count_axis, empty, legend_room, note
 from cachescope.figures.palette import GREY, KIND_COLOURS
 from cachescope.figures.sizes import NO_FILES
 from cachescope.figures.texts import hover, plain, shown
@@ -15,8 +15,6 @@ from cachescope.wording import file_size, plural
 
 _BINS: Final = 40
 _FEWEST_STEPS: Final = 12
-# The first tick of a date axis has the date on a second line.
-_DATES: Final = 62
 
 
 def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
@@ -51,10 +49,10 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     top = legend_room(len(series)) + 8
     figure = canvas(
         dark,
-        top + 260 + _DATES,
+        top + 260 + DATES,
         barmode="stack",
         bargap=0.08,
-        margin={"t": top, "l": 48, "b": _DATES},
+        margin={"t": top, "l": 48, "b": DATES},
         yaxis=count_axis(dark, largest, title={"text": "files", "font": {"size": 11}}),
         xaxis={
             "type": "date", "range": [_moment(left), _moment(left + steps * width)], "showgrid": False, "zeroline": False, "tickfont": {"size": 11}, "nticks": 7,
@@ -86,7 +84,7 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     if others:
         remarks.append(f"other kinds: {', '.join(sorted(plain(str(kind), 24) for kind in others))}")
     if remarks:
-        note(figure, "; ".join(remarks), dark, below=_DATES)
+        note(figure, "; ".join(remarks), dark, below=DATES)
     return figure
 
 

@@ -19,6 +19,8 @@ _KINDS_ON_ONE_LINE: Final = 4
 PANEL_TITLE: Final = 24
 NOTE: Final = 18
 AXIS: Final = 44
+# The first tick of a date axis has the date on a second line.
+DATES: Final = 62
 
 
 def legend_room(kinds: int) -> int:

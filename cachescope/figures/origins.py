@@ -7,7 +7,9 @@ from typing import Any
 import pandas as pd
 
 
-def origins(runs: pd.DataFrame, begun: pd.Series[Any], ended: pd.Series[Any]) -> tuple[pd.Series[Any], str]:
+def origins(
+    runs: pd.DataFrame, begun: pd.Series[Any], ended: pd.Series[Any], joins: bool = True
+) -> tuple[pd.Series[Any], str]:
     """The moment from which time counts in each run, and what to call it.
 
     Parameters
@@ -16,10 +18,12 @@ def origins(runs: pd.DataFrame, begun: pd.Series[Any], ended: pd.Series[Any]) ->
         Columns run, start_time.
     begun, ended : Series
         By run: the first and the last moment of what is drawn.
+    joins : bool
+        Whether time counts from the first run where all ran at once.
     """
     started = runs.set_index("run")["start_time"].dropna()
     start = started.reindex(begun.index).fillna(begun)
     start = start.where(start <= begun, begun)
-    if len(start) > 1 and start.max() < ended.min():
+    if joins and len(start) > 1 and start.max() < ended.min():
         return pd.Series(start.min(), index=start.index), "since the first run began"
     return start, "since the run began"

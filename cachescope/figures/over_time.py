@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, row_axis, value_axis
+from cachescope.figures.canvas import AXIS, DATES, canvas, empty, legend_room, note, row_axis, value_axis
 from cachescope.figures.compile_ids import compile_order
 from cachescope.figures.folding import MOST_ROWS, folded_runs
 from cachescope.figures.origins import origins
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.texts import hover, place_labels, run_labels, shown
 from cachescope.terms import AOTAUTOGRAD
+from cachescope.wording import clock as time_of_day
 from cachescope.wording import duration, plural
 
 _MOST_MARKS: Final = 2500
 _LANE: Final = 0.19
+_NO_KEY: Final = "no key"
+_EDGE: Final = "#1a1a1a"
+
+Clock = Literal["first", "wall", "run"]
+"""Where time begins."""
 
 
-def timeline(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def timeline(
+    lookups: pd.DataFrame, runs: pd.DataFrame, *, clock: Clock = "first", dark: bool = False
+) -> go.Figure:
     """Lookups over time: a mark for each, and a bar for the compile that followed if it did not hit.
 
-    One row per run (for a single run: per compile id and function), AOTAutograd above FX in each. Time counts from the start of
-    the run, or of the first run if all ran at once. If there are very many lookups, neighbours of one kind share a mark.
-    Marks are clickable: ``customdata`` holds the (first) lookup.
+    One row per run (for a single run: per compile id and function), AOTAutograd above FX in each. If there are very many
+    lookups, neighbours of one kind share a mark. Marks are clickable: ``customdata`` holds the (first) lookup. A bar with a
+    dark edge is a compile while another run compiled the same key.
 
     Parameters
     ----------
@@ -35,6 +43,9 @@ def timeline(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
         Columns lookup, run, time, end_time, cache, cache_key, outcome, compile_id, function, file, line, time_taken_ns.
     runs : DataFrame
         Columns run, rank, start_time, end_time.
+    clock : {"first", "wall", "run"}
+        The time of day, in UTC; the seconds since each run began; or these seconds, but since the first run began if all
+        ran at once.
     dark : bool
         For a dark background.
     """
@@ -47,41 +58,49 @@ def timeline(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
         return empty(
             "The logs have no times: TORCH_LOGS_FORMAT=short leaves them out. A trace has them.", dark
         )
-    marks, since = _placed(timed, runs)
+    marks, since = _placed(timed, runs, clock)
     labels, by = _rows(marks, runs)
     many = len(marks) > _MOST_MARKS
     if many:
         marks = _shared(marks, len(labels))
     pixels = max(12.0, min(40.0, 640 / len(labels)))
     top = legend_room(marks["outcome"].nunique())
+    below = DATES if clock == "wall" else AXIS
     figure = canvas(
         dark,
-        int(top + max(60, pixels * len(labels)) + AXIS),
+        int(top + max(60, pixels * len(labels)) + below),
         barmode="overlay",
-        margin={"t": top},
+        margin={"t": top, "b": below},
         xaxis=value_axis(
-            dark, ticksuffix=" s", nticks=8, title={"text": since, "font": {"size": 11}, "standoff": 6}
+            dark,
+            nticks=8,
+            title={"text": since, "font": {"size": 11}, "standoff": 6},
+            **({"type": "date"} if clock == "wall" else {"ticksuffix": " s"}),
         ),
         yaxis=row_axis(labels, pixels, showgrid=len(labels) <= 24, gridcolor="rgba(128,128,128,0.12)"),
     )
-    _draw(figure, marks, 8 if pixels > 20 else 5)
+    _draw(figure, marks, 8 if pixels > 20 else 5, is_wall=clock == "wall")
     remarks = ["◆ AOTAutograd, ● FX graph; a bar is the compile that followed"]
+    if marks["at_once"].any():
+        remarks.append("a dark edge: another run compiled the same key at the same time")
     if by:
         remarks.append(by)
     if many:
         remarks.append(f"{plural(len(timed), 'lookup')} in {plural(len(marks), 'mark')}")
     if len(timed) < len(lookups):
         remarks.append(f"{plural(len(lookups) - len(timed), 'lookup')} without a time not shown")
-    note(figure, "; ".join(remarks), dark)
+    note(figure, "; ".join(remarks), dark, below=below)
     return figure
 
 
-def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _placed(timed: pd.DataFrame, runs: pd.DataFrame, clock: Clock) -> tuple[pd.DataFrame, str]:
     """Each lookup with its second (x), the seconds until its compile ended (span), and how many it stands for."""
     begun = timed.groupby("run")["time"].min()
     ended = timed["end_time"].fillna(timed["time"]).groupby(timed["run"]).max()
-    start, since = origins(runs, begun, ended)
+    start, since = origins(runs, begun, ended, joins=clock == "first")
     origin = timed["run"].map(start)
+    if clock == "wall":
+        origin, since = pd.Series(pd.Timestamp(0, tz="UTC"), index=timed.index), "time of day (UTC)"
     missed = ~timed["outcome"].isin(("hit", "would_hit", "unknown", "not_known"))
     span = (timed["end_time"] - timed["time"]).dt.total_seconds()
     taken = timed["time_taken_ns"].astype("Float64").astype(float) / 1e9
@@ -96,11 +115,34 @@ def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]
             "compile_id": timed["compile_id"].fillna("-"),
             "function": timed["function"].fillna(""),
             "place": place_labels(timed),
-            "key": timed["cache_key"].fillna("no key"),
+            "key": timed["cache_key"].fillna(_NO_KEY),
             "count": 1,
         }
     )
-    return marks, since
+    return marks.assign(at_once=_at_once(marks, timed["time"])), since
+
+
+def _at_once(marks: pd.DataFrame, time: pd.Series[Any]) -> pd.Series[bool]:
+    """Whether another run compiled the same key at the same time."""
+    begun = time.astype("int64") / 1e9
+    spans = pd.DataFrame(
+        {
+            "run": marks["run"],
+            "begun": begun,
+            "ended": begun + marks["span"],
+            "cache": marks["cache"],
+            "key": marks["key"],
+        }
+    )
+    spans = spans[(marks["span"] > 0) & (marks["key"] != _NO_KEY)].sort_values("begun", kind="stable")
+    found = pd.Series(False, index=marks.index)
+    for _, same in spans.groupby(["cache", "key"], sort=False):
+        if same["run"].nunique() < 2:
+            continue
+        # Sorted by their beginnings: one overlaps an earlier one, or a later one overlaps it.
+        after = same["begun"] < same["ended"].cummax().shift()
+        found[same.index] = after | after.shift(-1, fill_value=False)
+    return found
 
 
 def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
@@ -131,11 +173,14 @@ def _shared(marks: pd.DataFrame, rows: int) -> pd.DataFrame:
     folded = grouped.agg(
         lookup=("lookup", "first"), run=("run", "first"), x=("x", "min"), end=("end", "max"),
         compile_id=("compile_id", "first"), place=("place", "first"), key=("key", "first"), count=("count", "sum"), longest=("span", "max"),
+        at_once=("at_once", "any"),
     )  # fmt: skip
     return folded.assign(span=(folded["end"] - folded["x"]).where(folded["longest"] > 0, 0.0))
 
 
-def _draw(figure: go.Figure, marks: pd.DataFrame, size: int) -> None:
+def _draw(figure: go.Figure, marks: pd.DataFrame, size: int, is_wall: bool) -> None:
+    # On an axis of dates plotly counts in milliseconds.
+    unit = 1000 if is_wall else 1
     lanes = marks["row"] + (marks["cache"] != AOTAUTOGRAD) * 2 * _LANE - _LANE
     marks = marks.assign(y=lanes)
     for outcome, colour in OUTCOME_COLOURS.items():
@@ -145,21 +190,25 @@ def _draw(figure: go.Figure, marks: pd.DataFrame, size: int) -> None:
         spans = mine[mine["span"] > 0]
         if len(spans):
             figure.add_bar(
-                x=spans["span"].tolist(),
+                x=(spans["span"] * unit).tolist(),
                 y=spans["y"].tolist(),
-                base=spans["x"].tolist(),
+                base=(spans["x"] * unit).tolist(),
                 width=[1.5 * _LANE] * len(spans),
                 orientation="h",
                 name=outcome,
                 showlegend=False,
                 legendgroup=outcome,
-                marker={"color": colour, "opacity": 0.45, "line": {"color": colour, "width": 1}},
-                hovertext=_hovers(spans),
+                marker={
+                    "color": colour,
+                    "opacity": 0.45,
+                    "line": {"color": [_EDGE if one else colour for one in spans["at_once"]], "width": 1},
+                },
+                hovertext=_hovers(spans, is_wall),
                 hoverinfo="text",
                 customdata=spans["lookup"].tolist(),
             )
         figure.add_scatter(
-            x=mine["x"].tolist(),
+            x=(mine["x"] * unit).tolist(),
             y=mine["y"].tolist(),
             mode="markers",
             name=outcome,
@@ -169,7 +218,7 @@ def _draw(figure: go.Figure, marks: pd.DataFrame, size: int) -> None:
                 "size": size,
                 "symbol": ["diamond" if cache == AOTAUTOGRAD else "circle" for cache in mine["cache"]],
             },
-            hovertext=_hovers(mine),
+            hovertext=_hovers(mine, is_wall),
             hoverinfo="text",
             customdata=mine["lookup"].tolist(),
         )
@@ -189,9 +238,10 @@ class _Mark:
     count: int
     x: float
     span: float | None
+    at_once: bool
 
 
-def _hovers(marks: pd.DataFrame) -> list[str]:
+def _hovers(marks: pd.DataFrame, is_wall: bool) -> list[str]:
     made = []
     for row in rows_of(marks, _Mark):
         span = f", then {duration(int(row.span * 1e9))}" if row.span else ""
@@ -203,7 +253,8 @@ def _hovers(marks: pd.DataFrame) -> list[str]:
                 what,
                 f"run {row.run}, compile {row.compile_id[:40]}, key {row.key[:14]}",
                 row.place,
-                f"at {row.x:.3f} s{span}",
+                f"at {time_of_day(int(row.x * 1e9)) if is_wall else f'{row.x:.3f} s'}{span}",
+                "another run compiled the same key at the same time" if row.at_once and row.span else None,
             )
         )
     return made

@@ -15,7 +15,7 @@ const numberOf = (type, value) => {
 function rangeOf(axis, extent) {
   if (axis.range) return axis.range.map((value) => (axis.type === "date" ? numberOf("date", value) : value));
   let [low, high] = extent.lowest > extent.highest ? [0, 1] : [extent.lowest, extent.highest];
-  if (axis.rangemode === "tozero" || extent.hasBars) low = Math.min(low, 0);
+  if (axis.type !== "date" && (axis.rangemode === "tozero" || extent.hasBars)) low = Math.min(low, 0);
   const room = (high - low || 1) * 0.04;
   return [low === 0 && !extent.hasPoints ? 0 : low - room, high + room];
 }
