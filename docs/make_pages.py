@@ -93,6 +93,7 @@ FRAME_GROUPS = {
         "manifest_difference",
         "caching_files",
         "differences",
+        "compared_lookups",
         "built",
         "rank_differences",
         "devices",

@@ -90,8 +90,10 @@ OWN_AND_HEAVY = {
     # plotly
     "cachescope.report.page.file": {"scope"},
     # ipywidgets and plotly
+    "cachescope.views.compare": {"scope"},
     "cachescope.views.explorer": {"scope"},
     "cachescope.views.following": {"scope"},
+    "cachescope.views.state": {"scope"},
     "cachescope.views.what_if": {"scope"},
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
@@ -73,8 +75,10 @@ def side_of_runs(read: Read, runs: Iterable[int], roots: Iterable[str]) -> list[
 
 
 def _looked_up(read: Read, runs: Collection[int]) -> Iterator[SeenKey]:
-    for row in read.history.lookups:
-        if row.run in runs and row.cache_key is not None:
+    lookups = read.history.lookups
+    for place in np.flatnonzero(np.isin(lookups.run, list(runs))).tolist():
+        row = lookups[place]
+        if row.cache_key is not None:
             yield SeenKey(
                 row.cache,
                 row.cache_key,
@@ -119,15 +123,14 @@ def difference(
     by_name = len(before) == len(after) == len(old) == 1
     pairs = [(old[0], new[0])] if by_name else list(_pairs(read, old, new, before, after))
     paired = {seen.identity for pair in pairs for seen in pair}
-    groups: dict[object, tuple[tuple[FieldChange, ...], list[Pair]]] = {}
+    groups: dict[Hashable, tuple[tuple[FieldChange, ...], list[Pair]]] = {}
     unknown = []
     for a, b in pairs:
-        if a.detail_set is None or b.detail_set is None:
+        changes = key_changes(read, a, b)
+        if changes is None:
             unknown.append((a, b))
             continue
-        sides = _process(read, a), _process(read, b)
-        changes = tuple(field_changes(read.tables.hash_details, a.detail_set, b.detail_set, sides))
-        groups.setdefault(_fold_key(changes), (changes, []))[1].append((a, b))
+        groups.setdefault(fold_key(changes), (changes, []))[1].append((a, b))
     ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
     return Difference(
         *names,
@@ -137,6 +140,14 @@ def difference(
         only_before=tuple(seen for seen in old if seen.identity not in paired),
         only_after=tuple(seen for seen in new if seen.identity not in paired),
     )
+
+
+def key_changes(read: Read, before: SeenKey, after: SeenKey) -> tuple[FieldChange, ...] | None:
+    """The fields that differ between two keys; None if the details of one were not recorded."""
+    if before.detail_set is None or after.detail_set is None:
+        return None
+    sides = _process(read, before), _process(read, after)
+    return tuple(field_changes(read.tables.hash_details, before.detail_set, after.detail_set, sides))
 
 
 def _process(read: Read, seen: SeenKey) -> RunRow | None:
@@ -158,7 +169,7 @@ def _pairs(
         partners = _partners(aligner, _by_kind(before)[kind], _by_kind(after)[kind])
         alone = []
         for seen in seen_after:
-            found = _of_same_graph(seen, free.values()) or partners.get(seen.cache_key)
+            found = of_same_graph(seen, free.values()) or partners.get(seen.cache_key)
             if found is not None and free.pop(found.cache_key, None) is not None:
                 yield found, seen
             else:
@@ -174,7 +185,7 @@ def _partners(
     return {new.cache_key: old for old, new in aligner.partners(before, after)}
 
 
-def _of_same_graph(row: SeenKey, candidates: Iterable[SeenKey]) -> SeenKey | None:
+def of_same_graph(row: SeenKey, candidates: Iterable[SeenKey]) -> SeenKey | None:
     """A key of an equal graph, of the same compile if there is one; without details only the compile tells."""
     if row.gm is None:
         places = (a for a in candidates if a.compile_id == row.compile_id and row.compile_id is not None)
@@ -194,6 +205,7 @@ def _by_kind(rows: Sequence[SeenKey]) -> dict[tuple[str, str | None], list[SeenK
     return kinds
 
 
-def _fold_key(changes: tuple[FieldChange, ...]) -> object:
+def fold_key(changes: Sequence[FieldChange]) -> Hashable:
+    """What two pairs of keys have in common that differ in the same way."""
     # Graphs differ from one another anyway: that they all changed is one difference.
     return tuple((c.field, "" if c.field == "gm" else c.summary) for c in changes)

@@ -14,6 +14,7 @@ from cachescope.errors import NotFoundError
 from cachescope.frames.answers import BUILT, CAUSES, CHANGES, DIFFERENCES, HIT_RATES, MISSES, PREDICTIONS
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AUDIT, CHECKS, FALSE_HITS
+from cachescope.frames.compared import COMPARED_LOOKUPS
 from cachescope.frames.compiles import COMPILES, RECOMPILES, SYMBOLS
 from cachescope.frames.contexts import (
     CACHING_FILES,
@@ -95,6 +96,7 @@ FRAMES: Final = {
         MANIFEST_DIFFERENCE,
         CACHING_FILES,
         DIFFERENCES,
+        COMPARED_LOOKUPS,
         BUILT,
         RANK_DIFFERENCES,
         PREDICTIONS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +13,13 @@ import pandas as pd
 from cachescope.answers.one_device import one_device
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
+from cachescope.answers.reading import tables_of
+from cachescope.answers.starts import sides_below
 from cachescope.errors import CachescopeError
 from cachescope.report.device_card import DeviceCard
 
 if TYPE_CHECKING:
+    from cachescope.views.compare import Compare
     from cachescope.views.explorer import Explorer
     from cachescope.views.what_if import WhatIfView
 
@@ -55,6 +58,60 @@ class Shown(Read):
             from cachescope.views.what_if import WhatIfView
 
         return WhatIfView(self)
+
+    def compare_view(
+        self,
+        before: int | Iterable[int] | Shown | None = None,
+        after: int | Iterable[int] | None = None,
+    ) -> Compare:
+        """Two runs beside each other, as the explorer compares them: their lookups aligned, and what differs.
+
+        Parameters
+        ----------
+        before, after : int or iterable of int, optional
+            Runs: one, or several such as the ranks of a job. By default the last start and the one before of the same
+            program and ranks, or the two ranks of one job that differ most. Others are picked by clicking.
+            `before` may also be the Scope of another recording, whose runs are compared with all of this one: the
+            sources of both are then read once more, together.
+
+        Returns
+        -------
+        Compare
+            ``.frame()`` has the aligned lookups: see ``describe("compared_lookups")``. Numbers of lookups are those of
+            ``.scope``: this one, or what was read of both.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such run.
+        CachescopeError
+            If what notebooks need is not installed; or another recording has no files, or is the same.
+
+        Examples
+        --------
+        >>> import cachescope
+        >>> scope = cachescope.read(cachescope.sample("tour"))
+        >>> scope.compare_view(1, 2).frame()["change"].value_counts().to_dict()
+        {'same': 6, 'regressed': 2}
+        """
+        with _needs_widgets():
+            from cachescope.views.compare import Compare
+            from cachescope.views.state import State
+
+        if isinstance(before, Shown):
+            both = self._with(before)
+            return Compare(both, State(compared=sides_below(both, before.sources, self.sources)))
+        sides = () if before is None or after is None else (_runs(before), _runs(after))
+        return Compare(self, State(compared=sides))
+
+    def _with(self, other: Shown) -> Shown:
+        """What was read of both, from their sources."""
+        if not self.sources or not other.sources:
+            raise CachescopeError(
+                "one of the two was recorded in this process: there are no files to read it from"
+            )
+        sources = (*other.sources, *self.sources)
+        return type(self)(tables_of(sources, index=self._index), self._baseline, sources, self._index)
 
     def device_card(self, which: int | str) -> DeviceCard:
         """One device that the sources name: what was seen of it, and the figures of its datasheet with their address.
@@ -131,6 +188,10 @@ class Shown(Read):
             If there is no such run.
         """
         return predictions_of_run(self, run)
+
+
+def _runs(given: int | Iterable[int]) -> tuple[int, ...]:
+    return (given,) if isinstance(given, int) else tuple(given)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ class Carried:
     other: int | None
     entry: int | None
     contexts: tuple[int, ...]
+    compared: tuple[tuple[int, ...], ...]
     without: tuple[str, ...]
 
 
@@ -45,6 +46,7 @@ def carried(state: State, old: Read, new: Read) -> Carried:
     entries = _moved(_named(old.entries, "entry", ["path"]), _named(new.entries, "entry", ["path"]))
     contexts = _moved(_contexts(old, runs), _contexts(new, None))
     pair = tuple(contexts[one] for one in state.contexts if one in contexts)
+    sides = tuple(tuple(runs[run] for run in side if run in runs) for side in state.compared)
     return Carried(
         run=_number(state.run, runs),
         cause=_number(state.cause, causes),
@@ -52,6 +54,7 @@ def carried(state: State, old: Read, new: Read) -> Carried:
         other=_number(state.other, lookups),
         entry=_number(state.entry, entries),
         contexts=pair if len(pair) == len(state.contexts) else (),
+        compared=sides if all(sides) else (),
         without=tuple(name for name in state.without if _can_be_left_out(name, new)),
     )
 

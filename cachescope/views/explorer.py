@@ -15,12 +15,24 @@ from cachescope.report.html import safe
 from cachescope.report.page.still import still_html
 from cachescope.views import html
 from cachescope.views.carried import carried
+from cachescope.views.compare import Compare
 from cachescope.views.controls import Pane, close_all, markup
 from cachescope.views.entries import Entries
 from cachescope.views.lookups import Lookups
 from cachescope.views.machines import Machines
 from cachescope.views.overview import Overview
-from cachescope.views.state import ENTRIES, LOOKUPS, MACHINES, OVERVIEW, PANES, TIME, WHAT_IF, WHY, State
+from cachescope.views.state import (
+    COMPARE,
+    ENTRIES,
+    LOOKUPS,
+    MACHINES,
+    OVERVIEW,
+    PANES,
+    TIME,
+    WHAT_IF,
+    WHY,
+    State,
+)
 from cachescope.views.time import Time
 from cachescope.views.watching import Watching
 from cachescope.views.what_if import WhatIfView
@@ -44,6 +56,7 @@ _MAKES: Final[dict[str, Callable[[Any, State], Any]]] = {
     OVERVIEW: Overview,
     LOOKUPS: Lookups,
     WHY: Why,
+    COMPARE: Compare,
     TIME: Time,
     WHAT_IF: WhatIfView,
     MACHINES: Machines,
@@ -52,7 +65,7 @@ _MAKES: Final[dict[str, Callable[[Any, State], Any]]] = {
 
 
 class Explorer(Pane):
-    """Panes over one scope: Overview, Lookups, Why, Time, What-if, Machines, Entries.
+    """Panes over one scope: Overview, Lookups, Why, Compare, Time, What-if, Machines, Entries.
 
     A selection in one pane applies to all: a bar of Overview filters Lookups, a row there opens Why. A pane is
     made when it is first seen.

@@ -11,11 +11,12 @@ import traitlets
 OVERVIEW: Final = "Overview"
 LOOKUPS: Final = "Lookups"
 WHY: Final = "Why"
+COMPARE: Final = "Compare"
 TIME: Final = "Time"
 WHAT_IF: Final = "What-if"
 MACHINES: Final = "Machines"
 ENTRIES: Final = "Entries"
-PANES: Final = (OVERVIEW, LOOKUPS, WHY, TIME, WHAT_IF, MACHINES, ENTRIES)
+PANES: Final = (OVERVIEW, LOOKUPS, WHY, COMPARE, TIME, WHAT_IF, MACHINES, ENTRIES)
 
 FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
 """The traits that select the lookups shown."""
@@ -38,6 +39,11 @@ class State(traitlets.HasTraits):
     lookup = traitlets.Int(None, allow_none=True)
     other = traitlets.Int(None, allow_none=True)
     """The lookup to compare with, if one was picked."""
+
+    compared = traitlets.Tuple()
+    """The runs of two sides to compare; empty until they are picked."""
+    change = traitlets.Unicode(None, allow_none=True)
+    """The change that the compared lookups shown have."""
 
     without = traitlets.Tuple()
     """The context forms and fields that do not count in a key."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,20 +24,19 @@ from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded import HASH_DETAILS
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.explanation import sentences
-from cachescope.report.html import safe
 from cachescope.views import html
+from cachescope.views.changed_fields import changed_fields
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import and_more, duration, plural
+from cachescope.wording import duration, plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-_FIELDS = 40
 _KINDS = {
     "title": "faint",
     "verdict": "strong",
@@ -165,7 +163,8 @@ class Why(Pane):
             self.verdict.value = html.paragraph(" against ".join(names), "faint") + html.paragraph(
                 sentence, "strong"
             )
-        self.changes.value = _changes(self._changes)
+        fields = changed_fields(self._changes)
+        self.changes.value = html.title("Changed fields") + fields if fields else ""
         self.plot.layout.display = "" if self._changes else "none"
         self.plot.redraw()
         self._show_same()
@@ -240,36 +239,6 @@ def _verdict(explained: Explanation) -> str:
         for sentence in sentences(explained)
         if sentence.kind in _KINDS
     )
-
-
-def _changes(changes: Sequence[FieldChange]) -> str:
-    if not changes:
-        return ""
-    rows = [[_field(c), *_values(c)] for c in changes[:_FIELDS]]
-    more = len(changes) - _FIELDS
-    rest = html.paragraph(and_more(more, "field", "explorer.frame() has all"), "faint") if more > 0 else ""
-    diffs = "".join(
-        html.title(f"Changed code of {c.field}") + html.diff(c.diff) for c in changes[:3] if c.diff
-    )
-    return html.title("Changed fields") + html.table(["Field", "Before", "After"], rows) + rest + diffs
-
-
-def _field(change: FieldChange) -> str:
-    """The field, and what of a process it differs by."""
-    named = f"<code>{safe(change.field)}</code>"
-    return named if change.process_values is None else f"{named}<br>{safe(change.process_values.words)}"
-
-
-def _values(change: FieldChange) -> list[str]:
-    """Before and after: the parts that differ, or the whole."""
-    if change.kind == "opaque":
-        return [safe(change.summary), html.cut(change.after, 60)]
-    if change.parts:
-        sides = zip(*((f"{n} = {a}", f"{n} = {b}") for n, a, b in change.parts), strict=True)
-        return ["<br>".join(html.cut(part) for part in side) for side in sides]
-    # For a graph the diff is shown below.
-    short = 60 if change.diff else 160
-    return [html.cut(change.before, short), html.cut(change.after, short)]
 
 
 def _changes_frame(explained: Explanation, changes: tuple[FieldChange, ...]) -> pd.DataFrame:

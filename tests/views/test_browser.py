@@ -132,10 +132,43 @@ def test_the_keyboard_is_enough(tour: Opened) -> None:
     is_shown(page, "Compile time ▲")
 
 
+def test_two_runs_are_compared_with_two_clicks(tour: Opened) -> None:
+    """Of the run of an edited program and the last one that hit everything: which graph, and what in it."""
+    page = tour.page
+    pane(page, "Compare")
+    page.get_by_role("button", name="A: run 1,").click()
+    page.get_by_role("button", name="B: run 2,").click()
+    is_shown(page, "100 % → 75 %")
+    is_shown(page, "torch.tanh(mul)")
+    page.get_by_role("button", name="Regressed 2").click()
+    rows = page.get_by_role("table", name="lookups of A and B, aligned").locator("tbody tr")
+    page.get_by_text("2 rows").filter(visible=True).first.wait_for()
+    assert rows.locator("td:first-child").all_inner_texts() == ["Regressed"] * 2
+    rows.first.click()
+    is_shown(page, "Changed fields")
+    pane(page, "Compare")
+
+
+def test_runs_are_picked_with_the_keyboard(tour: Opened) -> None:
+    page = tour.page
+    pane(page, "Compare")
+    page.get_by_role("button", name="B: run 3,").focus()
+    page.keyboard.press("Enter")
+    is_shown(page, "B: run 3 (pid")
+    # The focus stays, and Shift adds what is between.
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Shift+Enter")
+    is_shown(page, "B: 3 runs")
+    picked = page.get_by_role("table", name="runs to compare").locator("button[aria-pressed=true]")
+    assert [name[0] for name in picked.evaluate_all("all => all.map(one => one.ariaLabel)")] == list("BBBA")
+    assert "run 5" in page.evaluate("document.activeElement.ariaLabel")
+
+
 def test_nothing_reaches_beyond_the_page(tour: Opened) -> None:
     for width in (1400, 900):
         tour.page.set_viewport_size({"width": width, "height": 1600})
-        for name in ("Overview", "Lookups", "Why", "Time", "What-if", "Machines", "Entries"):
+        for name in ("Overview", "Lookups", "Why", "Compare", "Time", "What-if", "Machines", "Entries"):
             pane(tour.page, name)
             tour.page.wait_for_timeout(300)
             assert overflowing(tour.page) == [], (width, name)

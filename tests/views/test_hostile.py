@@ -35,6 +35,7 @@ def figures(widget: Any) -> list[str]:
 
 def cells(widget: Any) -> list[str]:
     mine = [cell for row in widget.rows for cell in row] if hasattr(widget, "page_size") else []
+    mine += [cell for row in widget.rows for cell in row["cells"]] if hasattr(widget, "sides") else []
     return mine + [text for child in getattr(widget, "children", ()) for text in cells(child)]
 
 

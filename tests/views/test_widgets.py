@@ -71,7 +71,7 @@ def test_cells_are_cut_and_harmless() -> None:
     assert "\x1b" not in cell and "\u202e" not in cell
 
 
-@pytest.mark.parametrize("name", ["table.js", "tree.js", "plot.js"])
+@pytest.mark.parametrize("name", ["table.js", "tree.js", "plot.js", "run_picker.js"])
 def test_texts_reach_the_page_as_text_only(name: str) -> None:
     script = (Path(table.__file__).parent / name).read_text()
     for unsafe in (

@@ -1,0 +1,238 @@
+"""Lookups of some runs put beside those of others: by key, by graph, or by their place in the program."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import numpy as np
+
+from cachescope.analysis.differences import FieldChange
+from cachescope.answers.difference import (
+    Difference,
+    Pair,
+    SeenKey,
+    difference,
+    key_changes,
+    of_same_graph,
+    side_of_runs,
+)
+from cachescope.answers.read import Read
+from cachescope.frames.recorded_rows import LookupRow
+
+Change = Literal["regressed", "fixed", "same", "only_before", "only_after", "not_known"]
+CHANGES: Final[tuple[Change, ...]] = (
+    "regressed",
+    "fixed",
+    "only_after",
+    "only_before",
+    "not_known",
+    "same",
+)
+_HITS: Final = ("hit", "would_hit")
+_NAMES: Final = ("before", "after")
+_NOT_SEEN: Final = ("unknown", "not_known")
+
+_Identity = tuple[str, Hashable]
+_Changes = dict[tuple[_Identity, _Identity], tuple[FieldChange, ...]]
+# The lookups of one key: the first of each run, the second of each run, and so on.
+_Times = list[list[LookupRow]]
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """Lookups of one graph on both sides: the first of each run, the second of each run, and so on.
+
+    Attributes
+    ----------
+    before, after : tuple of LookupRow
+        At most one lookup per run; empty on the side that has none.
+    by : str
+        What aligns them: ``key``, ``graph``, or ``place``, where a lookup has no key or its details were not recorded;
+        empty where nothing does.
+    changes : tuple of FieldChange or None
+        The fields of the keys that differ; None where that is not known, or nothing is aligned.
+    """
+
+    before: tuple[LookupRow, ...]
+    after: tuple[LookupRow, ...]
+    by: Literal["key", "graph", "place", ""]
+    changes: tuple[FieldChange, ...] | None
+
+    @property
+    def one(self) -> LookupRow:
+        """The lookup that stands for all: of the later side, if it has one."""
+        return (self.after or self.before)[0]
+
+    @property
+    def hits(self) -> tuple[int, int]:
+        """How many hit on each side."""
+        before, after = (sum(row.outcome in _HITS for row in rows) for rows in (self.before, self.after))
+        return before, after
+
+    @property
+    def to_explain(self) -> int:
+        """The lookup whose explanation says most: one that did not hit, of the later side if there is one."""
+        rows = (*self.after, *self.before)
+        return next((row.lookup for row in rows if row.outcome not in _HITS), rows[0].lookup)
+
+    @property
+    def change(self) -> Change:
+        """How the lookups went, compared; not known where an outcome that was not seen could turn it."""
+        if not self.before or not self.after:
+            # Without a graph and a place nothing says that the other side did not look it up.
+            is_known = self.by or self.one.detail_set is not None or _place(self.one) is not None
+            only: Change = "only_before" if self.before else "only_after"
+            return only if is_known else "not_known"
+        (least, most), (least_after, most_after) = _share(self.before), _share(self.after)
+        if most_after < least:
+            return "regressed"
+        if most < least_after:
+            return "fixed"
+        return "same" if least == most == least_after == most_after else "not_known"
+
+
+@dataclass(slots=True)
+class _Slot:
+    """Where lookups of both sides are put beside each other."""
+
+    before: list[LookupRow] = field(default_factory=list)
+    after: list[LookupRow] = field(default_factory=list)
+
+
+class Alignment:
+    """Lookups put beside each other: those of equal keys on both sides once, whichever ranks looked them up."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[_Identity | None, _Identity | None, int], _Slot] = defaultdict(_Slot)
+        self._changes: _Changes = {}
+
+    def add(self, read: Read, before: Sequence[int], after: Sequence[int]) -> None:
+        """Align the lookups of some runs with those of others."""
+        old, new = _slots(read, before), _slots(read, after)
+        keys, other_keys = side_of_runs(read, before, []), side_of_runs(read, after, [])
+        found = difference(read, keys, other_keys, _NAMES)
+        pairs = [(one, one) for one in old.keys() & new.keys()]
+        for changes, same in found.groups:
+            for a, b in same:
+                pairs.append((a.identity, b.identity))
+                self._changes[a.identity, b.identity] = changes
+        for a, b in _more_keys_of_graphs(found, keys, other_keys):
+            pairs.append((a.identity, b.identity))
+            self._changes[a.identity, b.identity] = key_changes(read, a, b) or ()
+        pairs += _at_one_place(old, new, found.unknown, {one for pair in pairs for one in pair})
+        for one, other in pairs:
+            self._put(one, other, old[one], new[other])
+        paired, paired_after = ({pair[side] for pair in pairs} for side in (0, 1))
+        for one, rows in old.items():
+            if one not in paired:
+                self._put(one, None, rows, [])
+        for other, rows in new.items():
+            if other not in paired_after:
+                self._put(None, other, [], rows)
+
+    def _put(self, one: _Identity | None, other: _Identity | None, before: _Times, after: _Times) -> None:
+        for count, rows in enumerate(before):
+            self._found[one, other, count].before += rows
+        for count, rows in enumerate(after):
+            self._found[one, other, count].after += rows
+
+    def aligned(self) -> list[Aligned]:
+        """Everything that was added, in the order of time; what the later side has not comes last."""
+        found = [_aligned(one, other, slot, self._changes) for (one, other, _), slot in self._found.items()]
+        return sorted(found, key=lambda one: (not one.after, one.one.lookup))
+
+
+def _aligned(one: _Identity | None, other: _Identity | None, slot: _Slot, changes: _Changes) -> Aligned:
+    before, after = tuple(slot.before), tuple(slot.after)
+    if one is None or other is None:
+        return Aligned(before, after, "", None)
+    has_both = bool(before and after)
+    if (one, other) in changes:
+        return Aligned(before, after, "graph", changes[one, other] if has_both else None)
+    if one == other and (before or after)[0].cache_key is not None:
+        return Aligned(before, after, "key", () if has_both else None)
+    return Aligned(before, after, "place", None)
+
+
+def _slots(read: Read, runs: Iterable[int]) -> dict[_Identity, _Times]:
+    """The lookups of some runs by their keys: the first of each run, the second of each run, and so on."""
+    history, lookups = read.history.lookups, read.facts.lookups
+    seen: Counter[tuple[int, _Identity]] = Counter()
+    found: dict[_Identity, _Times] = defaultdict(list)
+    for number in history.lookup[np.isin(history.run, list(runs))].tolist():
+        row = lookups[number]
+        identity = _identity(row)
+        times, count = found[identity], seen[row.run, identity]
+        if count == len(times):
+            times.append([])
+        times[count].append(row)
+        seen[row.run, identity] += 1
+    return dict(found)
+
+
+def _identity(row: LookupRow) -> _Identity:
+    """What tells a lookup from others: its key; of a bypass, which has none, its place in the program."""
+    if row.cache_key is not None:
+        return row.cache, row.cache_key
+    place = _place(row)
+    return row.cache, (row.lookup if place is None else (place, row.direction))
+
+
+def _place(row: LookupRow) -> Hashable | None:
+    """The compile and its function; None where the function is not known: every program has a compile 0/0."""
+    if row.compile_id is None or row.function is None or row.file is None:
+        return None
+    return row.cache, row.compile_id, row.function, row.file
+
+
+def _more_keys_of_graphs(
+    found: Difference, before: Iterable[SeenKey], after: Iterable[SeenKey]
+) -> Iterator[Pair]:
+    """Keys that one side has more of, beside a key of the same graph: as where ranks have a key each."""
+    for alone, others, is_after in ((found.only_before, after, True), (found.only_after, before, False)):
+        graphs = defaultdict(list)
+        for other in others:
+            graphs[other.cache, other.direction, other.gm].append(other)
+        for seen in alone:
+            same = graphs.get((seen.cache, seen.direction, seen.gm))
+            partner = of_same_graph(seen, same) if same and seen.gm is not None else None
+            if partner is not None:
+                yield (seen, partner) if is_after else (partner, seen)
+
+
+def _at_one_place(
+    old: dict[_Identity, _Times],
+    new: dict[_Identity, _Times],
+    unknown: Iterable[Pair],
+    paired: set[_Identity],
+) -> list[tuple[_Identity, _Identity]]:
+    """Lookups whose graphs cannot be compared, where a place of the program has one of each side alone."""
+    found: list[tuple[_Identity, _Identity]] = []
+    # Paired by their compile alone, and every program has a compile 0/0.
+    for a, b in unknown:
+        place = _place(old[a.identity][0][0])
+        if place is not None and place == _place(new[b.identity][0][0]):
+            found.append((a.identity, b.identity))
+    done = paired.union(*found) if found else paired
+    places: dict[Hashable, tuple[list[_Identity], list[_Identity]]] = defaultdict(lambda: ([], []))
+    for side, slots in enumerate((old, new)):
+        for identity, times in slots.items():
+            place = _place(times[0][0])
+            if identity not in done and place is not None:
+                places[place][side].append(identity)
+    for before, after in places.values():
+        if len(before) == len(after) == 1:
+            has_key = [times[0][0].cache_key is not None for times in (old[before[0]], new[after[0]])]
+            if has_key[0] != has_key[1]:
+                found.append((before[0], after[0]))
+    return found
+
+
+def _share(rows: Sequence[LookupRow]) -> tuple[float, float]:
+    """The least and the greatest share of hits that some lookups may have had."""
+    hits = sum(row.outcome in _HITS for row in rows)
+    unseen = sum(row.outcome in _NOT_SEEN for row in rows)
+    return hits / len(rows), (hits + unseen) / len(rows)

@@ -1,0 +1,150 @@
+"""Runs held against other runs: which of their lookups hit on one side only, and what differs between their keys."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import pandas as pd
+
+from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.verdicts.rates import hit_rates
+from cachescope.answers.aligned_lookups import CHANGES, Aligned, Alignment, Change
+from cachescope.answers.difference import fold_key
+from cachescope.answers.read import Read
+from cachescope.columns import rows_of
+from cachescope.errors import NotFoundError
+from cachescope.frames.answer_rows import CacheRate, RateRow
+from cachescope.frames.compared import COMPARED_LOOKUPS
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """One side: its runs, and how their lookups went.
+
+    Attributes
+    ----------
+    runs : tuple of int
+        The runs.
+    rate : RateRow
+        Hit rates of all its lookups.
+    by_cache : dict
+        The same for each cache.
+    """
+
+    runs: tuple[int, ...]
+    rate: RateRow
+    by_cache: dict[str, RateRow]
+
+    @classmethod
+    def of(cls, read: Read, runs: Sequence[int]) -> Self:
+        """Of some runs."""
+        lookups = read.lookups
+        mine = lookups[lookups["run"].isin(runs)]
+        (rate,) = rows_of(hit_rates(mine), RateRow)
+        by_cache = rows_of(hit_rates(mine, ["cache"]), CacheRate)
+        return cls(tuple(runs), rate, {row.cache: row for row in by_cache})
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRuns:
+    """Some runs held against others.
+
+    Attributes
+    ----------
+    before, after : ComparedSide
+        The sides.
+    aligned : tuple of Aligned
+        Every lookup of both, in the order of the later side; those of the earlier side alone come last.
+    is_ordered : bool
+        Whether the earlier side is known to have ended before the later one began.
+    by_rank : bool
+        Whether each rank was compared with the same rank of the other side.
+    """
+
+    before: ComparedSide
+    after: ComparedSide
+    aligned: tuple[Aligned, ...]
+    is_ordered: bool
+    by_rank: bool
+
+    @property
+    def counts(self) -> dict[Change, int]:
+        """How many aligned lookups there are of each change."""
+        count = Counter(one.change for one in self.aligned)
+        return {change: count[change] for change in CHANGES}
+
+    @property
+    def differences(self) -> tuple[tuple[tuple[FieldChange, ...], tuple[Aligned, ...]], ...]:
+        """What differs between keys: equal differences folded, with those that have it, the most frequent first."""
+        groups: dict[Hashable, list[Aligned]] = defaultdict(list)
+        for one in self.aligned:
+            if one.changes is not None and one.by == "graph":
+                groups[fold_key(one.changes)].append(one)
+        ordered = sorted(groups.values(), key=len, reverse=True)
+        return tuple((members[0].changes or (), tuple(members)) for members in ordered)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per aligned lookup; see ``describe("compared_lookups")``."""
+        return COMPARED_LOOKUPS.build(map(_row, self.aligned))
+
+    @classmethod
+    def of(cls, read: Read, before: Sequence[int], after: Sequence[int]) -> Self:
+        """Hold runs against others.
+
+        Ranks are compared with the same ranks where both sides have the same; other runs all with all.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such run.
+        """
+        runs = read.facts.runs
+        for run in (*before, *after):
+            if run not in runs:
+                raise NotFoundError(f"no run {run}; there are runs 0 to {len(runs) - 1}")
+        pairs = _ranks(read, before, after)
+        alignment = Alignment()
+        for one, other in pairs or [(before, after)]:
+            alignment.add(read, one, other)
+        ends = [runs[run].end_time for run in before]
+        begins = [runs[run].start_time for run in after]
+        return cls(
+            ComparedSide.of(read, before),
+            ComparedSide.of(read, after),
+            tuple(alignment.aligned()),
+            is_ordered=all(
+                end is not None and begin is not None and end <= begin for end in ends for begin in begins
+            ),
+            by_rank=bool(pairs),
+        )
+
+
+def _ranks(
+    read: Read, before: Sequence[int], after: Sequence[int]
+) -> list[tuple[Sequence[int], Sequence[int]]]:
+    """The run of each rank on both sides; none unless both sides have the same ranks, each once."""
+    one, other = ({read.facts.runs[run].rank: run for run in side} for side in (before, after))
+    if None in one or one.keys() != other.keys() or not len(one) == len(before) == len(after) > 1:
+        return []
+    return [([one[rank]], [other[rank]]) for rank in one]
+
+
+def _row(one: Aligned) -> dict[str, object]:
+    row = one.one
+    return {
+        "change": one.change,
+        "by": one.by or None,
+        "cache": row.cache,
+        "direction": row.direction,
+        "compile_id": row.compile_id,
+        "function": row.function,
+        "before": tuple(row.lookup for row in one.before),
+        "after": tuple(row.lookup for row in one.after),
+        "hits_before": one.hits[0],
+        "hits_after": one.hits[1],
+        "fields": None if one.changes is None else tuple(change.field for change in one.changes),
+    }

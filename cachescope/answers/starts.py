@@ -1,0 +1,227 @@
+"""The starts that two sides are picked from: a process, or the ranks of a job; and which two are compared by default."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.answers.read import Read
+from cachescope.answers.sides import runs_below
+from cachescope.columns import plain_columns, rows_of
+from cachescope.errors import CachescopeError
+from cachescope.frames.answer_rows import RateRow
+
+_UNKNOWN: Final = -1
+
+Sides = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class OneRun:
+    """A process that looked something up.
+
+    Attributes
+    ----------
+    run, rank, pid, start_time, end_time
+        As in the frame ``runs``.
+    program : str or None
+        The script or module that was run; None if the command is unknown.
+    functions : frozenset of (function, file)
+        What it compiled, as far as it is known.
+    folder : str
+        The folder of its log.
+    hits, known : int
+        How many of its lookups hit, and of how many the outcome is known.
+    time_lost_ns : int or None
+        Compile time after its misses.
+    """
+
+    run: int
+    rank: int | None
+    pid: int | None
+    start_time: int | None
+    end_time: int | None
+    program: str | None
+    functions: frozenset[tuple[str, str]]
+    folder: str
+    hits: int
+    known: int
+    time_lost_ns: int | None
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Hits by count; None where no outcome is known."""
+        return self.hits / self.known if self.known else None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A process, or the ranks of a job that ran at the same time, in the order of ranks."""
+
+    members: tuple[OneRun, ...]
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """Its runs."""
+        return tuple(one.run for one in self.members)
+
+    @property
+    def ranks(self) -> tuple[int | None, ...]:
+        """Its ranks."""
+        return tuple(one.rank for one in self.members)
+
+    @property
+    def start_time(self) -> int | None:
+        """When the first of them began."""
+        return min((one.start_time for one in self.members if one.start_time is not None), default=None)
+
+    @property
+    def end_time(self) -> int | None:
+        """When the last of them ended."""
+        return max((one.end_time for one in self.members if one.end_time is not None), default=None)
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Hits of all of them by count."""
+        known = sum(one.known for one in self.members)
+        return sum(one.hits for one in self.members) / known if known else None
+
+    @property
+    def time_lost_ns(self) -> int | None:
+        """Compile time after misses, of those that recorded any."""
+        times = [one.time_lost_ns for one in self.members if one.time_lost_ns is not None]
+        return sum(times) if times else None
+
+    def is_of_program_of(self, other: Start) -> bool:
+        """Whether another start was of the same program and ranks, as far as is known."""
+        one, another = self.members[0], other.members[0]
+        if self.ranks != other.ranks:
+            return False
+        if one.program is not None and another.program is not None:
+            return os.path.basename(one.program) == os.path.basename(another.program)
+        # Text logs name no functions.
+        return not one.functions or not another.functions or bool(one.functions & another.functions)
+
+
+@dataclass(frozen=True, slots=True)
+class _RunRate(RateRow):
+    """A row of hit rates by run."""
+
+    run: int
+
+
+def starts_of(read: Read) -> tuple[Start, ...]:
+    """What was started, in the order of time; only what looked something up."""
+    starts: list[list[OneRun]] = []
+    for one in sorted(_runs(read), key=_begun):
+        if starts and _is_of_job(one, starts[-1]):
+            starts[-1].append(one)
+        else:
+            starts.append([one])
+    return tuple(Start(tuple(sorted(members, key=lambda one: one.rank or 0))) for members in starts)
+
+
+def _runs(read: Read) -> Iterator[OneRun]:
+    functions = defaultdict(set)
+    named = read.lookups[["run", "function", "file"]].drop_duplicates().dropna()
+    for run, *function in zip(*plain_columns(named, ["run", "function", "file"]).values(), strict=True):
+        functions[run].add(tuple(function))
+    programs = {run.run: run.program for run in read.history.runs}
+    for rate in rows_of(read.hit_rates(["run"]), _RunRate):
+        row = read.facts.runs[rate.run]
+        yield OneRun(
+            row.run,
+            row.rank,
+            row.pid,
+            row.start_time,
+            row.end_time,
+            programs[row.run],
+            frozenset(functions[row.run]),
+            os.path.dirname(row.source),
+            rate.hits,
+            rate.lookups - rate.unknown,
+            rate.time_lost_ns,
+        )
+
+
+def _begun(one: OneRun) -> tuple[int, int]:
+    return _UNKNOWN if one.start_time is None else one.start_time, one.run
+
+
+def _is_of_job(one: OneRun, others: Sequence[OneRun]) -> bool:
+    """Whether a process is another rank of a job: of one program and folder, and begun before the others ended."""
+    first = others[0]
+    if one.rank is None or one.start_time is None or one.rank in {other.rank for other in others}:
+        return False
+    ends = [other.end_time for other in others if other.end_time is not None]
+    is_one_program = (one.program, one.folder) == (first.program, first.folder)
+    return first.rank is not None and is_one_program and one.start_time < max(ends, default=_UNKNOWN)
+
+
+def first_sides(read: Read, starts: Sequence[Start]) -> Sides | None:
+    """What is compared before anything is picked; None where there are not two runs.
+
+    The last start, and the one before of the same program and ranks. Where there is none: of the ranks of one job the
+    two that differ most, else the last two starts.
+    """
+    if not starts:
+        return None
+    last = starts[-1]
+    before = [one for one in starts[:-1] if one.is_of_program_of(last) and _has_ended(one, last)]
+    if before:
+        return before[-1].runs, last.runs
+    if len(last.members) > 1:
+        one, other = ranks_apart(read, last.members)
+        return (one.run,), (other.run,)
+    return (starts[-2].runs, last.runs) if len(starts) > 1 else None
+
+
+def ranks_apart(read: Read, ranks: Sequence[OneRun]) -> tuple[OneRun, OneRun]:
+    """Two ranks: one with the most keys that most of the others have too, and one with the fewest; then by hit rate."""
+    own = _keys_of_few(read, [one.run for one in ranks])
+
+    def oddity(one: OneRun) -> tuple[float, ...]:
+        return own[one.run], -(one.hit_rate or 0), one.rank or 0
+
+    ordered = sorted(ranks, key=oddity)
+    return ordered[0], ordered[-1]
+
+
+def _keys_of_few(read: Read, runs: Sequence[int]) -> Counter[int]:
+    """How many keys each run has that no more than half of the runs have at the same place of the program."""
+    place = ["cache", "compile_id", "direction"]
+    lookups = read.lookups
+    mine = lookups.loc[lookups["run"].isin(runs), ["run", "cache_key", *place]].drop_duplicates()
+    at_place = mine.groupby(place, dropna=False)["run"].transform("nunique")
+    with_key = mine.groupby([*place, "cache_key"], dropna=False)["run"].transform("nunique")
+    return Counter(mine.loc[2 * with_key <= at_place, "run"].tolist())
+
+
+def sides_below(read: Read, before: Iterable[str], after: Iterable[str]) -> Sides:
+    """The runs of two recordings that were read together, by their sources.
+
+    Raises
+    ------
+    CachescopeError
+        If one of them has no run that looked anything up, or both have the same.
+    """
+    looked_up = set(read.lookups["run"])
+    sides = [
+        {run for source in sources for run in runs_below(read, source)} & looked_up
+        for sources in (before, after)
+    ]
+    if not all(sides):
+        raise CachescopeError("one of the two recordings has no run that looked anything up")
+    if sides[0] & sides[1]:
+        raise CachescopeError("both recordings have the same runs")
+    one, other = (tuple(sorted(side)) for side in sides)
+    return one, other
+
+
+def _has_ended(one: Start, later: Start) -> bool:
+    if one.end_time is None or later.start_time is None:
+        return False
+    return one.end_time <= later.start_time

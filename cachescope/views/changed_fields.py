@@ -1,0 +1,44 @@
+"""The fields in which two keys differ, as a table, and the difference of changed code below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from cachescope.analysis.differences import FieldChange
+from cachescope.report.html import safe
+from cachescope.views import html
+from cachescope.wording import and_more
+
+_FIELDS: Final = 40
+_DIFFS: Final = 3
+HEADS: Final = ("Field", "Before", "After")
+
+
+def changed_fields(changes: Sequence[FieldChange], heads: Sequence[str] = HEADS, caption: str = "") -> str:
+    """The fields, then the difference of changed code; nothing where no field differs."""
+    rows = [[_field(c), *_values(c)] for c in changes[:_FIELDS]]
+    more = len(changes) - _FIELDS
+    rest = html.paragraph(and_more(more, "field", "explorer.frame() has all"), "faint") if more > 0 else ""
+    diffs = "".join(
+        html.title(f"Changed code of {c.field}") + html.diff(c.diff) for c in changes[:_DIFFS] if c.diff
+    )
+    return html.table(heads, rows, caption) + rest + diffs
+
+
+def _field(change: FieldChange) -> str:
+    """The field, and what of a process it differs by."""
+    named = f"<code>{safe(change.field)}</code>"
+    return named if change.process_values is None else f"{named}<br>{safe(change.process_values.words)}"
+
+
+def _values(change: FieldChange) -> list[str]:
+    """Before and after: the parts that differ, or the whole."""
+    if change.kind == "opaque":
+        return [safe(change.summary), html.cut(change.after, 60)]
+    if change.parts:
+        sides = zip(*((f"{n} = {a}", f"{n} = {b}") for n, a, b in change.parts), strict=True)
+        return ["<br>".join(html.cut(part) for part in side) for side in sides]
+    # For a graph the diff is shown below.
+    short = 60 if change.diff else 160
+    return [html.cut(change.before, short), html.cut(change.after, short)]

@@ -1,0 +1,205 @@
+"""The pane Compare: two sides picked from the runs, their lookups beside each other, and what differs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import ipywidgets
+import pandas as pd
+from traitlets.utils.bunch import Bunch
+
+from cachescope.answers.aligned_lookups import Aligned
+from cachescope.answers.compared_runs import ComparedRuns
+from cachescope.answers.compared_times import ComparedTimes
+from cachescope.answers.read import Read
+from cachescope.answers.starts import Sides, first_sides, starts_of
+from cachescope.report.ranks import rank_names
+from cachescope.views import compare_text, html
+from cachescope.views.controls import Pane, button, markup, row
+from cachescope.views.lookups import NOTHING
+from cachescope.views.run_picker import RunPicker
+from cachescope.views.state import State
+from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.wording import duration, listed
+
+_FIELDS: Final = 3
+_HEADS: Final = (
+    Head("change", "Change"),
+    Head("ranks", "Ranks"),
+    Head("cache", "Cache"),
+    Head("compile_id", "Compile"),
+    Head("function", "Function"),
+    Head("before", "A"),
+    Head("after", "B"),
+    Head("time_before", "Time A", number=True),
+    Head("time_after", "Time B", number=True),
+    Head("fields", "Fields that differ", wide=True),
+)
+_RANKS: Final = [head.name for head in _HEADS].index("ranks")
+_ALL: Final = "all"
+_ROWS: Final = "Aligned by their graphs; Time is what a miss cost. A row opens Why."
+_ONE: Final = "Only one run looked anything up, so there is nothing to compare it with. Read another recording beside it."
+_HOW: Final = "A click on A or B picks a run, or all ranks of a job; with Ctrl or ⌘ it is added, with Shift all up to it are."
+
+
+class Compare(Pane):
+    """Runs held against others: which of their lookups hit on one side only, and what differs between their keys.
+
+    Parameters
+    ----------
+    scope : Read
+    state : State, optional
+        Shared with other panes; a new one by default.
+    """
+
+    def __init__(self, scope: Read, state: State | None = None) -> None:
+        self._scope, self._state = scope, state or State()
+        self.found: ComparedRuns | None = None
+        starts = starts_of(scope)
+        sides = self._state.compared or first_sides(scope, starts)
+        if not sides:
+            super().__init__([markup(html.paragraph(_ONE if starts else NOTHING))])
+            return
+        guarded = self._state.guarded
+        self.picker = RunPicker(starts, guarded(self._pick))
+        self.said, self.headline, self.differences, self.side_by_side = (markup() for _ in range(4))
+        self.changes = ipywidgets.ToggleButtons(
+            description="Show", style={"button_width": "auto", "description_width": "initial"}
+        )
+        self.changes.observe(guarded(self._filtered), "value")
+        self.table = Table(
+            ListedRows(_HEADS, []),
+            "lookups of A and B, aligned",
+            empty="No lookup went so.",
+            on_choose=guarded(self._open),
+            page_size=20,
+        )
+        self._state.compared = tuple(sides)
+        self._state.observe(guarded(self._show), "compared")
+        self._state.observe(guarded(self._show_rows), "change")
+        super().__init__(
+            [
+                markup(html.title("Runs", _HOW)),
+                self.picker,
+                row(button("Swap", self._swap, "A and B the other way round"), self.said),
+                self.headline,
+                self.differences,
+                markup(html.title("Lookups", _ROWS)),
+                self.changes,
+                self.table,
+                self.side_by_side,
+            ]
+        )
+        self._show()
+
+    @property
+    def scope(self) -> Read:
+        """The scope that the numbers of runs and lookups are of."""
+        return self._scope
+
+    @property
+    def query(self) -> str:
+        """The line of Python that returns the aligned lookups."""
+        if not self._state.compared:
+            return "scope.lookups"
+        return "scope.compare_view({}, {}).frame()".format(*(list(side) for side in self._state.compared))
+
+    def frame(self) -> pd.DataFrame:
+        """The aligned lookups, those of all changes."""
+        return self._scope.lookups if self.found is None else self.found.frame
+
+    def _pick(self, sides: Sides) -> None:
+        self._state.compared = sides
+
+    def _swap(self) -> None:
+        before, after = self._state.compared
+        self._state.compared = (after, before)
+
+    def _open(self, place: int) -> None:
+        assert self.found is not None
+        self._state.show_why(self.found.aligned[place].to_explain)
+
+    def _filtered(self, change: Bunch) -> None:
+        self._state.change = None if change["new"] == _ALL else change["new"]
+
+    def _show(self, change: object = None) -> None:
+        before, after = self._state.compared
+        self.found = found = ComparedRuns.of(self._scope, before, after)
+        times = ComparedTimes.of(self._scope, before, after)
+        self.picker.sides = [list(before), list(after)]
+        self.said.value = compare_text.sides(self._scope, found)
+        self.headline.value = compare_text.headline(found, times)
+        self.differences.value = compare_text.differences(found)
+        self.side_by_side.value = compare_text.side_by_side(self._scope, found, times)
+        self._offer()
+        self._show_rows()
+
+    def _offer(self) -> None:
+        """Offer the changes that there are; the one that was chosen stays if it is among them."""
+        assert self.found is not None
+        counts = {change: count for change, count in self.found.counts.items() if count}
+        names = compare_text.change_names(self.found)
+        wanted = self._state.change
+        self.changes.options = [
+            (f"All {len(self.found.aligned):,}", _ALL),
+            *((f"{names[change]} {count:,}", change) for change, count in counts.items()),
+        ]
+        self.changes.value = wanted if wanted in counts else _ALL
+
+    def _show_rows(self, change: object = None) -> None:
+        assert self.found is not None
+        wanted = self._state.change
+        if wanted not in {one.change for one in self.found.aligned}:
+            wanted = None
+        self.changes.value = wanted or _ALL
+        names = compare_text.change_names(self.found)
+        order = list(self.found.counts)
+        rows = [row for row in enumerate(self.found.aligned) if wanted in (None, row[1].change)]
+        rows.sort(key=lambda row: order.index(row[1].change))
+        cells = [(place, self._cells(one, names)) for place, one in rows]
+        has_ranks = any(texts[_RANKS] is not None for _, texts in cells)
+        kept = [at for at in range(len(_HEADS)) if has_ranks or at != _RANKS]
+        heads = [_HEADS[at] for at in kept]
+        self.table.show(ListedRows(heads, [(place, [texts[at] for at in kept]) for place, texts in cells]))
+
+    def _cells(self, one: Aligned, names: dict[Any, str]) -> list[Any]:
+        runs = self._scope.facts.runs
+        ranks = {runs[row.run].rank for row in (*one.before, *one.after)}
+        known = sorted(rank for rank in ranks if rank is not None)
+        first = one.one
+        return [
+            names[one.change],
+            rank_names(known) if known else None,
+            f"{first.cache} backward" if first.direction == "backward" else first.cache,
+            first.compile_id,
+            first.function,
+            compare_text.went(one.before),
+            compare_text.went(one.after),
+            _time(one.before),
+            _time(one.after),
+            _fields(one),
+        ]
+
+    def __repr__(self) -> str:
+        if self.found is None:
+            return "Compare(nothing to compare)"
+        counts = self.found.counts
+        return (
+            f"Compare({counts['regressed']} regressed, {counts['fixed']} fixed of {len(self.found.aligned)})"
+        )
+
+
+def _fields(one: Aligned) -> str | None:
+    if one.changes is not None:
+        fields = [change.field for change in one.changes]
+        if fields:
+            return listed(fields, _FIELDS)
+        return "same key" if one.by == "key" else "none that is recorded"
+    if one.by != "place":
+        return None
+    return "not recorded" if all(row.cache_key for row in (*one.before, *one.after)) else "no key"
+
+
+def _time(rows: tuple[Any, ...]) -> Shown | None:
+    times = [row.time_taken_ns for row in rows if row.outcome != "hit" and row.time_taken_ns is not None]
+    return Shown(duration(sum(times)), sum(times)) if times else None

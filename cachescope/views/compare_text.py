@@ -1,0 +1,213 @@
+"""The sentences and tables of the pane Compare."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from cachescope.answers.aligned_lookups import Aligned, Change
+from cachescope.answers.compared_runs import ComparedRuns, ComparedSide
+from cachescope.answers.compared_times import ComparedTimes, SideTime
+from cachescope.answers.names import run_name
+from cachescope.answers.read import Read
+from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.report.html import safe
+from cachescope.report.ranks import rank_names
+from cachescope.report.time_contrast import signed
+from cachescope.terms import FXGRAPH
+from cachescope.views import html
+from cachescope.views.changed_fields import changed_fields
+from cachescope.wording import and_more, clock, duration, percent, plural
+
+_GROUPS: Final = 8
+_HEADS: Final = ("Field", "A", "B")
+_ORDERED: Final[dict[Change, str]] = {
+    "regressed": "Regressed",
+    "fixed": "Fixed",
+    "same": "Same",
+    "only_before": "Only in A",
+    "only_after": "Only in B",
+    "not_known": "Not known",
+}
+# Of runs at the same time neither came first.
+_BESIDE: Final[dict[Change, str]] = {**_ORDERED, "regressed": "A hits more", "fixed": "B hits more"}
+
+
+def change_names(found: ComparedRuns) -> dict[Change, str]:
+    """What each change is called: only what came later can have regressed."""
+    return _ORDERED if found.is_ordered else _BESIDE
+
+
+def went(rows: Sequence[LookupRow]) -> str | None:
+    """How the lookups of one side went: the outcome of one, how many hit of several."""
+    if len(rows) < 2:
+        return rows[0].outcome if rows else None
+    outcomes = {row.outcome for row in rows}
+    if len(outcomes) == 1:
+        return f"{rows[0].outcome} ×{len(rows)}"
+    return ", ".join(
+        f"{outcome} ×{count}" for outcome, count in Counter(row.outcome for row in rows).most_common()
+    )
+
+
+def sides(read: Read, found: ComparedRuns) -> str:
+    """What A and B are, and how they are compared."""
+    texts = [f"A: {side_name(read, found.before)}", f"B: {side_name(read, found.after)}"]
+    if found.by_rank:
+        texts.append("Each rank is compared with the same rank.")
+    return "".join(html.paragraph(text) for text in texts)
+
+
+def side_name(read: Read, side: ComparedSide) -> str:
+    """A run, or how many, with their ranks and when the first of them began."""
+    runs = [read.facts.runs[run] for run in side.runs]
+    if len(runs) == 1:
+        return run_name(runs[0])
+    ranks = sorted({run.rank for run in runs if run.rank is not None})
+    begun = [run.start_time for run in runs if run.start_time is not None]
+    facts = [f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_names(ranks)}"] if ranks else []
+    facts += [clock(min(begun))] if begun else []
+    return f"{len(runs)} runs" + (f" ({', '.join(facts)})" if facts else "")
+
+
+def headline(found: ComparedRuns, times: ComparedTimes) -> str:
+    """The numbers of both sides at a glance."""
+    one, other = found.before.rate, found.after.rate
+    cells = [
+        (
+            "Hit rate by count",
+            _moved(percent(one.hit_rate, "–"), percent(other.hit_rate, "–")),
+            f"{one.hits} of {one.lookups - one.unknown} → {other.hits} of {other.lookups - other.unknown}",
+        ),
+        ("Compile time after misses", _moved(_lost(found.before), _lost(found.after)), _of_runs(found)),
+    ]
+    if times.before is not None and times.after is not None:
+        totals = _moved(duration(times.before.total_ns), duration(times.after.total_ns))
+        cells.append(("Time in events", totals, _mean(times)))
+    return html.numbers(cells)
+
+
+def _moved(before: str, after: str) -> str:
+    return before if before == after else f"{before} → {after}"
+
+
+def _of_runs(found: ComparedRuns) -> str:
+    counts = [len(side.runs) for side in (found.before, found.after)]
+    return "" if counts == [1, 1] else f"{plural(counts[0], 'run')} → {plural(counts[1], 'run')}, together"
+
+
+def _lost(side: ComparedSide) -> str:
+    """Compile time after misses; none where nothing missed. Times are those of FX lookups."""
+    rate = side.by_cache.get(FXGRAPH, side.rate)
+    if side.rate.time_lost_ns is not None:
+        return duration(side.rate.time_lost_ns)
+    return "not recorded" if rate.hits < rate.lookups else "none"
+
+
+def _saved(side: ComparedSide) -> str:
+    rate = side.by_cache.get(FXGRAPH, side.rate)
+    if side.rate.time_saved_ns is not None:
+        return duration(side.rate.time_saved_ns)
+    return "not recorded" if rate.hits else "none"
+
+
+def differences(found: ComparedRuns) -> str:
+    """The fields that differ between aligned keys, equal differences folded; and what is not known."""
+    groups, names = found.differences, change_names(found)
+    parts = [
+        changed_fields(changes, _HEADS, _title(members, names))
+        if changes
+        else html.paragraph(f"{_title(members, names)}: the keys differ, and no recorded field does.")
+        for changes, members in groups[:_GROUPS]
+    ]
+    if len(groups) > _GROUPS:
+        more = and_more(len(groups) - _GROUPS, "difference", "the frame has all")
+        parts.append(html.paragraph(more, "faint"))
+    parts += [html.paragraph(text) for text in _besides(found)]
+    return html.title("What differs") + (
+        "".join(parts) or html.paragraph("No field of an aligned key differs.")
+    )
+
+
+def _besides(found: ComparedRuns) -> Iterator[str]:
+    """What went otherwise without a field that is known to differ."""
+    aligned = [one for one in found.aligned if one.change in ("regressed", "fixed")]
+    same_key = sum(one.by == "key" for one in aligned)
+    if same_key:
+        yield f"{plural(same_key, 'lookup')} went otherwise under an equal key: no field is the reason. Why says what is known."
+    unknown = sum(one.by == "place" for one in aligned)
+    if unknown:
+        yield f"{plural(unknown, 'lookup')} went otherwise, and what differs in the key was not recorded."
+
+
+def _title(members: Sequence[Aligned], names: dict[Change, str]) -> str:
+    counts = Counter(names[one.change].lower() for one in members)
+    if len(counts) == 1:
+        return f"{plural(len(members), 'lookup')}: {next(iter(counts))}"
+    return f"{plural(len(members), 'lookup')}: " + ", ".join(
+        f"{count} {name}" for name, count in counts.items()
+    )
+
+
+def side_by_side(read: Read, found: ComparedRuns, times: ComparedTimes) -> str:
+    """Hit rates, compile times and phases of both sides."""
+    heads = ["", f"A: {side_name(read, found.before)}", f"B: {side_name(read, found.after)}", "B − A"]
+    return html.title("Side by side") + html.table(heads, [*_rates(found), *_times(times)])
+
+
+def _rates(found: ComparedRuns) -> list[list[str]]:
+    one, other = found.before, found.after
+    rows = [["Hits", _rate(one.rate), _rate(other.rate), ""]]
+    for cache in sorted({*one.by_cache, *other.by_cache}):
+        rates = _rate(one.by_cache.get(cache)), _rate(other.by_cache.get(cache))
+        rows.append([f"Hits of {safe(cache)}", *rates, ""])
+    lost = _apart(one.rate.time_lost_ns, other.rate.time_lost_ns)
+    saved = _apart(one.rate.time_saved_ns, other.rate.time_saved_ns)
+    rows.append(["Compile time after misses", _lost(one), _lost(other), lost])
+    rows.append(["Compile time that hits saved", _saved(one), _saved(other), saved])
+    return rows
+
+
+def _rate(rate: RateRow | None) -> str:
+    if rate is None:
+        return "–"
+    known = rate.lookups - rate.unknown
+    unknown = f", {rate.unknown} not known" if rate.unknown else ""
+    return f"{percent(rate.hit_rate, '–')} ({rate.hits} of {known}{unknown})"
+
+
+def _apart(before: int | None, after: int | None) -> str:
+    return "" if before is None or after is None else _difference(after - before)
+
+
+def _difference(ns: int) -> str:
+    return f"<span class='cs-keep'>{signed(ns)}</span>"
+
+
+def _times(times: ComparedTimes) -> list[list[str]]:
+    """The phases, those that differ most first."""
+    one, other = times.before, times.after
+    totals = [None if side is None else side.total_ns for side in (one, other)]
+    mean = _mean(times)
+    rows = [[f"Time in events{mean and f', {mean}'}", *map(_total, totals), _apart(*totals)]]
+    phases = sorted({**(one.phases if one else {}), **(other.phases if other else {})})
+    phases.sort(key=lambda phase: -abs(times.longer.get(phase, 0)))
+    for phase in phases:
+        apart = _difference(times.longer[phase]) if times.longer else ""
+        rows.append([f"– {safe(phase)}", _phase(one, phase), _phase(other, phase), apart])
+    return rows
+
+
+def _mean(times: ComparedTimes) -> str:
+    several = any(side is not None and side.runs > 1 for side in (times.before, times.after))
+    return "mean of each run" if several else ""
+
+
+def _total(ns: int | None) -> str:
+    return "not recorded" if ns is None else duration(ns)
+
+
+def _phase(side: SideTime | None, phase: str) -> str:
+    return "–" if side is None or phase not in side.phases else duration(side.phases[phase])

@@ -1,0 +1,175 @@
+"""Runs held against runs: what is aligned, which hit on one side only, and what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cachescope
+from cachescope.answers.compared_runs import ComparedRuns
+from cachescope.answers.compared_times import ComparedTimes
+from cachescope.answers.starts import first_sides, starts_of
+from cachescope.errors import NotFoundError
+from cachescope.scope import Scope
+from tests.conftest import RECORDINGS
+from tests.made import CODE, aot, fx, run, scope_of
+
+Recording = Callable[[str, str], Path]
+EVERY = sorted(
+    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
+)
+MIRRORED = {"regressed": "fixed", "only_before": "only_after"}
+MIRRORED |= {after: before for before, after in MIRRORED.items()}
+
+
+@pytest.fixture(scope="module")
+def tour() -> Scope:
+    return cachescope.read(cachescope.sample("tour"))
+
+
+def changes(scope: Scope, before: Any = (0,), after: Any = (1,)) -> list[str]:
+    return [one.change for one in ComparedRuns.of(scope, before, after).aligned]
+
+
+def test_a_program_that_stays_is_aligned_by_its_compiles(tour: Scope) -> None:
+    """Of one program, whose compiles keep their numbers, plain counting says the same."""
+    lookups = tour.lookups
+    for before, after in permutations(tour.runs["run"], 2):
+        sides = [lookups[lookups["run"] == one] for one in (before, after)]
+        both = sides[0].merge(sides[1], on=["cache", "compile_id"], how="outer")
+        hit, now = both["outcome_x"] == "hit", both["outcome_y"] == "hit"
+        found = ComparedRuns.of(tour, [before], [after])
+        assert found.counts["regressed"] == (hit & ~now).sum()
+        assert found.counts["fixed"] == (~hit & now).sum()
+        assert len(found.aligned) == len(both) == 8
+        assert found.is_ordered == (before < after)
+
+
+def test_the_fields_are_those_whose_hashes_differ(tour: Scope) -> None:
+    for before, after in ((2, 3), (4, 5), (1, 2)):
+        for one in ComparedRuns.of(tour, [before], [after]).aligned:
+            sides = [tour.hash_details(lookup=rows[0].lookup) for rows in (one.before, one.after)]
+            hashes = [dict(zip(side["field"], side["detail_hash"], strict=True)) for side in sides]
+            differing = {
+                field
+                for field in hashes[0].keys() | hashes[1]
+                if hashes[0].get(field) != hashes[1].get(field)
+            }
+            assert {change.field for change in one.changes or ()} == differing
+
+
+def test_ranks_are_compared_with_the_same_ranks() -> None:
+    scope = cachescope.read(cachescope.sample("four_ranks"))
+    cold, warm = [start.runs for start in starts_of(scope)]
+    ranks = scope.runs.set_index("run")["rank"]
+    assert [ranks[one] for one in cold] == [ranks[one] for one in warm] == [0, 1, 2, 3]
+    found = ComparedRuns.of(scope, cold, warm)
+    assert found.by_rank and found.counts["fixed"] == len(found.aligned) == 2
+    assert [one.hits for one in found.aligned] == [(0, 4), (0, 4)]
+    # Of two ranks of one start neither is the earlier one.
+    assert not ComparedRuns.of(scope, cold[:1], cold[1:2]).is_ordered
+
+
+def test_each_rank_has_a_key_of_its_own(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "rank_in_config"))
+    found = ComparedRuns.of(scope, [0], [1, 2, 3])
+    # The one key of the first beside each of the others: nothing is in one side only.
+    assert found.counts == {**dict.fromkeys(found.counts, 0), "same": 6}
+    assert {change.field for one in found.aligned for change in one.changes or ()} == {
+        "inductor_config[aot_inductor.output_path]"
+    }
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("version", "name"), EVERY)
+def test_every_lookup_is_there_and_the_other_way_round_is_the_mirror(
+    recording: Recording, version: str, name: str
+) -> None:
+    scope = cachescope.read(recording(version, name))
+    sides = first_sides(scope, starts_of(scope))
+    if sides is None:
+        return
+    found, mirrored = ComparedRuns.of(scope, *sides), ComparedRuns.of(scope, *sides[::-1])
+    run_of = scope.lookups.set_index("lookup")["run"]
+    for side, name_of_side in zip(sides, ("before", "after"), strict=True):
+        shown = {row.lookup for one in found.aligned for row in getattr(one, name_of_side)}
+        assert shown == set(run_of[run_of.isin(side)].index)
+    there = {(one.before, one.after): one.change for one in found.aligned}
+    back = {(one.after, one.before): MIRRORED.get(one.change, one.change) for one in mirrored.aligned}
+    if all(one.by in ("key", "graph") for one in (*found.aligned, *mirrored.aligned)):
+        assert there == back
+    outcome = scope.lookups.set_index("lookup")["outcome"]
+    for one in found.aligned:
+        if one.change in ("regressed", "fixed"):
+            better, worse = (one.before, one.after) if one.change == "regressed" else (one.after, one.before)
+            assert "hit" in {outcome[row.lookup] for row in better}
+            assert {outcome[row.lookup] for row in worse} != {"hit"}
+
+
+def test_the_same_compile_of_another_program_is_not_aligned() -> None:
+    """Without details and functions nothing says that two compiles 0/0 are of one graph."""
+    scope = scope_of(run(fx("fone", "hit", at=0)), run(fx("ftwo", at=9)))
+    assert changes(scope) == ["not_known", "not_known"]
+    named = {"function": "f", "file": "/train.py"}
+    scope = scope_of(run(fx("fone", "hit", at=0, **named)), run(fx("ftwo", at=9, **named)))
+    (one,) = ComparedRuns.of(scope, [0], [1]).aligned
+    assert (one.change, one.by, one.changes) == ("regressed", "place", None)
+
+
+def test_an_outcome_that_was_not_seen_turns_nothing() -> None:
+    scope = scope_of(run(fx("fone", "hit", at=0)), run(fx("fone", "unknown", at=9)))
+    assert changes(scope) == ["not_known"] == changes(scope, (1,), (0,))
+
+
+def test_a_bypass_has_no_key_and_stands_at_its_place() -> None:
+    named = {"function": "f", "file": "/train.py"}
+    details = {"gm": CODE, "a": "1"}
+    scope = scope_of(
+        run(aot("aone", "hit", details, at=0, **named)),
+        run(aot(None, "bypass", at=9, bypass_reason="no", **named)),
+    )
+    (one,) = ComparedRuns.of(scope, [0], [1]).aligned
+    assert (one.change, one.by, one.changes) == ("regressed", "place", None)
+    # A compile that only one side has is in none of the other.
+    scope = scope_of(
+        run(aot("aone", "hit", details, at=0, **named)),
+        run(aot(None, "bypass", at=9, bypass_reason="no", **named | {"compile_id": "1/0"})),
+    )
+    assert sorted(changes(scope)) == ["only_after", "only_before"]
+
+
+def test_the_second_lookup_of_a_key_is_compared_with_the_second() -> None:
+    twice = run(fx("fone", at=0), fx("fone", "hit", at=1))
+    assert changes(scope_of(twice, run(fx("fone", "hit", at=9)))) == ["fixed", "only_before"]
+    assert changes(scope_of(twice, run(fx("fone", at=9), fx("fone", at=10)))) == ["same", "regressed"]
+
+
+def test_the_frame_is_as_described(tour: Scope) -> None:
+    frame = ComparedRuns.of(tour, [1], [2]).frame
+    assert frame.columns.tolist() == cachescope.describe("compared_lookups")["column"].tolist()
+    (regressed,) = frame[(frame["change"] == "regressed") & (frame["cache"] == "fxgraph")].to_dict("records")
+    assert regressed["fields"] == ("gm",) and regressed["function"] == "gated_tanh"
+
+
+def test_a_run_that_is_not_there(tour: Scope) -> None:
+    with pytest.raises(NotFoundError, match="no run 99"):
+        ComparedRuns.of(tour, [0], [99])
+
+
+def test_phases_are_those_of_the_runs(tour: Scope) -> None:
+    phases = tour.phases
+    found = ComparedTimes.of(tour, [0, 1], [3])
+    sums = phases.groupby("run")["self_time_ns"].sum()
+    assert found.before is not None and found.after is not None
+    assert (found.before.runs, found.after.total_ns) == (2, sums[3])
+    assert found.before.total_ns == pytest.approx((sums[0] + sums[1]) / 2, abs=len(phases))
+    assert sum(found.longer.values()) == found.after.total_ns - found.before.total_ns
+
+
+def test_no_events_are_no_times() -> None:
+    scope = scope_of(run(fx("fone", at=0)), run(fx("fone", at=9)))
+    assert ComparedTimes.of(scope, [0], [1]) == ComparedTimes(None, None, {})

@@ -1,0 +1,140 @@
+"""The pane Compare: what a pick in the list of runs does, and that what is shown stays when more is read."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cachescope
+from cachescope.errors import CachescopeError
+from cachescope.scope import Scope
+from cachescope.views.compare import Compare
+from cachescope.views.explorer import Explorer
+from cachescope.views.state import State
+from tests.made import fx, run, scope_of
+
+pytestmark = pytest.mark.slow  # whole explorers are built
+
+
+@pytest.fixture(scope="module")
+def tour() -> Scope:
+    return cachescope.read(cachescope.sample("tour"))
+
+
+@pytest.fixture
+def pane(tour: Scope) -> Any:
+    explorer = tour.explore()
+    explorer.state.pane = "Compare"
+    return explorer.pane("Compare")
+
+
+def picked(pane: Compare, side: str, *runs: int, added: bool = False) -> None:
+    pane.picker.picked = [side, list(runs), added, len(pane.picker.picked)]
+
+
+def test_what_is_picked_is_compared(pane: Compare, tour: Scope) -> None:
+    assert pane.picker.sides == [[4], [5]] and "8 regressed" in repr(pane)
+    picked(pane, "A", 1)
+    picked(pane, "B", 2)
+    assert pane._state.compared == ((1,), (2,))
+    assert "100 % → 75 %" in pane.headline.value
+    assert [cells[0] for cells in pane.table.rows] == ["Regressed"] * 2 + ["Same"] * 6
+    assert "torch.tanh" in pane.differences.value
+    found = eval(pane.query, {"scope": tour})
+    assert found.equals(pane.frame())
+
+
+def test_several_runs_are_a_side(pane: Compare) -> None:
+    picked(pane, "A", 1, added=True)
+    assert pane.picker.sides == [[4, 1], [5]]
+    assert "2 runs → 1 run" in pane.headline.value
+    assert pane.table.rows[0][4:6] == ["hit ×2", "full_miss"]
+
+
+def test_a_run_of_the_other_side_changes_sides(pane: Compare) -> None:
+    picked(pane, "A", 5)
+    assert pane.picker.sides == [[5], [4]]
+    # What is later is no longer the side after.
+    assert "A hits more" not in str(pane.changes.options) and "B hits more 8" in str(pane.changes.options)
+
+
+@pytest.mark.parametrize("sent", [[], ["C", [0], False, 1], ["A", [99], False, 1], ["A", 0, False, 1]])
+def test_the_page_could_send_anything(sent: list[Any], pane: Compare) -> None:
+    pane.picker.picked = sent
+    assert pane.picker.sides == [[4], [5]] and pane._state.error == ""
+
+
+def test_a_row_opens_why(pane: Compare, tour: Scope) -> None:
+    picked(pane, "A", 1)
+    picked(pane, "B", 2)
+    pane.changes.value = "regressed"
+    assert pane.table.total == 2 and pane._state.change == "regressed"
+    pane.table.chosen = [pane.table.ids[0], 0]
+    assert pane._state.pane == "Why"
+    assert tour.lookups.set_index("lookup").loc[pane._state.lookup, ["run", "outcome"]].tolist() == [
+        2,
+        "full_miss",
+    ]
+
+
+def test_the_ranks_of_a_job_are_behind_its_row() -> None:
+    pane = cachescope.read(cachescope.sample("four_ranks")).compare_view()
+    jobs = [row for row in pane.picker.rows if row["job"] is None]
+    assert [row["cells"][:2] for row in jobs] == [["4 ranks", "all"]] * 2
+    assert [row["runs"] for row in jobs] == pane.picker.sides[::-1]
+    assert len(pane.picker.rows) == 10
+    assert "Each rank is compared with the same rank." in pane.said.value
+
+
+def test_runs_by_number_and_another_recording(tour: Scope) -> None:
+    assert tour.compare_view(0, [1, 2]).picker.sides == [[0], [1, 2]]
+    other = cachescope.read(cachescope.sample("training"))
+    pane = tour.compare_view(other)
+    sources = pane.scope.runs.set_index("run")["source"]
+    for side, name in zip(pane.picker.sides, ("training", "tour"), strict=True):
+        assert {name in sources[run] for run in side} == {True}
+    with pytest.raises(CachescopeError, match="the same runs"):
+        tour.compare_view(tour)
+
+
+def test_one_run_has_nothing_beside_it() -> None:
+    explorer = scope_of(run(fx("fone", at=0))).explore()
+    explorer.state.pane = "Compare"
+    assert "Only one run" in explorer.pane("Compare").children[0].value
+    assert explorer.frame().equals(explorer.scope.lookups) and explorer.query == "scope.lookups"
+
+
+def test_what_was_picked_stays_when_a_job_goes_on(recording: Any, tmp_path: Path) -> None:
+    traces = [Path(one) for one in cachescope.read(recording("2.13.0", "tour") / "trace").runs["source"]]
+    copies = [(tmp_path / trace.name, trace.read_bytes()) for trace in traces]
+
+    async def follow() -> None:
+        for to, text in copies[2:4]:
+            to.write_bytes(text)
+        explorer: Explorer = cachescope.read(tmp_path).explore(watch=True)
+        try:
+            explorer.state.pane = "Compare"
+            picked(explorer.pane("Compare"), "A", 1)
+            explorer.pane("Compare").changes.value = "fixed"
+            # A process that began earlier: all numbers move.
+            copies[0][0].write_bytes(copies[0][1])
+            assert explorer.watching is not None
+            explorer.watching.step()
+            assert explorer.state.compared == ((2,), (1,))
+            pane = explorer.pane("Compare")
+            assert pane.picker.sides == [[2], [1]] and pane.changes.value == "fixed"
+        finally:
+            explorer.close()
+
+    asyncio.run(follow())
+
+
+def test_a_state_that_names_no_run_says_so(tour: Scope) -> None:
+    explorer = tour.explore()
+    explorer.state.pane = "Compare"
+    explorer.state.compared = ((0,), (99,))
+    assert "no run 99" in explorer.state.error
+    assert repr(Compare(tour, State(compared=((0,), (1,))))) == "Compare(0 regressed, 8 fixed of 8)"
