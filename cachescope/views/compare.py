@@ -35,7 +35,7 @@ _HEADS: Final = (
     Head("time_after", "Time B", number=True),
     Head("fields", "Fields that differ", wide=True),
 )
-_RANKS: Final = [head.name for head in _HEADS].index("ranks")
+_IF_KNOWN: Final = ("ranks", "function")
 _ALL: Final = "all"
 _ROWS: Final = "Aligned by their graphs; Time is what a miss cost. A row opens Why."
 _ONE: Final = "Only one run looked anything up, so there is nothing to compare it with. Read another recording beside it."
@@ -157,8 +157,8 @@ class Compare(Pane):
         rows = [row for row in enumerate(self.found.aligned) if wanted in (None, row[1].change)]
         rows.sort(key=lambda row: order.index(row[1].change))
         cells = [(place, self._cells(one, names)) for place, one in rows]
-        has_ranks = any(texts[_RANKS] is not None for _, texts in cells)
-        kept = [at for at in range(len(_HEADS)) if has_ranks or at != _RANKS]
+        known = {at for _, texts in cells for at, text in enumerate(texts) if text is not None}
+        kept = [at for at, head in enumerate(_HEADS) if at in known or head.name not in _IF_KNOWN]
         heads = [_HEADS[at] for at in kept]
         self.table.show(ListedRows(heads, [(place, [texts[at] for at in kept]) for place, texts in cells]))
 

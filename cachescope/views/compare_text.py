@@ -33,6 +33,20 @@ _ORDERED: Final[dict[Change, str]] = {
 }
 # Of runs at the same time neither came first.
 _BESIDE: Final[dict[Change, str]] = {**_ORDERED, "regressed": "A hits more", "fixed": "B hits more"}
+# The same within a sentence.
+_SAID: Final[dict[Change, str]] = {
+    "regressed": "regressed",
+    "fixed": "fixed",
+    "same": "same outcome",
+    "only_before": "only in A",
+    "only_after": "only in B",
+    "not_known": "not known",
+}
+_SAID_BESIDE: Final[dict[Change, str]] = {
+    **_SAID,
+    "regressed": "where A hits more",
+    "fixed": "where B hits more",
+}
 
 
 def change_names(found: ComparedRuns) -> dict[Change, str]:
@@ -115,20 +129,24 @@ def _saved(side: ComparedSide) -> str:
 
 def differences(found: ComparedRuns) -> str:
     """The fields that differ between aligned keys, equal differences folded; and what is not known."""
-    groups, names = found.differences, change_names(found)
+    groups, is_ordered = found.differences, found.is_ordered
     parts = [
-        changed_fields(changes, _HEADS, _title(members, names))
+        changed_fields(changes, _HEADS, _title(members, is_ordered))
         if changes
-        else html.paragraph(f"{_title(members, names)}: the keys differ, and no recorded field does.")
+        else html.paragraph(f"{_title(members, is_ordered)}: the keys differ, and no recorded field does.")
         for changes, members in groups[:_GROUPS]
     ]
     if len(groups) > _GROUPS:
         more = and_more(len(groups) - _GROUPS, "difference", "the frame has all")
         parts.append(html.paragraph(more, "faint"))
     parts += [html.paragraph(text) for text in _besides(found)]
-    return html.title("What differs") + (
-        "".join(parts) or html.paragraph("No field of an aligned key differs.")
-    )
+    if not parts:
+        is_any = any(one.before and one.after for one in found.aligned)
+        nothing = (
+            "No field of an aligned key differs." if is_any else "No graph of A is known to be one of B."
+        )
+        parts.append(html.paragraph(nothing))
+    return html.title("What differs") + "".join(parts)
 
 
 def _besides(found: ComparedRuns) -> Iterator[str]:
@@ -142,13 +160,11 @@ def _besides(found: ComparedRuns) -> Iterator[str]:
         yield f"{plural(unknown, 'lookup')} went otherwise, and what differs in the key was not recorded."
 
 
-def _title(members: Sequence[Aligned], names: dict[Change, str]) -> str:
-    counts = Counter(names[one.change].lower() for one in members)
-    if len(counts) == 1:
-        return f"{plural(len(members), 'lookup')}: {next(iter(counts))}"
-    return f"{plural(len(members), 'lookup')}: " + ", ".join(
-        f"{count} {name}" for name, count in counts.items()
-    )
+def _title(members: Sequence[Aligned], is_ordered: bool) -> str:
+    words = _SAID if is_ordered else _SAID_BESIDE
+    counts = Counter(words[one.change] for one in members)
+    said = counts if len(counts) == 1 else [f"{count} {word}" for word, count in counts.items()]
+    return f"{plural(len(members), 'lookup')}: {', '.join(said)}"
 
 
 def side_by_side(read: Read, found: ComparedRuns, times: ComparedTimes) -> str:

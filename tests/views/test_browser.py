@@ -139,7 +139,7 @@ def test_two_runs_are_compared_with_two_clicks(tour: Opened) -> None:
     page.get_by_role("button", name="A: run 1,").click()
     page.get_by_role("button", name="B: run 2,").click()
     is_shown(page, "100 % → 75 %")
-    is_shown(page, "torch.tanh(mul)")
+    is_shown(page, "tanh = torch.tanh(p_0)")
     page.get_by_role("button", name="Regressed 2").click()
     rows = page.get_by_role("table", name="lookups of A and B, aligned").locator("tbody tr")
     page.get_by_text("2 rows").filter(visible=True).first.wait_for()
