@@ -102,19 +102,30 @@ def _escape(character: str) -> str:
 
 
 def duration(ns: int | None) -> str:
-    """Format nanoseconds for people; a dash if not known.
+    """Format nanoseconds for people, from a minute on in whole seconds; a dash if not known.
 
     Examples
     --------
     >>> duration(4_100_000_000), duration(230_000_000), duration(None)
     ('4.1 s', '230 ms', '-')
+    >>> duration(113_500_000_000), duration(1_020_000_000_000), duration(7_500_000_000_000)
+    ('1 min 54 s', '17 min', '2 h 5 min')
     """
     if ns is None:
         return "-"
-    seconds = ns / 1e9
-    if seconds >= 600:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+    if ns < 999_500_000:
+        return f"{ns / 1e6:.0f} ms"
+    if ns < 59_950_000_000:
+        return f"{ns / 1e9:.1f} s"
+    minutes, seconds = divmod(round(ns / 1e9), 60)
+    if minutes < 60:
+        return _two_units(minutes, "min", seconds, "s")
+    hours, minutes = divmod(round(ns / 60e9), 60)
+    return _two_units(hours, "h", minutes, "min")
+
+
+def _two_units(large: int, of_large: str, small: int, of_small: str) -> str:
+    return f"{large} {of_large}" + (f" {small} {of_small}" if small else "")
 
 
 def file_size(count: int) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.errors import RecordError, SourceError
-from cachescope.wording import harmless, harmless_line, without_commands
+from cachescope.wording import duration, harmless, harmless_line, without_commands
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in, commands_in, unseen_in
 
@@ -87,3 +87,21 @@ def test_an_exception_is_one_harmless_line_and_keeps_what_was_read() -> None:
         for error in (SourceError(text, text), RecordError(text, text, "kind", text)):
             assert acting_in(str(error)) == [] and "\n" not in str(error)
             assert error.source == text
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ms"),
+        (999_400_000, "999 ms"),
+        (999_500_000, "1.0 s"),
+        (59_949_000_000, "59.9 s"),
+        (59_950_000_000, "1 min"),
+        (113_500_000_000, "1 min 54 s"),
+        (3_599_400_000_000, "59 min 59 s"),
+        (3_599_500_000_000, "1 h"),
+        (100 * 3600 * 10**9 + 60 * 10**9, "100 h 1 min"),
+    ],
+)
+def test_a_duration_never_says_60_of_a_unit(ns: int, text: str) -> None:
+    assert duration(ns) == text

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from cachescope.figures.palette import theme
 from cachescope.figures.texts import wrapped
 from cachescope.json_types import JsonObject
+from cachescope.wording import duration
 
 FONT: Final = 12
 SMALL: Final = 11
@@ -21,6 +22,13 @@ NOTE: Final = 18
 AXIS: Final = 44
 # The first tick of a date axis has the date on a second line.
 DATES: Final = 62
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_TIME_STEPS: Final = (
+    *(minutes * _MINUTE for minutes in (0.25, 0.5, 1, 2, 5, 10, 15, 30)),
+    *(hours * _HOUR for hours in (1, 2, 5, 10, 20, 50, 100)),
+)
+_TIME_TICKS: Final = 6
 
 
 def legend_room(kinds: int) -> int:
@@ -106,6 +114,16 @@ def value_axis(dark: bool, **settings: Any) -> JsonObject:
     """An axis of amounts: thin grid lines, no zero line."""
     base = {"gridcolor": theme(dark).grid, "zeroline": False, "ticks": "", "tickfont": {"size": SMALL}}
     return {**base, **settings}
+
+
+def time_axis(dark: bool, longest_s: float, **settings: Any) -> JsonObject:
+    """An axis of durations in seconds, from 0; from a minute on its ticks say minutes and hours, as texts do."""
+    if longest_s < 60:
+        return value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, **settings)
+    step = next((step for step in _TIME_STEPS if longest_s / step <= _TIME_TICKS), longest_s / _TIME_TICKS)
+    at = [step * count for count in range(1 + int(longest_s / step))]
+    texts = ["0 s", *(duration(round(second * 1e9)) for second in at[1:])]
+    return value_axis(dark, rangemode="tozero", tickvals=at, ticktext=texts, **settings)
 
 
 def count_axis(dark: bool, largest: int, **settings: Any) -> JsonObject:

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import AXIS, canvas, count_axis, empty, legend_room, note, value_axis
+from cachescope.figures.canvas import AXIS, canvas, count_axis, empty, legend_room, note, time_axis
 from cachescope.figures.palette import AFFECTS_COLOURS, GREY, VERDICT_COLOURS
 from cachescope.figures.texts import hover, shown
 from cachescope.terms import VERDICTS
@@ -155,7 +155,7 @@ def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool)
         legend + _PITCH * len(top) + AXIS,
         margin={"t": legend, "l": 12},
         barmode="overlay",
-        xaxis=value_axis(dark, ticksuffix=" s", nticks=7, **settings)
+        xaxis=time_axis(dark, most, **settings)
         if timed
         else count_axis(dark, int(most), **{**settings, "title": {"text": "misses (no times recorded)"}}),
         yaxis={"range": [len(top) - 0.5, -0.5], "visible": False},

@@ -20,7 +20,7 @@ from cachescope.figures.canvas import (
     panel_title,
     row_axis,
     stacked_rows,
-    value_axis,
+    time_axis,
 )
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW, text_on
@@ -164,6 +164,7 @@ def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         return empty("There are no lookups to replay.", dark)
     top = legend_room(len(rows)) + PANEL_TITLE
     labels = [shown(row.when) for row in rows]
+    longest_ns = max((row.time_saved_ns or 0) + (row.time_lost_ns or 0) for row in rows)
     figure = canvas(
         dark,
         top + 36 * len(rows) + AXIS,
@@ -172,7 +173,7 @@ def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         margin={"t": top},
         yaxis=row_axis(labels, 36),
         xaxis=count_axis(dark, max(row.lookups for row in rows), domain=[0, 0.47]),
-        xaxis2=value_axis(dark, domain=[0.53, 1], rangemode="tozero", ticksuffix=" s", nticks=6),
+        xaxis2=time_axis(dark, longest_ns / 1e9, domain=[0.53, 1]),
     )
     for name, colour, counts in _count_parts(rows):
         _part(figure, "x", name, colour, counts, [f"{n:,} {name}" for n in counts], labels)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from cachescope.figures.canvas import empty, legend_room, note, stacked_rows, value_axis
+from cachescope.figures.canvas import empty, legend_room, note, stacked_rows, time_axis
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import CYCLE, GREY, text_on
 from cachescope.figures.texts import hover, run_labels, shown
@@ -45,9 +45,9 @@ def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> g
         .groupby(["row", "part"])["self_time_ns"]
         .sum()
     )
-    seconds = value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8)
-    figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)
     totals = times.groupby("row").sum()
+    seconds = time_axis(dark, totals.max() / 1e9)
+    figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)
     for name, colour in colours.items():
         _add_phase(figure, name, colour, times, totals, rows)
     if rows.folded:

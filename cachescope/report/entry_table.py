@@ -52,20 +52,22 @@ def _totals(totals: Sequence[Total]) -> Iterator[Line]:
 
 
 def _table(newest: Sequence[EntryRow], most: int) -> Iterator[Line]:
+    times = [duration(row.time_taken_ns) for row in newest[:most]]
+    width = max(map(len, ["compile", *times]))
     yield Line(
-        f"{'key':<{_KEY + 1}} {'status':<10} {'size':>9}  {'written (UTC)':<16}  {'compile':>7}  guards",
+        f"{'key':<{_KEY + 1}} {'status':<10} {'size':>9}  {'written (UTC)':<16}  {'compile':>{width}}  guards",
         0,
         "dim",
         verbatim=True,
     )
-    for row in newest[:most]:
+    for row, time_taken in zip(newest, times, strict=False):
         key = "(no key)" if row.cache_key is None else f"{row.cache_key[:_KEY]}…"
         time = "-" if row.modified_time is None else file_time(row.modified_time)
         guards = harmless(short(row.guards_expr or ""))
         size = "-" if row.size_bytes is None else file_size(row.size_bytes)
         yield Line(
             f"{harmless(key):<{_KEY + 1}} {row.status:<10} {size:>9}  {time:<16}  "
-            f"{duration(row.time_taken_ns):>7}  {guards}",
+            f"{time_taken:>{width}}  {guards}",
             verbatim=True,
         )
     if len(newest) > most:

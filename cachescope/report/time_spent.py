@@ -24,7 +24,8 @@ from cachescope.wording import and_more, duration, harmless_line, listed, percen
 _SIDE_BY_SIDE: Final = 4
 _RUNS: Final = 12
 _NAME: Final = 29
-_CELL: Final = 15
+_TIME: Final = 9
+_SHARE: Final = 6
 _WITHOUT_SHOWN: Final = 3
 _LEAST_BESIDES: Final = 0.05
 
@@ -66,34 +67,44 @@ def _side_lines(spent: TimeSpent, contrast: Contrast) -> Iterator[Line]:
 
 
 def _table(runs: Sequence[RunTime], *, is_pair: bool) -> Iterator[Line]:
-    heads, last = [f"run {one.run}" for one in runs], f"{signed(0):>8}      "
-    longer: dict[str, int] = {}
-    if is_pair:
-        before, after = runs
-        longer = phase_differences(before.phases, after.phases)
-        heads.append(f"{after.run} - {before.run}")
-        last = f"{signed(sum(longer.values())):>8}      "
-    yield _row("", heads, "dim")
     longest = {name: max(one.phases.get(name, 0) for one in runs) for one in runs for name in one.phases}
-    for name in sorted(longest, key=lambda name: -longest[name]):
-        cells = [_cell(one, name) for one in runs]
-        yield _row(name, [*cells, f"{signed(longer[name]):>8}      "] if is_pair else cells)
-    totals = [f"{duration(one.readings.total_ns):>8}      " for one in runs]
-    yield _row("in all", [*totals, last] if is_pair else totals, "bold")
+    names = sorted(longest, key=lambda name: -longest[name])
+    columns = [_of_run(one, names) for one in runs]
+    if is_pair:
+        columns.append(_difference(*runs, names))
+    rows = zip(["", *names, "in all"], *columns, strict=True)
+    styles = ["dim", *("" for _ in names), "bold"]
+    for (name, *cells), style in zip(rows, styles, strict=True):
+        yield _row(name, cells, style)
 
 
-def _cell(one: RunTime, name: str) -> str:
-    if name not in one.phases:
-        return f"{'-':>8}      "
+def _of_run(one: RunTime, names: Sequence[str]) -> list[str]:
+    """A column: the run, the time and share of each phase, and the time of all."""
     total = one.readings.total_ns
-    share = one.phases[name] / total if total else None
-    return f"{duration(one.phases[name]):>8}{percent(share):>6}"
+    cells = []
+    for ns in map(one.phases.get, names):
+        share = "" if ns is None else percent(ns / total if total else None)
+        cells.append((duration(ns), share))
+    return _column(f"run {one.run}", [*cells, (duration(total), "")])
 
 
-def _row(name: str, cells: Sequence[str], style: str = "") -> Line:
+def _difference(before: RunTime, after: RunTime, names: Sequence[str]) -> list[str]:
+    longer = phase_differences(before.phases, after.phases)
+    times = [*(longer[name] for name in names), sum(longer.values())]
+    return _column(f"{after.run} - {before.run}", [(signed(ns), "") for ns in times])
+
+
+def _column(head: str, cells: Sequence[tuple[str, str]]) -> list[str]:
+    """Times below each other and shares below each other."""
+    width = max(_TIME, *(len(time) + 1 for time, _ in cells))
+    aligned = [f"{time:>{width}}{share:>{_SHARE}}" for time, share in cells]
+    return [f"{head:>{width + _SHARE}}", *aligned]
+
+
+def _row(name: str, cells: Sequence[str], style: str) -> Line:
     name = harmless_line(name)
     name = name if len(name) < _NAME else f"{name[: _NAME - 2]}…"
-    return Line(f"{name:<{_NAME}}" + "".join(f"{cell:>{_CELL}}" for cell in cells), 1, style, verbatim=True)
+    return Line(f"{name:<{_NAME}}" + "".join(cells), 1, style, verbatim=True)
 
 
 def _reading_lines(one: RunTime) -> Iterator[Line]:

@@ -393,3 +393,14 @@ def test_of_many_runs_the_phases_share_rows() -> None:
     assert len(bar.y) <= 64
     assert sum(bar.x) == pytest.approx(1000)
     assert made.layout.height < 900
+
+
+def test_an_axis_of_minutes_says_minutes(tour: cachescope.Scope) -> None:
+    causes = tour.causes
+    short, long = (
+        figures.causes(causes.assign(time_lost_ns=causes["time_lost_ns"] * times)) for times in (1, 20)
+    )
+    assert short.layout.xaxis.ticksuffix == " s"
+    # 268 s
+    assert long.layout.xaxis.ticktext == ("0 s", "1 min", "2 min", "3 min", "4 min")
+    assert long.layout.xaxis.tickvals == (0, 60, 120, 180, 240)
