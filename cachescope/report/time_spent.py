@@ -71,7 +71,8 @@ def _table(runs: Sequence[RunTime], *, is_pair: bool) -> Iterator[Line]:
     names = sorted(longest, key=lambda name: -longest[name])
     columns = [_of_run(one, names) for one in runs]
     if is_pair:
-        columns.append(_difference(*runs, names))
+        before, after = runs
+        columns.append(_difference(before, after, names))
     rows = zip(["", *names, "in all"], *columns, strict=True)
     styles = ["dim", *("" for _ in names), "bold"]
     for (name, *cells), style in zip(rows, styles, strict=True):
