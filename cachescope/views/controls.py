@@ -61,7 +61,9 @@ def _wrapping(align: str, gap: str) -> ipywidgets.Layout:
 
 def button(label: str, act: Callable[[], None], hint: str = "") -> ipywidgets.Button:
     """A button."""
-    made = ipywidgets.Button(description=label, tooltip=hint, layout=ipywidgets.Layout(width="auto"))
+    made = ipywidgets.Button(
+        description=label, tooltip=hint, layout=ipywidgets.Layout(width="auto", flex="0 0 auto")
+    )
     made.on_click(lambda _: act())
     return made
 

@@ -100,6 +100,7 @@ class Explorer(Pane):
             self.watching = Watching(following, self.state.guarded(self.show), self._is_seen)
             parts = [self.watching, *parts]
         super().__init__(parts)
+        self.add_class("cs-explorer")
         self._observe()
         self._follow()
         if self.watching is not None:
@@ -180,7 +181,7 @@ class Explorer(Pane):
 
     def _turned(self, change: Bunch) -> None:
         if change["new"] is not None:
-            self.state.pane = PANES[change["new"]]
+            self.state.turn_to(PANES[change["new"]])
 
     def _follow(self, change: object = None) -> None:
         self.pane(self.state.pane)

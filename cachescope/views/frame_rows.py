@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from cachescope.views.table import Head
+from cachescope.columns import plain_columns
+from cachescope.views.table import Head, Whole
 
 
 class FrameRows:
@@ -47,7 +48,17 @@ class FrameRows:
             for row in rows.to_numpy()
         ]
 
+    def whole(self, first: int = 0, count: int | None = None) -> Whole:
+        """The columns of the frame and the values in them; without `count` of all rows."""
+        rows = self._frame.iloc[first : None if count is None else first + count]
+        return whole(rows, [head.name for head in self.heads])
+
     def _text(self, name: str, value: Any) -> str:
         if value is None:
             return "–"
         return self._texts.get(name, str)(value)
+
+
+def whole(frame: pd.DataFrame, names: list[str]) -> Whole:
+    """Some columns of a frame, to be copied."""
+    return names, zip(*plain_columns(frame, names).values(), strict=True)

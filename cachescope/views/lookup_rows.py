@@ -10,7 +10,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from cachescope.answers.read import Read
-from cachescope.views.table import Head
+from cachescope.figures.palette import OUTCOME_COLOURS
+from cachescope.json_types import JsonObject
+from cachescope.views.coded_columns import SEARCHED, CodedColumns
+from cachescope.views.column_summaries import distinct, shares, spread
+from cachescope.views.folding import NONE, Folding, Positions
+from cachescope.views.frame_rows import whole
+from cachescope.views.table import Fold, Head, Whole
 from cachescope.wording import SHORT_KEY, duration
 
 HEADS: Final = (
@@ -21,18 +27,17 @@ HEADS: Final = (
     Head("compile_id", "Compile"),
     Head("function", "Function"),
     Head("cache_key", "Key"),
-    Head("outcome", "Outcome"),
+    Head("outcome", "Outcome", colours=OUTCOME_COLOURS),
     Head("verdict", "Verdict"),
     Head("time_taken_ns", "Compile time", number=True),
     Head("reason", "Why", fills=True),
 )
-SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
-"""The columns that a text search covers."""
-
 FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge(scope.runs[["run", "rank"]], on="run", how="left")'
 """The frame behind the table, as an expression."""
 
-Positions = npt.NDArray[np.intp]
+_TIME: Final = "time_taken_ns"
+# Of more values than these, how they spread says more than which they are.
+_MOST_SHARES: Final = 8
 
 
 def lookups_frame(scope: Read) -> pd.DataFrame:
@@ -42,7 +47,7 @@ def lookups_frame(scope: Read) -> pd.DataFrame:
 
 
 class LookupRows:
-    """The rows of the Lookups table.
+    """The rows of the Lookups table; lookups of FX graphs are folded below the AOTAutograd lookup of their compile.
 
     Parameters
     ----------
@@ -55,92 +60,137 @@ class LookupRows:
         self.heads: Sequence[Head] = [
             h for h in HEADS if h.name not in ("rank", "function") or frame[h.name].notna().any()
         ]
-        self._codes: dict[str, tuple[npt.NDArray[np.intp], pd.Index[Any]]] = {}
-        self._ranks: dict[str, npt.NDArray[np.intp]] = {}
-        self._filters: dict[str, object] = {}
+        self._columns = CodedColumns(frame)
         self._sort = ("lookup", True)
+        self._mask = np.ones(len(frame), dtype=bool)
+        self._below = ~self._mask
+        self._times_below = np.full(len(frame), np.nan)
+        self._summaries: list[JsonObject | None] | None = None
+        self._folding = Folding(_above(frame))
+        self._times = frame[_TIME].to_numpy(dtype=float, na_value=np.nan)
         self.at: Positions = np.arange(len(frame))
-        """The places of the rows shown, in their order."""
+        """The places of the rows that pass the filters, in their order."""
+        self._filter({})
 
     def filter(self, filters: Mapping[str, object]) -> None:
         """Show the rows that have these values; ``text`` is searched for in `SEARCHED`."""
-        self._filters = dict(filters)
-        self._arrange()
+        self._filter(filters)
 
     def order(self, column: str, ascending: bool) -> None:
         """Sort by a column; rows without a value come last."""
         self._sort = (column, ascending)
         self._arrange()
 
+    def fold(self, row: int) -> None:
+        """Open or close what is below a lookup."""
+        found = np.flatnonzero(self.frame["lookup"].to_numpy() == row)
+        if len(found):
+            self._folding.toggle(int(found[0]))
+
     def values(self, column: str) -> list[Any]:
         """The distinct values of a column, sorted."""
-        return sorted(self._factorized(column)[1].tolist())
+        return sorted(self._columns.codes(column)[1].tolist())
 
     def shown(self) -> pd.DataFrame:
         """The rows shown, as a frame."""
         return self.frame.iloc[self.at].reset_index(drop=True)
 
     def __len__(self) -> int:
-        """The number of rows shown."""
-        return len(self.at)
+        """The number of rows seen."""
+        return len(self._folding.seen)
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
         """Some rows, each with its lookup and its cells as text."""
         names = [head.name for head in self.heads]
-        rows = self.frame.iloc[self.at[first : first + count]][names].astype(object)
+        places = self._folding.seen[first : first + count]
+        rows = self.frame.iloc[places][names].astype(object)
         rows = rows.where(rows.notna(), None)
-        return [(row[0], [_cell(n, v) for n, v in zip(names, row, strict=True)]) for row in rows.to_numpy()]
+        found = [(row[0], [_cell(n, v) for n, v in zip(names, row, strict=True)]) for row in rows.to_numpy()]
+        at = names.index(_TIME)
+        for (_, cells), ns in zip(found, self._times_below[places].tolist(), strict=True):
+            if not cells[at] and ns == ns:
+                cells[at] = f"{duration(int(ns))} below"
+        return found
+
+    def folds(self, first: int, count: int) -> list[Fold]:
+        """How the rows of a page are folded."""
+        folding = self._folding
+        places = folding.seen[first : first + count].tolist()
+        return [
+            Fold(2 if self._below[place] else 1, folding.count(place), folding.is_open(place))
+            for place in places
+        ]
+
+    def summaries(self) -> list[JsonObject | None]:
+        """What each column holds in the rows that pass the filters."""
+        if self._summaries is None:
+            self._summaries = [self._summary(head.name) for head in self.heads]
+        return self._summaries
+
+    def whole(self, first: int = 0, count: int | None = None) -> Whole:
+        """The columns and values of some rows as they are seen; without `count` of all that pass the filters."""
+        places = self.at if count is None else self._folding.seen[first : first + count]
+        return whole(self.frame.iloc[places], [head.name for head in self.heads])
+
+    def _summary(self, column: str) -> JsonObject | None:
+        if column == "lookup":
+            return None
+        if column == _TIME:
+            return spread(self._times[self._mask], lambda ns: duration(int(ns)), log=True)
+        codes, values = self._columns.codes(column)
+        codes = codes[self._mask]
+        if column in ("run", "rank") and len(values) > _MOST_SHARES:
+            numbers = np.append(values.to_numpy(dtype=float), np.nan)
+            return spread(numbers[codes], lambda number: f"{number:.0f}", log=False)
+        if column in ("cache_key", "reason"):
+            return distinct(codes)
+        return shares(codes, values.tolist(), OUTCOME_COLOURS if column == "outcome" else {})
+
+    def _filter(self, filters: Mapping[str, object]) -> None:
+        self._mask = self._columns.passing(filters)
+        self._below = self._folding.is_below(self._mask)
+        self._times_below = self._time_below()
+        self._summaries = None
+        self._arrange()
 
     def _arrange(self) -> None:
-        at = np.flatnonzero(self._mask())
         column, ascending = self._sort
-        ranks = self._rank_of(column)[at]
-        missing = ranks < 0
-        order = np.argsort(ranks if ascending else -ranks, kind="stable")
-        order = np.concatenate([order[~missing[order]], order[missing[order]]])
-        self.at = at[order]
+        by = self._columns.ranks(column)
+        self.at = _ordered(np.flatnonzero(self._mask), by, ascending)
+        is_below = self._below[self.at]
+        top = self.at[~is_below]
+        if column == _TIME:
+            # A lookup of AOTAutograd has no compile time of its own: it stands where that of its graphs does.
+            own = self._times
+            top = _ordered(np.sort(top), np.where(np.isnan(own), self._times_below, own), ascending)
+        self._folding.arrange(top, self.at[is_below])
 
-    def _mask(self) -> npt.NDArray[np.bool_]:
-        mask = np.ones(len(self.frame), dtype=bool)
-        for name, value in self._filters.items():
-            mask &= self._has_text(str(value)) if name == "text" else self._equals(name, value)
-        return mask
-
-    def _equals(self, column: str, value: object) -> npt.NDArray[np.bool_]:
-        codes, values = self._factorized(column)
-        found = np.flatnonzero(np.asarray(values == value))
-        if not len(found):
-            return np.zeros(len(codes), dtype=bool)
-        mask: npt.NDArray[np.bool_] = codes == found[0]
-        return mask
-
-    def _has_text(self, text: str) -> npt.NDArray[np.bool_]:
-        mask = np.zeros(len(self.frame), dtype=bool)
-        for column in SEARCHED:
-            codes, values = self._factorized(column)
-            if not len(values):
-                continue
-            # Each distinct text once; the last place stands for a missing one, whose code is -1.
-            has = np.append(contains(pd.Series(values, dtype="str"), text), False)
-            mask |= has[codes]
-        return mask
-
-    def _factorized(self, column: str) -> tuple[npt.NDArray[np.intp], pd.Index[Any]]:
-        if column not in self._codes:
-            self._codes[column] = pd.factorize(self.frame[column])
-        return self._codes[column]
-
-    def _rank_of(self, column: str) -> npt.NDArray[np.intp]:
-        """The place of each row among the sorted distinct values; -1 for a row without a value."""
-        if column not in self._ranks:
-            self._ranks[column] = pd.factorize(self.frame[column], sort=True)[0]
-        return self._ranks[column]
+    def _time_below(self) -> npt.NDArray[np.float64]:
+        """The compile time of what is folded below each row; not known where that of a miss is not."""
+        below = np.flatnonzero(self._below)
+        above, times = self._folding.above[below], self._times[below]
+        count = len(self._times)
+        sums = np.bincount(above, np.nan_to_num(times), count)
+        known = np.bincount(above, ~np.isnan(times), count) > 0
+        is_hit = self._columns.equal("outcome", "hit")[below]
+        lost = np.bincount(above, np.isnan(times) & ~is_hit, count) > 0
+        return np.where(known & ~lost, sums, np.nan)
 
 
-def contains(texts: pd.Series[str], text: str) -> npt.NDArray[np.bool_]:
-    """Which texts contain a text, ignoring case."""
-    found: npt.NDArray[np.bool_] = texts.str.contains(text, case=False, regex=False).to_numpy(dtype=bool)
-    return found
+def _above(frame: pd.DataFrame) -> Positions:
+    """The place of the AOTAutograd lookup that each lookup belongs to."""
+    lookups = pd.Index(frame["lookup"])
+    belongs = frame["aot_lookup"].to_numpy(dtype=float, na_value=np.nan)
+    places = np.full(len(frame), NONE, dtype=np.intp)
+    known = np.flatnonzero(~np.isnan(belongs))
+    places[known] = lookups.get_indexer(belongs[known].astype(np.int64))
+    return places
+
+
+def _ordered(places: Positions, by: npt.NDArray[np.float64], ascending: bool) -> Positions:
+    """Places sorted by a number of each; those without one come last either way."""
+    keys = by[places]
+    return places[np.argsort(keys if ascending else -keys, kind="stable")]
 
 
 def query(filters: Mapping[str, object], sort: tuple[str, bool]) -> str:

@@ -47,8 +47,10 @@ class Lookups(Pane):
         state.observe(state.guarded(self._filter), FILTERS)
         state.observe(lambda change: setattr(self.table, "sort", list(change["new"])), "sort")
         state.observe(lambda change: setattr(self.table, "selected", change["new"]), "lookup")
-        clear = button("Clear filters", state.show_lookups)
-        super().__init__([row(*self._choices(scope), self.text, clear), self.summary, self.table])
+        self.clear = button("Clear filters", state.show_lookups)
+        super().__init__(
+            [row(*self._choices(scope), self.text), row(self.summary, self.clear), markup(_HINT), self.table]
+        )
         self._say()
 
     def _choices(self, scope: Read) -> list[ipywidgets.Widget]:
@@ -79,14 +81,17 @@ class Lookups(Pane):
         self._say()
 
     def _say(self) -> None:
-        count, all_of_them = len(self.rows), len(self.rows.frame)
+        count, all_of_them = len(self.rows.at), len(self.rows.frame)
         of = f"{count:,} of {all_of_them:,} lookups" if count < all_of_them else f"{count:,} lookups"
-        self.summary.value = html.paragraph(
-            f"{of}. Open a row to see why; Compile time is what a miss cost.", "faint"
-        )
+        self.clear.disabled = not self._state.filters
+        self.summary.value = html.paragraph(of)
 
 
 NOTHING = (
     "No lookups were read, so there is none to list. A trace (TORCH_TRACE) or a text log of the cache loggers holds"
     " them; cachescope record sets both."
+)
+_HINT = html.paragraph(
+    "Open a row to see why; Compile time is what a miss cost. ▸ shows the FX lookups below one of AOTAutograd.",
+    "faint",
 )

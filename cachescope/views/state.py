@@ -39,6 +39,8 @@ class State(traitlets.HasTraits):
     lookup = traitlets.Int(None, allow_none=True)
     other = traitlets.Int(None, allow_none=True)
     """The lookup to compare with, if one was picked."""
+    origin = traitlets.Enum(("", *PANES), "")
+    """The pane that opened Why; empty if its tab did."""
 
     compared = traitlets.Tuple()
     """The runs of two sides to compare; empty until they are picked."""
@@ -73,7 +75,21 @@ class State(traitlets.HasTraits):
         """Open Why for one lookup."""
         with self.hold_trait_notifications():
             self.lookup, self.other = lookup, None
+            if self.pane != WHY:
+                self.origin = self.pane
             self.pane = WHY
+
+    def go_back(self) -> None:
+        """Open the pane again that opened Why."""
+        if self.origin:
+            self.pane = self.origin
+
+    def turn_to(self, pane: str) -> None:
+        """Open a pane by its tab."""
+        with self.hold_trait_notifications():
+            if pane == WHY != self.pane:
+                self.origin = ""
+            self.pane = pane
 
     def show_entry(self, entry: int) -> None:
         """Open Entries at one entry."""

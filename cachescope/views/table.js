@@ -1,10 +1,12 @@
-// A table that shows one page of rows, sorts by its heads and opens a row. Texts go in as textContent only.
+// A table that shows one page of rows, sorts by its heads, folds rows and opens one. Texts go in as textContent only.
 const make = (name, attributes = {}, text = "") => {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   if (text) node.textContent = text;
   return node;
 };
+const plain = (n) => n.toLocaleString("en");
+const PAGES = { First: () => 0, Previous: (p) => p - 1, Next: (p) => p + 1, Last: (_, last) => last };
 
 function render({ model, el }) {
   el.classList.add("cs");
@@ -15,16 +17,6 @@ function render({ model, el }) {
   table.append(head, body);
   scroll.append(table);
   const pager = make("div", { class: "cs-pager" });
-  const said = make("span", { role: "status", "aria-live": "polite" });
-  const pages = { First: () => 0, Previous: (p) => p - 1, Next: (p) => p + 1, Last: (_, last) => last };
-  const last = () => Math.max(0, Math.ceil(model.get("total") / model.get("page_size")) - 1);
-  const buttons = Object.entries(pages).map(([name, to]) => {
-    const button = make("button", { type: "button", class: "cs-button" }, name);
-    button.setAttribute("aria-label", `${name} page of ${model.get("label")}`);
-    button.onclick = () => set({ page: Math.min(last(), Math.max(0, to(model.get("page"), last()))) });
-    return button;
-  });
-  pager.append(said, ...buttons);
   el.append(scroll, pager);
 
   const set = (values) => {
@@ -32,10 +24,16 @@ function render({ model, el }) {
     model.save_changes();
   };
   // The time makes opening the same row again a change.
-  const open = (id) => set({ selected: id, chosen: [id, Date.now()] });
+  const now = (id) => [id, Date.now()];
+  const rowOf = (id) => body.querySelector(`tr[data-id="${id}"]`);
+  const open = (id) => {
+    if (!model.get("opens")) return;
+    opened(el, () => rowOf(id));
+    set({ selected: id, chosen: now(id) });
+  };
 
   const heads = () => {
-    const focused = document.activeElement?.dataset?.sort;
+    const focused = head.contains(document.activeElement) ? document.activeElement.dataset.sort : null;
     const [by, up] = model.get("sort");
     const row = make("tr");
     for (const { name, label, number, sortable } of model.get("columns")) {
@@ -50,69 +48,164 @@ function render({ model, el }) {
       } else cell.textContent = label;
       row.append(cell);
     }
-    head.replaceChildren(row);
+    head.replaceChildren(row, ...held());
     if (focused) [...head.querySelectorAll("button")].find((b) => b.dataset.sort === focused)?.focus();
   };
 
-  const rows = () => {
-    const had = body.contains(document.activeElement);
-    const columns = model.get("columns");
-    const ids = model.get("ids");
+  const held = () => {
+    const summaries = model.get("summaries");
+    if (!summaries.length) return [];
+    const row = make("tr", { class: "cs-held" });
+    model.get("columns").forEach(({ name, label }, i) => {
+      const cell = make("td", { class: `cs-at-${name}` });
+      if (summaries[i]) cell.append(summary(summaries[i], label));
+      row.append(cell);
+    });
+    return [row];
+  };
+
+  const cellOf = (text, { name, number, wide, fills, colours }) => {
+    const kind = number ? "cs-number" : wide ? "cs-wide" : fills ? "cs-fill" : "";
+    const cell = make("td", { class: `cs-at-${name} ${kind}` }, fills ? "" : text);
+    if (fills) cell.append(make("div", { class: "cs-clamp" }, text));
+    if (Object.hasOwn(colours, text)) {
+      const mark = make("span", { class: "cs-mark", "aria-hidden": "true" });
+      mark.style.background = colours[text];
+      cell.prepend(mark);
+    }
+    if (text.length > 24) cell.title = text;
+    return cell;
+  };
+
+  const foldOf = (id, { below, is_open }) => {
+    const label = `${below} ${below === 1 ? "lookup" : "lookups"} below lookup ${id}`;
+    const made = make("button", { type: "button", class: "cs-fold", tabindex: "-1", "aria-expanded": String(is_open), "aria-label": label });
+    made.title = label;
+    made.textContent = is_open ? "▾" : "▸";
+    made.onclick = (event) => { event.stopPropagation(); set({ folded: now(id) }); };
+    return made;
+  };
+
+  const rowsOf = () => {
+    const [columns, ids, folds] = [model.get("columns"), model.get("ids"), model.get("folds")];
     const selected = model.get("selected");
-    const at = Math.max(0, ids.indexOf(selected));
-    const nodes = model.get("rows").map((cells, i) => {
-      const row = make("tr", { tabindex: i === at ? "0" : "-1", "aria-selected": String(ids[i] === selected) });
-      row.dataset.id = ids[i];
-      cells.forEach((text, c) => {
-        const kind = columns[c].number ? "cs-number" : columns[c].wide ? "cs-wide" : columns[c].fills ? "cs-fill" : "";
-        const cell = make("td", { class: `cs-at-${columns[c].name} ${kind}` }, columns[c].fills ? "" : text);
-        if (columns[c].fills) cell.append(make("div", { class: "cs-clamp" }, text));
-        if (text.length > 24) cell.title = text;
-        row.append(cell);
-      });
+    return model.get("rows").map((cells, i) => {
+      const row = make("tr", { "data-id": ids[i], tabindex: "-1" });
+      if (model.get("opens")) row.setAttribute("aria-selected", String(ids[i] === selected));
+      row.append(...cells.map((text, c) => cellOf(text, columns[c])));
+      const fold = folds[i];
+      if (fold) row.setAttribute("aria-level", fold.level);
+      if (fold?.level === 2) row.className = "cs-below";
+      if (fold?.below) {
+        row.setAttribute("aria-expanded", String(fold.is_open));
+        row.firstChild.prepend(foldOf(ids[i], fold));
+      }
       row.onclick = () => open(ids[i]);
       return row;
     });
+  };
+
+  const rows = () => {
+    // What had the focus keeps it, though it is drawn anew.
+    const focused = body.contains(document.activeElement) ? document.activeElement.closest("tr")?.dataset.id : null;
+    const nodes = rowsOf();
+    const columns = model.get("columns");
     if (!nodes.length) {
       const row = make("tr");
       row.append(make("td", { colspan: String(columns.length), class: "cs-faint" }, model.get("empty")));
       nodes.push(row);
     }
     body.replaceChildren(...nodes);
-    if (had) nodes[at]?.focus();
-    const first = model.get("page") * model.get("page_size");
-    const total = model.get("total");
-    const plain = (n) => n.toLocaleString("en");
-    const few = total <= model.get("page_size");
-    said.textContent = !total ? "" : few ? `${plain(total)} ${total === 1 ? "row" : "rows"}`
-      : `${plain(first + 1)}–${plain(first + ids.length)} of ${plain(total)}`;
-    const here = model.get("page");
-    buttons.forEach((button, i) => {
-      button.hidden = few;
-      button.disabled = i < 2 ? here === 0 : here >= last();
-    });
+    const first = rowOf(focused ?? model.get("selected")) ?? body.querySelector("tr[data-id]");
+    if (first) first.tabIndex = 0;
+    if (focused !== null) first?.focus();
+    const begin = model.get("page") * model.get("page_size");
+    table.setAttribute("role", model.get("folds").length ? "treegrid" : model.get("opens") ? "grid" : "table");
+    table.classList.toggle("cs-opens", model.get("opens"));
+    table.setAttribute("aria-rowcount", String(model.get("total") + head.rows.length));
+    nodes.forEach((row, i) => row.setAttribute("aria-rowindex", String(begin + i + 1 + head.rows.length)));
+    page(begin, model.get("ids").length);
   };
 
+  const said = make("span", { role: "status", "aria-live": "polite" });
+  const last = () => Math.max(0, Math.ceil(model.get("total") / model.get("page_size")) - 1);
+  const button = (text, label, act) => {
+    const made = make("button", { type: "button", class: "cs-button", "aria-label": label }, text);
+    made.onclick = act;
+    return made;
+  };
+  const turns = Object.entries(PAGES).map(([name, to]) => button(name, `${name} page of ${model.get("label")}`,
+    () => set({ page: Math.min(last(), Math.max(0, to(model.get("page"), last()))) })));
+  const ask = (copy, all) => () => model.send({ copy, all });
+  const copies = [button("Copy page", `Copy this page of ${model.get("label")}`, ask("tsv", false)),
+    button("Copy all", `Copy all ${model.get("label")}`, ask("tsv", true)),
+    button("CSV", `Keep all ${model.get("label")} as a CSV file`, ask("csv", true))];
+  const done = make("span", { role: "status", "aria-live": "polite" });
+  const exports = make("span", { class: "cs-exports" });
+  exports.append(done, ...copies);
+  pager.append(said, ...turns, exports);
+
+  const page = (begin, count) => {
+    const total = model.get("total");
+    const few = total <= model.get("page_size");
+    said.textContent = !total ? "" : few ? `${plain(total)} ${total === 1 ? "row" : "rows"}`
+      : `${plain(begin + 1)}–${plain(begin + count)} of ${plain(total)}`;
+    const here = model.get("page");
+    turns.forEach((one, i) => {
+      one.hidden = few;
+      one.disabled = i < 2 ? here === 0 : here >= last();
+    });
+    exports.hidden = !total;
+    copies[0].hidden = few;
+    done.textContent = "";
+  };
+
+  const copied = async (message, buffers) => {
+    if (!message.copied) return;
+    const text = new TextDecoder().decode(buffers[0]);
+    const count = plain(text.split("\n").length - 2);
+    try {
+      if (message.copied === "csv") toFile(text, `${model.get("label")}.csv`);
+      else await toClipboard(text);
+      done.textContent = message.copied === "csv" ? `${count} rows kept` : `${count} rows copied`;
+    } catch (error) { done.textContent = `Not copied: ${error.message}`; }
+  };
+
+  const step = (row, by) => {
+    const next = by > 0 ? row.nextElementSibling : row.previousElementSibling;
+    if (next) { row.tabIndex = -1; next.tabIndex = 0; next.focus(); }
+  };
+  const keys = {
+    ArrowDown: (row) => step(row, 1),
+    ArrowUp: (row) => step(row, -1),
+    ArrowRight: (row) => row.ariaExpanded === "false" && set({ folded: now(Number(row.dataset.id)) }),
+    ArrowLeft: (row) => row.ariaExpanded === "true" && set({ folded: now(Number(row.dataset.id)) }),
+    Enter: (row) => open(Number(row.dataset.id)),
+    " ": (row) => open(Number(row.dataset.id)),
+  };
   body.onkeydown = (event) => {
     const row = event.target.closest("tr[data-id]");
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!row) return;
-    if (step) {
-      const next = step > 0 ? row.nextElementSibling : row.previousElementSibling;
-      if (next) { row.tabIndex = -1; next.tabIndex = 0; next.focus(); }
-    } else if (event.key === "Enter" || event.key === " ") open(Number(row.dataset.id));
-    else return;
+    if (!row || event.target !== row || !Object.hasOwn(keys, event.key)) return;
+    keys[event.key](row);
     // Jupyter has commands of its own on these keys.
     event.preventDefault();
     event.stopPropagation();
   };
 
   const label = () => table.setAttribute("aria-label", model.get("label"));
-  const on = { columns: () => { heads(); rows(); }, sort: heads, rows, ids: rows, selected: rows, total: rows, label };
-  for (const [name, act] of Object.entries(on)) model.on(`change:${name}`, act);
+  const all = () => { heads(); rows(); };
+  // One message may change several of them: drawn once.
+  let waiting = false;
+  const soon = () => {
+    if (waiting) return;
+    waiting = true;
+    queueMicrotask(() => { waiting = false; all(); });
+  };
+  const on = { "change:label": label, "msg:custom": copied };
+  for (const name of ["columns", "sort", "rows", "ids", "selected", "total", "folds", "summaries"]) on[`change:${name}`] = soon;
+  for (const [name, act] of Object.entries(on)) model.on(name, act);
   label();
-  heads();
-  rows();
-  return () => { for (const [name, act] of Object.entries(on)) model.off(`change:${name}`, act); };
+  all();
+  return () => { for (const [name, act] of Object.entries(on)) model.off(name, act); };
 }
 export default { render };

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import anywidget
 import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.json_types import JsonObject
+from cachescope.views.delimited import SEPARATORS, delimited
+from cachescope.views.scripts import script
 from cachescope.wording import harmless
 
 _HERE: Final = Path(__file__).parent
 _CELL: Final = 300
 
+Whole = tuple[list[str], Iterable[Sequence[Any]]]
+"""Names of columns, and the rows below them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One column: its name, its heading and its layout: `wide` is wrapped, `fills` is cut at the edge."""
+    """One column: its name, its heading and its layout: `wide` is wrapped, `fills` is cut at the edge.
+
+    A cell whose text has one of the `colours` gets a mark of it beside the text.
+    """
 
     name: str
     label: str
@@ -28,6 +36,7 @@ class Head:
     wide: bool = False
     fills: bool = False
     sortable: bool = True
+    colours: Mapping[str, str] = field(default_factory=dict)
 
 
 class Rows(Protocol):
@@ -46,9 +55,37 @@ class Rows(Protocol):
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
         """Some rows, each with its id and its cells as text."""
 
+    def whole(self, first: int = 0, count: int | None = None) -> Whole:
+        """The names of the columns and the values of some rows, to be copied; without `count` of all."""
+
+
+@runtime_checkable
+class FoldedRows(Rows, Protocol):
+    """Rows that have others below them, and what their columns hold."""
+
+    def folds(self, first: int, count: int) -> list[Fold]:
+        """How the rows of a page are folded."""
+
+    def fold(self, row: int) -> None:
+        """Open what is below a row, or close it."""
+
+    def summaries(self) -> list[JsonObject | None]:
+        """What each column holds: `cachescope.views.column_summaries`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A row among those that it is folded with: its level from 1, how many are below it, and whether they are seen."""
+
+    level: int = 1
+    below: int = 0
+    is_open: bool = False
+
 
 class Table(anywidget.AnyWidget):
     """Rows in pages. A row that is clicked, or on which Enter is pressed, is `chosen`.
+
+    The page asks for the rows to be copied, and gets them as text: only the kernel has all.
 
     Parameters
     ----------
@@ -61,7 +98,7 @@ class Table(anywidget.AnyWidget):
         Called with the id of the row.
     """
 
-    _esm = _HERE / "table.js"
+    _esm = script("column_summaries.js", "clipboard.js", "focus.js", "table.js")
     _css = _HERE / "style.css"
 
     label = traitlets.Unicode().tag(sync=True)
@@ -75,6 +112,12 @@ class Table(anywidget.AnyWidget):
     selected = traitlets.Int(None, allow_none=True).tag(sync=True)
     chosen: Any = traitlets.List().tag(sync=True)
     """The id of the row, and a number that makes choosing the same row again a change."""
+    opens = traitlets.Bool(False).tag(sync=True)
+    """Whether choosing a row does something."""
+    folds: Any = traitlets.List().tag(sync=True)
+    folded: Any = traitlets.List().tag(sync=True)
+    """The id of the row to open or close, and a number that makes it a change."""
+    summaries: Any = traitlets.List().tag(sync=True)
     empty = traitlets.Unicode("nothing to show").tag(sync=True)
 
     def __init__(
@@ -88,8 +131,11 @@ class Table(anywidget.AnyWidget):
         self._source = rows
         super().__init__(label=label, empty=empty, page_size=page_size, columns=_columns(rows))
         self.observe(self._sorted, "sort")
-        self.observe(self._turned, "page")
+        self.observe(lambda change: self.refresh(), "page")
+        self.observe(lambda change: self._fold(change["new"][0]), "folded")
+        self.on_msg(self._copy)
         if on_choose is not None:
+            self.opens = True
             self.observe(lambda change: on_choose(change["new"][0]), "chosen")
         self.refresh()
 
@@ -106,7 +152,11 @@ class Table(anywidget.AnyWidget):
         with self.hold_sync():
             self.total = len(self._source)
             self.page = min(self.page, max(0, (self.total - 1) // self.page_size))
-            found = self._source.page(self.page * self.page_size, self.page_size)
+            first = self.page * self.page_size
+            found = self._source.page(first, self.page_size)
+            if isinstance(self._source, FoldedRows):
+                self.folds = [asdict(fold) for fold in self._source.folds(first, self.page_size)]
+                self.summaries = self._source.summaries()
             self.ids = [row for row, _ in found]
             self.rows = [[_cell(text) for text in cells] for _, cells in found]
 
@@ -116,8 +166,19 @@ class Table(anywidget.AnyWidget):
         self.page = 0
         self.refresh()
 
-    def _turned(self, change: Bunch) -> None:
-        self.refresh()
+    def _fold(self, row: int) -> None:
+        if isinstance(self._source, FoldedRows):
+            self._source.fold(row)
+            self.refresh()
+
+    def _copy(self, _: object, message: JsonObject, __: object) -> None:
+        """Answer with the rows of the page, or all of them, as text."""
+        separator = SEPARATORS.get(str(message.get("copy")))
+        if separator is None:
+            return
+        bounds = () if message.get("all") else (self.page * self.page_size, self.page_size)
+        text = delimited(*self._source.whole(*bounds), separator)
+        self.send({"copied": message["copy"]}, buffers=[text.encode("utf-8", "replace")])
 
     def __repr__(self) -> str:
         return f"Table({self.label}: {self.total} rows)"
@@ -148,6 +209,11 @@ class ListedRows:
         """Some rows, each with its id and its cells as text."""
         return [(row, [_text(cell) for cell in cells]) for row, cells in self._rows[first : first + count]]
 
+    def whole(self, first: int = 0, count: int | None = None) -> Whole:
+        """The headings, and the cells as they are shown; without `count` of all rows."""
+        rows = self._rows[first : None if count is None else first + count]
+        return [head.label for head in self.heads], [[_value(cell) for cell in cells] for _, cells in rows]
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -167,6 +233,10 @@ def _text(cell: Any) -> str:
     if cell is None:
         return "–"
     return cell.text if isinstance(cell, Shown) else str(cell)
+
+
+def _value(cell: Any) -> Any:
+    return cell.text if isinstance(cell, Shown) else cell
 
 
 def _cell(text: str) -> str:

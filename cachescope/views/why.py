@@ -25,6 +25,7 @@ from cachescope.frames.recorded import HASH_DETAILS
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.explanation import sentences
 from cachescope.views import html
+from cachescope.views.back import Back
 from cachescope.views.changed_fields import changed_fields
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.lookups import NOTHING
@@ -86,6 +87,7 @@ class Why(Pane):
         ]
         super().__init__(
             [
+                Back(state),
                 row(self.lookup, self.other, *steps),
                 self.verdict,
                 self.plot,

@@ -20,7 +20,11 @@ function render({ model, el }) {
     const made = make("li", { class: "cs-work" });
     const title = make("div", { class: "cs-work-title" });
     const opens = make("button", { type: "button", class: "cs-link", "aria-label": `Why: ${work.title}` }, work.title);
-    opens.onclick = () => open("Why", work.lookup);
+    opens.dataset.cause = work.cause;
+    opens.onclick = () => {
+      opened(el, () => el.querySelector(`[data-cause="${work.cause}"]`));
+      open("Why", work.lookup);
+    };
     title.append(opens, make("span", { class: "cs-faint" }, work.cost));
     made.append(title);
     if (work.share !== null) {

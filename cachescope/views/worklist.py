@@ -13,6 +13,7 @@ from cachescope.answers.read import Read
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.json_types import JsonObject
 from cachescope.report.worklist import NEVER_ASKED, changes_of, notes_of
+from cachescope.views.scripts import script
 from cachescope.views.state import LOOKUPS, WHY
 from cachescope.wording import harmless
 
@@ -29,7 +30,7 @@ class WorklistView(anywidget.AnyWidget):
         Called with a pane and a number: ``Why`` and a lookup, or ``Lookups`` and a cause.
     """
 
-    _esm = _HERE / "worklist.js"
+    _esm = script("focus.js", "worklist.js")
     _css = _HERE / "style.css"
 
     label = traitlets.Unicode("what to fix first, the costliest on top").tag(sync=True)

@@ -1,0 +1,33 @@
+"""A button that leads back to the pane from which one came."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import anywidget
+import traitlets
+
+from cachescope.views.scripts import script
+from cachescope.views.state import State
+
+_HERE: Final = Path(__file__).parent
+
+
+class Back(anywidget.AnyWidget):
+    """Leads back to ``state.origin``; not seen where there is none."""
+
+    _esm = script("focus.js", "back.js")
+    _css = _HERE / "style.css"
+
+    to = traitlets.Unicode("").tag(sync=True)
+    asked = traitlets.Float(0).tag(sync=True)
+    """A time, which makes each click a change."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(to=state.origin)
+        state.observe(lambda change: setattr(self, "to", change["new"]), "origin")
+        self.observe(state.guarded(lambda change: state.go_back()), "asked")
+
+    def __repr__(self) -> str:
+        return f"Back(to {self.to or 'nothing'})"

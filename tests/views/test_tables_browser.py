@@ -1,0 +1,132 @@
+"""The tables of the explorer in a real browser: folding, copying, the focus of the keyboard."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_lab import Opened, chromium, missing, notebook
+
+import cachescope
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+CELL = """import cachescope
+scope = cachescope.read(cachescope.sample("tour"))
+scope.explore()"""
+FOCUSED = "() => document.activeElement?.closest('tr')?.dataset.id ?? document.activeElement?.textContent"
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    with chromium() as browser, notebook(browser, tmp_path_factory.mktemp("lab"), CELL) as found:
+        found.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        yield found
+
+
+@pytest.fixture(scope="module")
+def scope() -> cachescope.Scope:
+    return cachescope.read(cachescope.sample("tour"))
+
+
+def pane(page: Any, name: str) -> None:
+    page.get_by_role("tab", name=name, exact=True).click()
+
+
+def lookups(page: Any) -> Any:
+    pane(page, "Lookups")
+    table = page.get_by_role("treegrid", name="lookups")
+    table.wait_for()
+    return table
+
+
+def has_focus(page: Any, what: str) -> None:
+    page.wait_for_function(f"what => ({FOCUSED})() === what", arg=what)
+
+
+def test_the_focus_goes_to_why_and_back_to_the_row(opened: Opened) -> None:
+    page = opened.page
+    lookups(page).locator("tr[data-id='18']").focus()
+    page.keyboard.press("ArrowDown")
+    has_focus(page, "20")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    has_focus(page, "Back to Lookups")
+    page.keyboard.press("Enter")
+    has_focus(page, "18")
+
+
+def test_the_focus_goes_back_to_the_item_of_the_worklist(opened: Opened) -> None:
+    page = opened.page
+    pane(page, "Overview")
+    page.get_by_role("button", name="Why: cpp_runtime_thread_count").focus()
+    page.keyboard.press("Enter")
+    has_focus(page, "Back to Overview")
+    page.get_by_role("button", name="Next miss").click()
+    page.get_by_role("button", name="Back to Overview").click()
+    has_focus(page, "cpp_runtime_thread_count")
+
+
+def test_why_opened_by_its_tab_leads_nowhere_back(opened: Opened) -> None:
+    pane(opened.page, "Why")
+    opened.page.get_by_role("button", name="Previous miss").wait_for()
+    assert not opened.page.locator(".cs-back").is_visible()
+
+
+def test_lookups_of_graphs_are_folded_below_that_of_autograd(opened: Opened, scope: cachescope.Scope) -> None:
+    page, table = opened.page, lookups(opened.page)
+    ids = "rows => rows.map(row => [Number(row.dataset.id), Number(row.ariaLevel)])"
+    rows = table.locator("tbody tr")
+    on_top = scope.lookups["lookup"][scope.lookups["aot_lookup"].isna()].tolist()
+    assert rows.evaluate_all(ids) == [[lookup, 1] for lookup in on_top]
+    table.get_by_role("button", name="1 lookup below lookup 24").click()
+    table.locator("tr[data-id='25']").wait_for()
+    below = scope.lookups["lookup"][scope.lookups["aot_lookup"] == 24].tolist()
+    assert [row for row in rows.evaluate_all(ids) if row[1] == 2] == [[lookup, 2] for lookup in below]
+    # The keys of a tree.
+    table.locator("tr[data-id='24']").focus()
+    page.keyboard.press("ArrowLeft")
+    table.locator("tr[data-id='25']").wait_for(state="detached")
+    has_focus(page, "24")
+
+
+def test_all_rows_are_copied_whole(opened: Opened, scope: cachescope.Scope, tmp_path: Path) -> None:
+    page = opened.page
+    lookups(page)
+    page.get_by_role("button", name="Copy all lookups").click()
+    page.get_by_text("48 rows copied").wait_for()
+    pasted = page.evaluate("() => navigator.clipboard.readText()")
+    rows = list(csv.DictReader(pasted.splitlines(), delimiter="\t"))
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Keep all lookups as a CSV file").click()
+    download.value.save_as(tmp_path / "lookups.csv")
+    assert list(csv.DictReader((tmp_path / "lookups.csv").open(encoding="utf-8"))) == rows
+    assert [int(row["lookup"]) for row in rows] == scope.lookups["lookup"].tolist()
+    # The key in full, and not as it is shown.
+    assert [row["cache_key"] for row in rows] == scope.lookups["cache_key"].tolist()
+
+
+def test_filters_are_cleared_by_a_button_beside_their_result(opened: Opened) -> None:
+    page, table = opened.page, lookups(opened.page)
+    clear = page.get_by_role("button", name="Clear filters")
+    assert clear.is_disabled()
+    page.get_by_label("Outcome", exact=True).filter(visible=True).select_option("full_miss")
+    said = page.get_by_text("26 of 48 lookups").filter(visible=True)
+    said.wait_for()
+    assert table.get_by_role("img", name="Outcome: full_miss: 26").count() == 1
+    for width in (1400, 900):
+        page.set_viewport_size({"width": width, "height": 1600})
+        page.wait_for_timeout(500)
+        text, button = said.bounding_box(), clear.bounding_box()
+        assert text["y"] < button["y"] + button["height"] / 2 < text["y"] + text["height"], width
+    clear.click()
+    page.get_by_text("48 lookups", exact=True).filter(visible=True).wait_for()
+    assert clear.is_disabled()
+
+
+def test_the_console_is_quiet(opened: Opened) -> None:
+    """Stands last: of all that was done above."""
+    assert (opened.errors, opened.beyond) == ([], [])
