@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from cachescope.answers.causes import Causes, Struck
+from cachescope.answers.field_work import FieldWork, field_works
 from cachescope.answers.names import lookups_of_cause, place_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer
@@ -33,8 +34,10 @@ class Work:
         The cause.
     title : str
         What is to be looked at: the changed fields without what their names share, or the reason.
-    changes : tuple of (field, before and after)
-        The first changed fields in their short names; empty where no field differs, or another torch made them all differ.
+    changes : tuple of FieldWork
+        The first changed fields; empty where no field differs, or another torch made them all differ.
+    other_values : tuple of (run, before and after)
+        The one changed field where it changed to other values.
     more_changes : int
         How many more changed fields there are.
     cost : str
@@ -44,14 +47,15 @@ class Work:
     where : str
         The place in the program of the first root, and the runs and ranks it struck.
     advice : str or None
-        What can be done.
+        What can be done, besides what stands at the fields.
     lookup : int
         The first root, which explains it.
     """
 
     cause: int
     title: str
-    changes: tuple[tuple[str, str], ...]
+    changes: tuple[FieldWork, ...]
+    other_values: tuple[tuple[int, str], ...]
     more_changes: int
     cost: str
     share: float | None
@@ -116,16 +120,21 @@ def _work(read: Read, struck: Struck, title: str, lost: int) -> Work:
     if share is not None:
         cost.append(f"{percent(share)} of the time lost")
     cost.append(lookups_of_cause(cause.verdict, struck.misses))
-    changes = struck.changes if _is_named_by_fields(cause) else ()
+    works: list[FieldWork] = []
+    advice = struck.advice
+    if _is_named_by_fields(cause):
+        works, on_several = field_works(read, struck, _FIELDS)
+        advice = " ".join(on_several) or None
     return Work(
         cause.cause,
         title,
-        (*((_short(one.field), one.summary) for one in changes[:_FIELDS]), *_otherwise(struck)),
-        max(0, len(changes) - _FIELDS),
+        tuple(works),
+        struck.other_values,
+        max(0, len(struck.changes) - len(works)) if works else 0,
         " · ".join(cost),
         share,
         _where(read, struck),
-        struck.advice,
+        advice,
         struck.first.lookup,
     )
 
@@ -151,20 +160,22 @@ def _titles(read: Read, causes: Sequence[Struck]) -> dict[int, str]:
 
 
 def _title(cause: CauseRow) -> str:
-    return listed(map(_short, cause.fields), _FIELDS) if _is_named_by_fields(cause) else cause.summary
+    return listed(map(short_field, cause.fields), _FIELDS) if _is_named_by_fields(cause) else cause.summary
 
 
 def _is_named_by_fields(cause: CauseRow) -> bool:
     return cause.summary == ", ".join(cause.fields)
 
 
-def _short(field: str) -> str:
+def short_field(field: str) -> str:
+    """A field without what the names of options share.
+
+    Examples
+    --------
+    >>> short_field("inductor_config[epilogue_fusion]"), short_field("gm")
+    ('epilogue_fusion', 'graph (gm)')
+    """
     return _NAMES.get(field) or _OPTION.sub(r"\g<name>", field)
-
-
-def _otherwise(struck: Struck) -> list[tuple[str, str]]:
-    """The one changed field where it changed to other values."""
-    return [(f"run {run}", summary) for run, summary in struck.other_values]
 
 
 def _at_place(read: Read, struck: Struck, title: str) -> str:

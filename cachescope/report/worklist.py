@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from cachescope.answers.worklist import Work, Worklist
+from cachescope.answers.field_work import FieldWork
+from cachescope.answers.worklist import Work, Worklist, short_field
 from cachescope.wording import plural
 
 NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
 
 
-def changes_of(work: Work) -> list[tuple[str, str]]:
-    """What changed: a field, and before and after. The title names the field where there is only one."""
-    changes = list(work.changes)
-    if changes and changes[0][0] == work.title:
-        changes[0] = ("", changes[0][1])
+@dataclass(frozen=True, slots=True)
+class ChangeText:
+    """A changed field in words: its name, before and after, sentences on it, and lines of code under a lead of their own."""
+
+    name: str
+    change: str
+    notes: tuple[str, ...] = ()
+    lead: str = ""
+    lines: tuple[str, ...] = ()
+
+
+def changes_of(work: Work) -> list[ChangeText]:
+    """What changed. The title names the field where there is only one."""
+    names = [short_field(one.field) for one in work.changes]
+    names = ["" if name == work.title else name for name in names]
+    changes = list(_texts(work.changes, names))
+    changes += [ChangeText(f"run {run}", change) for run, change in work.other_values]
     if work.more_changes:
-        changes.append(("", f"and {plural(work.more_changes, 'more field')}"))
+        changes.append(ChangeText("", f"and {plural(work.more_changes, 'more field')}"))
     return changes
+
+
+def _texts(works: tuple[FieldWork, ...], names: list[str]) -> Iterator[ChangeText]:
+    seen: dict[tuple[str, ...], str] = {}
+    for one, name in zip(works, names, strict=True):
+        advice = one.advice
+        if advice and advice in seen:
+            advice = (f"As for {seen[advice]}.",)
+        seen.setdefault(one.advice, name)
+        lead = f"To get the earlier value, {one.where}:" if one.lines else ""
+        left_out = f"{one.left_out[0].upper()}{one.left_out[1:]}."
+        yield ChangeText(name, one.change, (*advice, left_out), lead, one.lines)
 
 
 def notes_of(found: Worklist) -> list[str]:

@@ -16,6 +16,18 @@ function render({ model, el }) {
     return made;
   };
 
+  const changed = ({ name, change, notes, lead, lines }) => {
+    const line = make("li");
+    if (name) line.append(make("code", {}, name), " ");
+    line.append(change, ...notes.map((note) => make("div", { class: "cs-faint" }, note)));
+    if (lines.length) {
+      const set = make("div", { class: "cs-faint" }, lead);
+      for (const code of lines) set.append(" ", make("code", { class: "cs-set" }, code));
+      line.append(set);
+    }
+    return line;
+  };
+
   const item = (work) => {
     const made = make("li", { class: "cs-work" });
     const title = make("div", { class: "cs-work-title" });
@@ -34,12 +46,7 @@ function render({ model, el }) {
       made.append(bar);
     }
     const changes = make("ul");
-    for (const [name, change] of work.changes) {
-      const line = make("li");
-      if (name) line.append(make("code", {}, name), " ");
-      line.append(change);
-      changes.append(line);
-    }
+    changes.append(...work.changes.map(changed));
     if (work.changes.length) made.append(changes);
     made.append(make("div", { class: "cs-faint" }, work.where));
     if (work.advice) made.append(make("div", {}, work.advice));

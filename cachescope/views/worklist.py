@@ -12,7 +12,7 @@ import traitlets
 from cachescope.answers.read import Read
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.json_types import JsonObject
-from cachescope.report.worklist import NEVER_ASKED, changes_of, notes_of
+from cachescope.report.worklist import NEVER_ASKED, ChangeText, changes_of, notes_of
 from cachescope.views.scripts import script
 from cachescope.views.state import LOOKUPS, WHY
 from cachescope.wording import harmless
@@ -69,7 +69,17 @@ def _plain(work: Work) -> JsonObject:
         "title": harmless(work.title),
         "cost": work.cost,
         "share": work.share,
-        "changes": [[harmless(name), harmless(change)] for name, change in changes_of(work)],
+        "changes": list(map(_change, changes_of(work))),
         "where": harmless(work.where),
         "advice": None if work.advice is None else harmless(work.advice),
+    }
+
+
+def _change(change: ChangeText) -> JsonObject:
+    return {
+        "name": harmless(change.name),
+        "change": harmless(change.change),
+        "notes": list(map(harmless, change.notes)),
+        "lead": change.lead,
+        "lines": list(map(harmless, change.lines)),
     }

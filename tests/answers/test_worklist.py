@@ -35,6 +35,18 @@ def test_every_cause_is_there_under_a_name_of_its_own(recording: Recording, vers
     costs = [work.share or 0 for work in found.works]
     assert costs == sorted(costs, reverse=True)
     assert sum(work.share or 0 for work in works) <= 1 + 1e-9
+    # What is said beside the fields is what is said of the cause as a whole, which stops after four sentences.
+    advice = causes.set_index("cause")["advice"]
+    for work in found.works:
+        beside = " ".join([work.advice or "", *(one for field in work.changes for one in field.advice)])
+        for sentence in (advice[work.cause] or "" if work.changes and not work.more_changes else "").split(
+            ". "
+        ):
+            assert (
+                sentence.rstrip(".") in beside
+                or sentence.startswith("Of the other fields")
+                or "options of" in sentence
+            )
 
 
 def test_shares_are_of_all_the_time_that_was_lost(recording: Recording) -> None:
@@ -48,8 +60,12 @@ def test_shares_are_of_all_the_time_that_was_lost(recording: Recording) -> None:
         assert work.share == pytest.approx(mine / lost)
     # What passes the cache by costs most, and stands below all the same.
     assert apart.share > 6 * one.share  # type: ignore[operator]
-    assert one.changes == (("post_grad_custom_post_pass", "nothing-pass-1 -> nothing-pass-2"),)
-    assert changes_of(one) == [("", "nothing-pass-1 -> nothing-pass-2")]
+    assert [(work.field, work.change) for work in one.changes] == [
+        ("post_grad_custom_post_pass", "nothing-pass-1 -> nothing-pass-2")
+    ]
+    assert [(text.name, text.change) for text in changes_of(one)] == [
+        ("", "nothing-pass-1 -> nothing-pass-2")
+    ]
 
 
 def test_every_changed_field_is_named_or_counted(recording: Recording) -> None:
@@ -58,13 +74,45 @@ def test_every_changed_field_is_named_or_counted(recording: Recording) -> None:
     changes = scope.explain(costliest.lookup).changes
     assert len(costliest.changes) + costliest.more_changes == len(changes) == 4
     # The part of the name that all options share is left out.
-    assert [name for name, _ in costliest.changes][-1] == "deterministic"
+    assert changes_of(costliest)[-1].name == "deterministic"
+
+
+def test_each_field_has_its_own_advice_line_and_safety(recording: Recording) -> None:
+    both, one = Worklist.of(cachescope.read(recording("2.13.0", "three_changes"))).works
+    said = {text.name: text for text in changes_of(both)}
+    # As recording_scenarios.py changed them.
+    assert said["deterministic_algorithms_settings"].lines == ("torch.use_deterministic_algorithms(False)",)
+    assert said["deterministic"].lines == ("torch._inductor.config.deterministic = False",)
+    assert said["example_inputs[0]"].notes[-1] == "Not safe to leave out of the key: it is what is compiled."
+    assert said["deterministic_algorithms_settings"].notes[0] == "As for deterministic_algorithms."
+    (epilogue,) = changes_of(one)
+    assert epilogue.lines == ("torch._inductor.config.epilogue_fusion = True",)
+    assert epilogue.lead == "To get the earlier value, before the first compile:"
+    assert epilogue.notes == (
+        'Set by options={"epilogue_fusion": …} of torch.compile or by torch._inductor.config.epilogue_fusion; '
+        "keep it equal in every process.",
+        "Not safe to leave out of the key: torch's code generation reads it.",
+    )
+    assert both.advice is None and one.advice is None
+
+
+def test_no_line_gives_one_process_the_value_of_another(recording: Recording) -> None:
+    (work,) = Worklist.of(cachescope.read(recording("2.13.0", "rank_in_config"))).works
+    told = changes_of(work)[0]
+    assert not told.lines and "keep that out of what is compiled" in told.notes[0]
+    assert told.notes[-1] == "Not known whether the key could do without it."
+
+
+def test_what_is_on_several_fields_stands_below_them(recording: Recording) -> None:
+    (work,) = Worklist.of(cachescope.read(recording("2.13.0", "autograd_config"))).works
+    assert work.advice == "The FX graphs below were found, so that little was compiled anew."
+    assert work.changes[0].advice[0].startswith("Set in torch._functorch.config")
 
 
 def test_other_values_of_the_same_field_are_told(recording: Recording) -> None:
     (work,) = Worklist.of(cachescope.read(recording("2.13.0", "rank_in_config"))).works
     assert work.title == "aot_inductor.output_path"
-    assert [change for _, change in work.changes] == [
+    assert [text.change for text in changes_of(work)] == [
         f"apparently differs by rank: model_rank{rank} -> model_rank{rank + 1}" for rank in range(3)
     ]
 

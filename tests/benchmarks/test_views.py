@@ -28,7 +28,7 @@ from made_lookups import LEAK, made_scope
 FILTERS = [
     {"text": "epilogue"},
     {"outcome": "full_miss", "cache": "fxgraph"},
-    {"run": 73, "text": "differs"},
+    {"run": 73, "cache": "fxgraph"},
     {},
 ]
 

@@ -117,7 +117,7 @@ def cause_advice(facts: AdviceFacts) -> str | None:
 def _key_advice(facts: AdviceFacts) -> str | None:
     if facts.kind.startswith(UPGRADE):
         return field_advice("torch_version")
-    found = tuple(dict.fromkeys(_change_sentences(facts)))
+    found = tuple(dict.fromkeys(sentence for _, sentence in _change_sentences(facts, _MOST_OPTIONS)))
     if len(found) > _MOST_SENTENCES:
         rest = len(found) - _MOST_SENTENCES
         found = (
@@ -127,35 +127,50 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     return " ".join(found) or None
 
 
-def _change_sentences(facts: AdviceFacts) -> Iterator[str]:
+def field_sentences(facts: AdviceFacts) -> list[tuple[str, str]]:
+    """Advice for a changed key, sentence by sentence, each with the field that it is on; empty where it is on several."""
+    if facts.kind.startswith(UPGRADE):
+        return []
+    return list(dict.fromkeys(_change_sentences(facts, len(facts.changes))))
+
+
+def _change_sentences(facts: AdviceFacts, most_options: int) -> Iterator[tuple[str, str]]:
     changes = facts.changes
     if facts.were_graphs_found:
-        yield _GRAPHS_FOUND
+        yield "", _GRAPHS_FOUND
     for change in changes:
-        yield from process_advice(change)
+        yield from ((change.field, sentence) for sentence in process_advice(change))
     dynamism = dynamism_advice(changes)
     if dynamism is not None:
-        yield dynamism
+        yield "", dynamism
         changes = tuple(change for change in changes if not _is_of_sizes(change))
     options = [change for change in changes if _OPTION.fullmatch(change.field)]
-    if len(options) > _MOST_OPTIONS:
-        yield f"{len(options)} options of torch._inductor.config differ; keep them equal in every process."
+    if len(options) > most_options:
+        yield (
+            "",
+            f"{len(options)} options of torch._inductor.config differ; keep them equal in every process.",
+        )
         changes = tuple(change for change in changes if change not in options)
     # A graph compiled for other inputs has other code: the code is not what was changed.
     is_by_inputs = any(is_input(change.field) for change in changes)
     for change in changes:
-        if is_input(change.field):
-            yield from tensor_advice(change)
-        elif change.field == "gm":
-            text = graph_advice(change)
-            if facts.were_graphs_found:
-                yield text if text == NAMES_ONLY else _OF_AUTOGRAD_ALONE
-            elif not is_by_inputs:
-                yield text
-        elif is_reordered_set(change):
-            yield SET_ORDER
-        elif (advice := field_advice(change.field)) is not None:
-            yield advice
+        for sentence in _own_sentences(change, facts.were_graphs_found, is_by_inputs):
+            yield change.field, sentence
+
+
+def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: bool) -> Iterator[str]:
+    if is_input(change.field):
+        yield from tensor_advice(change)
+    elif change.field == "gm":
+        text = graph_advice(change)
+        if were_graphs_found:
+            yield text if text == NAMES_ONLY else _OF_AUTOGRAD_ALONE
+        elif not is_by_inputs:
+            yield text
+    elif is_reordered_set(change):
+        yield SET_ORDER
+    elif (advice := field_advice(change.field)) is not None:
+        yield advice
 
 
 def _is_of_sizes(change: FieldChange) -> bool:

@@ -27,6 +27,7 @@ from cachescope.report.page.parts import (
     WorkItem,
     WorkItems,
 )
+from cachescope.report.worklist import ChangeText
 
 _SENTENCE: Final = 1200
 _CELL: Final = 300
@@ -111,10 +112,7 @@ def _work(work: WorkItem) -> str:
     title = _prose(work.title, _CELL)
     if work.anchor is not None:
         title = f"<a href='#{safe(work.anchor)}'>{title}</a>"
-    changes = "".join(
-        f"<li>{f'<code>{safe(shortened(name, _CELL))}</code> ' if name else ''}{_prose(change, _CELL)}</li>"
-        for name, change in work.changes
-    )
+    changes = "".join(map(_change, work.changes))
     parts = [f"<div class='title'><b>{title}</b> <span class='faint'>{_prose(work.cost, _CELL)}</span></div>"]
     if work.share is not None:
         parts.append(
@@ -124,7 +122,18 @@ def _work(work: WorkItem) -> str:
         parts.append(f"<ul>{changes}</ul>")
     parts.append(f"<div class='faint'>{_prose(work.where, _CELL)}</div>")
     if work.advice:
-        parts.append(f"<div>{_prose(work.advice, _SENTENCE)}</div>")
+        parts.append(f"<div>{safe(work.advice)}</div>")
+    return f"<li>{''.join(parts)}</li>"
+
+
+def _change(change: ChangeText) -> str:
+    name = f"<code>{safe(shortened(change.name, _CELL))}</code> " if change.name else ""
+    # Values may be of any length. What to do about them is never cut.
+    parts = [f"{name}{_prose(change.change, _CELL)}"]
+    parts += [f"<div class='faint'>{safe(note)}</div>" for note in change.notes]
+    if change.lines:
+        lines = "<br>".join(f"<code>{safe(line)}</code>" for line in change.lines)
+        parts.append(f"<div class='faint'>{safe(change.lead)} {lines}</div>")
     return f"<li>{''.join(parts)}</li>"
 
 

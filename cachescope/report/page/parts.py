@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import pandas as pd
 
 from cachescope.report.layout import Line
+from cachescope.report.worklist import ChangeText
 
 # Nobody reads more of a text in a page; a value in a log can be a megabyte.
 LONGEST: Final = 20_000
@@ -122,8 +123,8 @@ class WorkItem:
         What is to be looked at, what it cost, and where it struck.
     share : float or None
         Its share of the time lost, drawn as a bar.
-    changes : tuple of (field, before and after)
-        What changed; the field is empty where the title names it.
+    changes : tuple of ChangeText
+        What changed, and what to do about each; the field is empty where the title names it.
     advice : str or None
         What can be done.
     anchor : str or None
@@ -134,7 +135,7 @@ class WorkItem:
     cost: str
     where: str
     share: float | None
-    changes: tuple[tuple[str, str], ...]
+    changes: tuple[ChangeText, ...]
     advice: str | None
     anchor: str | None
 

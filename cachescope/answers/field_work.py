@@ -1,0 +1,82 @@
+"""What to do about each changed field of a cause: what sets it, the line that brings its earlier value back, and whether a key needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cachescope.analysis.fixes.candidates import ways_to_set
+from cachescope.analysis.verdicts.advice import AdviceFacts, field_sentences
+from cachescope.analysis.what_if.evidence import left_out_text
+from cachescope.answers.causes import Struck
+from cachescope.answers.read import Read
+from cachescope.terms import FXGRAPH
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWork:
+    """One changed field.
+
+    Attributes
+    ----------
+    field : str
+        Its path.
+    change : str
+        Before and after.
+    advice : tuple of str
+        What sets it and how to keep it equal, a sentence each; empty where nothing is certain.
+    lines : tuple of str
+        The lines of a program or a shell that give it the value of the baseline; empty where none is known, or where the
+        value is of one process.
+    where : str
+        Where those lines belong.
+    left_out : str
+        Whether a key may do without it.
+    """
+
+    field: str
+    change: str
+    advice: tuple[str, ...]
+    lines: tuple[str, ...]
+    where: str
+    left_out: str
+
+
+def field_works(read: Read, struck: Struck, most: int) -> tuple[list[FieldWork], list[str]]:
+    """The first so many changed fields of a cause, and the sentences that are on several of them."""
+    facts = AdviceFacts(
+        "key_changed",
+        struck.row.kind,
+        changes=struck.changes,
+        were_graphs_found=_were_graphs_found(read, struck.first.lookup),
+    )
+    sentences = field_sentences(facts)
+    shown = struck.changes[:most]
+    settings = _settings(read, struck, [change.field for change in shown if change.process_values is None])
+    works = []
+    for change in shown:
+        lines, where = settings.get(change.field, ((), ""))
+        advice = tuple(sentence for field, sentence in sentences if field == change.field)
+        works.append(
+            FieldWork(change.field, change.summary, advice, lines, where, left_out_text(change.field))
+        )
+    return works, [sentence for field, sentence in sentences if not field]
+
+
+def _settings(read: Read, struck: Struck, fields: Sequence[str]) -> dict[str, tuple[tuple[str, ...], str]]:
+    """The smallest change that gives each field the value of the baseline, and where it belongs."""
+    found = {}
+    for before, after in read.changed_details(struck.first.lookup):
+        if before is None or after is None or before.field not in fields:
+            continue
+        # Which variables were set is in no log.
+        for way in ways_to_set(before, after, {})[:1]:
+            found[before.field] = tuple(setting.code for setting in way), way[0].where
+    return found
+
+
+def _were_graphs_found(read: Read, lookup: int) -> bool:
+    """Whether the FX lookups below an AOTAutograd lookup hit."""
+    lookups = read.facts.lookups.frame
+    below = lookups["outcome"][(lookups["aot_lookup"] == lookup) & (lookups["cache"] == FXGRAPH)]
+    return len(below) > 0 and bool((below == "hit").all())
