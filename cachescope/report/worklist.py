@@ -15,13 +15,14 @@ NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switche
 
 @dataclass(frozen=True, slots=True)
 class ChangeText:
-    """A changed field in words: its name, before and after, sentences on it, and lines of code under a lead of their own."""
+    """A changed field in words: its name, before and after, what to do, lines of code after a lead, and whether a key needs it."""
 
     name: str
     change: str
-    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
     lead: str = ""
     lines: tuple[str, ...] = ()
+    left_out: str = ""
 
 
 def changes_of(work: Work) -> list[ChangeText]:
@@ -44,7 +45,7 @@ def _texts(works: tuple[FieldWork, ...], names: list[str]) -> Iterator[ChangeTex
         seen.setdefault(one.advice, name)
         lead = f"To get the earlier value, {one.where}:" if one.lines else ""
         left_out = f"{one.left_out[0].upper()}{one.left_out[1:]}."
-        yield ChangeText(name, one.change, (*advice, left_out), lead, one.lines)
+        yield ChangeText(name, one.change, advice, lead, one.lines, left_out)
 
 
 def notes_of(found: Worklist) -> list[str]:

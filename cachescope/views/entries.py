@@ -21,6 +21,7 @@ from cachescope.views.one_entry import entry_html
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.tabled import Tabled
 from cachescope.wording import duration, file_size, file_time
 
 _HEADS: Final = (
@@ -132,14 +133,14 @@ def _pictures(scope: Read, state: State) -> Iterator[Pane]:
             "links between the layers",
             guarded=state.guarded,
         )
-        yield Pane([markup(html.title("What refers to what")), plot])
+        yield Pane([markup(html.title("What refers to what")), Tabled(plot, lambda: scope.links)])
     if len(scope.autotune):
         plot = Plot(
             lambda dark: figures.autotune_margins(scope.autotune, dark=dark),
             "what max-autotune measured",
             guarded=state.guarded,
         )
-        yield Pane([markup(html.title("What max-autotune measured")), plot])
+        yield Pane([markup(html.title("What max-autotune measured")), Tabled(plot, lambda: scope.autotune)])
 
 
 def _row(entry: EntryRow) -> list[Any]:

@@ -22,6 +22,7 @@ from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
+from cachescope.views.tabled import Tabled
 from cachescope.views.will_hit import WillHit
 from cachescope.wording import and_more
 
@@ -61,7 +62,7 @@ class Machines(Pane):
         super().__init__(
             [
                 markup(html.title("Contexts", _CONTEXTS) + self._side_by_side()),
-                self.sharing_plot,
+                Tabled(self.sharing_plot, lambda: groups),
                 markup(html.title("What differs")),
                 row(self.before, self.after, swap),
                 self.difference,

@@ -18,6 +18,7 @@ from cachescope.views.controls import Pane, columns, markup
 from cachescope.views.plot import Plot
 from cachescope.views.state import LOOKUPS, WHY, State
 from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.tabled import Tabled
 from cachescope.views.worklist import WorklistView
 from cachescope.wording import percent
 
@@ -43,6 +44,18 @@ _FALSE_HITS = (
     Head("unknown", "Unknown", number=True),
     Head("evidence", "What was seen", wide=True),
 )
+_TIMELINE = [
+    "lookup",
+    "run",
+    "time",
+    "end_time",
+    "cache",
+    "compile_id",
+    "function",
+    "outcome",
+    "time_taken_ns",
+]
+_GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
 
 
 class Overview(Pane):
@@ -90,7 +103,7 @@ class Overview(Pane):
                 markup(html.title("What to fix first", "A title opens Why.")),
                 self.worklist,
                 markup(html.title("Over time", "A mark opens Why.")),
-                self.timeline_plot,
+                Tabled(self.timeline_plot, lambda: scope.lookups[_TIMELINE]),
             ]
         )
         second = Pane(
@@ -99,7 +112,7 @@ class Overview(Pane):
                 self.outcomes_plot,
                 self.by_run,
                 markup(html.title("Runs by graphs", "A cell opens Why.")),
-                self.graphs_plot,
+                Tabled(self.graphs_plot, lambda: scope.lookups[_GRAPHS]),
             ]
         )
         super().__init__([markup(_rates(scope)), columns(first, second), *self._wrong()])

@@ -21,6 +21,7 @@ from cachescope.views.overview import first_number
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.tabled import Tabled
 from cachescope.wording import duration, harmless, percent
 
 _NOTHING: Final = (
@@ -40,6 +41,17 @@ _PHASES: Final = (
     Head("self_time", "Self time", number=True),
     Head("share", "Share", number=True),
 )
+_COMPILES: Final = [
+    "run",
+    "compile_id",
+    "kind",
+    "function",
+    "start_time",
+    "time_taken_ns",
+    "error",
+    "lookups",
+    "hits",
+]
 
 
 class Time(Pane):
@@ -66,6 +78,7 @@ class Time(Pane):
             self._clicked_compile,
             guarded,
         )
+        self.compiles = Tabled(self.compiles_plot, lambda: self._of_run(scope.compiles)[_COMPILES])
         self.readings = Table(
             ListedRows(_READINGS, [(one.run, self._reading(one)) for one in self.spent.runs]),
             "what caches could do about it, by run",
@@ -85,7 +98,7 @@ class Time(Pane):
                 self.phases_plot,
                 self.readings,
                 markup(html.title("Compiles", "A bar opens the lookups of its compile.")),
-                self.compiles_plot,
+                self.compiles,
                 markup(html.title("Phases and their events")),
                 self.phases,
                 markup(self._problems()),
@@ -124,7 +137,7 @@ class Time(Pane):
         self.phases.show(ListedRows(_PHASES, list(enumerate(_phase_rows(self.frame())))))
         self.said.value = "".join(html.paragraph(text) for text in self._sentences())
         self.phases_plot.redraw()
-        self.compiles_plot.redraw()
+        self.compiles.redraw()
 
     def _sentences(self) -> list[str]:
         spent, run = self.spent, self._state.run

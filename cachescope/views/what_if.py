@@ -11,6 +11,7 @@ from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
 from cachescope.columns import rows_of
+from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import SensitivityRow, WhatIfRate
 from cachescope.json_types import JsonObject
@@ -22,6 +23,7 @@ from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.tabled import Tabled
 from cachescope.views.tree import Tree, tree_groups
 from cachescope.views.what_if_text import answer
 from cachescope.wording import duration, plural
@@ -32,8 +34,8 @@ _HEADS: Final = (
     Head("cache", "Cache"),
     Head("compile_id", "Compile"),
     Head("function", "Function"),
-    Head("outcome", "Recorded"),
-    Head("outcome_after", "Would be"),
+    Head("outcome", "Recorded", colours=OUTCOME_COLOURS),
+    Head("outcome_after", "Would be", colours=OUTCOME_COLOURS),
     Head("time_won_ns", "Saves", number=True),
 )
 _RANKING: Final = (
@@ -74,6 +76,7 @@ class WhatIfView(Pane):
             "hit rates before and after",
             guarded=guarded,
         )
+        self.rates = Tabled(self.rates_plot, lambda: self.found.rates)
         self.changed = Table(
             self._changed_rows(),
             "lookups that would have hit",
@@ -98,7 +101,7 @@ class WhatIfView(Pane):
         right = Pane(
             [
                 self.answer,
-                self.rates_plot,
+                self.rates,
                 markup(html.title("Lookups that change sides", "A row opens Why.")),
                 self.changed,
             ]
@@ -150,7 +153,7 @@ class WhatIfView(Pane):
         self.undo.disabled, self.reset.disabled = not self._past, not without
         self.answer.value = answer(self.found)
         self.changed.show(self._changed_rows())
-        self.rates_plot.redraw()
+        self.rates.redraw()
 
     def _changed_rows(self) -> FrameRows:
         frame = self.found.frame.assign(**self._scope.lookups[["compile_id", "function"]])

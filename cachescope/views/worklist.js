@@ -16,15 +16,17 @@ function render({ model, el }) {
     return made;
   };
 
-  const changed = ({ name, change, notes, lead, lines }) => {
+  const changed = ({ name, change, advice, lead, lines, left_out }) => {
     const line = make("li");
     if (name) line.append(make("code", {}, name), " ");
-    line.append(change, ...notes.map((note) => make("div", { class: "cs-faint" }, note)));
+    const faint = (text) => make("div", { class: "cs-faint" }, text);
+    line.append(change, ...advice.map(faint));
     if (lines.length) {
-      const set = make("div", { class: "cs-faint" }, lead);
+      const set = faint(lead);
       for (const code of lines) set.append(" ", make("code", { class: "cs-set" }, code));
       line.append(set);
     }
+    if (left_out) line.append(faint(left_out));
     return line;
   };
 

@@ -79,7 +79,8 @@ def _change(change: ChangeText) -> JsonObject:
     return {
         "name": harmless(change.name),
         "change": harmless(change.change),
-        "notes": list(map(harmless, change.notes)),
+        "advice": list(map(harmless, change.advice)),
         "lead": change.lead,
         "lines": list(map(harmless, change.lines)),
+        "left_out": change.left_out,
     }

@@ -83,24 +83,24 @@ def test_each_field_has_its_own_advice_line_and_safety(recording: Recording) -> 
     # As recording_scenarios.py changed them.
     assert said["deterministic_algorithms_settings"].lines == ("torch.use_deterministic_algorithms(False)",)
     assert said["deterministic"].lines == ("torch._inductor.config.deterministic = False",)
-    assert said["example_inputs[0]"].notes[-1] == "Not safe to leave out of the key: it is what is compiled."
-    assert said["deterministic_algorithms_settings"].notes[0] == "As for deterministic_algorithms."
+    assert said["example_inputs[0]"].left_out == "Not safe to leave out of the key: it is what is compiled."
+    assert said["deterministic_algorithms_settings"].advice[0] == "As for deterministic_algorithms."
     (epilogue,) = changes_of(one)
     assert epilogue.lines == ("torch._inductor.config.epilogue_fusion = True",)
     assert epilogue.lead == "To get the earlier value, before the first compile:"
-    assert epilogue.notes == (
+    assert epilogue.advice == (
         'Set by options={"epilogue_fusion": …} of torch.compile or by torch._inductor.config.epilogue_fusion; '
         "keep it equal in every process.",
-        "Not safe to leave out of the key: torch's code generation reads it.",
     )
+    assert epilogue.left_out == "Not safe to leave out of the key: torch's code generation reads it."
     assert both.advice is None and one.advice is None
 
 
 def test_no_line_gives_one_process_the_value_of_another(recording: Recording) -> None:
     (work,) = Worklist.of(cachescope.read(recording("2.13.0", "rank_in_config"))).works
     told = changes_of(work)[0]
-    assert not told.lines and "keep that out of what is compiled" in told.notes[0]
-    assert told.notes[-1] == "Not known whether the key could do without it."
+    assert not told.lines and "keep that out of what is compiled" in told.advice[0]
+    assert told.left_out == "Not known whether the key could do without it."
 
 
 def test_what_is_on_several_fields_stands_below_them(recording: Recording) -> None:

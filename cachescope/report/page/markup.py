@@ -130,10 +130,12 @@ def _change(change: ChangeText) -> str:
     name = f"<code>{safe(shortened(change.name, _CELL))}</code> " if change.name else ""
     # Values may be of any length. What to do about them is never cut.
     parts = [f"{name}{_prose(change.change, _CELL)}"]
-    parts += [f"<div class='faint'>{safe(note)}</div>" for note in change.notes]
+    parts += [f"<div class='faint'>{safe(sentence)}</div>" for sentence in change.advice]
     if change.lines:
         lines = "<br>".join(f"<code>{safe(line)}</code>" for line in change.lines)
         parts.append(f"<div class='faint'>{safe(change.lead)} {lines}</div>")
+    if change.left_out:
+        parts.append(f"<div class='faint'>{safe(change.left_out)}</div>")
     return f"<li>{''.join(parts)}</li>"
 
 
