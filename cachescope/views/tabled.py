@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import ipywidgets
 import pandas as pd
@@ -13,10 +13,11 @@ from cachescope.views.controls import Pane
 from cachescope.views.frame_rows import FrameRows
 from cachescope.views.plot import Plot
 from cachescope.views.table import Head, Table
-from cachescope.wording import duration, file_size
+from cachescope.wording import duration, file_size, percent
 
-_SHOW = "Show as a table"
-_UNITS = {"_ns": duration, "_bytes": file_size}
+_SHOW: Final = "Show as a table"
+_TEXTS: Final[dict[str, Callable[[Any], str]]] = {"_ns": duration, "_bytes": file_size, "_rate": percent}
+_UNITS: Final = ("_ns", "_bytes")
 
 
 class Tabled(Pane):
@@ -72,7 +73,7 @@ def _head(name: str, column: pd.Series[Any]) -> Head:
 
 
 def _text_of(name: str) -> Callable[[Any], str]:
-    return next((text for unit, text in _UNITS.items() if name.endswith(unit)), _text)
+    return next((text for unit, text in _TEXTS.items() if name.endswith(unit)), _text)
 
 
 def _text(value: Any) -> str:

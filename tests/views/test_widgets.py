@@ -16,6 +16,7 @@ from cachescope.views import html, table
 from cachescope.views.frame_rows import FrameRows
 from cachescope.views.plot import Plot
 from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.tabled import Tabled
 from cachescope.views.tree import Tree, tree_groups
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m\u202e" + "A" * 1_000_000
@@ -71,9 +72,13 @@ def test_cells_are_cut_and_harmless() -> None:
     assert "\x1b" not in cell and "\u202e" not in cell
 
 
-@pytest.mark.parametrize("name", ["table.js", "tree.js", "plot.js", "run_picker.js"])
+SCRIPTS = sorted(path.name for path in Path(table.__file__).parent.glob("*.js"))
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_texts_reach_the_page_as_text_only(name: str) -> None:
-    script = (Path(table.__file__).parent / name).read_text()
+    # The name of SVG's elements is an address that nothing is fetched from.
+    script = (Path(table.__file__).parent / name).read_text().replace("http://www.w3.org/2000/svg", "")
     for unsafe in (
         "innerHTML",
         "outerHTML",
@@ -109,6 +114,23 @@ def test_a_figure_is_made_when_somebody_looks() -> None:
     plot.dark = False
     plot.redraw()
     assert made == [True, False, False]
+
+
+def test_the_rows_of_a_figure_are_shown_when_they_are_asked_for() -> None:
+    frames = [
+        pd.DataFrame({"run": [0, 1], "time_taken_ns": [10**9, 113_500_000_000], "hit_rate": [0.5, 1.0]})
+    ]
+    tabled = Tabled(Plot(lambda dark: go.Figure(), "a figure"), lambda: frames[-1])
+    assert tabled.table is None and len(tabled.children) == 2
+    tabled.show.value = True
+    assert tabled.table is not None and tabled.table.label == "a figure"
+    assert tabled.table.rows == [["1", "0", "1.0 s", "50 %"], ["2", "1", "1 min 54 s", "100 %"]]
+    assert [column["label"] for column in tabled.table.columns] == ["Row", "Run", "Time taken", "Hit rate"]
+    frames.append(frames[0].iloc[:1])
+    tabled.redraw()
+    assert tabled.table.total == 1
+    tabled.show.value = False
+    assert tabled.table is None and len(tabled.children) == 2
 
 
 def test_a_click_in_a_figure() -> None:
