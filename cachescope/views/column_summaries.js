@@ -13,11 +13,10 @@ const box = (x, width, height, said, colour, faint) => {
   return made;
 };
 
-function shares(parts) {
-  const all = parts.reduce((sum, [, count]) => sum + count, 0);
+function shares(parts, rows) {
   let x = 0;
   return parts.map(([name, count, colour], i) => {
-    const width = (100 * count) / all;
+    const width = (100 * count) / rows;
     const made = box(x, Math.max(width - 1, 0.5), 8, `${name}: ${count.toLocaleString("en")}`, colour, 0.7 / (1 + i) + 0.1);
     x += width;
     return made;
@@ -33,7 +32,7 @@ function bars(counts) {
 function summary(of, label) {
   const made = document.createElement("div");
   made.className = "cs-summary";
-  const drawn = of.parts.length ? shares(of.parts) : bars(of.bars);
+  const drawn = of.parts.length ? shares(of.parts, of.rows) : bars(of.bars);
   if (drawn.length) {
     const picture = drawing("svg", { viewBox: "0 0 100 16", preserveAspectRatio: "none", role: "img", "aria-label": `${label}: ${of.said}` });
     picture.append(...drawn);

@@ -25,7 +25,7 @@ def distinct(codes: Codes) -> JsonObject:
 
 
 def shares(codes: Codes, values: Sequence[Any], colours: Mapping[str, str]) -> JsonObject:
-    """The commonest values, the others as one part. A missing value has code -1 and is no part."""
+    """The commonest values, the others as one part. A missing value has code -1: its part is left blank."""
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
     order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     parts: list[list[Any]] = [
@@ -34,10 +34,14 @@ def shares(codes: Codes, values: Sequence[Any], colours: Mapping[str, str]) -> J
     ]
     if rest := order[_PARTS:].tolist():
         parts.append([f"{plural(len(rest), 'other value')}", int(counts[rest].sum()), ""])
-    said = ", ".join(f"{name}: {count:,}" for name, count, _ in parts)
-    few = parts and len(order) <= _FEW
-    text = f"{parts[0][0]} {percent(parts[0][1] / len(codes))}" if few else plural(len(order), "value")
-    return _summary(text, said, parts=parts)
+    named = [f"{name}: {count:,}" for name, count, _ in parts]
+    missing = int(np.count_nonzero(codes < 0))
+    said = ", ".join([*named, *([f"none: {missing:,}"] if missing else [])])
+    text = plural(len(order), "value")
+    if parts and len(order) <= _FEW and isinstance(values[order[0]], str):
+        # The share first: what is cut is the end.
+        text = f"{percent(parts[0][1] / len(codes))} {parts[0][0]}"
+    return _summary(text, said, parts=parts, rows=len(codes))
 
 
 def spread(numbers: npt.NDArray[np.float64], text: Callable[[float], str], *, log: bool) -> JsonObject:

@@ -102,6 +102,9 @@ def test_columns_are_summed_up_over_the_rows_that_pass(tour: cachescope.Scope) -
     outcome = summaries["outcome"]
     assert outcome is not None
     assert {name: count for name, count, _ in outcome["parts"]} == Counter(mine["outcome"])
+    verdict = summaries["verdict"]
+    assert verdict is not None and verdict["rows"] == 8
+    assert verdict["said"] == "key_changed: 2, none: 6" and verdict["text"] == "25 % key_changed"
     times = summaries["time_taken_ns"]
     assert times is not None and sum(times["bars"]) == mine["time_taken_ns"].notna().sum()
     assert summaries["lookup"] is None
