@@ -20,3 +20,16 @@ function cameBack(el) {
   const find = el.closest(".cs-explorer")?.cachescopeOpener;
   if (find) focusWhenSeen(find);
 }
+
+// A reading of a job that is followed makes its panes anew: what had the focus is found again in them.
+function keepsFocus(el, find) {
+  let home = null;
+  const took = () => { home = el.closest(".cs-explorer"); };
+  // A row that is removed loses the focus first: only later it is known whether the table is still there.
+  const left = () => setTimeout(() => { if (isSeen(el) && !el.contains(document.activeElement)) home = null; });
+  el.addEventListener("focusin", took);
+  el.addEventListener("focusout", left);
+  return () => {
+    if (home) focusWhenSeen(() => find(home));
+  };
+}

@@ -48,11 +48,11 @@ function render({ model, el }) {
       } else cell.textContent = label;
       row.append(cell);
     }
-    head.replaceChildren(row, ...held());
+    head.replaceChildren(row, ...sums());
     if (focused) [...head.querySelectorAll("button")].find((b) => b.dataset.sort === focused)?.focus();
   };
 
-  const held = () => {
+  const sums = () => {
     const summaries = model.get("summaries");
     if (!summaries.length) return [];
     const row = make("tr", { class: "cs-held" });
@@ -173,7 +173,7 @@ function render({ model, el }) {
 
   const step = (row, by) => {
     const next = by > 0 ? row.nextElementSibling : row.previousElementSibling;
-    if (next) { row.tabIndex = -1; next.tabIndex = 0; next.focus(); }
+    next?.focus();
   };
   const keys = {
     ArrowDown: (row) => step(row, 1),
@@ -183,6 +183,14 @@ function render({ model, el }) {
     Enter: (row) => open(Number(row.dataset.id)),
     " ": (row) => open(Number(row.dataset.id)),
   };
+  let held = null;
+  body.addEventListener("focusin", ({ target }) => {
+    // Tab leads to the one row that had the focus last.
+    const row = target.closest("tr");
+    for (const other of body.querySelectorAll("tr[tabindex='0']")) other.tabIndex = -1;
+    row.tabIndex = 0;
+    held = row.dataset.id;
+  });
   body.onkeydown = (event) => {
     const row = event.target.closest("tr[data-id]");
     if (!row || event.target !== row || !Object.hasOwn(keys, event.key)) return;
@@ -206,6 +214,13 @@ function render({ model, el }) {
   for (const [name, act] of Object.entries(on)) model.on(name, act);
   label();
   all();
-  return () => { for (const [name, act] of Object.entries(on)) model.off(name, act); };
+  const leave = keepsFocus(body, (home) => {
+    const again = home.querySelector(`table[aria-label=${JSON.stringify(model.get("label"))}]`);
+    return again?.querySelector(`tr[data-id="${held}"]`) ?? again?.querySelector("tr[tabindex='0']");
+  });
+  return () => {
+    leave();
+    for (const [name, act] of Object.entries(on)) model.off(name, act);
+  };
 }
 export default { render };

@@ -14,9 +14,17 @@ import cachescope
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
-CELL = """import cachescope
+# Choosing run 1 stands for a job that went on: it is read again a moment later.
+CELL = """import asyncio, cachescope
 scope = cachescope.read(cachescope.sample("tour"))
-scope.explore()"""
+explorer = scope.explore()
+def again():
+    explorer.show(cachescope.read(cachescope.sample("tour")))
+def chosen(change):
+    if change["new"] == 1:
+        asyncio.get_running_loop().call_later(5, again)
+explorer.state.observe(chosen, "run")
+explorer"""
 FOCUSED = "() => document.activeElement?.closest('tr')?.dataset.id ?? document.activeElement?.textContent"
 
 
@@ -125,6 +133,17 @@ def test_filters_are_cleared_by_a_button_beside_their_result(opened: Opened) -> 
     clear.click()
     page.get_by_text("48 lookups", exact=True).filter(visible=True).wait_for()
     assert clear.is_disabled()
+
+
+def test_the_focus_stays_though_the_job_is_read_again(opened: Opened) -> None:
+    page, table = opened.page, lookups(opened.page)
+    page.get_by_label("Run", exact=True).filter(visible=True).select_option(index=2)
+    table.locator("tr[data-id='0']").wait_for(state="detached")
+    before = table.locator("tr[data-id='12']").element_handle()
+    before.focus()
+    page.wait_for_function("row => !row.isConnected", arg=before)
+    has_focus(page, "12")
+    page.get_by_role("button", name="Clear filters").click()
 
 
 def test_the_console_is_quiet(opened: Opened) -> None:
