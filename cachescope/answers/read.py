@@ -16,6 +16,7 @@ from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.named import detail_set_of
 from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
+from cachescope.analysis.what_if.causes import cause_savings_frame
 from cachescope.analysis.what_if.sensitivity import sensitivity_frame
 from cachescope.answers.facts import Facts
 from cachescope.answers.frames import Frames
@@ -150,7 +151,8 @@ class Read(Frames):
         Returns
         -------
         DataFrame
-            See ``describe("sensitivity")``; the most compile time first. What changes nothing is not listed.
+            See ``describe("sensitivity")``; by safety, what is compiled last, then the most compile time first. What
+            changes nothing is not listed.
 
         Examples
         --------
@@ -160,6 +162,28 @@ class Read(Frames):
         [[('inductor_config[epilogue_fusion]',), 2]]
         """
         return sensitivity_frame(self.replayed.replay, self.replayed.times, self.evidence, largest)
+
+    def cause_savings(self, most: int = 20) -> pd.DataFrame:
+        """What leaving out the changed fields of each cause would do, and why misses of it would stay misses.
+
+        Parameters
+        ----------
+        most : int, default 20
+            Of how many causes, as ``causes`` has them. Each takes a replay.
+
+        Returns
+        -------
+        DataFrame
+            See ``describe("cause_savings")``.
+
+        Examples
+        --------
+        >>> import cachescope
+        >>> scope = cachescope.read(cachescope.sample("dynamic_guards"))
+        >>> scope.cause_savings()["why"].tolist()[-1]
+        'the key was found and no guards held, so no field of the key decides it'
+        """
+        return cause_savings_frame(self.replayed, self._causes_frame, self._misses_frame, most)
 
     def caching_files(self, isolation_key: str, calls: Iterable[Call] | None = None) -> pd.DataFrame:
         """Which files of torch 2.10's caching package would be found; see ``describe("caching_files")``.

@@ -8,10 +8,10 @@ from typing import Self
 
 import pandas as pd
 
+from cachescope.analysis.what_if.causes import causes_frame
 from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.analysis.what_if.frames import (
     ReplayInput,
-    causes_frame,
     differences_frame,
     lookups_frame,
     rates_frame,
@@ -60,8 +60,9 @@ class WhatIf:
 
     @cached_property
     def by_cause(self) -> pd.DataFrame:
-        """Per cause, how many of its misses would have hit."""
-        return causes_frame(self._input, self._after, self.read.causes, self.read.misses)
+        """Per cause, how many of its misses would have hit, and why the others would not."""
+        frames = self.read.causes, self.read.misses
+        return causes_frame(self._input, self.removed, self._after, *frames)
 
     @cached_property
     def by_run(self) -> pd.DataFrame:

@@ -10,12 +10,12 @@ from cachescope.cli.sources import read_given, read_schema
 from cachescope.keys.key_schema import KeySchema, key_schema
 from cachescope.report.layout import Line
 from cachescope.report.what_if_forms import (
+    saving_lines,
     sensitivity_lines,
     sensitivity_object,
     what_if_lines,
     what_if_object,
 )
-from cachescope.scope import Scope
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,20 +24,20 @@ def run(args: argparse.Namespace) -> int:
     scope = read_given(args, args.paths)
     redaction = redaction_of(args, scope, args.paths)
     found = scope.what_if(schema)
-    ranking = scope.sensitivity() if args.sensitivity or not (args.without or args.schema) else None
+    is_ranked = args.sensitivity or not (args.without or args.schema)
     if args.json:
         printed = what_if_object(found)
-        write_json(printed if ranking is None else printed | sensitivity_object(ranking), redaction)
+        if is_ranked:
+            printed |= sensitivity_object(scope.sensitivity(), scope.cause_savings())
+        write_json(printed, redaction)
         return 0
     lines = what_if_lines(found)
-    if ranking is not None and _has_lookups(scope):
-        lines += [Line(), *sensitivity_lines(ranking)]
+    if is_ranked and len(scope.lookups):
+        lines += [Line(), *sensitivity_lines(scope.sensitivity())]
+        by_cause = saving_lines(scope.cause_savings())
+        lines += [Line(), *by_cause] if by_cause else []
     write_lines(lines, redaction)
     return 0
-
-
-def _has_lookups(scope: Scope) -> bool:
-    return len(scope.lookups) > 0
 
 
 def _schema(args: argparse.Namespace) -> KeySchema:

@@ -32,6 +32,7 @@ class _Bar:
     misses: int
     hover: str
     custom: Any
+    is_last: bool = False
 
     @property
     def text(self) -> str:
@@ -62,6 +63,7 @@ class _Fields:
     needs_all: bool | None
     unknown: int | None
     affects: str | None
+    safety: str | None
     advice: str | None
 
 
@@ -103,21 +105,22 @@ def causes(causes: pd.DataFrame, *, dark: bool = False) -> go.Figure:
 def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """Which fields would help: the misses that hit when exactly these do not count, by the compile time they cost.
 
-    The colour says what the fields affect. Bars are clickable: ``customdata`` holds the fields.
+    What is the program itself comes last. The colour says what the fields affect. Bars are clickable: ``customdata`` holds the fields.
 
     Parameters
     ----------
     sensitivity : DataFrame
-        The frame sensitivity: fields, misses_alone, time_alone_ns, needs_all, unknown, affects, advice.
+        The frame sensitivity: fields, misses_alone, time_alone_ns, needs_all, unknown, affects, safety, advice.
     dark : bool
         For a dark background.
     """
-    if sensitivity.empty:
+    rows = [row for row in rows_of(sensitivity, _Fields) if row.misses_alone]
+    if not rows:
         return empty(
             "No field would help: leaving any of them out of the keys turns no miss into a hit.", dark
         )
     bars = []
-    for row in rows_of(sensitivity, _Fields):
+    for row in rows:
         affects = row.affects or "unknown"
         bars.append(
             _Bar(
@@ -136,6 +139,7 @@ def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> go.Figure:
                 ),
                 # Unchanged, for click handlers; plotly shows none of it.
                 custom=[str(field)[:1000] for field in row.fields],
+                is_last=row.safety == "program",
             )
         )
     return _ranking(bars, "compile time saved if it did not count", ("set of fields", "sets of fields"), dark)
@@ -143,7 +147,7 @@ def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> go.Figure:
 
 def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -> go.Figure:
     timed = any(bar.time_ns is not None for bar in bars)
-    ordered = sorted(bars, key=lambda bar: (-(bar.time_ns or 0), -bar.misses))
+    ordered = sorted(bars, key=lambda bar: (bar.is_last, -(bar.time_ns or 0), -bar.misses))
     top, rest = ordered[:_MOST], ordered[_MOST:]
     amounts = [(bar.time_ns or 0) / 1e9 if timed else bar.misses for bar in top]
     most = max(amounts) or 1

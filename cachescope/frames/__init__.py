@@ -42,6 +42,7 @@ from cachescope.frames.phases import PHASES
 from cachescope.frames.ranks import RANK_DIFFERENCES
 from cachescope.frames.recorded import HASH_DETAILS, LOOKUPS, PROBLEMS, RUNS
 from cachescope.frames.replay import (
+    CAUSE_SAVINGS,
     EVIDENCE,
     SENSITIVITY,
     WHAT_IF,
@@ -87,6 +88,7 @@ FRAMES: Final = {
         WHAT_IF_RUNS,
         WHAT_IF_DIFFERENCES,
         WHAT_IF_WARNINGS,
+        CAUSE_SAVINGS,
         SENSITIVITY,
         EVIDENCE,
         ISOLATION_KEYS,

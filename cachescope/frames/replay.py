@@ -52,8 +52,30 @@ WHAT_IF_CAUSES: Final = Frame(
         Column("hits_after", WHOLE, "of them, those that would have hit"),
         Column("unknown", WHOLE, "of them, those of which that cannot be known"),
         Column("time_won_ns", WHOLE, "compile time spared", "ns", "none, or not recorded"),
+        Column("why", TEXT, "why misses of it stay misses although all its changed fields are left out",
+               missing="none stays one, or its fields still count"),
     ),
-)
+)  # fmt: skip
+
+CAUSE_SAVINGS: Final = Frame(
+    "cause_savings",
+    "one cause of misses but for the cold start, and what leaving out its own changed fields would do",
+    (
+        Column("cause", WHOLE, "an id into causes"),
+        Column("verdict", TEXT, "verdict of its root misses"),
+        Column("summary", TEXT, "what it is, in a few words"),
+        Column("fields", TUPLE, "its changed fields; empty where it is another verdict than key_changed"),
+        Column("misses", WHOLE, "misses that have this cause"),
+        Column("time_lost_ns", WHOLE, "compile time of those misses", "ns", "not recorded"),
+        Column("hits_after", WHOLE, "of them, those that hit if these fields do not count"),
+        Column("time_won_ns", WHOLE, "compile time of those", "ns", "none, or not recorded"),
+        Column("unknown", WHOLE, "misses of it of which that cannot be known"),
+        Column("staggered", WHOLE, "of those that stay misses, the ones that would hit if the first compile of each key had ended before "
+               "the others began"),
+        Column("staggered_time_ns", WHOLE, "compile time of those", "ns", "none, or not recorded"),
+        Column("why", TEXT, "why misses of it stay misses", missing="none does, as far as is known"),
+    ),
+)  # fmt: skip
 
 WHAT_IF_RUNS: Final = Frame(
     "what_if_runs",
@@ -112,6 +134,9 @@ SENSITIVITY: Final = Frame(
         Column("misses_alone", WHOLE, "misses that hit when exactly these do not count"),
         Column("time_alone_ns", WHOLE, "compile time of those misses", "ns", "not recorded"),
         Column("misses_together", WHOLE, "of them, those that no smaller part of the set turns into hits"),
+        Column("staggered", WHOLE, "misses that hit besides if the first compile of each key had ended before the others began: their runs "
+               "compiled at the same time"),
+        Column("staggered_time_ns", WHOLE, "compile time of those", "ns", "none, or not recorded"),
         Column("needs_all", FLAG, "an interaction: no smaller part of the set turns any of them"),
         Column("unknown", WHOLE, "misses whose outcome could then not be known"),
         Column("example_lookup", WHOLE, "the costliest of those misses"),
@@ -119,7 +144,8 @@ SENSITIVITY: Final = Frame(
                "graph, inputs, generated code, unknown or host; see cachescope.fields()"),
         Column("same_code", WHOLE, "pairs of entries that differ only there and hold the same code"),
         Column("different_code", WHOLE, "pairs of entries that differ only there and hold other code"),
-        Column("advice", TEXT, "whether they may be left out, as far as both tell"),
+        Column("safety", TEXT, "whether they may be left out, as far as both tell: safe, unknown, unsafe, or program (what is compiled)"),
+        Column("advice", TEXT, "the same in words"),
     ),
 )  # fmt: skip
 

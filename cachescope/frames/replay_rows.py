@@ -33,6 +33,25 @@ class WhatIfCause:
     hits_after: int
     unknown: int
     time_won_ns: int | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CauseSaving:
+    """A row of the frame ``cause_savings``."""
+
+    cause: int
+    verdict: str
+    summary: str
+    fields: tuple[str, ...]
+    misses: int
+    time_lost_ns: int | None
+    hits_after: int
+    time_won_ns: int | None
+    unknown: int
+    staggered: int
+    staggered_time_ns: int | None
+    why: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +101,13 @@ class SensitivityRow:
     misses_alone: int
     time_alone_ns: int | None
     misses_together: int
+    staggered: int
+    staggered_time_ns: int | None
     needs_all: bool
     unknown: int
     example_lookup: int
     affects: str
     same_code: int
     different_code: int
+    safety: str
     advice: str

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 import pandas as pd
 
-from cachescope.analysis.fields import is_input
 from cachescope.answers import what_if as answer
 from cachescope.columns import rows_of
-from cachescope.frames.replay_rows import SensitivityRow, WhatIfCause, WhatIfRate, WhatIfRun, WhatIfWarning
+from cachescope.frames.replay_rows import (
+    CauseSaving,
+    SensitivityRow,
+    WhatIfCause,
+    WhatIfRate,
+    WhatIfRun,
+    WhatIfWarning,
+)
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
@@ -23,6 +30,16 @@ _FIELDS_NAMED: Final = 8
 _WHAT_KEYS_ARE: Final = (
     "By what-if keys: cachescope's own, over the hash details that remain. torch makes its keys otherwise."
 )
+
+SAFETY: Final = {
+    "safe": "May be left out: torch's code generation reads none of them",
+    "unknown": "Not known whether they may be left out",
+    "unsafe": "Not safe to leave out: they change the generated code",
+    "program": "The program itself, which has to be in the key",
+}
+"""The groups of a ranking."""
+NO_FIELD: Final = "no field, and no small set of fields, keeps anything from hitting"
+BY_CAUSE: Final = "Cause by cause, without its own changed fields"
 
 
 class WhatIf(answer.WhatIf):
@@ -107,10 +124,12 @@ def _warning_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def _cause_lines(found: answer.WhatIf) -> Iterator[Line]:
-    causes = [row for row in rows_of(found.by_cause, WhatIfCause) if row.hits_after or row.unknown]
+    causes = [row for row in rows_of(found.by_cause, WhatIfCause) if row.hits_after or row.unknown or row.why]
     for row in causes[:_SHOWN]:
         text = f"{harmless(row.summary)}  [{row.verdict}]"
         yield Line(f"{text}: {_turned(row, row.misses)}", 2)
+        if row.why:
+            yield Line(row.why, 4)
     if len(causes) > _SHOWN:
         yield Line(and_more(len(causes) - _SHOWN, "cause", ".by_cause lists all"), 2, "dim")
 
@@ -125,7 +144,7 @@ def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
         yield Line(and_more(len(runs) - _SHOWN, "run", ".by_run lists all"), 2, "dim")
 
 
-def _turned(row: WhatIfCause | WhatIfRun, misses: int) -> str:
+def _turned(row: WhatIfCause | CauseSaving, misses: int) -> str:
     parts = [f"{row.hits_after} of {plural(misses, 'miss', 'misses')} would hit"]
     if row.time_won_ns is not None:
         parts.append(f"{duration(row.time_won_ns)} saved")
@@ -159,34 +178,64 @@ def _caveats(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
-    """The fields that would help, the most compile time first; what is compiled comes after what is set."""
+    """The fields that would help, those that may be left out first; in each group the most compile time first."""
     rows = rows_of(ranking, SensitivityRow)
     lines = [Line("What would have hit if these fields were not in the key", style="bold")]
     lines.append(Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim"))
     if not rows:
-        lines.append(Line("no field, and no small set of fields, keeps anything from hitting"))
-    rows.sort(key=lambda row: any(is_input(name) or name == "gm" for name in row.fields))
-    for row in rows[:most]:
-        right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {duration(row.time_alone_ns):>6}"
-        names = listed(row.fields, _FIELDS_NAMED)
-        lines.append(Line(harmless(names), 2, right=right, hang=2))
-        if note := _note(row):
-            lines.append(Line(note, 4, "dim"))
+        lines.append(Line(NO_FIELD))
+    for safety, shown in groupby(rows[:most], key=lambda row: row.safety):
+        lines.append(Line(SAFETY[safety]))
+        for row in shown:
+            right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {time_alone(row):>6}"
+            lines.append(Line(harmless(listed(row.fields, _FIELDS_NAMED)), 2, right=right, hang=2))
+            lines.append(Line(field_note(row), 4, "dim"))
     if len(rows) > most:
         lines.append(Line(and_more(len(rows) - most, where="--json lists all"), 2, "dim"))
     return lines
 
 
-def _note(row: SensitivityRow) -> str:
+def time_alone(row: SensitivityRow) -> str:
+    """What leaving the fields of a row out would save, without any other change."""
+    return duration(row.time_alone_ns) if row.misses_alone else "nothing"
+
+
+def field_note(row: SensitivityRow) -> str:
+    """What else is to be said of a row of the ranking."""
     notes = []
+    if row.staggered:
+        more = "more would hit" if row.misses_alone else "would hit"
+        time = "" if row.staggered_time_ns is None else f", {duration(row.staggered_time_ns)}"
+        notes.append(f"the runs were concurrent: with a staggered start, {row.staggered} {more}{time}")
     if row.needs_all:
         notes.append(f"only all {len(row.fields)} together")
-    elif len(row.fields) > 1:
+    elif len(row.fields) > 1 and row.misses_alone:
         notes.append(f"{row.misses_together} of them only with all {len(row.fields)}")
     notes.append(row.advice)
     if row.unknown:
         notes.append(f"{row.unknown} more cannot be known")
     return "; ".join(notes)
+
+
+def saving_text(row: CauseSaving) -> str:
+    """What leaving out the changed fields of a cause saves."""
+    if not row.fields:
+        return "has no field to leave out"
+    return _turned(row, row.misses)
+
+
+def saving_lines(savings: pd.DataFrame) -> list[Line]:
+    """Cause by cause: what leaving out its own fields would save, and why the rest would stay."""
+    rows = rows_of(savings, CauseSaving)
+    if not rows:
+        return []
+    lines = [Line(BY_CAUSE, style="bold")]
+    for row in rows:
+        lost = f"{duration(row.time_lost_ns)} lost"
+        summary = row.summary if len(row.fields) <= _FIELDS_NAMED else listed(row.fields, _FIELDS_NAMED)
+        lines.append(Line(harmless(f"{summary}  [{row.verdict}]"), 2, right=lost, hang=2))
+        lines.append(Line("; ".join([saving_text(row), *([row.why] if row.why else [])]), 4, "dim"))
+    return lines
 
 
 def what_if_object(found: answer.WhatIf) -> JsonObject:
@@ -203,6 +252,6 @@ def what_if_object(found: answer.WhatIf) -> JsonObject:
     }
 
 
-def sensitivity_object(ranking: pd.DataFrame) -> JsonObject:
+def sensitivity_object(ranking: pd.DataFrame, savings: pd.DataFrame) -> JsonObject:
     """The object that ``--sensitivity`` adds to it."""
-    return {"sensitivity": frame_rows(ranking)}
+    return {"sensitivity": frame_rows(ranking), "cause_savings": frame_rows(savings)}

@@ -13,6 +13,8 @@ from cachescope.catalogue.facts import field_facts
 from cachescope.columns import rows_of
 from cachescope.frames.replay import EVIDENCE
 
+SAFETIES: Final = ("safe", "unknown", "unsafe", "program")
+"""Whether fields may be left out, as a ranking has them: what is the program itself comes last."""
 _ORDER: Final = ("graph", "inputs", "generated code", "unknown", "host")
 
 
@@ -74,12 +76,13 @@ class Safety:
     """What is known about leaving some fields out of the keys.
 
     `affects` is the catalogue's most serious effect among them; `same_code` and `different_code` count pairs
-    of entries that differ in nothing else; `advice` puts it in words.
+    of entries that differ in nothing else; `safety` is one of `SAFETIES`, and `advice` puts it in words.
     """
 
     affects: str
     same_code: int
     different_code: int
+    safety: str
     advice: str
 
 
@@ -97,7 +100,17 @@ class SafetyOfFields:
         different = sum(one.different_code for one in speaking)
         known = {_affects(name) for name in wanted}
         affects = next((word for word in _ORDER if word in known), "unknown")
-        return Safety(affects, same, different, _advice(affects, same, different))
+        return Safety(
+            affects, same, different, _safety(affects, different), _advice(affects, same, different)
+        )
+
+
+def _safety(affects: str, different: int) -> str:
+    if affects in ("graph", "inputs"):
+        return "program"
+    if different or affects == "generated code":
+        return "unsafe"
+    return "safe" if affects == "host" else "unknown"
 
 
 def left_out_text(field: str) -> str:

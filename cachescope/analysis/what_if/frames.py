@@ -20,11 +20,10 @@ from cachescope.analysis.what_if.key_values import Lanes
 from cachescope.analysis.what_if.keys import what_if_key
 from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Flags, Outcomes, Positions
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.columns import pandas_type, plain_columns, rows_of
+from cachescope.columns import pandas_type, rows_of
 from cachescope.details import HashDetails
 from cachescope.frames.replay import (
     WHAT_IF,
-    WHAT_IF_CAUSES,
     WHAT_IF_DIFFERENCES,
     WHAT_IF_RATES,
     WHAT_IF_RUNS,
@@ -147,32 +146,11 @@ def lookups_frame(
     return frame.astype({column.name: pandas_type(column.dtype) for column in WHAT_IF.columns})
 
 
-def causes_frame(
-    replayed: ReplayInput, after: Outcomes, causes: pd.DataFrame, misses: pd.DataFrame
-) -> pd.DataFrame:
-    """The frame ``what_if_causes``: the causes in their own order, from the frames causes and misses."""
-    number = {cause: at for at, cause in enumerate(causes["cause"].tolist())}
-    places = replayed.replay.recorded.lookups.places_of(misses["lookup"].to_numpy(dtype=np.int64))
-    group = np.full(len(after), -1, dtype=np.int64)
-    group[places] = [number[cause] for cause in misses["cause"].tolist()]
-    counts = _Counts.of(replayed.times, after, group, len(causes))
-    told = plain_columns(causes, ["cause", "verdict", "summary"])
-    return WHAT_IF_CAUSES.of_columns(
-        {
-            **told,
-            "misses": counts.lookups,
-            "hits_after": counts.turned,
-            "unknown": counts.unknown,
-            "time_won_ns": counts.time_won_ns,
-        }
-    )
-
-
 def runs_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
     """The frame ``what_if_runs``."""
     lookups = replayed.replay.recorded.lookups
     runs, group = np.unique(lookups.run, return_inverse=True)
-    counts = _Counts.of(replayed.times, after, group, len(runs))
+    counts = Counts.of(replayed.times, after, group, len(runs))
     hits = np.bincount(group[lookups.is_hit], minlength=len(runs)).tolist()
     seen = np.bincount(group[~lookups.outcome.are("unknown")], minlength=len(runs)).tolist()
     then = list(map(add, hits, counts.turned))
@@ -195,7 +173,7 @@ def _share(hits: int, seen: int) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
+class Counts:
     """What became of the lookups of some groups, one number for each group."""
 
     lookups: list[int]
@@ -204,7 +182,7 @@ class _Counts:
     time_won_ns: list[int | None]
 
     @classmethod
-    def of(cls, times: Times, after: Outcomes, group: Positions, count: int) -> _Counts:
+    def of(cls, times: Times, after: Outcomes, group: Positions, count: int) -> Counts:
         """Count by group; a lookup in group -1 is in none."""
         is_there = group >= 0
         turned, won = times.turned(after) & is_there, times.won(after) & is_there

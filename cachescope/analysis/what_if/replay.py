@@ -44,7 +44,7 @@ class Replay:
         self.cells = cells = Cells(history, recorded, self.directories, self.table.is_symbolic)
         misses = np.flatnonzero(recorded.outcome == MISS)
         self._misses = Members(misses, cells.of_lookup[misses], len(cells))
-        self._entries = EntriesOfCells(recorded, cells)
+        self.entries = EntriesOfCells(recorded, cells)
         # The cells of each set of details.
         sets = self.table.set_of_key[cells.key]
         known = np.flatnonzero(sets >= 0)
@@ -87,7 +87,7 @@ class Replay:
             What becomes equal by that, if it is known already.
         """
         after = self.recorded.outcome.copy()
-        cells, group = self._groups(self.table.joined(removed) if joined is None else joined)
+        cells, group = self.groups(self.table.joined(removed) if joined is None else joined)
         is_aot = self._is_aot[cells]
         # Recorded hits stay hits: only misses are decided, those of AOTAutograd first.
         self._decide(cells[is_aot], group[is_aot], after)
@@ -98,7 +98,7 @@ class Replay:
             after[self._unknown[after[self._unknown] == MISS]] = UNKNOWN
         return after
 
-    def _groups(self, joined: Joined) -> tuple[Positions, Positions]:
+    def groups(self, joined: Joined) -> tuple[Positions, Positions]:
         """The cells that share a what-if key and a directory with others, and for each the number of its group."""
         others = self._of_several[~np.isin(self._of_several, joined.sets)]
         new = int(joined.classes.max(initial=-1)) + 1
@@ -107,6 +107,15 @@ class Replay:
         group = pd.factorize(classes[which] * self.directories.count + self.cells.directory[cells])[0]
         has_several = (np.bincount(group) > 1)[group]
         return cells[has_several], group[has_several]
+
+    def classes(self, joined: Joined) -> Positions:
+        """A number for each cell that those with one what-if key share, whatever their directory."""
+        sets = self.table.set_of_key[self.cells.key]
+        new = int(joined.classes.max(initial=-1)) + 1
+        of_set = new + np.arange(self.table.set_count + 1)
+        of_set[joined.sets] = joined.classes
+        found: Positions = np.where(sets >= 0, of_set[sets], len(of_set) + new + self.cells.key)
+        return found
 
     def _decide(self, cells: Positions, group: Positions, after: Outcomes) -> None:
         """Decide the misses of some cells; what AOTAutograd hits imply is already in `after`."""
@@ -131,7 +140,7 @@ class Replay:
         """Decide the misses of groups where guards matter, or entries were removed."""
         at, which = self._misses.of(cells)
         is_nested = after[at] == HIT
-        misses = Misses(at, cells[which], group[which], self._entries.guards_of_miss[at], is_nested)
-        entries, which = self._entries.of(cells)
+        misses = Misses(at, cells[which], group[which], self.entries.guards_of_miss[at], is_nested)
+        entries, which = self.entries.of(cells)
         exist = (entries.source < 0) | (after[entries.source] == MISS)
         after[at] = decide(misses, entries.take(exist), group[which[exist]])

@@ -1,7 +1,7 @@
 """Which fields would help: for each field and each small set of fields, the misses that only these keep from hitting.
 
 Every field that differs between keys is tried alone, then the sets of fields that separate keys of one graph
-(`field_sets`). Each gets a whole replay.
+(`field_sets`). Each gets a whole replay. Misses that only the simultaneous start of their runs keeps from hitting then are counted apart.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from cachescope.analysis.what_if.evidence import SafetyOfFields
+from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
 from cachescope.analysis.what_if.field_sets import Fields, field_sets
 from cachescope.analysis.what_if.frames import Times
 from cachescope.analysis.what_if.recorded import UNKNOWN, Positions
 from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.still_missing import concurrent_misses
 from cachescope.frames.replay import SENSITIVITY
 from cachescope.keys.key_fields import Removed
 
@@ -33,13 +34,15 @@ class _Helps:
     misses_alone: int
     time_alone_ns: int | None
     misses_together: int
+    staggered: int
+    staggered_time_ns: int | None
     needs_all: bool
     unknown: int
     example_lookup: int
 
 
 def sensitivity_frame(replay: Replay, times: Times, evidence: pd.DataFrame, largest: int = 2) -> pd.DataFrame:
-    """The frame ``sensitivity``; the most compile time first.
+    """The frame ``sensitivity``: by safety, what is compiled last; then the most compile time first.
 
     Parameters
     ----------
@@ -53,15 +56,23 @@ def sensitivity_frame(replay: Replay, times: Times, evidence: pd.DataFrame, larg
     """
     trial = _Trial(replay, times)
     tried = [frozenset([field]) for field in replay.table.varying] + field_sets(replay, largest)
-    found = [row for row in map(trial.row, tried) if row is not None]
-    found.sort(key=lambda row: (-(row.time_alone_ns or 0), -row.misses_alone, len(row.fields), row.fields))
     spoken = SafetyOfFields(evidence)
-    return SENSITIVITY.build(asdict(row) | asdict(spoken.on(row.fields)) for row in found)
+    found = [(row, spoken.on(row.fields)) for row in map(trial.row, tried) if row is not None]
+    found.sort(key=lambda one: (SAFETIES.index(one[1].safety), *_rank(one[0])))
+    return SENSITIVITY.build(asdict(row) | asdict(safety) for row, safety in found)
+
+
+def _rank(row: _Helps) -> tuple[object, ...]:
+    """The most compile time first."""
+    saved = -(row.time_alone_ns or 0), -row.misses_alone
+    later = -(row.staggered_time_ns or 0), -row.staggered
+    return *saved, *later, len(row.fields), row.fields
 
 
 @dataclass(frozen=True, slots=True)
 class _Result:
     turned: Positions
+    staggered: Positions
     unknown: int
 
 
@@ -76,21 +87,28 @@ class _Trial:
     def row(self, fields: Fields) -> _Helps | None:
         """What some fields keep from hitting; None if it is nothing, or smaller parts keep all of it."""
         result = self._without(fields)
-        together = result.turned
+        together, staggered = result.turned, result.staggered
         if len(fields) > 1:
             for part in self._known_parts(fields):
-                together = np.setdiff1d(together, self._without(part).turned, assume_unique=True)
-        if not len(together):
+                known = self._without(part)
+                together = np.setdiff1d(together, known.turned, assume_unique=True)
+                staggered = np.setdiff1d(staggered, known.staggered, assume_unique=True)
+        if not len(together) and not len(staggered):
             return None
-        costliest = int(result.turned[np.argmax(self._times.taken[result.turned])])
+        helped = result.turned if len(result.turned) else result.staggered
+        costliest = int(helped[np.argmax(self._times.taken[helped])])
         return _Helps(
-            tuple(sorted(fields)),
-            len(result.turned),
-            self._times.total(result.turned),
-            len(together),
-            len(fields) > 1 and len(together) == len(result.turned),
-            result.unknown,
-            int(self._replay.recorded.lookups.lookup[costliest]),
+            fields=tuple(sorted(fields)),
+            misses_alone=len(result.turned),
+            time_alone_ns=self._times.total(result.turned),
+            misses_together=len(together),
+            staggered=len(result.staggered),
+            staggered_time_ns=self._times.total(result.staggered),
+            needs_all=len(fields) > 1
+            and len(together) == len(result.turned)
+            and len(staggered) == len(result.staggered),
+            unknown=result.unknown,
+            example_lookup=int(self._replay.recorded.lookups.lookup[costliest]),
         )
 
     def _without(self, fields: Fields) -> _Result:
@@ -102,10 +120,11 @@ class _Trial:
     def _replayed(self, removed: Removed) -> _Result:
         joined = self._replay.table.joined(removed)
         if not len(joined.sets):
-            return _Result(joined.sets, 0)
+            return _Result(joined.sets, joined.sets, 0)
         after = self._replay.outcomes(removed, joined)
         turned = np.flatnonzero(self._times.turned(after))
-        return _Result(turned, int(np.count_nonzero(after == UNKNOWN)))
+        staggered = concurrent_misses(self._replay, joined, after)
+        return _Result(turned, staggered, int(np.count_nonzero(after == UNKNOWN)))
 
     def _known_parts(self, fields: Fields) -> Iterator[Fields]:
         """The proper subsets of a set that can have turned some of its misses."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
-from cachescope import figures
 from cachescope.answers.causes import Causes
 from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
@@ -13,12 +14,13 @@ from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import FalseHit, MissRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.frames.replay_rows import SensitivityRow
+from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
 from cachescope.report.page.explained import cause_group
 from cachescope.report.page.outcomes import timed
-from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
+from cachescope.report.page.parts import Cell, Group, Head, Lines, Part, Section, Sorted, Text
 from cachescope.report.page.tables import table
 from cachescope.report.past import past_lines
+from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
 from cachescope.wording import SHORT_KEY, listed, plural
 
 # Each is a picture, a table and a diff of code.
@@ -47,9 +49,15 @@ _FIELDS: Final = (
     Head("Fields", "code"),
     Head("Misses that would hit", "number"),
     Head("Time saved", "number"),
-    Head("Only together", is_optional=True),
     Head("Affects"),
     Head("What is known of leaving it out"),
+)
+_SAVINGS: Final = (
+    Head("Cause", "code"),
+    Head("Verdict", "word"),
+    Head("Time lost", "number"),
+    Head("Without its fields"),
+    Head("Why the rest stays", is_optional=True),
 )
 
 
@@ -79,19 +87,36 @@ def what_if_section(scope: Read) -> Section:
         "All lookups are replayed, in time order, as if a field were not in the key. The keys of a replay are what-if keys,"
         " cachescope's own, over the hash details that remain; torch makes its keys otherwise."
     )
-    ranking = scope.sensitivity() if scope.facts.lookups else None
-    if ranking is None:
-        parts: tuple[Part, ...] = (Text("No lookup was read, so none can be replayed."),)
-    elif ranking.empty:
-        parts = (Text("No field, and no small set of fields, keeps a recorded lookup from hitting."),)
-    else:
-        rows = [_field_row(row) for row in rows_of(ranking, SensitivityRow)]
-        what, source = "sets of fields by time saved", "scope.sensitivity()"
-        parts = (
-            Drawing("Compile time saved if a field did not count", figures.sensitivity, (ranking,)),
-            table("Fields that would help if they did not count", _FIELDS, rows, what, source),
-        )
+    parts: tuple[Part, ...] = (Text("No lookup was read, so none can be replayed."),)
+    if scope.facts.lookups:
+        parts = (*_ranking(scope), *_by_cause(scope))
     return Section("what-if", "What if a field did not count?", sentence, parts)
+
+
+def _ranking(scope: Read) -> Iterator[Part]:
+    """The fields that would help, those that may be left out apart from those that may not."""
+    rows = rows_of(scope.sensitivity(), SensitivityRow)
+    if not rows:
+        yield Text("No field, and no small set of fields, keeps a recorded lookup from hitting.")
+    for safety, group in groupby(rows, key=lambda row: row.safety):
+        shown = [_field_row(row) for row in group]
+        yield table(SAFETY[safety], _FIELDS, shown, "sets of fields by time saved", "scope.sensitivity()")
+
+
+def _by_cause(scope: Read) -> Iterator[Part]:
+    """What leaving out the changed fields of each cause would do."""
+    rows = [
+        (
+            listed(row.fields, 8) if row.fields else row.summary,
+            row.verdict,
+            timed(row.time_lost_ns),
+            saving_text(row),
+            row.why,
+        )
+        for row in rows_of(scope.cause_savings(), CauseSaving)
+    ]
+    if rows:
+        yield table(BY_CAUSE, _SAVINGS, rows, "causes by time lost", "scope.cause_savings()")
 
 
 def _misses(scope: Read) -> list[Part]:
@@ -148,13 +173,5 @@ def _false_hits(scope: Read) -> list[Part]:
 
 
 def _field_row(row: SensitivityRow) -> tuple[Cell, ...]:
-    together = f"all {len(row.fields)}" if row.needs_all else None
-    unknown = f"; {row.unknown} more misses cannot be known" if row.unknown else ""
-    return (
-        listed(row.fields, 8),
-        row.misses_alone,
-        timed(row.time_alone_ns),
-        together,
-        row.affects,
-        f"{row.advice}{unknown}",
-    )
+    time = timed(row.time_alone_ns) if row.misses_alone else Sorted("nothing", 0)
+    return listed(row.fields, 8), row.misses_alone, time, row.affects, field_note(row)

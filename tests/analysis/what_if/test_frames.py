@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.what_if.causes import causes_frame
 from cachescope.analysis.what_if.frames import (
     Rates,
     ReplayInput,
-    causes_frame,
     differences_frame,
     lookups_frame,
     rates_frame,
@@ -150,12 +150,12 @@ def test_causes_before_and_after() -> None:
     causes = pd.DataFrame({"cause": [7, 3, 5], "verdict": ["a", "b", "c"], "summary": ["one", "two", "none"]})
     misses = pd.DataFrame({"lookup": [3, 0, 2], "cause": [3, 7, 3]})
     names = ("cause", "verdict", "summary", "misses", "hits_after", "unknown", "time_won_ns")
-    assert table(causes_frame(replayed, AFTER, causes, misses), *names) == [
+    assert table(causes_frame(replayed, Removed(), AFTER, causes, misses), *names) == [
         (7, "a", "one", 1, 0, 0, None),
         (3, "b", "two", 2, 1, 1, None),
         (5, "c", "none", 0, 0, 0, None),
     ]
-    assert table(causes_frame(replayed, ALL, causes, misses), *names) == [
+    assert table(causes_frame(replayed, Removed(), ALL, causes, misses), *names) == [
         (7, "a", "one", 1, 1, 0, SECOND_NS),
         (3, "b", "two", 2, 2, 0, 4 * SECOND_NS),
         (5, "c", "none", 0, 0, 0, None),

@@ -1,0 +1,107 @@
+"""By cause, what a replay does; and what leaving out the changed fields of each cause would do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from cachescope.analysis.history.timeline import NOT_KNOWN
+from cachescope.analysis.what_if.frames import Counts, ReplayInput
+from cachescope.analysis.what_if.recorded import HIT, UNKNOWN, Outcomes, Positions
+from cachescope.analysis.what_if.why_still import why_still
+from cachescope.columns import plain_columns, rows_of
+from cachescope.frames.answer_rows import CauseRow
+from cachescope.frames.replay import CAUSE_SAVINGS, WHAT_IF_CAUSES
+from cachescope.frames.replay_rows import CauseSaving
+from cachescope.keys.key_fields import Removed
+
+_KEY_CHANGED: Final = "key_changed"
+# Each takes as long as a replay.
+_EXPLAINED: Final = 20
+
+
+def causes_frame(
+    replayed: ReplayInput, removed: Removed, after: Outcomes, causes: pd.DataFrame, misses: pd.DataFrame
+) -> pd.DataFrame:
+    """The frame ``what_if_causes``: the causes in their own order, from the frames causes and misses."""
+    number = {cause: at for at, cause in enumerate(causes["cause"].tolist())}
+    places = _places(replayed, misses)
+    group = np.full(len(after), -1, dtype=np.int64)
+    group[places] = [number[cause] for cause in misses["cause"].tolist()]
+    counts = Counts.of(replayed.times, after, group, len(causes))
+    told = plain_columns(causes, ["cause", "verdict", "summary"])
+    return WHAT_IF_CAUSES.of_columns(
+        {
+            **told,
+            "misses": counts.lookups,
+            "hits_after": counts.turned,
+            "unknown": counts.unknown,
+            "time_won_ns": counts.time_won_ns,
+            "why": _reasons(replayed, removed, after, causes, group, counts),
+        }
+    )
+
+
+def _reasons(
+    replayed: ReplayInput,
+    removed: Removed,
+    after: Outcomes,
+    causes: pd.DataFrame,
+    group: Positions,
+    counts: Counts,
+) -> list[str | None]:
+    """Why misses stay, of the first causes all of whose changed fields are out."""
+    reasons: list[str | None] = [None] * len(causes)
+    if not removed:
+        return reasons
+    stay = np.array(counts.lookups) > np.array(counts.turned) + np.array(counts.unknown)
+    left = np.flatnonzero(stay & causes["verdict"].eq(_KEY_CHANGED).to_numpy(dtype=bool))
+    rows = zip(left.tolist(), rows_of(causes.iloc[left], CauseRow), strict=True)
+    out = [(at, cause) for at, cause in rows if removed.fields.issuperset(cause.fields)]
+    for at, cause in out[:_EXPLAINED]:
+        mine = np.flatnonzero(group == at)
+        reasons[at] = why_still(replayed.replay, removed, after, cause, mine).why
+    return reasons
+
+
+def cause_savings_frame(
+    replayed: ReplayInput, causes: pd.DataFrame, misses: pd.DataFrame, most: int
+) -> pd.DataFrame:
+    """The frame ``cause_savings`` of the first so many causes, in their order; there is nothing to say of a cold start."""
+    is_cold = (causes["verdict"] == "first_lookup") & (causes["kind"] != NOT_KNOWN)
+    places = _places(replayed, misses)
+    of_cause = misses["cause"].to_numpy(dtype=np.int64)
+    return CAUSE_SAVINGS.of_rows(
+        _saving(replayed, row, places[of_cause == row.cause])
+        for row in rows_of(causes[~is_cold].head(most), CauseRow)
+    )
+
+
+def _saving(replayed: ReplayInput, cause: CauseRow, at: Positions) -> CauseSaving:
+    """What leaving out its own fields does; a cause without fields keeps all of its keys."""
+    removed = Removed(frozenset(cause.fields if cause.verdict == _KEY_CHANGED else ()))
+    replay, times = replayed.replay, replayed.times
+    after = replay.outcomes(removed) if removed else replay.recorded.outcome
+    turned = at[times.miss[at] & (after[at] == HIT)]
+    stays = why_still(replay, removed, after, cause, at)
+    return CauseSaving(
+        cause=cause.cause,
+        verdict=cause.verdict,
+        summary=cause.summary,
+        fields=cause.fields,
+        misses=cause.misses,
+        time_lost_ns=cause.time_lost_ns,
+        hits_after=len(turned),
+        time_won_ns=times.total(turned),
+        unknown=int(np.count_nonzero(after[at] == UNKNOWN)),
+        staggered=len(stays.staggered),
+        staggered_time_ns=times.total(stays.staggered),
+        why=stays.why,
+    )
+
+
+def _places(replayed: ReplayInput, misses: pd.DataFrame) -> Positions:
+    """The position of each miss."""
+    return replayed.replay.recorded.lookups.places_of(misses["lookup"].to_numpy(dtype=np.int64))

@@ -1,0 +1,123 @@
+"""Why misses of a cause stay misses although its changed fields do not count, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cachescope.analysis.history.timeline import NOT_KNOWN
+from cachescope.analysis.what_if.recorded import MISS, Flags, Outcomes, Positions
+from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.still_missing import (
+    CONCURRENT,
+    DIFFERS,
+    ELSEWHERE,
+    FIRST,
+    GONE,
+    GUARDS,
+    NOT_STORED,
+    PENDING,
+    still_missing,
+)
+from cachescope.frames.answer_rows import CauseRow
+from cachescope.keys.key_fields import Removed
+from cachescope.wording import plural
+
+# What no field of a key decides.
+_OF_VERDICT: Final = {
+    "guard_failed": "the key was found and no guards held, so no field of the key decides it",
+    "bypassed": "the cache was bypassed, whatever the key",
+    "disabled": "no cache was asked, whatever the key",
+    "details_not_recorded": "not known: the fields of its keys were not recorded",
+    "no_detail_differs": "not known: the keys differ and no recorded field does",
+}
+_SENTENCES: Final = {
+    GUARDS: "of {} the entry was there and its guards did not hold",
+    GONE: "the entry of {} was gone by then",
+    PENDING: "{} came before the same process had stored the entry",
+    NOT_STORED: "nothing had been stored for {}",
+    ELSEWHERE: "the entry of {} was in another cache directory",
+    FIRST: "{} would be the first of the key, which has to be compiled once",
+    DIFFERS: "no key becomes equal to that of {}: more than these fields tells them apart",
+}
+# torch/_inductor/codecache.py: keys of a forward, a backward and an inference graph.
+_KINDS_OF_GRAPH: Final = frozenset({"fx_kwargs[is_inference]", "fx_kwargs[is_backward]"})
+_OTHER_KIND: Final = (
+    "{} are of another kind of graph (forward, backward or inference), and keys of two kinds never become one"
+)
+
+
+class Kept(NamedTuple):
+    """What keeps misses of a cause from hitting.
+
+    Attributes
+    ----------
+    why : str or None
+        In words; None if none of them stays a miss.
+    staggered : array of int
+        The misses that would hit if the first compile of each key had ended before the others began.
+    """
+
+    why: str | None
+    staggered: Positions
+
+
+def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow, at: Positions) -> Kept:
+    """Why misses of a cause stay misses without some fields.
+
+    Parameters
+    ----------
+    replay : Replay
+    removed : Removed
+        Holds all fields of the cause, if it has some.
+    after : array of int
+        The outcome of every lookup by that.
+    cause : CauseRow
+    at : array of int
+        The positions of its misses.
+    """
+    if (text := _by_verdict(cause)) is not None:
+        return Kept(text, at[:0])
+    if not (after[at] == MISS).any():
+        return Kept(None, at[:0])
+    missing = np.flatnonzero(after == MISS)
+    reason, group = still_missing(replay, replay.table.joined(removed), after, missing)
+    is_mine = np.isin(missing, at)
+    count = Counter(reason[is_mine].tolist())
+    concurrent = reason == CONCURRENT
+    sentences = _SENTENCES | ({DIFFERS: _OTHER_KIND} if _KINDS_OF_GRAPH & set(cause.fields) else {})
+    texts = [
+        text.format(plural(count[word], "miss", "misses")) for word, text in sentences.items() if count[word]
+    ]
+    if count[CONCURRENT]:
+        texts.insert(0, _concurrent(replay, missing, group, concurrent, is_mine))
+    # Guards may keep it from hitting even then.
+    is_certain = ~replay.cells.has_guards[replay.cells.of_lookup[missing]]
+    return Kept("; ".join(texts), missing[concurrent & is_mine & is_certain])
+
+
+def _by_verdict(cause: CauseRow) -> str | None:
+    """The reason of a cause that no field of a key decides."""
+    match cause.verdict:
+        case "first_lookup":
+            return "not known: they may be first lookups, or changed graphs"
+        case "entry_unavailable" if cause.kind == NOT_KNOWN:
+            return "the key is the same and its entry was not there; why is not known"
+        case "entry_unavailable":
+            return f"the key is the same; its entry was not there ({cause.kind})"
+    return _OF_VERDICT.get(cause.verdict)
+
+
+def _concurrent(
+    replay: Replay, missing: Positions, group: Positions, concurrent: Flags, is_mine: Flags
+) -> str:
+    """What a staggered start would do for the keys of some concurrent misses."""
+    of_groups = np.isin(group, group[concurrent & is_mine])
+    cells = replay.cells.of_lookup[missing[of_groups]]
+    keys, groups = len(np.unique(replay.cells.key[cells])), len(np.unique(group[of_groups]))
+    become = "their keys are equal already" if keys == groups else f"{plural(keys, 'key')} become {groups}"
+    may = "may" if replay.cells.has_guards[cells].any() else "would"
+    hits, lookups = np.count_nonzero(concurrent & of_groups), np.count_nonzero(of_groups)
+    return f"the runs were concurrent: {become}; with a staggered start, {hits} of {lookups} {may} hit"
