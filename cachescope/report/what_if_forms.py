@@ -39,6 +39,7 @@ SAFETY: Final = {
 }
 """The groups of a ranking."""
 NO_FIELD: Final = "no field, and no small set of fields, keeps anything from hitting"
+NOTHING_ALONE: Final = "saves nothing by itself"
 BY_CAUSE: Final = "Cause by cause, without its own changed fields"
 
 
@@ -195,6 +196,16 @@ def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
     return lines
 
 
+def saves(row: SensitivityRow) -> str:
+    """How many misses would hit without the fields of a row, and the time that saves."""
+    count, time = (
+        row.misses_alone or row.staggered,
+        row.time_alone_ns if row.misses_alone else row.staggered_time_ns,
+    )
+    text = f"{count} would hit" if time is None else f"{count} would hit, {duration(time)}"
+    return text if row.misses_alone else f"{text}, with a staggered start"
+
+
 def time_alone(row: SensitivityRow) -> str:
     """What leaving the fields of a row out would save, without any other change."""
     return duration(row.time_alone_ns) if row.misses_alone else "nothing"
@@ -204,9 +215,9 @@ def field_note(row: SensitivityRow) -> str:
     """What else is to be said of a row of the ranking."""
     notes = []
     if row.staggered:
-        more = "more would hit" if row.misses_alone else "would hit"
-        time = "" if row.staggered_time_ns is None else f", {duration(row.staggered_time_ns)}"
-        notes.append(f"the runs were concurrent: with a staggered start, {row.staggered} {more}{time}")
+        time = "" if row.staggered_time_ns is None else f" ({duration(row.staggered_time_ns)})"
+        more = f"{row.staggered} more" if row.misses_alone else f"{row.staggered}"
+        notes.append(f"the runs were concurrent: with a staggered start, {more} would hit{time}")
     if row.needs_all:
         notes.append(f"only all {len(row.fields)} together")
     elif len(row.fields) > 1 and row.misses_alone:

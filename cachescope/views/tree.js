@@ -40,6 +40,7 @@ function render({ model, el }) {
   const leaf = (node, formOff, off) => {
     const place = make("div", "cs-leaf");
     place.append(line(node, !formOff && !off.has(node.name), formOff));
+    if (node.saves) place.append(make("span", "cs-saves", node.saves));
     if (node.note) place.append(make("span", "cs-faint", node.note));
     return place;
   };
@@ -59,6 +60,7 @@ function render({ model, el }) {
       const place = make("div", "cs-form");
       if (group.is_form) {
         place.append(line(group, !formOff, false));
+        if (group.saves) place.append(make("span", "cs-saves", group.saves));
         if (group.note) place.append(make("span", "cs-faint", group.note));
       }
       const shown = found.slice(0, MOST).map((f) => leaf(f, formOff, off));

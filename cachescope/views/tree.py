@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import anywidget
 import traitlets
 
-from cachescope.analysis.what_if.evidence import SafetyOfFields
+from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
 from cachescope.json_types import JsonObject
 from cachescope.keys.isolation_schema import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
@@ -46,8 +46,10 @@ class Tree(anywidget.AnyWidget):
         return f"Tree({len(self.off)} off)"
 
 
-def tree_groups(fields: Sequence[str], varying: Iterable[str], safety: SafetyOfFields) -> list[JsonObject]:
-    """The forms with the fields that carry them, and the fields that no form carries; varying fields first.
+def tree_groups(
+    fields: Sequence[str], varying: Iterable[str], safety: SafetyOfFields, savings: Mapping[str, str]
+) -> list[JsonObject]:
+    """The forms with the fields that carry them, and the fields that no form carries; varying fields first, by safety.
 
     Parameters
     ----------
@@ -57,15 +59,32 @@ def tree_groups(fields: Sequence[str], varying: Iterable[str], safety: SafetyOfF
         Fields with more than one value.
     safety : SafetyOfFields
         What is known about leaving a field out; shown next to the varying ones.
+    savings : mapping of name to text
+        What leaving out a form or a varying field saves by itself.
     """
     if not fields:
         return []
-    varies = set(varying)
+    known = {name: safety.on([name]) for name in varying}
+    varies = set(known)
+
+    def order(name: str) -> tuple[object, ...]:
+        return (SAFETIES.index(known[name].safety) if name in known else len(SAFETIES)), name
+
+    def leaf(name: str) -> JsonObject:
+        note = harmless(known[name].advice) if name in known else ""
+        return {
+            "name": name,
+            "label": harmless(name),
+            "varies": name in known,
+            "note": note,
+            "saves": savings.get(name, ""),
+        }
+
     groups, taken = [], set()
     for section, forms in CONTEXT_FORMS.items():
         for form in forms:
             carried = form_fields([form], fields)
-            mine = sorted((name for name in carried.fields), key=lambda name: (name not in varies, name))
+            mine = sorted(carried.fields, key=order)
             taken.update(mine)
             groups.append(
                 {
@@ -74,12 +93,13 @@ def tree_groups(fields: Sequence[str], varying: Iterable[str], safety: SafetyOfF
                     "section": _SECTIONS[section],
                     "is_form": True,
                     "note": _form_note(mine, varies, bool(carried.parts)),
-                    "fields": [_leaf(name, varies, safety) for name in mine],
+                    "saves": savings.get(form, ""),
+                    "fields": [leaf(name) for name in mine],
                 }
             )
-    rest = sorted((name for name in fields if name not in taken), key=lambda name: (name not in varies, name))
-    leaves = [_leaf(name, varies, safety) for name in rest]
-    groups.append({"name": "", "label": "", "section": _REST, "is_form": False, "note": "", "fields": leaves})
+    rest = sorted((name for name in fields if name not in taken), key=order)
+    whole = {"name": "", "label": "", "section": _REST, "is_form": False, "note": "", "saves": ""}
+    groups.append(whole | {"fields": [leaf(name) for name in rest]})
     return groups
 
 
@@ -88,8 +108,3 @@ def _form_note(fields: Sequence[str], varies: set[str], is_part: bool) -> str:
         return "part of system_info[version]" if is_part else "no field of these keys carries it"
     count = sum(name in varies for name in fields)
     return f"{count} of {len(fields)} fields vary" if count else ""
-
-
-def _leaf(name: str, varies: set[str], safety: SafetyOfFields) -> JsonObject:
-    note = harmless(safety.on([name]).advice) if name in varies else ""
-    return {"name": name, "label": harmless(name), "varies": name in varies, "note": note}

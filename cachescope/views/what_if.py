@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -14,18 +14,19 @@ from cachescope.columns import rows_of
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import SensitivityRow, WhatIfRate
-from cachescope.json_types import JsonObject
 from cachescope.keys.key_schema import KeySchema
+from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, columns, markup, row
 from cachescope.views.frame_rows import FrameRows
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
+from cachescope.views.ranking import Ranking
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.table import Head, Table
 from cachescope.views.tabled import Tabled
 from cachescope.views.tree import Tree, tree_groups
-from cachescope.views.what_if_text import answer
+from cachescope.views.what_if_text import by_cause, forms_of, numbers, remarks, savings_of, warnings
 from cachescope.wording import duration, plural
 
 _HEADS: Final = (
@@ -37,12 +38,6 @@ _HEADS: Final = (
     Head("outcome", "Recorded", colours=OUTCOME_COLOURS),
     Head("outcome_after", "Would be", colours=OUTCOME_COLOURS),
     Head("time_won_ns", "Saves", number=True),
-)
-_RANKING: Final = (
-    Head("fields", "Leave out", wide=True),
-    Head("misses", "Would hit", number=True),
-    Head("time", "Saves", number=True),
-    Head("advice", "Is it safe", wide=True),
 )
 
 
@@ -65,12 +60,23 @@ class WhatIfView(Pane):
             return
         guarded = self._state.guarded
         self._labels = run_labels(scope.runs)
-        self.ranking = scope.sensitivity()
-        self.tree = Tree(tree_groups(self.found.fields, self.found.varying, SafetyOfFields(scope.evidence)))
-        self.tree.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")
+        rows = rows_of(scope.sensitivity(), SensitivityRow)
+        fields, varying = self.found.fields, self.found.varying
+        safety = SafetyOfFields(scope.evidence)
+        self.ranking = Ranking(rows, forms_of(fields))
+        self.tree = Tree(tree_groups(fields, varying, safety, savings_of(scope, rows, varying)))
+        for toggles in (self.ranking, self.tree):
+            toggles.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")
         self.undo = button("Undo", self._undo, "Take the last toggle back")
         self.reset = button("Reset", lambda: self._set(()), "Everything counts again")
-        self.answer = markup()
+        self.numbers, self.warnings, self.remarks = markup(), markup(), markup()
+        self.by_cause = Table(
+            by_cause(scope),
+            "causes without their own changed fields",
+            empty="Nothing missed but in a cold start.",
+            on_choose=guarded(self._state.show_why),
+            page_size=8,
+        )
         self.rates_plot = Plot(
             lambda dark: figures.what_if_rates(self.found.rates, dark=dark),
             "hit rates before and after",
@@ -84,36 +90,27 @@ class WhatIfView(Pane):
             on_choose=guarded(self._state.show_why),
             page_size=15,
         )
-        self.presets = Table(
-            ListedRows(_RANKING, _ranking_rows(self.ranking)),
-            "fields by what leaving them out would save",
-            empty="No field, and no small set of fields, keeps anything from hitting.",
-            on_choose=guarded(self._preset),
-            page_size=8,
-        )
-        self.ranking_plot = Plot(
-            lambda dark: figures.sensitivity(self.ranking, dark=dark),
-            "what each field would save",
-            self._clicked_field,
-            guarded,
-        )
-        left = Pane([row(self.undo, self.reset), self.tree])
-        right = Pane(
+        most = Pane(
             [
-                self.answer,
-                self.rates,
-                markup(html.title("Lookups that change sides", "A row opens Why.")),
-                self.changed,
+                markup(html.title("What would help most", _RANKING)),
+                self.ranking,
+                markup(html.title(BY_CAUSE, "A row opens Why.")),
+                self.by_cause,
             ]
         )
-        presets = Pane(
-            [
-                markup(html.title("What would help most", "A row leaves exactly these fields out.")),
-                columns(self.presets, *([self.ranking_plot] if len(self.ranking) else []), widths=(520, 420)),
-            ]
+        every = Pane(
+            [markup(html.title("What counts in a key", _TREE)), row(self.undo, self.reset), self.tree]
         )
+        changed = Pane([markup(html.title("Lookups that change sides", "A row opens Why.")), self.changed])
         super().__init__(
-            [markup(html.paragraph(_WHAT, "faint")), columns(left, right, widths=(340, 480)), presets]
+            [
+                self.numbers,
+                self.warnings,
+                columns(most, every, widths=(520, 380)),
+                self.remarks,
+                columns(changed, self.rates, widths=(640, 400)),
+                markup(html.paragraph(_WHAT, "faint")),
+            ]
         )
         self._state.observe(guarded(self._replay), "without")
         self._replay()
@@ -137,21 +134,13 @@ class WhatIfView(Pane):
         if self._past:
             self._state.without = self._past.pop()
 
-    def _preset(self, place: int) -> None:
-        self._set(tuple(self.ranking["fields"].iloc[place]))
-
-    def _clicked_field(self, clicked: JsonObject) -> None:
-        data = clicked.get("data")
-        fields = tuple(data) if isinstance(data, list) else (data,)
-        if fields in self.ranking["fields"].tolist():
-            self._set(fields)
-
     def _replay(self, change: object = None) -> None:
         without = self._state.without
         self.found = WhatIf.of(self._scope, KeySchema(without=without))
-        self.tree.off = list(without)
+        self.tree.off = self.ranking.off = list(without)
         self.undo.disabled, self.reset.disabled = not self._past, not without
-        self.answer.value = answer(self.found)
+        self.numbers.value, self.warnings.value = numbers(self.found), warnings(self.found)
+        self.remarks.value = remarks(self.found)
         self.changed.show(self._changed_rows())
         self.rates.redraw()
 
@@ -168,17 +157,9 @@ class WhatIfView(Pane):
         return f"WhatIfView({before.hits} -> {after.hits} of {plural(before.lookups, 'lookup')} hit)"
 
 
-_WHAT = (
-    "Untick what should not count in a key: all lookups are replayed in the order of time, as if torch had left it out."
+_RANKING: Final = "Untick what should not count: what the misses that then hit had cost."
+_TREE: Final = "The same toggles, with all other fields. What each saves is counted by itself."
+_WHAT: Final = (
+    "All lookups are replayed in the order of time, as if torch had left out what is not ticked."
     " By what-if keys, cachescope's own: torch's cannot be rebuilt from what was recorded."
 )
-
-
-def _ranking_rows(ranking: pd.DataFrame) -> list[tuple[int, list[Any]]]:
-    rows = []
-    for place, one in enumerate(rows_of(ranking, SensitivityRow)):
-        time = one.time_alone_ns
-        names = ", ".join(one.fields[:6]) + (" …" if len(one.fields) > 6 else "")
-        shown = None if time is None else Shown(duration(time), time)
-        rows.append((place, [names, one.misses_alone, shown, one.advice]))
-    return rows

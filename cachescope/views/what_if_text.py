@@ -1,23 +1,36 @@
-"""The result of a replay in numbers and sentences."""
+"""The result of a replay in numbers and sentences, and what single fields and causes would save."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Final
 
 import pandas as pd
 
+from cachescope.answers.read import Read
+from cachescope.answers.what_if import WhatIf
+from cachescope.answers.worklist import Worklist
 from cachescope.columns import rows_of
-from cachescope.frames.replay_rows import WhatIfRate
-from cachescope.report.what_if_forms import time_won, what_if_lines
+from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfRate
+from cachescope.keys.isolation_schema import CONTEXT_FORMS
+from cachescope.keys.key_fields import form_fields
+from cachescope.keys.key_schema import KeySchema
+from cachescope.report.what_if_forms import NOTHING_ALONE, saves, saving_text, time_won, what_if_lines
 from cachescope.views import html
-from cachescope.wording import percent, plural
+from cachescope.views.table import Head, ListedRows, Shown
+from cachescope.wording import duration, percent, plural
 
-if TYPE_CHECKING:
-    from cachescope.answers.what_if import WhatIf
+_WARNING: Final = "bold red"
+_BY_CAUSE: Final = (
+    Head("cause", "Cause", wide=True),
+    Head("time_lost", "Lost", number=True),
+    Head("saves", "Without its fields", wide=True),
+    Head("why", "Why the rest stays", wide=True),
+)
 
 
-def answer(found: WhatIf) -> str:
-    """Hit rates, keys and groups before and after, then remarks, warnings first."""
+def numbers(found: WhatIf) -> str:
+    """Hit rates, keys and groups before and after."""
     before, after = rows_of(found.rates, WhatIfRate)
     keys, then, groups = key_counts(found.frame)
     cells = [
@@ -33,13 +46,56 @@ def answer(found: WhatIf) -> str:
         ),
         ("Keys", f"{keys} → {then}", f"{plural(groups, 'group')} of keys that become one"),
     ]
-    lines = what_if_lines(found) if found.removed else []
-    kinds = {"bold red": "warn", "dim": "faint"}
+    return html.numbers(cells)
+
+
+def warnings(found: WhatIf) -> str:
+    """That keys would become one which hold different code."""
+    said = [line for line in what_if_lines(found) if line.style == _WARNING]
+    return "".join(html.paragraph(line.text, "warn") for line in said)
+
+
+def remarks(found: WhatIf) -> str:
+    """What else is to be said of it."""
     # The first bold line is the headline, which the numbers show already.
-    said = [line for line in lines if line.style != "bold"]
-    return html.numbers(cells) + "".join(
-        html.paragraph(line.text, kinds.get(line.style, "")) for line in said
-    )
+    lines = what_if_lines(found) if found.removed else []
+    said = [line for line in lines if line.style not in ("bold", _WARNING)]
+    return "".join(html.paragraph(line.text, "faint" if line.style == "dim" else "") for line in said)
+
+
+def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence[str]) -> dict[str, str]:
+    """What leaving out each form with varying fields, and each varying field, saves by itself."""
+    texts = dict.fromkeys(varying, NOTHING_ALONE)
+    texts |= {row.fields[0]: saves(row) for row in ranking if len(row.fields) == 1}
+    of_form = forms_of(varying)
+    for form in dict.fromkeys(of_form.values()):
+        before, after = rows_of(WhatIf.of(scope, KeySchema(without=(form,))).rates, WhatIfRate)
+        more = after.hits - before.hits
+        texts[form] = f"{more} would hit, {time_won(before, after)}" if more else NOTHING_ALONE
+    return texts
+
+
+def forms_of(fields: Sequence[str]) -> dict[str, str]:
+    """The context form that holds each field, of those that are in one."""
+    return {
+        name: form
+        for forms in CONTEXT_FORMS.values()
+        for form in forms
+        for name in form_fields([form], fields).fields
+    }
+
+
+def by_cause(scope: Read) -> ListedRows:
+    """What leaving out the changed fields of each cause would do, as the worklist names them; a row is its first root."""
+    works = Worklist.of(scope)
+    named = {work.cause: work for work in (*works.works, *works.apart)}
+    rows = []
+    for one in rows_of(scope.cause_savings(), CauseSaving):
+        if work := named.get(one.cause):
+            lost = None if one.time_lost_ns is None else Shown(duration(one.time_lost_ns), one.time_lost_ns)
+            rows.append((work.lookup, [work.title, lost, saving_text(one), one.why or ""]))
+    has_reasons = any(cells[-1] for _, cells in rows)
+    return ListedRows(_BY_CAUSE if has_reasons else _BY_CAUSE[:-1], rows)
 
 
 def key_counts(frame: pd.DataFrame) -> tuple[int, int, int]:

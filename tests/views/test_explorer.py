@@ -214,7 +214,7 @@ def test_a_toggle_replays_everything(tour: Explorer, scopes: dict[str, Scope]) -
     assert tour.state.without == ("inductor_configs",)
     found = scopes["tour"].what_if(without="inductor_configs")
     assert records(view.found.rates) == records(found.rates)
-    assert "46 % → 62 %" in view.answer.value
+    assert "46 % → 62 %" in view.numbers.value
     assert view.changed.total == 8 and view.rates_plot.figure != before
     assert tour.query == "scope.what_if(without=('inductor_configs',)).frame"
     assert is_query_of(tour, scopes["tour"])
@@ -222,19 +222,40 @@ def test_a_toggle_replays_everything(tour: Explorer, scopes: dict[str, Scope]) -
     assert tour.state.pane == "Why"
 
 
-def test_presets_undo_and_reset(tour: Explorer) -> None:
+def test_ranking_and_tree_are_the_same_toggles_with_undo_and_reset(tour: Explorer) -> None:
     view = tour.pane("What-if")
     assert view.undo.disabled and view.reset.disabled
-    view.presets.chosen = [1, 0]
-    assert view.tree.off == ["inductor_config[epilogue_fusion]"]
-    view.ranking_plot.clicked = {"data": ["cpp_runtime_thread_count"]}
-    assert view.tree.off == ["cpp_runtime_thread_count"]
+    fusion, threads = "inductor_config[epilogue_fusion]", "cpp_runtime_thread_count"
+    view.ranking.off = [fusion]
+    assert view.tree.off == [fusion]
+    view.tree.off = [fusion, threads]
+    assert view.ranking.off == [fusion, threads]
+    assert "62 → 79 %" in view.numbers.value or "79 %" in view.numbers.value
     view.undo.click()
-    assert view.tree.off == ["inductor_config[epilogue_fusion]"]
+    assert view.tree.off == view.ranking.off == [fusion]
     view.reset.click()
-    assert (view.tree.off, view.reset.disabled) == ([], True)
+    assert (view.tree.off, view.ranking.off, view.reset.disabled) == ([], [], True)
     view.undo.click()
-    assert view.tree.off == ["inductor_config[epilogue_fusion]"]
+    assert view.tree.off == [fusion]
+
+
+def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
+    view = tour.pane("What-if")
+    named = [row["label"] for group in view.ranking.groups for row in group["rows"]]
+    # Without gm, 3.2 s would be saved: more than without any other.
+    assert named == ["inductor_config[epilogue_fusion]", "cpp_runtime_thread_count", "gm"]
+    leaves = {leaf["name"]: leaf["saves"] for group in view.tree.groups for leaf in group["fields"]}
+    assert leaves["inductor_config[epilogue_fusion]"] == "8 would hit, 2.0 s"
+    assert leaves["aot_config"] == "saves nothing by itself"
+    assert leaves["torch_version"] == ""
+
+
+def test_a_cause_beside_what_its_fields_save_opens_why(tour: Explorer) -> None:
+    view = tour.pane("What-if")
+    titles = [work["title"] for work in tour.pane("Overview").worklist.worklist["works"]]
+    assert [row[0] for row in view.by_cause.rows] == titles
+    view.by_cause.chosen = [view.by_cause.ids[0], 0]
+    assert tour.state.pane == "Why"
 
 
 def test_keys_and_groups(scopes: dict[str, Scope]) -> None:

@@ -12,9 +12,12 @@ import pytest
 
 from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.frames.replay import EVIDENCE
+from cachescope.frames.replay_rows import SensitivityRow
+from cachescope.report.what_if_forms import SAFETY
 from cachescope.views import html, table
 from cachescope.views.frame_rows import FrameRows
 from cachescope.views.plot import Plot
+from cachescope.views.ranking import Ranking
 from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.views.tabled import Tabled
 from cachescope.views.tree import Tree, tree_groups
@@ -147,7 +150,9 @@ def test_a_figure_is_drawn_by_what_comes_with_it() -> None:
 
 def test_the_tree_has_torchs_forms_and_what_varies_first() -> None:
     fields = ["gm", "inductor_config[a]", "inductor_config[b]", "torch_version", HOSTILE]
-    groups = tree_groups(fields, ["inductor_config[b]", "gm"], SafetyOfFields(EVIDENCE.build([])))
+    safety = SafetyOfFields(EVIDENCE.build([]))
+    savings = {"inductor_configs": "2 would hit", "gm": "1 would hit"}
+    groups = tree_groups(fields, ["inductor_config[b]", "gm"], safety, savings)
     by_name = {group["name"]: group for group in groups}
     assert [field["name"] for field in by_name["inductor_configs"]["fields"]] == [
         "inductor_config[b]",
@@ -156,11 +161,57 @@ def test_the_tree_has_torchs_forms_and_what_varies_first() -> None:
     assert by_name["inductor_configs"]["note"] == "1 of 2 fields vary"
     assert by_name[""]["fields"][0]["note"] == "keep it: it is what is compiled"
     assert "\x1b" not in by_name[""]["fields"][1]["label"]
+    assert (by_name["inductor_configs"]["saves"], by_name[""]["fields"][0]["saves"]) == (
+        "2 would hit",
+        "1 would hit",
+    )
     assert repr(Tree(groups)) == "Tree(0 off)"
 
 
 def test_no_field_no_tree() -> None:
-    assert tree_groups([], [], SafetyOfFields(EVIDENCE.build([]))) == []
+    assert tree_groups([], [], SafetyOfFields(EVIDENCE.build([])), {}) == []
+
+
+def ranked(fields: tuple[str, ...], safety: str, hits: int, staggered: int = 0) -> SensitivityRow:
+    return SensitivityRow(
+        fields=fields,
+        misses_alone=hits,
+        time_alone_ns=hits * 10**9 or None,
+        misses_together=hits,
+        staggered=staggered,
+        staggered_time_ns=staggered * 10**9 or None,
+        needs_all=False,
+        unknown=0,
+        example_lookup=0,
+        affects="unknown",
+        same_code=0,
+        different_code=0,
+        safety=safety,
+        advice="advice",
+    )
+
+
+def test_a_ranking_has_safe_fields_apart_and_says_what_only_a_staggered_start_saves() -> None:
+    rows = [
+        ranked((HOSTILE,), "safe", 1),
+        ranked(("a", "b"), "unsafe", 2),
+        ranked(("c",), "unsafe", 0, staggered=4),
+    ]
+    shown = Ranking(rows, {"a": "inductor_configs"})
+    assert [group["title"] for group in shown.groups] == [SAFETY["safe"], SAFETY["unsafe"]]
+    (hostile,), (pair, late) = (group["rows"] for group in shown.groups)
+    assert "\x1b" not in hostile["label"] and hostile["fields"] == [HOSTILE]
+    assert (pair["forms"], pair["saves"], pair["later"]) == (
+        ["inductor_configs", ""],
+        "2 would hit, 2.0 s",
+        False,
+    )
+    assert late["saves"] == "4 would hit, 4.0 s, with a staggered start"
+    assert (late["later"], late["share"], shown.notes) == (True, 1.0, [])
+
+
+def test_a_ranking_of_nothing_says_so() -> None:
+    assert Ranking([], {}).notes == ["No field, and no small set of fields, keeps anything from hitting."]
 
 
 @pytest.mark.parametrize(

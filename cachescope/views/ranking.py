@@ -1,0 +1,74 @@
+"""The fields that would help most, as check boxes in groups by safety: the same toggles as in the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import anywidget
+import traitlets
+
+from cachescope.frames.replay_rows import SensitivityRow
+from cachescope.json_types import JsonObject
+from cachescope.report.what_if_forms import NO_FIELD, SAFETY, field_note, saves
+from cachescope.wording import and_more, harmless, listed
+
+_HERE: Final = Path(__file__).parent
+_MOST: Final = 20
+_NAMED: Final = 6
+
+
+class Ranking(anywidget.AnyWidget):
+    """Sets of fields that would help if they did not count; what does not count is in `off`.
+
+    Parameters
+    ----------
+    rows : sequence of SensitivityRow
+        In the order of the frame.
+    form_of : mapping of field to form
+        The context form that holds a field.
+    """
+
+    _esm = _HERE / "ranking.js"
+    _css = _HERE / "style.css"
+
+    label = traitlets.Unicode("what would help most").tag(sync=True)
+    groups: Any = traitlets.List().tag(sync=True)
+    notes: Any = traitlets.List().tag(sync=True)
+    off: Any = traitlets.List().tag(sync=True)
+
+    def __init__(self, rows: Sequence[SensitivityRow], form_of: Mapping[str, str]) -> None:
+        notes = [] if rows else [f"{NO_FIELD[0].upper()}{NO_FIELD[1:]}."]
+        if len(rows) > _MOST:
+            notes.append(and_more(len(rows) - _MOST, where="scope.sensitivity() has all"))
+        super().__init__(groups=_groups(rows[:_MOST], form_of), notes=notes)
+
+    def __repr__(self) -> str:
+        return f"Ranking({sum(len(group['rows']) for group in self.groups)} sets of fields)"
+
+
+def _groups(rows: Sequence[SensitivityRow], form_of: Mapping[str, str]) -> list[JsonObject]:
+    most = max((_cost(row) for row in rows), default=0) or 1
+    return [
+        {"title": SAFETY[safety], "rows": [_plain(row, form_of, most) for row in group]}
+        for safety, group in groupby(rows, key=lambda row: row.safety)
+    ]
+
+
+def _plain(row: SensitivityRow, form_of: Mapping[str, str], most: int) -> JsonObject:
+    return {
+        "fields": list(row.fields),
+        "forms": [form_of.get(name, "") for name in row.fields],
+        "label": harmless(listed(row.fields, _NAMED)),
+        "saves": saves(row),
+        "share": _cost(row) / most,
+        "later": not row.misses_alone,
+        "note": harmless(field_note(row)),
+    }
+
+
+def _cost(row: SensitivityRow) -> int:
+    """What the fields would save, by themselves or at least with a staggered start."""
+    return (row.time_alone_ns if row.misses_alone else row.staggered_time_ns) or 0

@@ -1,0 +1,121 @@
+"""Why misses stay misses although their changed fields do not count: small histories, made by hand, and recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cachescope.columns import records
+from cachescope.scope import Scope
+from tests.analysis.what_if.test_made_histories import HERE, Case, G, X, f1, f2, here, letters
+from tests.made import Run, aot, fx, run, scope_of
+from tests.readings import read_once
+
+Recording = Callable[[str, str], Path]
+OUTPUT_PATH = "inductor_config[aot_inductor.output_path]"
+# What ranks compile at the same time is compared where it differs by their rank alone.
+OF = {"function": "f", "file": "/model.py", "line": 1}
+
+
+def rank(number: int, at: float, took: float = 1.0) -> Run:
+    """A rank with its own number in x."""
+    looked_up = fx(f"f{number}", details={**G, "x": f"/rank{number}"}, at=at, took=took, **OF)
+    return run(looked_up, rank=number, **HERE)
+
+
+# What was looked up and stored, and why the second misses without its changed fields.
+STAYS: dict[str, Case] = {
+    "two runs at once": (
+        (rank(0, 0.0, took=20.0), rank(1, 10.0)),
+        [],
+        "the runs were concurrent: 2 keys become 1; with a staggered start, 1 of 2 would hit",
+    ),
+    "one run, which had not stored it": (
+        (here(f1(took=20.0), f2(compile_id="1/0")),),
+        [],
+        "1 miss came before the same process had stored the entry",
+    ),
+    "another directory": (
+        (run(f1(), cache_dir="/other"), here(f2())),
+        [],
+        "the entry of 1 miss was in another cache directory",
+    ),
+    "an entry that was gone": (
+        (here(f1()), here(f1(5, took=20.0)), here(f2())),
+        [],
+        "the entry of 1 miss was gone by then",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STAYS)
+def test_a_miss_that_stays_says_why(case: str) -> None:
+    runs, entries, why = STAYS[case]
+    scope = scope_of(*runs, entries=entries)
+    (row,) = (row for row in records(scope.cause_savings()) if row["fields"] == ("x",))
+    assert (row["hits_after"], row["why"]) == (0, why)
+    (asked,) = (
+        row for row in records(scope.what_if(without="x").by_cause) if row["verdict"] == "key_changed"
+    )
+    assert (asked["hits_after"], asked["why"]) == (0, why)
+    # What is asked of another field says nothing of it.
+    assert scope.what_if(without="gm").by_cause["why"].isna().all()
+
+
+def at_once(count: int, apart: float) -> Scope:
+    """So many runs of one graph, each with an x of its own; they begin so many seconds after each other and compile for ten."""
+    return scope_of(*(rank(number, number * apart, took=10.0) for number in range(count)))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_staggered_start_is_foretold_as_it_comes_out(count: int) -> None:
+    concurrent, staggered = at_once(count, 0.5), at_once(count, 20)
+    assert letters(concurrent, "x") == "m" * count
+    assert letters(staggered, "x").count("h") == count - 1
+    (row,) = records(concurrent.cause_savings())
+    assert (row["hits_after"], row["staggered"], row["staggered_time_ns"]) == (
+        0,
+        count - 1,
+        (count - 1) * 10**10,
+    )
+    assert row["why"] == (
+        f"the runs were concurrent: {count} keys become 1; with a staggered start, {count - 1} of {count} would hit"
+    )
+    (ranked,) = records(concurrent.sensitivity())
+    assert (ranked["misses_alone"], ranked["staggered"]) == (0, count - 1)
+    (late,) = records(staggered.sensitivity())
+    assert (late["misses_alone"], late["staggered"]) == (count - 1, 0)
+
+
+def test_no_field_is_ranked_for_runs_that_share_a_key_already() -> None:
+    """They compile one key at once: that another field does not count changes nothing for them."""
+    scope = scope_of(
+        here(fx("f1", details=G, at=0.0, took=10.0)),
+        here(fx("f1", details=G, at=0.5, took=10.0)),
+        here(aot("a2", details=X, at=30.0)),
+    )
+    assert scope.sensitivity().empty
+    row = next(row for row in records(scope.cause_savings()) if row["verdict"] == "compiled_concurrently")
+    assert row["why"].startswith("the runs were concurrent: their keys are equal already")
+    assert row["staggered"] == 1
+
+
+def test_graphs_of_another_kind_never_share_a_key(recording: Recording) -> None:
+    scope = read_once(recording("2.13.0", "infer_then_train_fx"))
+    (row,) = records(scope.cause_savings())
+    assert row["fields"] == ("gm", "fx_kwargs[is_inference]")
+    assert "another kind of graph" in row["why"]
+
+
+def test_ranks_that_leak_their_number_and_start_at_once(recording: Recording) -> None:
+    """Two ranks, each with an output path of its own: AOTAutograd and FX, so four keys."""
+    scope = read_once(recording("2.13.0", "two_ranks_cold_paths"))
+    (row,) = records(scope.cause_savings())
+    assert row["fields"] == (OUTPUT_PATH,)
+    assert row["why"] == (
+        "the runs were concurrent: 4 keys become 2; with a staggered start, 2 of 4 would hit"
+    )
+    assert row["staggered_time_ns"] == row["time_lost_ns"] > 0
+    assert scope.sensitivity()["fields"].tolist() == [(OUTPUT_PATH,)]

@@ -1,0 +1,115 @@
+"""What is lost, and what a what-if says of it, is the same wherever it is told: the worklist, the command, the pane, the frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import RECORDINGS
+
+from cachescope.analysis.what_if.evidence import SAFETIES
+from cachescope.answers.worklist import Worklist
+from cachescope.cli import main
+from cachescope.columns import rows_of
+from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause
+from cachescope.scope import Scope
+from cachescope.views.what_if import WhatIfView
+from cachescope.wording import duration
+from tests.readings import read_once
+
+Recording = Callable[[str, str], Path]
+EVERY = sorted(
+    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
+)
+# Ranks at once, a rank in a config, a config, an entry that went, guards, several fields.
+QUICK = {
+    "two_ranks_cold_paths",
+    "rank_in_config",
+    "config_flip",
+    "entry_deleted",
+    "dynamic_guards",
+    "combined",
+}
+CASES = [
+    pytest.param(*one, marks=() if one[0] == "2.13.0" and one[1] in QUICK else pytest.mark.sweep)
+    for one in EVERY
+]
+
+
+def worklist_agrees(scope: Scope, savings: list[CauseSaving]) -> None:
+    """The same causes, at the same cost."""
+    found = Worklist.of(scope)
+    works = {work.cause: work for work in (*found.works, *found.apart)}
+    assert works.keys() == {row.cause for row in savings}
+    lost = dict(zip(scope.causes["cause"], scope.causes["time_lost_ns"], strict=True))
+    for row in savings:
+        assert row.time_lost_ns is None or row.time_lost_ns == lost[row.cause]
+        if row.time_lost_ns is not None:
+            assert works[row.cause].cost.startswith(duration(row.time_lost_ns))
+
+
+def nothing_goes_unsaid(scope: Scope, savings: list[CauseSaving]) -> None:
+    """A miss hits without the fields, or it is said why not; and the ranking has whatever helps."""
+    ranking = rows_of(scope.sensitivity(), SensitivityRow)
+    for row in savings:
+        is_settled = row.hits_after + row.unknown >= row.misses
+        assert is_settled == (row.why is None), row
+        of_it = [one for one in ranking if set(one.fields) <= set(row.fields)]
+        if row.hits_after:
+            assert any(one.misses_alone for one in of_it), row
+        if row.fields and row.staggered:
+            assert any(one.staggered for one in of_it), row
+    classes = [SAFETIES.index(one.safety) for one in ranking]
+    assert classes == sorted(classes)
+    for one in ranking:
+        assert one.misses_alone or one.staggered
+
+
+def toggles_agree(scope: Scope, savings: list[CauseSaving]) -> None:
+    """Asked for one by one, it is the same."""
+    for row in savings:
+        if row.fields:
+            found = scope.what_if(without=row.fields)
+            (asked,) = (one for one in rows_of(found.by_cause, WhatIfCause) if one.cause == row.cause)
+            assert (asked.hits_after, asked.unknown) == (row.hits_after, row.unknown)
+            assert (asked.time_won_ns, asked.why) == (row.time_won_ns, row.why)
+
+
+def command_agrees(folder: Path, savings: list[CauseSaving], capsys: pytest.CaptureFixture[str]) -> None:
+    """The command names every cause, its cost, and why its misses stay."""
+    assert main(["what-if", str(folder)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for row in savings:
+        assert f"{duration(row.time_lost_ns)} lost" in printed
+        assert row.why is None or row.why in printed
+
+
+def pane_agrees(scope: Scope, savings: list[CauseSaving]) -> None:
+    """The pane lists the causes as the worklist calls them, and the toggles as the ranking has them."""
+    view = WhatIfView(scope)
+    found = Worklist.of(scope)
+    titles = {work.cause: work.title for work in (*found.works, *found.apart)}
+    assert view.by_cause.total == len(savings)
+    for row, cells in zip(savings, view.by_cause.rows, strict=False):
+        assert cells[0] == titles[row.cause][:300]
+        assert cells[1] == ("–" if row.time_lost_ns is None else duration(row.time_lost_ns))
+        assert row.why is None or row.why in cells
+    shown = [tuple(one["fields"]) for group in view.ranking.groups for one in group["rows"]]
+    assert shown == scope.sensitivity()["fields"].tolist()[: len(shown)]
+
+
+@pytest.mark.parametrize(("version", "name"), CASES)
+def test_one_truth_of_what_is_lost_and_what_would_help(
+    version: str, name: str, recording: Recording, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recording(version, name)
+    scope = read_once(folder)
+    if scope.lookups.empty:
+        return
+    savings = rows_of(scope.cause_savings(), CauseSaving)
+    worklist_agrees(scope, savings)
+    nothing_goes_unsaid(scope, savings)
+    toggles_agree(scope, savings)
+    command_agrees(folder, savings, capsys)
+    pane_agrees(scope, savings)
