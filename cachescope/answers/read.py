@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import pandas as pd
 
@@ -28,6 +28,9 @@ from cachescope.keys import IsolationSchema
 from cachescope.readers.directory.caching_package import imc_keys
 from cachescope.readers.directory.lock_state import locks_frame
 from cachescope.terms import IMC
+
+# Each takes a replay.
+_CAUSES: Final = 20
 
 
 class Read(Frames):
@@ -146,7 +149,8 @@ class Read(Frames):
         ----------
         largest : int, default 2
             Sets of up to this many fields are tried wherever keys of one graph differ in them; of larger sets
-            only the smallest that separates a key from the others of its graph.
+            only the smallest that separates a key from the others of its graph. The changed fields of the first
+            causes are tried too.
 
         Returns
         -------
@@ -161,9 +165,11 @@ class Read(Frames):
         >>> scope.sensitivity()[["fields", "misses_alone"]].values.tolist()
         [[('inductor_config[epilogue_fusion]',), 2]]
         """
-        return sensitivity_frame(self.replayed.replay, self.replayed.times, self.evidence, largest)
+        changed = [fields for fields in self._causes_frame["fields"].head(_CAUSES) if len(fields) > 1]
+        replayed = self.replayed
+        return sensitivity_frame(replayed.replay, replayed.times, self.evidence, largest, changed)
 
-    def cause_savings(self, most: int = 20) -> pd.DataFrame:
+    def cause_savings(self, most: int = _CAUSES) -> pd.DataFrame:
         """What leaving out the changed fields of each cause would do, and why misses of it would stay misses.
 
         Parameters

@@ -6,7 +6,7 @@ Every field that differs between keys is tried alone, then the sets of fields th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -41,7 +41,13 @@ class _Helps:
     example_lookup: int
 
 
-def sensitivity_frame(replay: Replay, times: Times, evidence: pd.DataFrame, largest: int = 2) -> pd.DataFrame:
+def sensitivity_frame(
+    replay: Replay,
+    times: Times,
+    evidence: pd.DataFrame,
+    largest: int = 2,
+    of_causes: Iterable[tuple[str, ...]] = (),
+) -> pd.DataFrame:
     """The frame ``sensitivity``: by safety, what is compiled last; then the most compile time first.
 
     Parameters
@@ -53,9 +59,12 @@ def sensitivity_frame(replay: Replay, times: Times, evidence: pd.DataFrame, larg
     largest : int
         Sets of up to this many fields are tried wherever two keys differ in them. Of larger sets, only the
         smallest that separates a key from the others of its graph is tried.
+    of_causes : iterable of tuple of str
+        The changed fields of causes, which are tried as well: they may hold the graph.
     """
     trial = _Trial(replay, times)
-    tried = [frozenset([field]) for field in replay.table.varying] + field_sets(replay, largest)
+    alone = [frozenset([field]) for field in replay.table.varying]
+    tried = dict.fromkeys([*alone, *field_sets(replay, largest), *map(frozenset, of_causes)])
     spoken = SafetyOfFields(evidence)
     found = [(row, spoken.on(row.fields)) for row in map(trial.row, tried) if row is not None]
     found.sort(key=lambda one: (SAFETIES.index(one[1].safety), *_rank(one[0])))
