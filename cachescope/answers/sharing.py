@@ -8,6 +8,7 @@ from typing import Self
 
 from cachescope.analysis.contexts.keys import FORMS, isolation_keys, schema_without
 from cachescope.answers.read import Read
+from cachescope.answers.side_by_side import SideBySide
 from cachescope.columns import rows_of
 from cachescope.frames.context_rows import ContextRow, FormDifference, GroupRow, IsolationKeyRow, PairRow
 from cachescope.keys import IsolationSchema
@@ -39,6 +40,8 @@ class Sharing:
         What counts.
     contexts : tuple of dict
         Plain rows of the frame ``contexts``.
+    columns : tuple of tuple of ContextRow
+        The same, those that are alike together.
     keys : dict
         For each context its row of the frame ``isolation_keys``.
     groups : tuple of dict
@@ -55,12 +58,18 @@ class Sharing:
 
     schema: IsolationSchema
     contexts: tuple[ContextRow, ...]
+    columns: tuple[tuple[ContextRow, ...], ...]
     keys: dict[int, IsolationKeyRow]
     groups: tuple[GroupRow, ...]
     known_forms: tuple[str, ...]
     alike: tuple[GroupRow, ...]
     pairs: tuple[Pair, ...]
     more_pairs: int
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is known of some of several contexts what key they have; logs alone do not tell it."""
+        return len(self.contexts) > 1 and any(row.group is not None for row in self.groups)
 
     @classmethod
     def of(cls, read: Read, schema: IsolationSchema | None = None, most: int = 3) -> Self:
@@ -73,6 +82,7 @@ class Sharing:
         return cls(
             schema,
             contexts,
+            SideBySide.of(read).columns,
             {row.context: row for row in rows_of(isolation_keys(read.contexts, schema), IsolationKeyRow)},
             groups,
             known,

@@ -9,16 +9,19 @@ from cachescope.analysis.contexts.keys import isolation_keys
 from cachescope.analysis.differences import short
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Pair, Sharing
+from cachescope.answers.side_by_side import SideBySide
 from cachescope.frames.context_rows import ContextRow, FormDifference, GroupRow, IsolationKeyRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import frame_rows
 from cachescope.report.layout import Line
 from cachescope.version import __version__
-from cachescope.wording import and_more, clock, date, harmless, plural
+from cachescope.wording import and_more, clock, date, harmless, listed, plural
 
 _CONTEXTS_SHOWN: Final = 20
 _FIELDS_SHOWN: Final = 8
+_ALONE_SHOWN: Final = 5
+_ALONE_NAMED: Final = 8
 KNOWN_FROM: Final = {
     "torch": "captured",
     "rebuilt": "rebuilt: this torch makes no isolation key itself",
@@ -48,10 +51,13 @@ def context_lines(found: Sharing) -> list[Line]:
         ]
     count = plural(len(found.contexts), "context")
     lines = [Line(f"{count}: {_sharing(found.groups)}", style="bold"), Line()]
-    for row in found.contexts[:_CONTEXTS_SHOWN]:
-        lines += _context(row, found.keys[row.context])
-    if len(found.contexts) > _CONTEXTS_SHOWN:
-        more = and_more(len(found.contexts) - _CONTEXTS_SHOWN, where="--json lists all")
+    for column in found.columns[:_CONTEXTS_SHOWN]:
+        lines += _context(column[0], found.keys[column[0].context])
+        if len(column) > 1:
+            others = listed((row.context for row in column[1:]), _CONTEXTS_SHOWN)
+            lines.append(Line(f"{plural(len(column) - 1, 'other is', 'others are')} like it: {others}", 3))
+    if len(found.columns) > _CONTEXTS_SHOWN:
+        more = and_more(len(found.columns) - _CONTEXTS_SHOWN, where="--json lists all")
         lines.append(Line(more, style="dim"))
     lines += _alike(found)
     for pair in found.pairs:
@@ -109,10 +115,40 @@ def _pair(found: Pair) -> Iterator[Line]:
         else f"one key without {forms}"
     )
     yield Line(harmless(f"{before} and {after}: {outcome}"), style="bold")
-    for row in rows[:_FIELDS_SHOWN]:
+    changed, folded = folded_differences(rows)
+    for row in changed[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
-    if len(rows) > _FIELDS_SHOWN:
-        yield Line(and_more(len(rows) - _FIELDS_SHOWN), 3, "dim")
+    if len(changed) > _FIELDS_SHOWN:
+        yield Line(and_more(len(changed) - _FIELDS_SHOWN), 3, "dim")
+    for text in folded:
+        yield Line(harmless(text), 3)
+
+
+def shared_lines(found: SideBySide) -> list[str]:
+    """What is the same of all contexts, and what is known of none, in a line each."""
+    count = sum(map(len, found.columns))
+    whose = f"all {count} contexts" if count > 1 else "the one context"
+    lines = [f"Known and equal in {whose}: {', '.join(found.same)}."] if found.same and count > 1 else []
+    if found.same and count == 1:
+        lines.append(f"Known: {', '.join(found.same)}.")
+    if found.unknown:
+        lines.append(f"Not known of any: {', '.join(found.unknown)}.")
+    if len(found.columns) == 1 and count > 1:
+        lines.insert(0, f"Nothing that is known of {whose} differs.")
+    return lines
+
+
+def folded_differences(rows: Sequence[FormDifference]) -> tuple[list[FormDifference], list[str]]:
+    """Differences to be listed one by one; and, where many settings are only on one side, as with another torch, a line for them."""
+    lines = []
+    listed_rows = list(rows)
+    for status, side in (("removed", "before"), ("added", "after")):
+        alone = [row for row in rows if row.status == status]
+        if len(alone) > _ALONE_SHOWN:
+            names = listed((row.field or row.form for row in alone), _ALONE_NAMED)
+            lines.append(f"Only {side}, {plural(len(alone), 'setting')}: {names}.")
+            listed_rows = [row for row in listed_rows if row.status != status]
+    return listed_rows, lines
 
 
 def missing_forms(row: ContextRow) -> str:

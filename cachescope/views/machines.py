@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
 from cachescope import figures
-from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
+from cachescope.answers.sharing import Sharing
+from cachescope.answers.side_by_side import Form, SideBySide, context_names
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
 from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
 from cachescope.frames.device_rows import DeviceRow
+from cachescope.report.context_forms import folded_differences, shared_lines
 from cachescope.report.device_card import card_html
 from cachescope.report.html import safe
-from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.tabled import Tabled
 from cachescope.views.will_hit import WillHit
-from cachescope.wording import and_more
+from cachescope.wording import and_more, listed
 
-_FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
 _MOST: Final = 12
-_FIELDS: Final = 200
+_NAMED: Final = 4
+_FIELDS: Final = 60
 _NOTHING: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
 
 
@@ -42,19 +44,15 @@ class Machines(Pane):
         if not self.contexts:
             super().__init__([markup(html.paragraph(_NOTHING)), *devices])
             return
-        names = [(_name(scope, one), one.context) for one in self.contexts]
+        self._names = context_names(scope)
+        names = [(self._names[one.context], one.context) for one in self.contexts]
         first, last = self._first_pair()
         self.before, self.after = (_choice(label, names) for label in ("Before", "After"))
         if not state.contexts:
             state.contexts = (first, last)
         self.difference = markup()
         self.will_hit = WillHit(scope, state)
-        groups = scope.context_groups()
-        self.sharing_plot = Plot(
-            lambda dark: figures.context_sharing(groups, scope.contexts, dark=dark),
-            "which contexts share a key under which schema",
-            guarded=state.guarded,
-        )
+        self.sharing_plot = self._sharing_plot()
         for box in (self.before, self.after):
             box.observe(state.guarded(self._picked), "value")
         state.observe(state.guarded(self._show), "contexts")
@@ -105,14 +103,16 @@ class Machines(Pane):
         rows = rows_of(self.frame(), FormDifference)
         known = [r for r in rows if r.status != "unknown"]
         unknown = sorted({r.form for r in rows if r.status == "unknown"})
-        lines = [_difference_row(r) for r in known[:_FIELDS]]
+        changed, folded = folded_differences(known)
+        lines = [_difference_row(r) for r in changed[:_FIELDS]]
         # Without remarks there is room for the values.
         shown = len(_DIFFERENCE) - (not any(line[-1] for line in lines))
         parts = [html.table(_DIFFERENCE[:shown], [line[:shown] for line in lines])]
-        if len(known) > _FIELDS:
+        if len(changed) > _FIELDS:
             parts.append(
-                html.paragraph(and_more(len(known) - _FIELDS, where="explorer.frame() has all"), "faint")
+                html.paragraph(and_more(len(changed) - _FIELDS, where="explorer.frame() has all"), "faint")
             )
+        parts += map(html.paragraph, folded)
         if not known:
             parts.append(html.paragraph("Nothing that is known of the two differs."))
         if unknown:
@@ -120,20 +120,40 @@ class Machines(Pane):
         self.difference.value = "".join(parts)
 
     def _side_by_side(self) -> str:
-        shown = self.contexts[:_MOST]
-        letters = {form: _letters(shown, form) for form in _FORMS}
-        heads = ["", *(str(one.context) for one in shown)]
-        labels = run_labels(self._scope.runs)
-        names = [labels[one.run] if one.run in labels else _name(self._scope, one) for one in shown]
-        rows = [["From", *map(safe, names)]]
-        rows.append(["torch", *(safe(one.torch_version or "–") for one in shown)])
-        rows += [
-            [f"<code class='cs-keep'>{form}</code>", *(safe(word) for word in letters[form])]
-            for form in _FORMS
+        """Only the forms that differ have a row: what is equal or not known everywhere is a line."""
+        found = SideBySide.of(self._scope)
+        shown = found.columns[:_MOST]
+        heads = ["", *(listed((one.context for one in column), _NAMED) for column in shown)]
+        rows = [
+            ["From", *(self._members(column) for column in shown)],
+            ["torch", *(safe(column[0].torch_version or "–") for column in shown)],
+            *(
+                [_form_name(form), *(html.cut(cell, 40) for cell in form.cells[:_MOST])]
+                for form in found.forms
+            ),
         ]
-        more = len(self.contexts) - _MOST
-        rest = html.paragraph(and_more(more, where="scope.contexts has all"), "faint") if more > 0 else ""
-        return html.table(heads, rows) + rest
+        more = len(found.columns) - _MOST
+        notes = [and_more(more, where="scope.contexts has all")] if more > 0 else []
+        return html.table(heads, rows) + "".join(
+            html.paragraph(text, "faint") for text in [*notes, *shared_lines(found)]
+        )
+
+    def _members(self, column: Sequence[ContextRow]) -> str:
+        labels = run_labels(self._scope.runs)
+        names = (self._names[one.context] if one.run is None else labels[one.run] for one in column)
+        count = f"{len(column)} alike: " if len(column) > 1 else ""
+        return safe(count + listed(names, _NAMED))
+
+    def _sharing_plot(self) -> ipywidgets.Widget:
+        # There would be a grid of question marks.
+        if not Sharing.of(self._scope).is_decided:
+            return markup()
+        groups = self._scope.context_groups()
+        return Plot(
+            lambda dark: figures.context_sharing(groups, self._scope.contexts, dark=dark),
+            "which contexts share a key under which schema",
+            guarded=self._state.guarded,
+        )
 
     def _devices_plot(self) -> ipywidgets.Widget:
         if self._scope.devices["datasheet"].isna().all():
@@ -145,9 +165,7 @@ class Machines(Pane):
         )
 
 
-_CONTEXTS: Final = (
-    "What torch keys a process by, form by form: in one row, equal letters are equal values, ? is not known."
-)
+_CONTEXTS: Final = "What torch keys a process by, where it differs: in one row, equal letters are equal values, ? is not known."
 _DIFFERENCE: Final = ("Form", "Field", "Before", "After", "Note")
 
 
@@ -160,25 +178,11 @@ def _choice(label: str, names: list[tuple[str, int]]) -> ipywidgets.Dropdown:
     )
 
 
-def _name(scope: Read, context: ContextRow) -> str:
-    if context.run is not None:
-        return run_name(scope.facts.runs[context.run])
-    host = f" of {context.host}" if context.host else ""
-    return f"snapshot {context.context}{host}"
-
-
-def _letters(contexts: list[ContextRow], form: str) -> list[str]:
-    """One letter for each distinct value of a form, in order of appearance; ``?`` if it is unknown."""
-    # For torch's own key a run records only a hash, which is equal if the key is.
-    hashed = [one.torch_detail_hash if form == "torch_version_hash" else None for one in contexts]
-    values: list[str | None] = [getattr(one, form) for one in contexts]
-    if None in values and None not in hashed:
-        values = hashed
-    names: dict[Any, str] = {}
-    for value in values:
-        if value is not None:
-            names.setdefault(value, chr(ord("A") + len(names) % 26))
-    return ["?" if value is None else names[value] for value in values]
+def _form_name(form: Form) -> str:
+    settings = (
+        f"<br><span class='cs-faint'>{safe(listed(form.settings, _NAMED))}</span>" if form.settings else ""
+    )
+    return f"<code class='cs-keep'>{form.form}</code>{settings}"
 
 
 def _difference_row(found: FormDifference) -> list[str]:

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from cachescope import figures
 from cachescope.answers.foretold import Foretold
-from cachescope.answers.names import run_name
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing
+from cachescope.answers.side_by_side import SideBySide, context_names
 from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import PredictionRow
 from cachescope.frames.context_rows import ContextRow, FormDifference
 from cachescope.frames.device_rows import DeviceRow
-from cachescope.report.context_forms import KNOWN_FROM, missing_forms
+from cachescope.report.context_forms import KNOWN_FROM, folded_differences, shared_lines
 from cachescope.report.device_forms import device_lines
 from cachescope.report.page.cuts import cut_note, first_of
-from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Table, Text
+from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
 from cachescope.report.page.tables import table
 from cachescope.wording import SHORT_KEY, listed, plural
 
 _CONTEXTS: Final = (
-    Head("Context", "name"),
+    Head("Context", "word"),
     Head("From"),
     Head("Known from"),
     Head("torch", "word"),
     Head("Python", "word"),
     Head("Host", "word", is_optional=True),
     Head("Isolation key", "code", is_optional=True),
-    Head("Forms that are not known", is_optional=True),
 )
 _DIFFERENCE: Final = (
     Head("Form", "code"),
@@ -50,6 +49,7 @@ _PREDICTIONS: Final = (
 )
 _PAIRS: Final = 3
 _DEVICES: Final = 20
+_MOST: Final = 12
 
 
 def contexts_section(scope: Read) -> Section:
@@ -70,11 +70,12 @@ def contexts_section(scope: Read) -> Section:
         columns = ["context", "source", "run", "known_from", "torch_version", "host"]
         drawn = (scope.context_groups(), scope.contexts[columns])
         found = Sharing.of(scope, most=_PAIRS)
-        parts += [
-            _contexts(scope, found),
-            Drawing("Which contexts share a key under which schema", figures.context_sharing, drawn),
-            *_pairs(found),
-        ]
+        parts += _contexts(scope, found)
+        if found.is_decided:
+            parts.append(
+                Drawing("Which contexts share a key under which schema", figures.context_sharing, drawn)
+            )
+        parts += _pairs(found)
     parts.append(_predictions(scope))
     return Section("machines", "Would a cache made there be used here?", sentence, tuple(parts))
 
@@ -103,22 +104,41 @@ def devices_section(scope: Read) -> Section:
     return Section("devices", "Which device was each key made for?", sentence, parts)
 
 
-def _contexts(scope: Read, found: Sharing) -> Table:
-    rows = [_context_row(scope, row, found.keys[row.context].isolation_key) for row in found.contexts]
-    return table("Contexts", _CONTEXTS, rows, "contexts", "scope.contexts")
+def _contexts(scope: Read, found: Sharing) -> Iterator[Part]:
+    """Who is alike, in which forms they differ, and a line on the others."""
+    names = context_names(scope)
+    rows = [
+        _context_row(names, column, found.keys[column[0].context].isolation_key) for column in found.columns
+    ]
+    yield table("Contexts", _CONTEXTS, rows, "contexts", "scope.contexts")
+    side_by_side = SideBySide.of(scope)
+    if side_by_side.forms:
+        heads = (
+            Head("Form", "code"),
+            Head("Settings that differ", "code", is_optional=True),
+            *(Head(f"Context {_numbers(column)}") for column in side_by_side.columns[:_MOST]),
+        )
+        forms = [(one.form, listed(one.settings, 8), *one.cells[:_MOST]) for one in side_by_side.forms]
+        caption = "Forms that are not the same everywhere: equal letters are equal values, ? is not known"
+        yield table(caption, heads, forms, "forms", "scope.contexts")
+    for line in shared_lines(side_by_side):
+        yield Text(line, "faint")
 
 
-def _context_row(scope: Read, row: ContextRow, key: str | None) -> tuple[Cell, ...]:
-    source = run_name(scope.facts.runs[row.run]) if row.run is not None else row.source
+def _numbers(column: Sequence[ContextRow]) -> str:
+    return listed((row.context for row in column), 4)
+
+
+def _context_row(names: Mapping[int, str], column: Sequence[ContextRow], key: str | None) -> tuple[Cell, ...]:
+    row = column[0]
     return (
-        row.context,
-        source,
+        _numbers(column),
+        listed((names[one.context] for one in column), 4),
         KNOWN_FROM.get(row.known_from) or str(row.known_from),
         row.torch_version,
         row.python_version,
-        row.host,
+        listed(dict.fromkeys(one.host for one in column if one.host), 4) or None,
         key,
-        missing_forms(row) or None,
     )
 
 
@@ -138,11 +158,12 @@ def _pairs(found: Sharing) -> Iterator[Part]:
         undecided = f" Not known whether these differ: {', '.join(unknown)}." if unknown else ""
         differing = ", ".join(pair.row.differing)
         text = f"They differ in {differing}." if differing else "Nothing that is known of them differs."
-        rows = [_difference_row(row) for row in pair.fields]
+        changed, folded = folded_differences(pair.fields)
+        rows = [_difference_row(row) for row in changed]
         source = f"scope.context_difference({before}, {after})"
         shown = (table("What differs, field by field", _DIFFERENCE, rows, "fields", source),) if rows else ()
         title = f"Context {before} beside context {after}"
-        yield Group(f"contexts-{before}-{after}", title, (Text(text + undecided), *shown))
+        yield Group(f"contexts-{before}-{after}", title, (Text(text + undecided), *shown, *map(Text, folded)))
     if found.more_pairs:
         every = len(found.pairs) + found.more_pairs
         yield Text(

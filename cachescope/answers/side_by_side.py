@@ -1,0 +1,124 @@
+"""Contexts side by side: those that are alike folded into one column, and the forms in which columns differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Self
+
+from cachescope.analysis.contexts.keys import FORMS, KnownContext, known_contexts
+from cachescope.answers.names import run_name
+from cachescope.answers.read import Read
+from cachescope.columns import rows_of
+from cachescope.frames.context_rows import ContextRow
+from cachescope.terms import RUNTIME_FORMS
+from cachescope.wording import short_names
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A context form that is not the same in all columns, as far as is known.
+
+    Attributes
+    ----------
+    form : str
+    values : tuple of int or None
+        For each column a number that is equal for equal values; None where it is not known.
+    settings : tuple of str
+        The settings in it that differ, where it is made of settings.
+    texts : tuple of str or None
+        Where one setting differs: its value in each column, None where that is not known. Otherwise empty.
+    """
+
+    form: str
+    values: tuple[int | None, ...]
+    settings: tuple[str, ...]
+    texts: tuple[str | None, ...]
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What is shown in each column: the value of the one setting that differs, or a letter for each value."""
+        if self.texts:
+            return tuple("?" if text is None else text for text in self.texts)
+        return tuple("?" if value is None else ascii_uppercase[value % 26] for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """All contexts that were read.
+
+    Attributes
+    ----------
+    columns : tuple of tuple of ContextRow
+        Contexts that are alike in all that a key may hold, and in what is known of it, are one column.
+    forms : tuple of Form
+        Those in which columns differ, or which are known of some alone.
+    same, unknown : tuple of str
+        The forms that are known and equal everywhere, and those that are known of none.
+    """
+
+    columns: tuple[tuple[ContextRow, ...], ...]
+    forms: tuple[Form, ...]
+    same: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    @classmethod
+    def of(cls, read: Read) -> Self:
+        """Of all contexts that were read."""
+        known = {one.number: one for one in known_contexts(read.contexts)}
+        columns = folded(rows_of(read.contexts, ContextRow), known)
+        first = [column[0] for column in columns]
+        forms, same, unknown = [], [], []
+        for form in FORMS:
+            tokens = [known[row.context].tokens[form] for row in first]
+            if all(token is None for token in tokens):
+                unknown.append(form)
+            elif len(set(tokens)) == 1:
+                same.append(form)
+            else:
+                numbers = {
+                    token: at for at, token in enumerate(dict.fromkeys(t for t in tokens if t is not None))
+                }
+                values = tuple(None if token is None else numbers[token] for token in tokens)
+                forms.append(Form(form, values, *_settings(form, first)))
+        return cls(tuple(columns), tuple(forms), tuple(same), tuple(unknown))
+
+
+def folded(rows: Iterable[ContextRow], known: Mapping[int, KnownContext]) -> list[tuple[ContextRow, ...]]:
+    """Contexts by what they are, whatever process and machine they are of; in the order of the first."""
+    groups: dict[object, list[ContextRow]] = {}
+    for row in rows:
+        what = tuple(known[row.context].tokens.values()), row.text_only, row.missing_forms, row.hashed_forms
+        who = row.known_from, row.torch_version, row.python_version
+        groups.setdefault((what, who), []).append(row)
+    return [tuple(group) for group in groups.values()]
+
+
+def context_names(read: Read) -> dict[int, str]:
+    """What each context is called: its run, or the file of its snapshot."""
+    rows = rows_of(read.contexts, ContextRow)
+    files = short_names(row.source for row in rows if row.run is None)
+    return {
+        row.context: files[row.source] if row.run is None else run_name(read.facts.runs[row.run])
+        for row in rows
+    }
+
+
+def _settings(form: str, rows: Sequence[ContextRow]) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
+    """The settings of a form that differ between some contexts of which it is known; and the values, if it is one."""
+    if form not in RUNTIME_FORMS:
+        return (), ()
+    of_column = [json.loads(getattr(row, form) or "null") for row in rows]
+    values = [value for value in of_column if isinstance(value, dict)]
+    names = dict.fromkeys(name for value in values for name in value)
+    settings = tuple(name for name in names if len({_text(value, name) for value in values}) > 1)
+    if len(settings) != 1:
+        return settings, ()
+    (name,) = settings
+    return settings, tuple(_text(value, name) if isinstance(value, dict) else None for value in of_column)
+
+
+def _text(values: Mapping[str, object], name: str) -> str:
+    return json.dumps(values[name], sort_keys=True, ensure_ascii=False) if name in values else "not there"
