@@ -15,6 +15,7 @@ from cachescope.details import HashDetails
 from cachescope.keys.device_difference import device_difference
 from cachescope.keys.literals import literal_value
 from cachescope.keys.printed_value import printed_value
+from cachescope.keys.shown_settings import FLAG, NUMBER, shown_settings
 from cachescope.wording import plural
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
@@ -43,7 +44,7 @@ class FieldChange:
     summary : str
         One line.
     parts : tuple of (name, before, after)
-        The parts of a tensor's metadata that differ.
+        The parts of a tensor's metadata, or the settings in pickled bytes, that differ.
     diff : str
         Unified diff of the graph's code.
     process_values : DiffersBy or None
@@ -143,13 +144,29 @@ def field_change(field: str, before: str | None, after: str | None) -> FieldChan
     if (old := _tensor_parts(before)) and (new := _tensor_parts(after)):
         return _tensor_change(field, before, after, old, new)
     if _OPAQUE.search(before) or _OPAQUE.search(after):
-        summary = "opaque bytes, which torch hashes and does not spell out, differ"
-        return FieldChange(field, "opaque", before, after, summary)
+        return _bytes_change(field, before, after)
     if _ADDRESS.sub("0x…", before) == _ADDRESS.sub("0x…", after):
         summary = f"the hashes differ and the printed value does not: {short(after)}"
         return FieldChange(field, "opaque", before, after, summary)
     device = device_difference(before, after) if field == "system_info[device]" else None
     return FieldChange(field, "value", before, after, device or _contrast(before, after))
+
+
+def _bytes_change(field: str, before: str, after: str) -> FieldChange:
+    """Bytes that torch hashes and does not spell out; of pickled settings, those that can be read are compared."""
+    old, new = shown_settings(before), shown_settings(after)
+    names = [name for name in old if name in new]
+    parts = tuple((name, old[name], new[name]) for name in names if old[name] != new[name])
+    if parts:
+        return FieldChange(field, "value", before, after, "; ".join(_part(*part) for part in parts), parts)
+    summary = "opaque bytes, which torch hashes and does not spell out, differ"
+    if names:
+        open_names = sum(old[name] in (FLAG, NUMBER) for name in names)
+        summary += (
+            f"; of {plural(len(names), 'setting')} that can be read in them none does, though {open_names} of these print alike"
+            " whatever they are, and what follows is cut"
+        )
+    return FieldChange(field, "opaque", before, after, summary)
 
 
 def short(text: str, length: int = _CUT) -> str:

@@ -127,6 +127,8 @@ def _pair(found: Pair) -> Iterator[Line]:
 def shared_lines(found: SideBySide) -> list[str]:
     """What is the same of all contexts, and what is known of none, in a line each."""
     count = sum(map(len, found.columns))
+    if not count:
+        return []
     whose = f"all {count} contexts" if count > 1 else "the one context"
     lines = [f"Known and equal in {whose}: {', '.join(found.same)}."] if found.same and count > 1 else []
     if found.same and count == 1:

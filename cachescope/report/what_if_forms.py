@@ -39,7 +39,7 @@ SAFETY: Final = {
 }
 """The groups of a ranking."""
 NO_FIELD: Final = "no field, and no small set of fields, keeps anything from hitting"
-NOTHING_ALONE: Final = "saves nothing by itself"
+NOTHING_ALONE: Final = "nothing by itself"
 BY_CAUSE: Final = "Cause by cause, without its own changed fields"
 
 

@@ -186,9 +186,9 @@ def _form_name(form: Form) -> str:
 
 
 def _difference_row(found: FormDifference) -> list[str]:
-    status = {"added": "not there", "removed": "not there"}
-    before = html.cut(found.before) if found.status != "added" else status["added"]
-    after = html.cut(found.after) if found.status != "removed" else status["removed"]
+    before, after = html.cut(found.before), html.cut(found.after)
+    if found.status == "changed" and found.before is None and found.after is None:
+        before = after = "<span class='cs-faint'>known by its hash</span>"
     names = [
         f"<code class='cs-keep'>{safe(name)}</code>" if name else "" for name in (found.form, found.field)
     ]

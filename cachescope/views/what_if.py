@@ -108,7 +108,7 @@ class WhatIfView(Pane):
                 self.warnings,
                 columns(most, every, widths=(520, 380)),
                 self.remarks,
-                columns(changed, self.rates, widths=(640, 400)),
+                columns(changed, self.rates, widths=(620, 520)),
                 markup(html.paragraph(_WHAT, "faint")),
             ]
         )

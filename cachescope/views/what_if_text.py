@@ -94,8 +94,9 @@ def by_cause(scope: Read) -> ListedRows:
         if work := named.get(one.cause):
             lost = None if one.time_lost_ns is None else Shown(duration(one.time_lost_ns), one.time_lost_ns)
             rows.append((work.lookup, [work.title, lost, saving_text(one), one.why or ""]))
-    has_reasons = any(cells[-1] for _, cells in rows)
-    return ListedRows(_BY_CAUSE if has_reasons else _BY_CAUSE[:-1], rows)
+    # Without reasons there is room for the rest.
+    shown = len(_BY_CAUSE) - (not any(cells[-1] for _, cells in rows))
+    return ListedRows(_BY_CAUSE[:shown], [(lookup, cells[:shown]) for lookup, cells in rows])
 
 
 def key_counts(frame: pd.DataFrame) -> tuple[int, int, int]:

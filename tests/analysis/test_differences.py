@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +71,19 @@ def test_bytes_are_called_opaque(recording: Recording) -> None:
     change = changes_of(recording("2.13.0", "autograd_config"), 1, "aotautograd")["autograd_config"]
     assert change.kind == "opaque"
     assert field_change("torch_version", "<bytes>", "<bytes>").kind == "opaque"
+
+
+def test_settings_in_pickled_bytes_are_named_where_they_can_be_read(recording: Recording) -> None:
+    # activation_memory_budget, which was changed, is beyond what torch printed.
+    change = changes_of(recording("2.13.0", "autograd_config"), 1, "aotautograd")["autograd_config"]
+    assert "can be read in them none does" in change.summary and change.parts == ()
+    before, after = (
+        pickle.dumps({"cse": True, "solver": solver, "budget": budget}, protocol=2).decode(errors="replace")
+        for solver, budget in (("dp", 2.0), ("ilp", 2.5))
+    )
+    change = field_change("autograd_config", before, after)
+    assert change.parts == (("solver", "'dp'", "'ilp'"), ("budget", "2.0", "2.5"))
+    assert (change.kind, change.summary) == ("value", "solver 'dp' -> 'ilp'; budget 2.0 -> 2.5")
 
 
 def test_a_field_that_is_new_or_gone_says_so() -> None:

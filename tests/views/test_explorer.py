@@ -230,7 +230,7 @@ def test_ranking_and_tree_are_the_same_toggles_with_undo_and_reset(tour: Explore
     assert view.tree.off == [fusion]
     view.tree.off = [fusion, threads]
     assert view.ranking.off == [fusion, threads]
-    assert "62 → 79 %" in view.numbers.value or "79 %" in view.numbers.value
+    assert "46 % → 79 %" in view.numbers.value
     view.undo.click()
     assert view.tree.off == view.ranking.off == [fusion]
     view.reset.click()
@@ -246,7 +246,7 @@ def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
     assert named == ["inductor_config[epilogue_fusion]", "cpp_runtime_thread_count", "gm"]
     leaves = {leaf["name"]: leaf["saves"] for group in view.tree.groups for leaf in group["fields"]}
     assert leaves["inductor_config[epilogue_fusion]"] == "8 would hit, 2.0 s"
-    assert leaves["aot_config"] == "saves nothing by itself"
+    assert leaves["aot_config"] == "nothing by itself"
     assert leaves["torch_version"] == ""
 
 
