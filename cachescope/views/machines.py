@@ -52,7 +52,7 @@ class Machines(Pane):
             state.contexts = (first, last)
         self.difference = markup()
         self.will_hit = WillHit(scope, state)
-        self.sharing_plot = self._sharing_plot()
+        self.sharing = self._sharing()
         for box in (self.before, self.after):
             box.observe(state.guarded(self._picked), "value")
         state.observe(state.guarded(self._show), "contexts")
@@ -60,7 +60,7 @@ class Machines(Pane):
         super().__init__(
             [
                 markup(html.title("Contexts", _CONTEXTS) + self._side_by_side()),
-                Tabled(self.sharing_plot, lambda: groups),
+                self.sharing,
                 markup(html.title("What differs")),
                 row(self.before, self.after, swap),
                 self.difference,
@@ -144,16 +144,17 @@ class Machines(Pane):
         count = f"{len(column)} alike: " if len(column) > 1 else ""
         return safe(count + listed(names, _NAMED))
 
-    def _sharing_plot(self) -> ipywidgets.Widget:
+    def _sharing(self) -> ipywidgets.Widget:
         # There would be a grid of question marks.
         if not Sharing.of(self._scope).is_decided:
             return markup()
         groups = self._scope.context_groups()
-        return Plot(
+        plot = Plot(
             lambda dark: figures.context_sharing(groups, self._scope.contexts, dark=dark),
             "which contexts share a key under which schema",
             guarded=self._state.guarded,
         )
+        return Tabled(plot, lambda: groups)
 
     def _devices_plot(self) -> ipywidgets.Widget:
         if self._scope.devices["datasheet"].isna().all():

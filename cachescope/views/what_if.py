@@ -36,7 +36,7 @@ _HEADS: Final = (
     Head("compile_id", "Compile"),
     Head("function", "Function"),
     Head("outcome", "Recorded", colours=OUTCOME_COLOURS),
-    Head("outcome_after", "Would be", colours=OUTCOME_COLOURS),
+    Head("outcome_after", "Then", colours=OUTCOME_COLOURS),
     Head("time_won_ns", "Saves", number=True),
 )
 
@@ -108,7 +108,7 @@ class WhatIfView(Pane):
                 self.warnings,
                 columns(most, every, widths=(520, 380)),
                 self.remarks,
-                columns(changed, self.rates, widths=(620, 520)),
+                columns(changed, self.rates, widths=(680, 470)),
                 markup(html.paragraph(_WHAT, "faint")),
             ]
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from cachescope.analysis.what_if.entries import Entries
 from cachescope.analysis.what_if.key_sets import Joined
-from cachescope.analysis.what_if.recorded import MISS, Flags, Outcomes, Positions
+from cachescope.analysis.what_if.recorded import MISS, NEVER, Flags, Outcomes, Positions
 from cachescope.analysis.what_if.replay import Replay
 
 GUARDS: Final = "guards"
@@ -96,21 +96,37 @@ def concurrent_misses(replay: Replay, joined: Joined, after: Outcomes) -> Positi
     Those of which another run was compiling the very key are left out: no field keeps these from hitting.
     """
     cells, group = replay.groups(joined)
-    if not len(cells):
-        return cells
     group_of_cell = np.full(len(replay.cells) + 1, -1, dtype=np.int64)
     group_of_cell[cells] = group
-    at = np.flatnonzero((after == MISS) & (group_of_cell[replay.cells.of_lookup] >= 0))
+    at = _before_any_entry(replay, cells, group_of_cell, after)
     if not len(at):
         return at
-    here = _Stored.of(replay, cells, after)
+    mine = np.isin(group, group_of_cell[replay.cells.of_lookup[at]])
+    here = _Stored.of(replay, cells[mine], after)
     cell = replay.cells.of_lookup[at]
-    there = here.count_before(group_of_cell[here.entries.cell], here.entries.since, group_of_cell[cell], at)
     running = here.of_other_runs(group_of_cell[here.entries.cell], group_of_cell[cell], at)
     with_its_key = here.of_other_runs(here.entries.cell, cell, at)
+    found: Positions = at[(running > 0) & (with_its_key == 0)]
+    return found
+
+
+def _before_any_entry(
+    replay: Replay, cells: Positions, group_of_cell: Positions, after: Outcomes
+) -> Positions:
+    """The misses of some groups that are not the first of theirs, and come before it has an entry."""
+    recorded = replay.recorded
+    group_of_lookup = group_of_cell[replay.cells.of_lookup]
+    at = np.flatnonzero((after == MISS) & (group_of_lookup >= 0))
+    group = group_of_lookup[at]
+    count = int(group_of_cell.max(initial=-1)) + 1
+    first, since = np.full((2, count), NEVER, dtype=np.int64)
+    first[group[::-1]] = at[::-1]
+    np.minimum.at(since, group_of_cell[cells], replay.cells.early[cells])
+    stores = recorded.storing[at]
+    np.minimum.at(since, group[stores], recorded.since[at[stores]])
     # With guards, an entry that is there need not serve it.
-    is_certain = ~replay.cells.has_guards[cell]
-    found: Positions = at[is_certain & (there == 0) & (running > 0) & (with_its_key == 0)]
+    is_certain = ~replay.cells.has_guards[replay.cells.of_lookup[at]]
+    found: Positions = at[is_certain & (first[group] < at) & (at < since[group])]
     return found
 
 
