@@ -30,7 +30,12 @@ class CodedColumns:
         """Which rows have these values; ``text`` is searched for in `SEARCHED`."""
         mask = np.ones(len(self._frame), dtype=bool)
         for name, value in filters.items():
-            mask &= self._has_text(str(value)) if name == "text" else self.equal(name, value)
+            if name == "text":
+                mask &= self._has_text(str(value))
+            elif name == "span":
+                mask &= within(self._frame["time"], value)
+            else:
+                mask &= self.equal(name, value)
         return mask
 
     def equal(self, column: str, value: object) -> npt.NDArray[np.bool_]:
@@ -65,6 +70,13 @@ class CodedColumns:
             codes = pd.factorize(self._frame[column], sort=True)[0]
             self._ranks[column] = np.where(codes < 0, np.nan, codes)
         return self._ranks[column]
+
+
+def within(times: pd.Series[Any], span: Any) -> npt.NDArray[np.bool_]:
+    """Which times are between two moments in nanoseconds; a missing one is not."""
+    first, last = (pd.Timestamp(moment, tz="UTC") for moment in span)
+    found: npt.NDArray[np.bool_] = times.between(first, last).to_numpy(dtype=bool)
+    return found
 
 
 def contains(texts: pd.Series[str], text: str) -> npt.NDArray[np.bool_]:

@@ -195,7 +195,10 @@ def _ordered(places: Positions, by: npt.NDArray[np.float64], ascending: bool) ->
 
 def query(filters: Mapping[str, object], sort: tuple[str, bool]) -> str:
     """The line of Python that returns the frame behind the table."""
-    masks = [f"(f[{name!r}] == {value!r})" for name, value in filters.items() if name != "text"]
+    masks = [f"(f[{name!r}] == {value!r})" for name, value in filters.items() if name not in ("text", "span")]
+    if isinstance(span := filters.get("span"), tuple):
+        first, last = (pd.Timestamp(moment, tz="UTC").isoformat() for moment in span)
+        masks.append(f"f['time'].between({first!r}, {last!r})")
     if "text" in filters:
         search = f"c.str.contains({filters['text']!r}, case=False, regex=False, na=False)"
         masks.append(f"f[{list(SEARCHED)!r}].apply(lambda c: {search}).any(axis=1)")

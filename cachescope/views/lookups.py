@@ -12,6 +12,7 @@ from cachescope.views.controls import Pane, button, choice, markup, row
 from cachescope.views.lookup_rows import LookupRows, lookups_frame, query
 from cachescope.views.state import FILTERS, State
 from cachescope.views.table import Table
+from cachescope.wording import clock
 
 
 class Lookups(Pane):
@@ -84,6 +85,8 @@ class Lookups(Pane):
         count, all_of_them = len(self.rows.at), len(self.rows.frame)
         of = f"{count:,} of {all_of_them:,} lookups" if count < all_of_them else f"{count:,} lookups"
         self.clear.disabled = not self._state.filters
+        if (span := self._state.span) is not None:
+            of += f", from {clock(span[0])} to {clock(span[1])} UTC"
         self.summary.value = html.paragraph(of)
 
 

@@ -15,6 +15,7 @@ from cachescope.frames.answer_rows import CacheRate, FalseHit, RateRow, RunCache
 from cachescope.json_types import JsonObject
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, markup
+from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot
 from cachescope.views.state import LOOKUPS, WHY, State
 from cachescope.views.table import Head, ListedRows, Shown, Table
@@ -44,17 +45,6 @@ _FALSE_HITS = (
     Head("unknown", "Unknown", number=True),
     Head("evidence", "What was seen", wide=True),
 )
-_TIMELINE = [
-    "lookup",
-    "run",
-    "time",
-    "end_time",
-    "cache",
-    "compile_id",
-    "function",
-    "outcome",
-    "time_taken_ns",
-]
 _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
 
 
@@ -80,12 +70,7 @@ class Overview(Pane):
             self._clicked_outcome,
             guarded,
         )
-        self.timeline_plot = Plot(
-            lambda dark: figures.timeline(scope.lookups, scope.runs, dark=dark),
-            "lookups over time",
-            self._clicked_lookup,
-            guarded,
-        )
+        self.over_time = OverTime(scope, state)
         self.graphs_plot = Plot(
             lambda dark: figures.runs_by_graph(scope.lookups, scope.runs, dark=dark),
             "runs by graphs",
@@ -102,8 +87,7 @@ class Overview(Pane):
             [
                 markup(html.title("What to fix first", "A title opens Why.")),
                 self.worklist,
-                markup(html.title("Over time", "A mark opens Why.")),
-                Tabled(self.timeline_plot, lambda: scope.lookups[_TIMELINE]),
+                self.over_time,
             ]
         )
         second = Pane(

@@ -20,6 +20,7 @@ function render({ model, el }) {
     model.save_changes();
   };
   const clicked = (point) => { model.set("clicked", { ...point, at: Date.now() }); model.save_changes(); };
+  const zoomed = (range) => { model.set("zoomed", range ?? []); model.save_changes(); };
   const draw = () => {
     const text = model.get("figure");
     if (!near || !width || !text) return;
@@ -27,7 +28,8 @@ function render({ model, el }) {
       const figure = JSON.parse(text);
       // Reserve the height: what is below must not move.
       box.style.height = `${figure.layout.height}px`;
-      drawFigure(box, figure, { width, onClick: clicked });
+      const range = model.get("zoomed");
+      drawFigure(box, figure, { width, onClick: clicked, zoomed: range.length ? range : null, onZoom: zoomed });
     } catch (error) {
       box.textContent = `The figure could not be drawn: ${error.message}`;
     }
@@ -51,12 +53,16 @@ function render({ model, el }) {
   seen.observe(box);
   const themed = new MutationObserver(() => { if (near) theme(); });
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
+  // What the page itself zoomed is drawn already.
+  const zoomedOut = () => { if (!model.get("zoomed").length) draw(); };
   model.on("change:figure", draw);
+  model.on("change:zoomed", zoomedOut);
   return () => {
     seen.disconnect();
     sized.disconnect();
     themed.disconnect();
     model.off("change:figure", draw);
+    model.off("change:zoomed", zoomedOut);
   };
 }
 export default { render };

@@ -44,6 +44,8 @@ class Plot(anywidget.AnyWidget):
     dark = traitlets.Bool(None, allow_none=True).tag(sync=True)
     """The theme of the page; None until the figure is seen."""
     clicked = traitlets.Dict().tag(sync=True)
+    zoomed = traitlets.List(traitlets.Float()).tag(sync=True)
+    """The range of the first axis that is shown; empty where all of it is."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ MACHINES: Final = "Machines"
 ENTRIES: Final = "Entries"
 PANES: Final = (OVERVIEW, LOOKUPS, WHY, COMPARE, TIME, WHAT_IF, MACHINES, ENTRIES)
 
-FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
+FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text", "span")
 """The traits that select the lookups shown."""
 
 
@@ -33,6 +33,8 @@ class State(traitlets.HasTraits):
     outcome = traitlets.Unicode(None, allow_none=True)
     cause = traitlets.Int(None, allow_none=True)
     text = traitlets.Unicode("")
+    span: Any = traitlets.Tuple(default_value=None, allow_none=True)
+    """The first and the last moment, in nanoseconds since 1970, of what is listed."""
     sort = traitlets.Tuple(("lookup", True))
     """A column, and whether ascending."""
 

@@ -16,14 +16,16 @@ from cachescope.json_types import JsonObject
 from cachescope.report.time_contrast import said_texts
 from cachescope.report.time_spent import besides_text
 from cachescope.views import html
+from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, markup, row
 from cachescope.views.overview import first_number
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.views.tabled import Tabled
-from cachescope.wording import duration, harmless, percent
+from cachescope.wording import clock, duration, harmless, percent
 
+_SPAN: Final = "Compiles are those that began from {first} to {last} UTC, as chosen in Overview; phases are of whole processes."
 _NOTHING: Final = (
     "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
 )
@@ -73,12 +75,12 @@ class Time(Pane):
             guarded,
         )
         self.compiles_plot = Plot(
-            lambda dark: figures.compiles(self._of_run(scope.compiles), scope.runs, dark=dark),
+            lambda dark: figures.compiles(self._compiles(), scope.runs, dark=dark),
             "compiles over time",
             self._clicked_compile,
             guarded,
         )
-        self.compiles = Tabled(self.compiles_plot, lambda: self._of_run(scope.compiles)[_COMPILES])
+        self.compiles = Tabled(self.compiles_plot, lambda: self._compiles()[_COMPILES])
         self.readings = Table(
             ListedRows(_READINGS, [(one.run, self._reading(one)) for one in self.spent.runs]),
             "what caches could do about it, by run",
@@ -87,7 +89,7 @@ class Time(Pane):
         )
         self.phases = Table(ListedRows(_PHASES, []), "phases and their events", page_size=20)
         self.said = markup()
-        state.observe(guarded(self._show), "run")
+        state.observe(guarded(self._show), ["run", "span"])
         super().__init__(
             [
                 row(choice(state, "run", "Run", runs)),
@@ -120,6 +122,11 @@ class Time(Pane):
         run = self._state.run
         return frame if run is None else frame[frame["run"] == run].reset_index(drop=True)
 
+    def _compiles(self) -> pd.DataFrame:
+        """The compiles of the chosen run, those that began in the chosen span."""
+        compiles, span = self._of_run(self._scope.compiles), self._state.span
+        return compiles if span is None else compiles[within(compiles["start_time"], span)]
+
     def _choose(self, run: int) -> None:
         self._state.run = None if self._state.run == run else run
 
@@ -135,7 +142,10 @@ class Time(Pane):
 
     def _show(self, change: object = None) -> None:
         self.phases.show(ListedRows(_PHASES, list(enumerate(_phase_rows(self.frame())))))
-        self.said.value = "".join(html.paragraph(text) for text in self._sentences())
+        sentences = self._sentences()
+        if (span := self._state.span) is not None:
+            sentences.append(_SPAN.format(first=clock(span[0]), last=clock(span[1])))
+        self.said.value = "".join(html.paragraph(text) for text in sentences)
         self.phases_plot.redraw()
         self.compiles.redraw()
 

@@ -43,7 +43,7 @@ def test_first_paint(sample: str, benchmark: Any) -> None:
         overview = explorer.pane("Overview")
         for plot in (
             overview.outcomes_plot,
-            overview.timeline_plot,
+            overview.over_time.plot,
             overview.graphs_plot,
         ):
             plot.dark = False

@@ -100,7 +100,7 @@ def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
     assert tour.state.filters == {"run": 0, "cache": "aotautograd"}
     overview.outcomes_plot.clicked = {"data": [3, "fxgraph", "full_miss"]}
     assert tour.state.filters == {"run": 3, "cache": "fxgraph", "outcome": "full_miss"}
-    overview.timeline_plot.clicked = {"data": 24}
+    overview.over_time.plot.clicked = {"data": 24}
     assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
     overview.graphs_plot.clicked = {"data": 31}
     assert tour.state.lookup == 31
@@ -404,3 +404,26 @@ def test_a_page_without_a_kernel_shows_the_answer_in_short(tour: Explorer) -> No
     assert "48 lookups in 6 runs: 22 hit, 26 missed" in still and "epilogue_fusion" in still
     # GitHub takes scripts and styles out, and links to places of a report lead nowhere.
     assert "<script" not in still and "<a " not in still and "<figure" not in still
+
+
+def test_a_span_of_the_day_filters_lookups_and_compiles(tour: Explorer, scopes: dict[str, Scope]) -> None:
+    scope, over_time = scopes["tour"], tour.pane("Overview").over_time
+    times = scope.lookups["time"].sort_values()
+    first, last = times.iloc[8], times.iloc[20]
+    over_time.clock.value = "wall"
+    over_time.plot.zoomed = [first.value / 1e6 - 0.001, last.value / 1e6 + 0.001]
+    wanted = scope.lookups[scope.lookups["time"].between(first, last)]
+    tour.state.pane = "Lookups"
+    assert tour.frame()["lookup"].tolist() == wanted["lookup"].tolist() and 12 < len(wanted) < 20
+    found = eval(tour.query, {"scope": scope, "cachescope": cachescope})
+    pd.testing.assert_frame_equal(found, tour.frame())
+    compiles = tour.pane("Time")._compiles()
+    assert 0 < len(compiles) < len(scope.compiles)
+    assert compiles["start_time"].between(first - pd.Timedelta("1ms"), last + pd.Timedelta("1ms")).all()
+    # Seconds since each run began are no span of the day: they zoom only.
+    over_time.clock.value = "run"
+    assert tour.state.span is None and over_time.plot.zoomed == []
+    over_time.plot.zoomed = [1.0, 2.0]
+    assert tour.state.span is None
+    over_time.every.click()
+    assert over_time.plot.zoomed == []

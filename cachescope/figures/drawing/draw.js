@@ -69,10 +69,11 @@ function drawPlot(svg, figure, width, zoomed) {
 // Draw a figure into a place of the page, as wide as `width`; what was drawn there before goes.
 //
 // `onClick` gets the point of a mark: x, y, label, curve, index, and data, plotly's customdata.
-// Dragging over a scale of amounts zooms, a double click shows all again; a box of a treemap opens.
-function drawFigure(place, figure, { width, onClick = null } = {}) {
+// Dragging over a scale of amounts or time zooms, a double click shows all again; a box of a treemap opens.
+// `zoomed` is the range of the first axis to begin with, and `onZoom` gets each further one: null where all is shown.
+function drawFigure(place, figure, { width, onClick = null, zoomed = null, onZoom = null } = {}) {
   const { layout } = figure;
-  const state = { zoomed: {}, root: null };
+  const state = { zoomed: zoomed ? { x: zoomed } : {}, root: null };
   place.style.position = "relative";
   const redraw = () => {
     const hadFocus = place.contains(document.activeElement);
@@ -96,6 +97,7 @@ function drawFigure(place, figure, { width, onClick = null } = {}) {
         if (!panel && !Object.keys(state.zoomed).length) return;
         state.zoomed = panel ? { ...state.zoomed, [panel.name]: to.map(drawn.scales[panel.name].valueAt) } : {};
         redraw();
+        onZoom?.(state.zoomed.x ?? null);
       } : null,
     });
     if (hadFocus) svg.focus();
