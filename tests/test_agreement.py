@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import RECORDINGS
 
 from cachescope.analysis.what_if.evidence import SAFETIES
 from cachescope.answers.worklist import Worklist
@@ -16,6 +15,7 @@ from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCau
 from cachescope.scope import Scope
 from cachescope.views.what_if import WhatIfView
 from cachescope.wording import duration
+from tests.conftest import RECORDINGS
 from tests.readings import read_once
 
 Recording = Callable[[str, str], Path]
