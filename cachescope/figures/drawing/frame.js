@@ -60,18 +60,22 @@ function scalesOf(layout, marks, width, zoomed) {
   return { scales, area };
 }
 
+const linesFitted = (text, size, room) => text.split("<br>").map((line) => fitted(line, size, room)).join("<br>");
+
 function axisNodes(layout, scales, area) {
   const made = [];
   for (const [name, { axis, from, to, ticks }] of Object.entries(scales)) {
     if (axis.visible === false) continue;
     const across = name[0] === "x";
     const look = { size: tickSize(axis), colour: layout.font.color };
+    // Labels of columns do not reach into each other.
+    const room = ticks.length > 1 ? Math.abs(ticks[1].at - ticks[0].at) - 4 : Infinity;
     for (const { at, text } of ticks) {
       if (axis.showgrid !== false) {
         const [x, y] = across ? [[at, at], [area.top, area.bottom]] : [[area.left, area.right], [at, at]];
         made.push(node("line", { x1: n(x[0]), x2: n(x[1]), y1: n(y[0]), y2: n(y[1]), stroke: axis.gridcolor ?? "rgba(128,128,128,0.25)", "shape-rendering": "crispEdges" }));
       }
-      made.push(across ? textNode(text, n(at), area.bottom + TICK_GAP, { ...look, across: "middle", down: "top" })
+      made.push(across ? textNode(linesFitted(text, look.size, room), n(at), area.bottom + TICK_GAP, { ...look, across: "middle", down: "top" })
         : textNode(fitted(text, look.size, area.left - TICK_GAP), area.left - (axis.ticklabelstandoff ?? TICK_GAP), n(at), { ...look, across: "end" }));
     }
     const title = axis.title?.text;
