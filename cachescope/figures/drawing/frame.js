@@ -100,8 +100,6 @@ function legendNodes(figure, width) {
   const items = data.filter((trace) => trace.name && trace.showlegend !== false && trace.type !== "heatmap");
   const names = new Set();
   const unique = items.filter(({ name, legendgroup }) => { const key = legendgroup ?? name; return !names.has(key) && names.add(key); });
-  // A single kind needs no legend unless it asks for one.
-  if (unique.length < 2 && !unique.some((trace) => trace.showlegend)) return [];
   const size = layout.font.size;
   let [x, y] = [0, 10];
   return unique.flatMap((trace) => {
