@@ -51,6 +51,21 @@
     });
     head.append(button);
   });
+  // Of a long table the first rows, and a button for the others; the style sheet knows how many.
+  const FIRST = 20;
+  const unfold = (table) => {
+    table.classList.remove("folded");
+    table.closest(".table").querySelector(".unfold")?.remove();
+  };
+  const foldable = (table, count) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "unfold";
+    button.textContent = `Show all ${count} rows`;
+    button.addEventListener("click", () => unfold(table));
+    table.classList.add("folded");
+    table.closest(".scroll").after(button);
+  };
   const searchable = (table) => {
     const rows = [...table.tBodies[0].rows].map((row) => [row, row.textContent.toLowerCase()]);
     const label = document.createElement("label");
@@ -62,6 +77,7 @@
     label.className = "search";
     box.addEventListener("input", () => {
       const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+      if (words.length) unfold(table);
       let left = 0;
       rows.forEach(([row, text]) => {
         row.hidden = !words.every((word) => text.includes(word));
@@ -76,6 +92,7 @@
     const rows = table.tBodies[0].rows.length;
     if (rows > 1) sortable(table);
     if (rows > 7) searchable(table);
+    if (rows > FIRST) foldable(table, rows);
   });
 
   const opened = [];
