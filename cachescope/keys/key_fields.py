@@ -49,7 +49,8 @@ _WHOLE_FIELDS: Final = MappingProxyType(
     }
 )
 # torch/_inductor/codecache.py, `CacheBase.get_system`: {"triton": …, "cuda" or "hip": …}.
-_VERSION_FIELD: Final = "system_info[version]"
+VERSION_FIELD: Final = "system_info[version]"
+"""The only field of which forms remove parts."""
 _VERSION_PARTS: Final = ("triton_version_hash", "runtime", "runtime_version")
 # The hash of the other system_info fields: it adds nothing, and would keep the removed fields in the key.
 _SYSTEM_HASH: Final = "system_info[hash]"
@@ -119,10 +120,10 @@ def form_fields(forms: Iterable[str], fields: Sequence[str]) -> Removed:
         names.add(_SYSTEM_HASH)
     parts = off.intersection(_VERSION_PARTS)
     if parts == set(_VERSION_PARTS):
-        names.add(_VERSION_FIELD)
+        names.add(VERSION_FIELD)
     whole = frozenset(f for f in fields if f in names or f.partition("[")[0] in names)
-    if parts and _VERSION_FIELD in fields and _VERSION_FIELD not in whole:
-        return Removed(whole, {_VERSION_FIELD: frozenset(parts)})
+    if parts and VERSION_FIELD in fields and VERSION_FIELD not in whole:
+        return Removed(whole, {VERSION_FIELD: frozenset(parts)})
     return Removed(whole)
 
 

@@ -7,14 +7,14 @@ order, is the same on every machine, and removing a field is a subtraction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.what_if.equal_sets import Numbers
+from cachescope.analysis.what_if.equal_sets import Numbers, numbered
 from cachescope.analysis.what_if.key_sets import DetailSets, Home, Joined
 from cachescope.analysis.what_if.key_values import Lanes, Values, number_of
 from cachescope.component_sets import Codes
@@ -97,6 +97,11 @@ class KeyTable:
         """The values of some keys with details in a field that exists: equal numbers mean equal hashes, 0 is absent."""
         (code,) = self._values.codes([field])
         return self._sets.column(code)[self._row[keys]]
+
+    def column_without(self, field: str, parts: Iterable[str], keys: Numbers) -> Numbers:
+        """The same without some parts of its values: equal numbers mean that they are equal then."""
+        numbers, _ = numbered(self._values.numbers - self._values.change(field, parts))
+        return numbers[self.column(field, keys)]
 
     def is_tensor(self, field: str) -> bool:
         """Whether a field contains the metadata of a tensor in some key."""

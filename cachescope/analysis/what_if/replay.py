@@ -35,7 +35,18 @@ from cachescope.terms import AOTAUTOGRAD
 
 
 class Replay:
-    """Everything that does not depend on a schema, which keeps `outcomes` quick."""
+    """Everything that does not depend on a schema, which keeps `outcomes` quick.
+
+    Attributes
+    ----------
+    recorded, directories, table, cells, entries
+        What a replay works on.
+    is_aot : array of bool
+        For each cell, whether it is of AOTAutograd.
+    graphs, unknown : array of int
+        The misses of graphs whose AOTAutograd lookup missed too, and those that may have hit anything: their key has no
+        details.
+    """
 
     def __init__(self, history: History, details: HashDetails) -> None:
         self.recorded = recorded = Recorded(history)
@@ -54,14 +65,14 @@ class Replay:
         caches = [cache for cache, _ in recorded.keys.homes]
         self._cache = pd.factorize(np.array(caches))[0][recorded.keys.home[cells.key]]
         is_aot = np.array([cache == AOTAUTOGRAD for cache in caches], dtype=bool)
-        self._is_aot: Flags = is_aot[recorded.keys.home[cells.key]]
-        self._graphs = self._graphs_of_misses(misses)
-        self._unknown = self._that_may_have_hit(misses)
+        self.is_aot: Flags = is_aot[recorded.keys.home[cells.key]]
+        self.graphs = self._graphs_of_misses(misses)
+        self.unknown = self._that_may_have_hit(misses)
 
     def _graphs_of_misses(self, misses: Positions) -> Positions:
         """The misses of graphs whose AOTAutograd lookup missed too."""
         aot = self.recorded.lookups.aot
-        graphs = misses[(aot[misses] >= 0) & ~self._is_aot[self.cells.of_lookup[misses]]]
+        graphs = misses[(aot[misses] >= 0) & ~self.is_aot[self.cells.of_lookup[misses]]]
         found: Positions = graphs[self.recorded.outcome[aot[graphs]] == MISS]
         return found
 
@@ -88,14 +99,14 @@ class Replay:
         """
         after = self.recorded.outcome.copy()
         cells, group = self.groups(self.table.joined(removed) if joined is None else joined)
-        is_aot = self._is_aot[cells]
+        is_aot = self.is_aot[cells]
         # Recorded hits stay hits: only misses are decided, those of AOTAutograd first.
         self._decide(cells[is_aot], group[is_aot], after)
         # If an AOTAutograd entry is found, its graphs are found through it.
-        after[self._graphs[after[self.recorded.lookups.aot[self._graphs]] == HIT]] = HIT
+        after[self.graphs[after[self.recorded.lookups.aot[self.graphs]] == HIT]] = HIT
         self._decide(cells[~is_aot], group[~is_aot], after)
         if removed:
-            after[self._unknown[after[self._unknown] == MISS]] = UNKNOWN
+            after[self.unknown[after[self.unknown] == MISS]] = UNKNOWN
         return after
 
     def groups(self, joined: Joined) -> tuple[Positions, Positions]:

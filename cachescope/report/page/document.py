@@ -21,6 +21,7 @@ from cachescope.report.page.markup import contents_html, drawings_of, section_ht
 from cachescope.report.page.parts import Drawing, Page
 from cachescope.wording import harmless
 
+_FILES: Final = ("page.css", "replay.js", "toggles.js", "page.js")
 _ABOUT: Final = 400
 # Text that would end a script, or begin a comment in it.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -28,10 +29,8 @@ _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 def document(page: Page) -> str:
     """The page as one HTML document."""
-    style, script = (
-        files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
-    )
-    script = _as_parsed(drawing_js() + script)
+    style, *scripts = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _FILES)
+    script = _as_parsed("".join([drawing_js(), *scripts]))
     policy = "; ".join(
         (
             "default-src 'none'",

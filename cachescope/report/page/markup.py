@@ -20,6 +20,7 @@ from cachescope.report.page.parts import (
     Lines,
     Numbers,
     Part,
+    Replayable,
     Section,
     Sorted,
     Table,
@@ -27,6 +28,7 @@ from cachescope.report.page.parts import (
     WorkItem,
     WorkItems,
 )
+from cachescope.report.page.replay_markup import replay_html
 from cachescope.report.worklist import ChangeText
 
 _SENTENCE: Final = 1200
@@ -102,6 +104,8 @@ def _part(part: Part) -> str:
         case WorkItems():
             items = "".join(map(_work, part.items))
             return f"<ol class='worklist' aria-label='{safe(part.name)}'>{items}</ol>"
+        case Replayable():
+            return replay_html(part)
         case Drawing():
             # Figures are written together with the others, in order.
             name = safe(part.name)

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import pandas as pd
 
+from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line
 from cachescope.report.worklist import ChangeText
 
@@ -149,6 +150,40 @@ class WorkItems:
 
 
 @dataclass(frozen=True, slots=True)
+class Toggle:
+    """A field, or a context form with its fields, that can be left out of the keys.
+
+    Attributes
+    ----------
+    place : int or None
+        Its place among the fields or forms of the codes; None for the fields that no form has.
+    name, note : str
+    fields : tuple of Toggle
+        Those of a form.
+    """
+
+    place: int | None
+    name: str
+    note: str
+    fields: tuple[Toggle, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replayable:
+    """The lookups as codes, which the page replays without what is unticked.
+
+    Attributes
+    ----------
+    forms : tuple of Toggle
+    codes : dict
+        Numbers without any text: nothing in them needs to be redacted.
+    """
+
+    forms: tuple[Toggle, ...]
+    codes: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """A part of a section under a heading of its own."""
 
@@ -157,7 +192,7 @@ class Group:
     parts: tuple[Part, ...]
 
 
-Part = Text | Items | Numbers | Lines | Diff | Table | Drawing | WorkItems | Group
+Part = Text | Items | Numbers | Lines | Diff | Table | Drawing | WorkItems | Replayable | Group
 
 
 @dataclass(frozen=True, slots=True)

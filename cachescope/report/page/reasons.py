@@ -18,6 +18,7 @@ from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
 from cachescope.report.page.explained import cause_group
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Group, Head, Lines, Part, Section, Sorted, Text
+from cachescope.report.page.replay import replay_parts
 from cachescope.report.page.tables import table
 from cachescope.report.past import past_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
@@ -89,7 +90,7 @@ def what_if_section(scope: Read) -> Section:
     )
     parts: tuple[Part, ...] = (Text("No lookup was read, so none can be replayed."),)
     if scope.facts.lookups:
-        parts = (*_ranking(scope), *_by_cause(scope))
+        parts = (*_ranking(scope), *replay_parts(scope), *_by_cause(scope))
     return Section("what-if", "What if a field did not count?", sentence, parts)
 
 

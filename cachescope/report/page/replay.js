@@ -1,0 +1,186 @@
+// Replays the recorded misses without some fields, over integer codes alone: analysis/what_if, in a browser.
+// It knows no page. Outcomes, positions and guards are numbered as they are there.
+const replayOf = (() => {
+  const HIT = 0, MISS = 1, UNKNOWN = 2;
+  const NEVER = 2 ** 31 - 1;
+  const NO_GUARDS = 0, NOT_KNOWN = -1;
+
+  // A number, or [a number, how often it stands there].
+  const unpacked = (packed) => {
+    const found = [];
+    for (const one of packed) {
+      if (typeof one === "number") found.push(one);
+      else for (let times = one[1]; times; times -= 1) found.push(one[0]);
+    }
+    return found;
+  };
+  const summed = (steps) => { let sum = 0; return unpacked(steps).map((step) => (sum += step)); };
+  const listed = (places, count) => {
+    const lists = Array.from({ length: count }, () => []);
+    places.forEach((place, at) => { if (place >= 0) lists[place].push(at); });
+    return lists;
+  };
+
+  // How many entries there are, of each cell and in all.
+  class Count {
+    constructor() { this.all = 0; this.ofCell = new Map(); }
+    add(cell, more) { this.all += more; this.ofCell.set(cell, (this.ofCell.get(cell) || 0) + more); }
+    hasOther(cell) { return this.all > (this.ofCell.get(cell) || 0); }
+  }
+
+  // The entries that exist at one time: of each cell, by the guards that are known to hold.
+  class There {
+    constructor() { this.any = new Count(); this.fitting = new Map(); }
+    change(cell, guards, more) {
+      this.any.add(cell, more);
+      if (guards === NOT_KNOWN) return;
+      if (!this.fitting.has(guards)) this.fitting.set(guards, new Count());
+      this.fitting.get(guards).add(cell, more);
+    }
+    fits(cell, guards) { return guards !== NOT_KNOWN && Boolean(this.fitting.get(guards)?.hasOther(cell)); }
+    mayFit(cell) { return this.any.hasOther(cell); }
+  }
+
+  class Replay {
+    constructor(codes) {
+      const { misses, cells, entries } = codes;
+      this.at = summed(misses.at);
+      this.cell = summed(misses.cell);
+      this.aot = unpacked(misses.aot).map((back, miss) => (back ? miss - back : -1));
+      this.isOpen = unpacked(misses.is_open);
+      this.since = unpacked(misses.wait).map((wait, miss) => (wait ? this.at[miss] + wait : NEVER));
+      this.taken = unpacked(misses.taken);
+      this.home = Int32Array.from(unpacked(cells.home));
+      this.isAot = unpacked(cells.is_aot);
+      this.isPlain = unpacked(cells.is_plain);
+      this.early = unpacked(cells.early);
+      this.missesOf = listed(this.cell, this.home.length);
+      this.entries = unpacked(entries.cell).map((cell) => ({ cell }));
+      for (const name of ["since", "gone", "source", "guards"]) unpacked(entries[name]).forEach((value, at) => { this.entries[at][name] = value; });
+      this.entriesOf = listed(this.entries.map((entry) => entry.cell), this.home.length);
+      this.guards = this.at.map(() => NOT_KNOWN);
+      this.entries.forEach((entry) => { if (entry.source >= 0) this.guards[entry.source] = entry.guards; });
+      this.values = codes.values.map((packed) => this.odd(packed));
+      this.forms = codes.forms;
+      this.before = codes.before;
+      this.parted = codes.parted && { field: codes.parted.field, values: {} };
+      for (const bits in codes.parted?.values) this.parted.values[bits] = this.odd(codes.parted.values[bits]);
+    }
+
+    // Most cells have the usual value, 0: only the others are looked at.
+    odd(packed) {
+      const values = unpacked(packed);
+      const cells = values.flatMap((value, cell) => (value ? [cell] : []));
+      return { cells, values: cells.map((cell) => values[cell]), size: values.reduce((a, b) => Math.max(a, b), 0) + 1 };
+    }
+
+    // What does not count: fields and forms by their places. Returns what the numbers of a page are made of.
+    without(fields, forms) {
+      const after = new Uint8Array(this.at.length).fill(MISS);
+      const groups = this.groups(this.counting(fields, forms));
+      const decide = (group) => (group.every((cell) => this.isPlain[cell]) ? this.close(group, after) : this.walk(group, after));
+      // If an AOTAutograd entry is found, its graphs are found through it.
+      groups.filter(([cell]) => this.isAot[cell]).forEach(decide);
+      this.aot.forEach((aot, miss) => { if (aot >= 0 && after[aot] === HIT) after[miss] = HIT; });
+      groups.filter(([cell]) => !this.isAot[cell]).forEach(decide);
+      if (fields.length || forms.length) {
+        after.forEach((outcome, miss) => { if (this.isOpen[miss] && outcome === MISS) after[miss] = UNKNOWN; });
+      }
+      const found = { hits: 0, undecided: 0, won: 0 };
+      after.forEach((outcome, miss) => {
+        found.undecided += outcome === UNKNOWN;
+        if (outcome !== HIT) return;
+        found.hits += 1;
+        found.won += Math.max(this.taken[miss], 0);
+      });
+      return found;
+    }
+
+    // The hit rates if so many misses had hit: what was not recorded before is not known after.
+    rates({ hits, undecided, won }) {
+      const { before } = this;
+      const saved = before.time_saved_ns === null && !won ? null : before.time_saved_ns + won;
+      const lost = before.time_lost_ns === null ? null : before.time_lost_ns - won;
+      const seen = before.lookups - before.unknown;
+      return {
+        ...before,
+        hits: before.hits + hits,
+        misses: before.misses - hits,
+        undecided,
+        hit_rate: seen ? (before.hits + hits) / seen : null,
+        time_saved_ns: saved,
+        time_lost_ns: lost,
+        time_hit_rate: before.time_hit_rate === null ? null : saved / (saved + lost),
+      };
+    }
+
+    // The values that still tell keys apart.
+    counting(fields, forms) {
+      const off = new Set(fields);
+      let bits = 0;
+      forms.map((form) => this.forms[form]).forEach((form) => { form.fields.forEach((field) => off.add(field)); bits |= form.part; });
+      return this.values.flatMap((values, field) => {
+        if (off.has(field)) return [];
+        return bits && this.parted?.field === field ? this.parted.values[bits] || [] : values;
+      });
+    }
+
+    // The cells that share a what-if key and a directory with others.
+    groups(counting) {
+      const number = Int32Array.from(this.home);
+      let count = number.reduce((a, b) => Math.max(a, b), -1) + 1;
+      for (const { cells, values, size } of counting) {
+        const numbers = new Map();
+        cells.forEach((cell, at) => {
+          const both = number[cell] * size + values[at];
+          if (!numbers.has(both)) numbers.set(both, count++);
+          number[cell] = numbers.get(both);
+        });
+      }
+      return listed(number, count).filter((group) => group.length > 1);
+    }
+
+    // A miss hits if it comes after the earliest store of its group.
+    close(group, after) {
+      let since = NEVER;
+      for (const cell of group) {
+        since = Math.min(since, this.early[cell]);
+        for (const miss of this.missesOf[cell]) if (after[miss] === MISS) since = Math.min(since, this.since[miss]);
+      }
+      for (const cell of group) for (const miss of this.missesOf[cell]) if (since <= this.at[miss]) after[miss] = HIT;
+    }
+
+    // Step by step, where guards matter or entries were removed.
+    walk(group, after) {
+      const misses = group.flatMap((cell) => this.missesOf[cell]).sort((a, b) => a - b);
+      const coming = group.flatMap((cell) => this.stored(cell)).filter(({ source }) => source < 0 || after[source] === MISS);
+      coming.sort((a, b) => b.since - a.since);
+      let going = [];
+      const there = new There();
+      for (const miss of misses) {
+        const at = this.at[miss];
+        while (coming.length && coming.at(-1).since <= at) {
+          const { cell, gone, source, guards } = coming.pop();
+          if (source >= 0 && after[source] === HIT) continue;
+          const known = source < 0 || after[source] === MISS ? guards : NOT_KNOWN;
+          there.change(cell, known, 1);
+          if (gone < NEVER) going.push({ cell, gone, known });
+        }
+        going = going.filter(({ cell, gone, known }) => gone > at || there.change(cell, known, -1));
+        const cell = this.cell[miss];
+        // The entries of its own key did not fit: that was recorded.
+        if (after[miss] === HIT || there.fits(cell, NO_GUARDS) || there.fits(cell, this.guards[miss])) after[miss] = HIT;
+        else after[miss] = there.mayFit(cell) ? UNKNOWN : MISS;
+      }
+    }
+
+    // The entries of a cell over time.
+    stored(cell) {
+      if (!this.isPlain[cell]) return this.entriesOf[cell].map((at) => this.entries[at]);
+      const plain = { cell, gone: NEVER, guards: NO_GUARDS };
+      const found = this.missesOf[cell].filter((miss) => this.since[miss] < NEVER).map((miss) => ({ ...plain, since: this.since[miss], source: miss }));
+      return this.early[cell] < NEVER ? [...found, { ...plain, since: this.early[cell], source: -1 }] : found;
+    }
+  }
+  return (codes) => new Replay(codes);
+})();
