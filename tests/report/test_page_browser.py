@@ -157,7 +157,7 @@ def test_markup_in_every_column_is_text(
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         for figure in page.locator("figure.plot .cs-drawing").all()[:6]:
             figure.hover(position={"x": 80, "y": 60}, force=True)
-        assert page.locator("script").count() == 2
+        assert page.locator("script").count() == 3
         assert page.locator("main img, main [onerror], main iframe, [href^='javascript']").count() == 0
         assert page.locator("mjx-container, .MathJax").count() == 0
         # Figures have the texts as well, and link to nothing.

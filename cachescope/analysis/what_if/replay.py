@@ -3,6 +3,8 @@
 An entry exists from the moment its compile ended, in the directory it was written to. A miss that becomes a hit
 stores nothing. Bypassed and disabled lookups stay so, and recorded hits stay hits. A miss hits if it comes after the
 earliest store of its group, unless guards matter (`guard_groups`), or entries were removed from outside (`guard_walk`).
+
+`report/page/replay.js` does the same in a browser, over the integers of `codes`; `tests/report/test_replay.py` holds it to this.
 """
 
 from __future__ import annotations

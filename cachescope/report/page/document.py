@@ -21,7 +21,7 @@ from cachescope.report.page.markup import contents_html, drawings_of, section_ht
 from cachescope.report.page.parts import Drawing, Page
 from cachescope.wording import harmless
 
-_FILES: Final = ("page.css", "replay.js", "toggles.js", "page.js")
+_FILES: Final = ("page.css", "page.js", "replay.js", "toggles.js")
 _ABOUT: Final = 400
 # Text that would end a script, or begin a comment in it.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}

@@ -1,0 +1,174 @@
+"""Leaving fields out in the report, opened from disk in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_lab import chromium, missing
+
+from cachescope.columns import rows_of
+from cachescope.frames.replay_rows import WhatIfRate
+from cachescope.report.page.parts import Group, Replayable, Text
+from cachescope.report.page.replay import replay_parts
+from cachescope.scope import Scope
+from cachescope.wording import duration, percent
+from tests.made import CODE, fx, run, scope_of
+from tests.report.conftest import Written
+from tests.report.test_page_browser import opened
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+FUSION = "inductor_config[epilogue_fusion]"
+THREADS = "cpp_runtime_thread_count"
+SECRET = "inductor_config[project_nightjar]"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
+
+
+def box(page: Any, name: str) -> Any:
+    return page.locator(".replay").get_by_label(name, exact=True)
+
+
+def numbers(page: Any) -> list[str]:
+    cells: list[str] = page.locator(".replay dd").evaluate_all(
+        "cells => cells.map(cell => [...cell.children].map(one => one.textContent).join(', '))"
+    )
+    return cells
+
+
+def expected(scope: Scope, *without: str) -> list[str]:
+    before, after = rows_of(scope.what_if(without=without).rates, WhatIfRate)
+    more = after.hits - before.hits
+
+    def moved(one: str, other: str) -> str:
+        return one if one == other else f"{one} → {other}"
+
+    saved = duration((after.time_saved_ns or 0) - (before.time_saved_ns or 0))
+    return [
+        f"{moved(percent(before.hit_rate, '–'), percent(after.hit_rate, '–'))}, "
+        f"{moved(str(before.hits), str(after.hits))} of {before.lookups} lookups",
+        f"{moved(percent(before.time_hit_rate, '–'), percent(after.time_hit_rate, '–'))}, "
+        f"{f'{saved} saved' if more else 'nothing saved'}",
+        f"{more}, of {before.misses} misses",
+        f"{after.undecided}, {'no details of the key, or guards that no log tells' if after.undecided else ''}",
+    ]
+
+
+def test_a_toggle_changes_the_numbers_and_is_taken_back(
+    browser: Any, written: Written, scope_of: Any
+) -> None:
+    scope = scope_of("tour")
+    with opened(browser, written("tour")) as shown:
+        page = shown.page
+        as_recorded = expected(scope)
+        assert numbers(page) == as_recorded
+        assert page.get_by_text("Everything counts, as recorded.").is_visible()
+        box(page, FUSION).uncheck()
+        assert numbers(page) == expected(scope, FUSION) != as_recorded
+        box(page, THREADS).uncheck()
+        assert numbers(page) == expected(scope, FUSION, THREADS)
+        assert page.get_by_text(f"Without {FUSION}, {THREADS}").is_visible()
+        page.get_by_role("button", name="Undo").click()
+        assert numbers(page) == expected(scope, FUSION)
+        assert (box(page, FUSION).is_checked(), box(page, THREADS).is_checked()) == (False, True)
+        page.get_by_role("button", name="Reset").click()
+        assert numbers(page) == as_recorded
+        page.get_by_role("button", name="Undo").click()
+        assert numbers(page) == expected(scope, FUSION)
+        page.emulate_media(media="print")
+        assert not box(page, FUSION).is_visible()
+
+
+def test_the_keyboard_alone_is_enough(browser: Any, written: Written, scope_of: Any) -> None:
+    scope = scope_of("tour")
+    with opened(browser, written("tour")) as shown:
+        page = shown.page
+        box(page, "inductor_configs").focus()
+        page.keyboard.press("Space")
+        assert numbers(page) == expected(scope, "inductor_configs")
+        # The form decides for its fields, and the focus stays where it was.
+        assert not box(page, FUSION).is_checked() and box(page, FUSION).is_disabled()
+        assert box(page, "inductor_configs").evaluate("one => one === document.activeElement")
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Enter")
+        undo = page.get_by_role("button", name="Undo")
+        assert numbers(page) == expected(scope) and undo.evaluate("one => one === document.activeElement")
+        page.keyboard.press("Enter")
+        assert numbers(page) == expected(scope) and box(page, FUSION).is_checked()
+
+
+@pytest.mark.parametrize(
+    "sample", ["config_flip", "training", "dynamic_guards", "isolation_context", "other_torch"]
+)
+def test_every_toggle_says_what_the_package_says(
+    browser: Any, written: Written, scope_of: Any, sample: str
+) -> None:
+    scope = scope_of(sample)
+    with opened(browser, written(sample), width=700) as shown:
+        page = shown.page
+        boxes = page.locator(".replay input[type=checkbox]")
+        assert boxes.count() or not replay_parts(scope)
+        for at in range(boxes.count()):
+            name = boxes.nth(at).evaluate("one => one.labels[0].textContent.trim()")
+            boxes.nth(at).uncheck()
+            assert numbers(page) == expected(scope, name), name
+            boxes.nth(at).check()
+
+
+def secret_scope() -> Scope:
+    """Thirteen fields, one of them named by nobody but its owner; two of sixteen lookups hit, which is 12.5 %."""
+    names = [SECRET, *(f"inductor_config[field_{at}]" for at in range(12))]
+    varied = [{}, {}, {}, *({name: "1"} for name in names)]
+    runs = []
+    for at, more in enumerate(varied):
+        outcome, took = ("hit", None) if at in (1, 2) else ("full_miss", 2.0)
+        fields = {"gm": CODE, **dict.fromkeys(names, "0"), **more}
+        runs.append(
+            run(fx(f"f{at if more else 0}", outcome, fields, at=10 * at, took=took), cache_dir="/cache")
+        )
+    return scope_of(*runs)
+
+
+def test_fields_are_found_by_name_and_names_are_redacted(browser: Any, tmp_path: Path) -> None:
+    scope = secret_scope()
+    with opened(browser, scope.report(tmp_path / "open.html")) as shown:
+        page = shown.page
+        assert numbers(page) == expected(scope) and numbers(page)[0].startswith("12 %")
+        box(page, SECRET).uncheck()
+        as_open = numbers(page)
+        assert as_open == expected(scope, SECRET) != expected(scope)
+        fields = page.locator(".replay li li")
+        page.get_by_label("Search 13 fields").fill("field_1")
+        assert fields.locator("visible=true").count() == 3
+        page.get_by_label("Search 13 fields").fill("inductor_configs")
+        assert fields.locator("visible=true").count() == 13
+        page.get_by_label("Search 13 fields").fill("of no name")
+        assert page.locator(".replay li").locator("visible=true").count() == 0
+        assert numbers(page) == as_open
+    with opened(browser, scope.report(tmp_path / "redacted.html", redact=True)) as shown:
+        page = shown.page
+        assert "nightjar" not in page.content()
+        boxes = page.locator(".replay input[data-field]")
+        found = []
+        for at in range(boxes.count()):
+            boxes.nth(at).uncheck()
+            found.append(numbers(page))
+            boxes.nth(at).check()
+        assert as_open in found
+
+
+def test_what_would_be_too_large_is_left_out_aloud() -> None:
+    scope = secret_scope()
+    (group,) = replay_parts(scope)
+    assert isinstance(group, Group) and isinstance(group.parts[0], Replayable)
+    (group,) = replay_parts(scope, most=100)
+    assert isinstance(group, Group) and isinstance(group.parts[0], Text)
+    assert "No field can be left out in this page" in group.parts[0].text
