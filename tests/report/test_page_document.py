@@ -174,9 +174,11 @@ def test_redacted_it_tells_neither_who_nor_where(
     ]
     places = {str(cachescope.sample(sample)), str(Path.cwd()), "cachescope-recording"}
     secrets = {str(text) for text in known} | places
-    plain = without_drawing(written(sample).read_text())
+    # Where a name may wrap is no part of it.
+    plain = without_drawing(written(sample).read_text()).replace("<wbr>", "")
     assert all(scope.runs["source"].map(os.path.basename).map(plain.__contains__))
     rest = without_drawing(scope.report(tmp_path / "hidden.html", redact=True).read_text())
+    rest = rest.replace("<wbr>", "")
     assert [secret for secret in secrets if secret in rest] == []
     # The first stand-in may be in a figure, where it is written otherwise.
     assert re.search(r"<code>&lt;path-\d+&gt;", rest)
