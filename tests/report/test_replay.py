@@ -162,7 +162,7 @@ def test_so_have_histories_that_nobody_wrote(page: Any, record_property: Any) ->
         counts["below AOTAutograd"] += bool((codes.misses.aot >= 0).any())
         counts["open"] += bool(codes.misses.is_open.any())
         counts["parts"] += codes.parted is not None
-    record_property("counted: made replays in the browser", {"made": counts})
+    record_property("counted: made replays in the browser", {"made": dict(counts)})
     assert min(counts.values()) > 20, counts
 
 
