@@ -74,8 +74,9 @@ def page() -> Iterator[Any]:
 
 def draw(page: Any, figure: dict[str, Any], width: int = 700) -> Any:
     page.evaluate(
-        """([figure, width]) => { window.clicks = [];
-        drawFigure(document.getElementById('place'), figure, { width, onClick: (point) => clicks.push(point) }); }""",
+        """([figure, width]) => { window.clicks = []; window.zooms = [];
+        drawFigure(document.getElementById('place'), figure,
+          { width, onClick: (point) => clicks.push(point), onZoom: (range) => zooms.push(range) }); }""",
         [figure, width],
     )
     return page.locator("#place svg")
@@ -172,8 +173,13 @@ def test_a_drag_zooms_and_a_double_click_shows_all_again(page: Any) -> None:
     page.mouse.up()
     near = page.locator("#place svg text").all_text_contents()
     assert near != ticks
+    ((first, last),) = page.evaluate("zooms")
+    # In seconds, as the axis counts: what was dragged over, and no more.
+    shown = [float(text.removesuffix(" s")) for text in near if re.fullmatch(r"[\d.]+ s", text)]
+    assert 0 < first < min(shown) and max(shown) < last < 14
     page.mouse.dblclick(box["x"] + 300, box["y"] + 20)
     assert page.locator("#place svg text").all_text_contents() == ticks
+    assert page.evaluate("zooms[1]") is None
     assert page.evaluate("clicks.length") <= 1
 
 

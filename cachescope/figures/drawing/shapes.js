@@ -42,7 +42,9 @@ function shapeNodes(marks) {
     made.push(node("path", { class: "mark", d: parts.join(""), fill, ...(opacity < 1 && { "fill-opacity": opacity }), ...(stroke && { stroke, "stroke-width": 1 }) }));
     parts = [];
   };
-  for (const mark of marks) {
+  // Cells never lie on each other: those of one colour can be one path, wherever they are.
+  const isGrid = marks.every(({ kind }) => kind === "cell");
+  for (const mark of isGrid ? [...marks].sort((a, b) => (a.fill < b.fill ? -1 : Number(a.fill > b.fill))) : marks) {
     if (!look || look[0] !== mark.fill || look[1] !== mark.opacity || look[2] !== mark.stroke) {
       end();
       look = [mark.fill, mark.opacity, mark.stroke];
