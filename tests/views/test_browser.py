@@ -152,7 +152,7 @@ def test_two_runs_are_compared_with_two_clicks(tour: Opened) -> None:
     is_shown(page, "100 % → 75 %")
     is_shown(page, "tanh = torch.tanh(p_0)")
     page.get_by_role("button", name="Regressed 2").click()
-    rows = page.get_by_role("table", name="lookups of A and B, aligned").locator("tbody tr")
+    rows = page.get_by_role("grid", name="lookups of A and B, aligned").locator("tbody tr")
     page.get_by_text("2 rows").filter(visible=True).first.wait_for()
     assert rows.locator("td:first-child").all_inner_texts() == ["Regressed"] * 2
     rows.first.click()
