@@ -82,6 +82,7 @@ FRAME_GROUPS = {
         "what_if_differences",
         "what_if_warnings",
         "sensitivity",
+        "cause_savings",
         "evidence",
     ),
     "Processes, ranks and machines": (

@@ -61,4 +61,4 @@ def test_first_paint_in_a_fresh_page(what: str, benchmark: Any, tmp_path: Path, 
     benchmark.extra_info["first, ms"] = sorted(round(one) for one, _ in rounds)
     benchmark.extra_info["all, ms"] = sorted(round(one) for _, one in rounds)
     print(what, benchmark.extra_info)
-    assert len(rounds) == 3
+    assert rounds
