@@ -14,6 +14,7 @@ import traitlets
 
 from cachescope.figures.javascript import drawing_js
 from cachescope.json_types import JsonObject
+from cachescope.views.scripts import script
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -36,7 +37,7 @@ class Plot(anywidget.AnyWidget):
         Wraps calls from the page, to show their errors.
     """
 
-    _esm = drawing_js() + _HERE.joinpath("plot.js").read_text(encoding="utf-8")
+    _esm = drawing_js() + script("plot.js")
     _css = _HERE / "style.css"
 
     label = traitlets.Unicode().tag(sync=True)

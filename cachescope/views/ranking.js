@@ -1,14 +1,7 @@
 // The fields that would help most, in groups by safety; a tick says that they count. Texts go in as textContent only.
-const make = (name, className = "", text = "") => {
-  const node = document.createElement(name);
-  if (className) node.className = className;
-  if (text) node.textContent = text;
-  return node;
-};
-
 function render({ model, el }) {
   el.classList.add("cs");
-  const box = make("div", "cs-ranking");
+  const box = make("div", { class: "cs-ranking" });
   box.setAttribute("role", "group");
   box.setAttribute("aria-label", model.get("label"));
   el.append(box);
@@ -23,28 +16,21 @@ function render({ model, el }) {
     // A field is out by itself or with the whole form that it is part of.
     const fixed = row.fields.every((_, at) => off.has(row.forms[at]));
     const counts = !row.fields.every((name, at) => off.has(name) || off.has(row.forms[at]));
-    const place = make("div", "cs-rank");
-    const label = make("label", counts ? "" : "cs-off");
-    const input = make("input");
-    input.type = "checkbox";
-    input.checked = counts;
-    input.disabled = fixed;
-    input.dataset.name = row.label;
-    input.onchange = () => toggle(row.fields, input.checked);
-    label.append(input, make("span", "", row.label));
-    const bar = make("span", row.later ? "cs-share cs-later" : "cs-share");
+    const place = make("div", { class: "cs-rank" });
+    const label = tickBox(row.label, row.label, { isTicked: counts, isFixed: fixed, onToggle: (isTicked) => toggle(row.fields, isTicked) });
+    const bar = make("span", { class: row.later ? "cs-share cs-later" : "cs-share" });
     bar.setAttribute("aria-hidden", "true");
     bar.append(make("span"));
     bar.firstChild.style.width = `${100 * row.share}%`;
-    place.append(label, make("span", "cs-saves", row.saves), bar, make("span", "cs-faint", row.note));
+    place.append(label, make("span", { class: "cs-saves" }, row.saves), bar, make("span", { class: "cs-faint" }, row.note));
     return place;
   };
   const draw = () => {
     const focused = box.contains(document.activeElement) ? document.activeElement.dataset.name : null;
     const off = new Set(model.get("off"));
     const parts = [];
-    for (const group of model.get("groups")) parts.push(make("h4", "", group.title), ...group.rows.map((row) => line(row, off)));
-    for (const note of model.get("notes")) parts.push(make("p", "cs-faint", note));
+    for (const group of model.get("groups")) parts.push(make("h4", {}, group.title), ...group.rows.map((row) => line(row, off)));
+    for (const note of model.get("notes")) parts.push(make("p", { class: "cs-faint" }, note));
     box.replaceChildren(...parts);
     if (focused !== null) [...box.querySelectorAll("input")].find((one) => one.dataset.name === focused)?.focus();
   };

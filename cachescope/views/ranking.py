@@ -13,6 +13,7 @@ import traitlets
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
 from cachescope.report.what_if_forms import NO_FIELD, SAFETY, field_note, saves
+from cachescope.views.scripts import script
 from cachescope.wording import and_more, harmless, listed
 
 _HERE: Final = Path(__file__).parent
@@ -31,7 +32,7 @@ class Ranking(anywidget.AnyWidget):
         The context form that holds a field.
     """
 
-    _esm = _HERE / "ranking.js"
+    _esm = script("make.js", "ranking.js")
     _css = _HERE / "style.css"
 
     label = traitlets.Unicode("what would help most").tag(sync=True)

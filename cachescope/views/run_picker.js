@@ -1,10 +1,4 @@
 // Runs, and which of them are compared: each has a cell for A and one for B. Texts go in as textContent only.
-const make = (name, attributes = {}, text = "") => {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  if (text) node.textContent = text;
-  return node;
-};
 const SIDES = ["A", "B"];
 const MOST = 300;
 const FEW = 12;

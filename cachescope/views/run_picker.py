@@ -11,6 +11,7 @@ import traitlets
 
 from cachescope.answers.starts import OneRun, Sides, Start
 from cachescope.json_types import JsonObject
+from cachescope.views.scripts import script
 from cachescope.wording import clock, date, duration, harmless, percent, plural, short_names
 
 _HERE: Final = Path(__file__).parent
@@ -32,7 +33,7 @@ class RunPicker(anywidget.AnyWidget):
         Called with the two sides.
     """
 
-    _esm = _HERE / "run_picker.js"
+    _esm = script("make.js", "run_picker.js")
     _css = _HERE / "style.css"
 
     label = traitlets.Unicode("runs to compare, the newest first").tag(sync=True)

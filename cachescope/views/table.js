@@ -1,10 +1,4 @@
 // A table that shows one page of rows, sorts by its heads, folds rows and opens one. Texts go in as textContent only.
-const make = (name, attributes = {}, text = "") => {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  if (text) node.textContent = text;
-  return node;
-};
 const plain = (n) => n.toLocaleString("en");
 const PAGES = { First: () => 0, Previous: (p) => p - 1, Next: (p) => p + 1, Last: (_, last) => last };
 

@@ -98,7 +98,7 @@ class Table(anywidget.AnyWidget):
         Called with the id of the row.
     """
 
-    _esm = script("column_summaries.js", "clipboard.js", "focus.js", "table.js")
+    _esm = script("make.js", "column_summaries.js", "clipboard.js", "focus.js", "table.js")
     _css = _HERE / "style.css"
 
     label = traitlets.Unicode().tag(sync=True)

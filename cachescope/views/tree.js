@@ -1,15 +1,8 @@
 // What counts in a key, as a tree of check boxes with a search box. Texts go in as textContent only.
 const MOST = 60;
-const make = (name, className = "", text = "") => {
-  const node = document.createElement(name);
-  if (className) node.className = className;
-  if (text) node.textContent = text;
-  return node;
-};
-
 function render({ model, el }) {
   el.classList.add("cs");
-  const box = make("div", "cs-tree");
+  const box = make("div", { class: "cs-tree" });
   const search = make("input");
   search.type = "search";
   search.placeholder = "Search fields";
@@ -26,22 +19,13 @@ function render({ model, el }) {
     model.set("off", counts ? off : [...off, name]);
     model.save_changes();
   };
-  const line = (node, counts, fixed) => {
-    const label = make("label", counts ? "" : "cs-off");
-    const input = make("input");
-    input.type = "checkbox";
-    input.checked = counts;
-    input.disabled = fixed;
-    input.dataset.name = node.name;
-    input.onchange = () => toggle(node.name, input.checked);
-    label.append(input, make("span", "", node.label));
-    return label;
-  };
+  const line = (node, counts, fixed) => tickBox(node.name, node.label,
+    { isTicked: counts, isFixed: fixed, onToggle: (isTicked) => toggle(node.name, isTicked) });
   const leaf = (node, formOff, off) => {
-    const place = make("div", "cs-leaf");
+    const place = make("div", { class: "cs-leaf" });
     place.append(line(node, !formOff && !off.has(node.name), formOff));
-    if (node.saves) place.append(make("span", "cs-saves", node.saves));
-    if (node.note) place.append(make("span", "cs-faint", node.note));
+    if (node.saves) place.append(make("span", { class: "cs-saves" }, node.saves));
+    if (node.note) place.append(make("span", { class: "cs-faint" }, node.note));
     return place;
   };
   const draw = () => {
@@ -55,25 +39,25 @@ function render({ model, el }) {
       const found = group.fields.filter((f) => (wanted ? f.name.toLowerCase().includes(wanted) : f.varies || off.has(f.name)));
       const named = wanted && group.label.toLowerCase().includes(wanted);
       if (wanted && !found.length && !named) continue;
-      if (group.section !== section) parts.push(make("h4", "", (section = group.section)));
+      if (group.section !== section) parts.push(make("h4", {}, (section = group.section)));
       const formOff = group.is_form && off.has(group.name);
-      const place = make("div", "cs-form");
+      const place = make("div", { class: "cs-form" });
       if (group.is_form) {
         place.append(line(group, !formOff, false));
-        if (group.saves) place.append(make("span", "cs-saves", group.saves));
-        if (group.note) place.append(make("span", "cs-faint", group.note));
+        if (group.saves) place.append(make("span", { class: "cs-saves" }, group.saves));
+        if (group.note) place.append(make("span", { class: "cs-faint" }, group.note));
       }
       const shown = found.slice(0, MOST).map((f) => leaf(f, formOff, off));
-      if (found.length > MOST) shown.push(make("div", "cs-leaf cs-faint", `… and ${found.length - MOST} more: search for one`));
+      if (found.length > MOST) shown.push(make("div", { class: "cs-leaf cs-faint" }, `… and ${found.length - MOST} more: search for one`));
       const rest = group.fields.length - found.length;
       if (!wanted && rest > 0) {
         const more = make("details");
         more.open = opened.has(group.name);
-        const same = make("summary", "cs-faint", `${rest} ${rest === 1 ? "field" : "fields"}, the same everywhere`);
+        const same = make("summary", { class: "cs-faint" }, `${rest} ${rest === 1 ? "field" : "fields"}, the same everywhere`);
         const fill = () => {
           const others = group.fields.filter((f) => !found.includes(f));
           const nodes = others.slice(0, MOST).map((f) => leaf(f, formOff, off));
-          if (others.length > MOST) nodes.push(make("div", "cs-leaf cs-faint", `… and ${others.length - MOST} more: search for one`));
+          if (others.length > MOST) nodes.push(make("div", { class: "cs-leaf cs-faint" }, `… and ${others.length - MOST} more: search for one`));
           more.replaceChildren(same, ...nodes);
         };
         more.append(same);
@@ -87,7 +71,7 @@ function render({ model, el }) {
       place.append(...shown);
       parts.push(place);
     }
-    if (!parts.length) parts.push(make("p", "cs-faint", wanted ? "No field has this in its name." : model.get("empty")));
+    if (!parts.length) parts.push(make("p", { class: "cs-faint" }, wanted ? "No field has this in its name." : model.get("empty")));
     list.replaceChildren(...parts);
     if (focused) [...list.querySelectorAll("input")].find((one) => one.dataset.name === focused)?.focus();
   };

@@ -13,6 +13,7 @@ from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
 from cachescope.json_types import JsonObject
 from cachescope.keys.isolation_schema import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
+from cachescope.views.scripts import script
 from cachescope.wording import harmless
 
 _HERE: Final = Path(__file__).parent
@@ -32,7 +33,7 @@ class Tree(anywidget.AnyWidget):
         The forms with their fields, from `tree_groups`.
     """
 
-    _esm = _HERE / "tree.js"
+    _esm = script("make.js", "tree.js")
     _css = _HERE / "style.css"
 
     groups: Any = traitlets.List().tag(sync=True)

@@ -1,10 +1,4 @@
 // What to fix first: one item for each cause. Texts go in as textContent only.
-const make = (name, attributes = {}, text = "") => {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  if (text) node.textContent = text;
-  return node;
-};
 
 function render({ model, el }) {
   el.classList.add("cs");

@@ -30,7 +30,7 @@ class WorklistView(anywidget.AnyWidget):
         Called with a pane and a number: ``Why`` and a lookup, or ``Lookups`` and a cause.
     """
 
-    _esm = script("focus.js", "worklist.js")
+    _esm = script("make.js", "focus.js", "worklist.js")
     _css = _HERE / "style.css"
 
     label = traitlets.Unicode("what to fix first, the costliest on top").tag(sync=True)
