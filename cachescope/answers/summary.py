@@ -25,16 +25,17 @@ def headline(read: Read) -> str:
     # Compile workers leave traces as well; a run is a process that looked something up.
     looked_up = read.lookups["run"].nunique()
     lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
-    foretold = foretold_lookups(facts)
+    foretold = foretold_lookups(read)
     said = f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
     if foretold == len(facts.lookups):
         return f"foretold by a pre-flight: {said}"
     return f"{said}; {foretold} of them foretold by a pre-flight" if foretold else said
 
 
-def foretold_lookups(facts: Facts) -> int:
+def foretold_lookups(read: Read) -> int:
     """How many lookups are those that pre-flights foretell."""
-    return sum(facts.runs[row.run].is_preflight for row in facts.lookups.values())
+    preflights = [run for run, row in read.facts.runs.items() if row.is_preflight]
+    return int(read.lookups["run"].isin(preflights).sum())
 
 
 def outcomes(rate: RateRow) -> str:

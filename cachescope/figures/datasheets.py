@@ -146,7 +146,7 @@ def _facts(row: _Device) -> list[str]:
         facts.append("no datasheet")
     seen = []
     if row.memory_bytes is not None:
-        # Binary, as drivers and datasheets of GPUs count: a board of "80 GB" has 79.2 GiB.
+        # In GiB: a board sold with "80 GB" reports about 79 GiB, and 85 GB would look like another one.
         seen.append(f"{row.memory_bytes / 2**30:.1f} GiB")
     if row.sm_count is not None:
         seen.append(plural(row.sm_count, "core" if row.type == "cpu" else "SM"))

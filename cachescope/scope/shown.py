@@ -145,7 +145,7 @@ class Shown(Read):
         """Write one HTML file that answers the same for people without Jupyter; it opens offline.
 
         Figures, tables that sort and search, and the explanations of the ten costliest causes. Nothing in it is
-        loaded from anywhere. It is small, 0.2 to 1 MB for most, and stays under 3 MB however much was read:
+        loaded from anywhere. It is small, 0.1 to 0.5 MB for most, and stays under 4 MB however much was read:
         tables, texts and figures are cut, and it is said where all of it is.
 
         Parameters

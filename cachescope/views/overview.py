@@ -171,7 +171,7 @@ def _share(share: float | None) -> Shown | None:
 
 
 def _foretold(scope: Read) -> str:
-    foretold = foretold_lookups(scope.facts)
+    foretold = foretold_lookups(scope)
     if not foretold:
         return ""
     return ", foretold" if foretold == len(scope.facts.lookups) else f", {foretold:,} of them foretold"

@@ -22,7 +22,6 @@ from tests.planted import SHORT, plant_in_columns
 pytestmark = pytest.mark.slow  # whole pages are made and parsed
 
 RUNS_OR_LOADS = {"script", "img", "iframe", "object", "embed", "link", "base", "form", "svg", "math", "video"}
-PLOTLY = re.compile(r"<script>.{1000000,}?</script>", re.DOTALL)
 
 
 def elements_of(html: str) -> list[Element]:
@@ -85,7 +84,7 @@ def test_what_a_notebook_shows_is_text(turn: int | None, planted: Callable[[int]
 def test_a_report_is_text(turn: int | None, planted: Callable[[int], cachescope.Scope]) -> None:
     page = document(page_of(hostile_scope() if turn is None else planted(turn)))
     page.encode("utf-8")
-    elements = elements_of(PLOTLY.sub("<script></script>", page, count=1))
+    elements = elements_of(page)
     # The figures, the codes of a replay where there is one, and the script itself.
     assert_only_text(elements, scripts=2 + ("<div class='replay'" in page))
     (figures,) = (element.text for element in elements if element.get("id") == "figures")

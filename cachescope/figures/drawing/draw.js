@@ -42,7 +42,11 @@ function drawPlot(svg, figure, width, zoomed) {
   const { scales, area } = scalesOf(layout, marks, width, zoomed);
   svg.append(...axisNodes(layout, scales, area));
   const shown = placed(marks, scales);
-  const groups = Map.groupBy ? Map.groupBy(shown, (mark) => mark.axes.x) : shown.reduce((all, mark) => all.set(mark.axes.x, [...(all.get(mark.axes.x) ?? []), mark]), new Map());
+  const groups = new Map();
+  for (const mark of shown) {
+    if (!groups.has(mark.axes.x)) groups.set(mark.axes.x, []);
+    groups.get(mark.axes.x).push(mark);
+  }
   const panels = [];
   for (const [name, { axis, from, to }] of Object.entries(scales)) {
     if (name[0] !== "x" || axis.visible === false) continue;

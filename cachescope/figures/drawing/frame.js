@@ -1,5 +1,5 @@
 // What is around the plot: axes, grid, legend, annotations.
-const AXIS_KEYS = (layout, letter) => Object.keys(layout).filter((key) => new RegExp(`^${letter}axis[0-9]*$`).test(key));
+const axisKeys = (layout, letter) => Object.keys(layout).filter((key) => new RegExp(`^${letter}axis[0-9]*$`).test(key));
 const LEGEND_LINE = 16;
 const LEGEND_MARK = 11;
 const TICK_GAP = 5;
@@ -35,7 +35,7 @@ function scalesOf(layout, marks, width, zoomed) {
     return zoomed[name] ?? rangeOf(layout[key], extents[name] ?? none);
   };
   const margin = { ...layout.margin };
-  for (const key of AXIS_KEYS(layout, "y")) {
+  for (const key of axisKeys(layout, "y")) {
     const axis = layout[key];
     if (!axis.automargin) continue;
     const longest = Math.max(0, ...ticksOf(axis, range("y", key)).map(({ text }) => widthOf(text, tickSize(axis))));
@@ -45,15 +45,13 @@ function scalesOf(layout, marks, width, zoomed) {
   const [wide, high] = [area.right - area.left, area.bottom - area.top];
   const scales = {};
   const add = (letter, key, from, to) => {
-    const scale = scaleOf(layout[key], range(letter, key), from, to);
-    // Values of marks are numbers already, but on an axis of dates or powers.
-    scales[letter + key.slice(5)] = { ...scale, pixel: scale.at };
+    scales[letter + key.slice(5)] = scaleOf(layout[key], range(letter, key), from, to);
   };
-  for (const key of AXIS_KEYS(layout, "x")) {
+  for (const key of axisKeys(layout, "x")) {
     const [from, to] = layout[key].domain ?? [0, 1];
     add("x", key, area.left + from * wide, area.left + to * wide);
   }
-  for (const key of AXIS_KEYS(layout, "y")) {
+  for (const key of axisKeys(layout, "y")) {
     const [from, to] = layout[key].domain ?? [0, 1];
     add("y", key, area.bottom - from * high, area.bottom - to * high);
   }

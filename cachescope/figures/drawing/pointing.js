@@ -69,10 +69,7 @@ function pointing(place, svg, layout, { marks, panels, onClick, onZoom }) {
     if (done?.to) onZoom(done.panel, done.to);
   });
   svg.addEventListener("pointercancel", () => { drag?.veil?.remove(); drag = null; });
-  let dragged = false;
-  svg.addEventListener("pointerup", () => { dragged = false; });
   svg.addEventListener("click", (event) => {
-    if (dragged) return;
     const mark = found(...at(event));
     if (mark && onClick) onClick(mark.point);
   });

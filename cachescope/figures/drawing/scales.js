@@ -68,7 +68,7 @@ function scaleOf(axis, range, from, to) {
     range,
     from,
     to,
-    at: (value) => from + (numberOf(axis.type, value) - low) * perUnit,
+    pixel: (value) => from + (numberOf(axis.type, value) - low) * perUnit,
     valueAt: (pixel) => low + (pixel - from) / perUnit,
     ticks: ticksOf(axis, range).map((tick) => ({ ...tick, at: from + (tick.value - low) * perUnit })),
   };
