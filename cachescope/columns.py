@@ -76,7 +76,7 @@ class Frame:
     def of_columns(self, columns: Mapping[str, Sequence[Any] | pa.Array]) -> pd.DataFrame:
         """Like `build`, from the values of each column."""
         if not len(columns[self.columns[0].name]):
-            return _without_rows(self).copy()
+            return _without_rows(self).copy(deep=DEEP)
         return self._made(columns)
 
     def _made(self, columns: Mapping[str, Sequence[Any] | pa.Array]) -> pd.DataFrame:
@@ -139,20 +139,26 @@ def plain_columns(frame: pd.DataFrame, names: Iterable[str] | None = None) -> di
     return {str(name): _plain_values(frame[name]) for name in (frame.columns if names is None else names)}
 
 
+def nanoseconds_of(times: pd.Series[Any]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Times with a zone as whole numbers, a missing one as ``pd.NaT.value``; a tenth of the time of ``astype``."""
+    return pd.DatetimeIndex(times.array).asi8
+
+
 def _plain_values(series: pd.Series[Any]) -> list[Any]:
     if isinstance(series.dtype, pd.StringDtype):
-        return _texts(pa.array(series.array))
+        return texts_of(series)
     if isinstance(series.dtype, _MASKED):
         return [None if value != value else value for value in pa.array(series.array).to_pylist()]
     if isinstance(series.dtype, pd.DatetimeTZDtype):
-        times = series.astype("int64").tolist()
-        return [None if time == pd.NaT.value else time for time in times]
+        return [None if time == pd.NaT.value else time for time in nanoseconds_of(series).tolist()]
     if not series.isna().any():
         return series.tolist()
     return [None if _is_missing(value) else value for value in series.tolist()]
 
 
-def _texts(stored: pa.Array | pa.ChunkedArray) -> list[str | None]:
+def texts_of(series: pd.Series[Any]) -> list[str | None]:
+    """The texts of a column, a missing one as None; of a few, a hundredth of the time of ``tolist``."""
+    stored = pa.array(series.array)
     if len(stored) < _MANY:
         return stored.to_pylist()  # type: ignore[no-any-return]
     if isinstance(stored, pa.ChunkedArray):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import re
 import signal
 import sys
 import tarfile
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,11 +29,9 @@ settings.load_profile("steady")
 # For `make unit`.
 settings.register_profile("few", settings.get_profile("steady"), max_examples=20)
 
-# Run as programs; collected for doctests, they would bring torch into every process of the tests.
-collect_ignore_glob = ["*/*_program.py", "models/model_*.py", "models/record_*.py"]
 if sys.platform == "win32":
     # What drives the signals, terminals and limits of Unix.
-    collect_ignore_glob += [
+    collect_ignore_glob = [
         "capture/*",
         "fuzz/*",
         "readers/test_index.py",
@@ -40,21 +40,40 @@ if sys.platform == "win32":
     ]
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
+VERSION = re.compile(r"(?<![\d.])2\.\d+\.\d+(?![\d.])")
+READ_BY_QUICK_TESTS = "2.13.0"
+
 RECORDINGS = Path(__file__).parent / "data" / "recordings"
 DIRECTORIES = Path(__file__).parent / "data" / "directories"
 Recording = Callable[[str, str], Path]
 Directory = Callable[[str], Path]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Iterator[Any]:
+    """Only the package has doctests: who looks for some here imports every module, programs and torch among them."""
+    collected = yield
+    return [one for one in collected if type(one) is pytest.Module]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever imports torch is slow, wherever it stands, and so are sweeps, and benchmarks, measured or not."""
+    """What imports torch is slow, and so are sweeps, benchmarks, and what reads recordings of another torch than one."""
     for item in items:
         is_marked = item.get_closest_marker("torch") or item.get_closest_marker("gpu")
         with_torch = is_marked or "cache_root" in getattr(item, "fixturenames", ())
-        if with_torch or item.get_closest_marker("sweep") or "benchmarks" in item.path.parts:
+        is_measured = item.get_closest_marker("sweep") or "benchmarks" in item.path.parts
+        if with_torch or is_measured or _reads_another_version(item):
             item.add_marker("slow")
         if with_torch and not HAS_TORCH:
             item.add_marker(pytest.mark.skip(reason="torch is not installed"))
+
+
+def _reads_another_version(item: pytest.Item) -> bool:
+    if not {"recording", "directory"}.intersection(getattr(item, "fixturenames", ())):
+        return False
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    versions = {version for value in parameters for version in VERSION.findall(str(value))}
+    return bool(versions) and READ_BY_QUICK_TESTS not in versions
 
 
 def unpacked(archive: Path, folder: Path) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -34,11 +34,12 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(path: Path) -> Iterator[Import]:
+def imports_of(path: Path) -> tuple[Import, ...]:
     """Every import of a file; of ``from a import b`` the name is ``a.b``."""
     module = module_of(path)
+    found: list[Import] = []
 
-    def walk(node: ast.AST, in_function: bool, only_typed: bool) -> Iterator[Import]:
+    def walk(node: ast.AST, in_function: bool, only_typed: bool) -> None:
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -50,18 +51,19 @@ def imports_of(path: Path) -> Iterator[Import]:
         elif isinstance(node, ast.Constant) and _is_module(node.value):
             names = [node.value]
         for name in names:
-            yield Import(module, name, node.lineno, in_function, only_typed)  # type: ignore[attr-defined]
+            found.append(Import(module, name, node.lineno, in_function, only_typed))  # type: ignore[attr-defined]
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             for child in node.body:
-                yield from walk(child, in_function, True)
+                walk(child, in_function, True)
             for child in node.orelse:
-                yield from walk(child, in_function, only_typed)
+                walk(child, in_function, only_typed)
             return
         inside = in_function or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         for child in ast.iter_child_nodes(node):
-            yield from walk(child, inside, only_typed)
+            walk(child, inside, only_typed)
 
-    yield from walk(ast.parse(path.read_text()), False, False)
+    walk(ast.parse(path.read_text()), False, False)
+    return tuple(found)
 
 
 def _last_name(called: ast.expr) -> str:
@@ -77,13 +79,17 @@ def _is_module(value: object) -> bool:
 
 def edges(paths: list[Path]) -> dict[str, set[str]]:
     """Which module of the package imports which; a package that is named stands for its ``__init__``."""
-    modules = {module_of(path) for path in paths}
-    found: dict[str, set[str]] = {module: set() for module in modules}
-    for path in paths:
-        for one in imports_of(path):
-            target = one.name if one.name in modules else one.name.rpartition(".")[0]
-            if target in modules and target != one.module:
-                found[one.module].add(target)
+    return edges_of({module_of(path): imports_of(path) for path in paths})
+
+
+def edges_of(imports: Mapping[str, Iterable[Import]]) -> dict[str, set[str]]:
+    """Like `edges`, of the imports of each module."""
+    found: dict[str, set[str]] = {module: set() for module in imports}
+    for module, imported in imports.items():
+        for one in imported:
+            target = one.name if one.name in imports else one.name.rpartition(".")[0]
+            if target in imports and target != module:
+                found[module].add(target)
     return found
 
 

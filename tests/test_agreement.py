@@ -22,15 +22,8 @@ Recording = Callable[[str, str], Path]
 EVERY = sorted(
     (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
 )
-# Ranks at once, a rank in a config, a config, an entry that went, guards, several fields.
-QUICK = {
-    "two_ranks_cold_paths",
-    "rank_in_config",
-    "config_flip",
-    "entry_deleted",
-    "dynamic_guards",
-    "combined",
-}
+# Ranks at once, and guards.
+QUICK = {"two_ranks_cold_paths", "dynamic_guards"}
 CASES = [
     pytest.param(*one, marks=() if one[0] == "2.13.0" and one[1] in QUICK else pytest.mark.sweep)
     for one in EVERY

@@ -38,7 +38,7 @@ def changes(scope: Scope, before: Any = (0,), after: Any = (1,)) -> list[str]:
 def test_a_program_that_stays_is_aligned_by_its_compiles(tour: Scope) -> None:
     """Of one program, whose compiles keep their numbers, plain counting says the same."""
     lookups = tour.lookups
-    for before, after in permutations(tour.runs["run"], 2):
+    for before, after in permutations(tour.runs["run"][::2], 2):
         sides = [lookups[lookups["run"] == one] for one in (before, after)]
         both = sides[0].merge(sides[1], on=["cache", "compile_id"], how="outer")
         hit, now = both["outcome_x"] == "hit", both["outcome_y"] == "hit"

@@ -16,6 +16,7 @@ import pandas as pd
 
 from cachescope.analysis.history.places_by_group import NONE, Numbers, numbered, paired
 from cachescope.analysis.history.rows import LookupRow
+from cachescope.columns import nanoseconds_of, texts_of
 from cachescope.details import HashDetails
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -42,7 +43,7 @@ class Texts:
     def of(cls, values: pd.Series[Any]) -> Self:
         """The values of a column of a frame."""
         if len(values) < _FEW:
-            return cls.of_listed([None if text != text else text for text in values.tolist()])
+            return cls.of_listed(texts_of(values))
         codes, distinct = pd.factorize(values)
         at_hand = distinct.tolist() if len(distinct) <= _AT_HAND else distinct
         return cls(codes.astype(np.int32), at_hand)
@@ -308,8 +309,7 @@ def _column(values: pd.Series[Any], name: str) -> Numbers | Texts:
         return Texts.of(values)
     if isinstance(values.dtype, pd.DatetimeTZDtype):
         # A missing time is the smallest number already.
-        times: Numbers = np.asarray(values.astype("int64"), dtype=np.int64)
-        return times
+        return nanoseconds_of(values)
     missing = MISSING if name in _TIMES else NONE
     numbers: Numbers = values.to_numpy(dtype=np.int64, na_value=missing)
     return numbers

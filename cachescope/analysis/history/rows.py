@@ -116,6 +116,8 @@ class RunRow:
 
 def entry_rows(entries: pd.DataFrame, details: HashDetails) -> list[EntryRow]:
     """The rows of the frame entries that stand for a key."""
+    if entries.empty:
+        return []
     keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]
     names = list(EntryRow.__dataclass_fields__)
     columns = plain_columns(keyed, [name for name in names if name not in ("gm", "direction")])

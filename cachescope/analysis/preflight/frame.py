@@ -19,9 +19,9 @@ from cachescope.terms import FORETOLD
 
 def with_foretold(tables: Tables) -> Tables:
     """What was read, with the lookups that real runs would make instead of those that pre-flights made."""
-    runs = {run.run: run for run in rows_of(tables.runs, RunRow) if run.is_preflight}
-    if not runs:
+    if not tables.runs["is_preflight"].any():
         return tables
+    runs = {run.run: run for run in rows_of(tables.runs, RunRow) if run.is_preflight}
     rows = rows_of(tables.lookups, LookupRow)
     if any(row.foretold is not None for row in rows):
         return tables  # it was saved, and what it was held against may not be here

@@ -44,14 +44,14 @@ def without_earlier_runs(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 @pytest.mark.parametrize(
     "name",
     [
-        "bypass_custom_pass",
-        "combined",
-        "isolation_context",
-        "matmul_precision",
-        "options_undone",
+        pytest.param("bypass_custom_pass", marks=pytest.mark.slow),
+        pytest.param("combined", marks=pytest.mark.slow),
+        pytest.param("isolation_context", marks=pytest.mark.slow),
+        pytest.param("matmul_precision", marks=pytest.mark.slow),
+        pytest.param("options_undone", marks=pytest.mark.slow),
         "rank_in_config",
-        "three_changes",
-        "tour",
+        pytest.param("three_changes", marks=pytest.mark.slow),
+        pytest.param("tour", marks=pytest.mark.slow),
     ],
 )
 def test_what_changed_in_the_graphs_changed_in_the_key_above_them(recording: Recording, name: str) -> None:
@@ -64,7 +64,16 @@ def test_what_changed_in_the_graphs_changed_in_the_key_above_them(recording: Rec
         assert set(ours) <= set(torchs)
 
 
-@pytest.mark.parametrize("name", ["captured_tensor", "graph_constant", "nearest_inputs", "rename_argument"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "captured_tensor",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("graph_constant", "nearest_inputs", "rename_argument")
+        ),
+    ],
+)
 def test_a_graph_is_not_called_new_where_nothing_tells(recording: Recording, name: str) -> None:
     told, recorded = without_earlier_runs(recording("2.13.0", name))
     assert set(recorded["verdict"]) == {"key_changed"}

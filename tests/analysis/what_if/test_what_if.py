@@ -35,20 +35,11 @@ DAMAGED: dict[str, list[tuple[int, int]]] = {
 UNTOLD_GUARDS = {("2.15.0", "dynamic_guards_fx", "text"): [(1, 0)]}
 # Without gm, other graphs of the same program on the same inputs have one key as well.
 ONLY_GM_TELLS_APART = {"four_graphs", "four_graphs_fx", "new_graph", "new_graph_fx", "tour"}
-
-
-# Each of them says something of its own: edits, guards, entries that went, ranks.
-QUICK = {"combined", "config_flip", "cpp_wrapper", "inputs", "three_changes", "training"}
-UNCHANGED = [
-    pytest.param(*each.values, marks=each.marks)
-    if {*each.values} & {*QUICK, "dynamic_guards", "dynamic_guards_fx", "entry_deleted", "four_ranks"}
-    else pytest.param(*each.values, marks=pytest.mark.slow)
-    for each in each_way(CASES + RACES)
-]
+QUICK = {"combined", "inputs"}
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("version", "name", "way"), UNCHANGED)
+@pytest.mark.parametrize(("version", "name", "way"), each_way(CASES + RACES))
 def test_the_unchanged_schema_gives_the_recorded_outcomes(
     version: str, name: str, way: str, recording: Recording
 ) -> None:
