@@ -85,6 +85,13 @@ PGO: Final = "pgo"
 PRECOMPILE: Final = "precompile"
 TRITON: Final = "triton"
 MEGA_CACHE: Final = "mega_cache"
+STANDALONE: Final = "standalone"
+AOT_COMPILE: Final = "aot_compile"
+AOTINDUCTOR: Final = "aotinductor"
+BUNDLES: Final = (MEGA_CACHE, STANDALONE)
+"""Kinds of files that hold entries."""
+SHIPPED: Final = (*BUNDLES, AOT_COMPILE, AOTINDUCTOR)
+"""Kinds of files that people ship by themselves."""
 PRECOMPILED_HEADER: Final = "precompiled_header"
 LOCK: Final = "lock"
 OTHER: Final = "other"
@@ -104,6 +111,9 @@ ENTRY_KINDS: Final[dict[str, str]] = {
     PRECOMPILE: "a whole compiled function, guards and all (TORCH_CACHING_PRECOMPILE=1)",
     TRITON: "one file of a kernel that Triton compiled: its metadata, an intermediate form, a binary",
     MEGA_CACHE: "what torch.compiler.save_cache_artifacts gave: entries of several caches in one file",
+    STANDALONE: "one graph that standalone_compile compiled, saved as one file, with its entries of torch's caches",
+    AOT_COMPILE: "a function that torch compiled ahead of time, guards, code and all (aot_compile, save_compiled_function)",
+    AOTINDUCTOR: "a model that AOTInductor compiled ahead of time: a library and its sources, often with weights (.pt2)",
     PRECOMPILED_HEADER: "C++ headers compiled ahead, which all runs of a machine share",
     LOCK: "a lock file; torch leaves it behind, empty",
     OTHER: "anything else",

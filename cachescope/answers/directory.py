@@ -14,7 +14,7 @@ from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import DuplicateRow, EntryRow, LockRow, OrphanRow, RemovableRow
 from cachescope.frames.recorded_rows import ProblemRow
-from cachescope.terms import CACHES, UNREADABLE
+from cachescope.terms import CACHES, SHIPPED, UNREADABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,8 @@ class Directory:
     entries, damaged, unreadable, graphs : tuple of dict
         Plain rows of the frame ``entries``: all, those of two statuses, and those of the FX and AOTAutograd caches,
         the newest first.
+    shipped : tuple of dict
+        Those that are shipped as files of their own: mega-caches, artifacts, packages.
     shared : tuple of SharedKey
         Keys that hold several entries.
     duplicates, orphans, removable : tuple of dict
@@ -84,6 +86,7 @@ class Directory:
     damaged: tuple[EntryRow, ...]
     unreadable: tuple[EntryRow, ...]
     graphs: tuple[EntryRow, ...]
+    shipped: tuple[EntryRow, ...]
     shared: tuple[SharedKey, ...]
     duplicates: tuple[DuplicateRow, ...]
     alike: tuple[Alike, ...]
@@ -105,6 +108,7 @@ class Directory:
             damaged=tuple(row for row in entries if row.status == "damaged"),
             unreadable=unreadable,
             graphs=tuple(newest_first(row for row in entries if row.cache in CACHES)),
+            shipped=tuple(row for row in entries if row.cache in SHIPPED),
             shared=tuple(_shared(entries)),
             duplicates=duplicates,
             alike=tuple(_alike(duplicates)),

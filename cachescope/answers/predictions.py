@@ -15,13 +15,13 @@ from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.readers.directory.source_code import source_of
-from cachescope.terms import CACHES, MEGA_CACHE
+from cachescope.terms import BUNDLES, CACHES
 
 
 def predictions(read: Read, entries: pd.DataFrame, process: ProcessFields) -> pd.DataFrame:
     """Of a directory its entries; where there are none, those that mega-cache files hold."""
     details = read.tables.hash_details
-    files = entries.loc[entries["cache"] == MEGA_CACHE, ["entry", "path"]]
+    files = entries.loc[entries["cache"].isin(BUNDLES), ["entry", "path"]]
     if files.empty or entries["cache"].isin(CACHES).any():
         return predictions_frame(entries, details, process, source_of)
     opened = Opened(files, details)

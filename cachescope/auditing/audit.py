@@ -21,9 +21,9 @@ from cachescope.auditing.where import place_here
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AUDIT
-from cachescope.readers.directory.mega_cache import looks_like_mega_cache
 from cachescope.readers.directory.place_of import place_of_file
 from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
+from cachescope.readers.directory.shipped import HEAD_BYTES, shipped_kind
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUDIT_LEVELS,
@@ -32,7 +32,6 @@ from cachescope.terms import (
     FXGRAPH,
     HASH,
     LOCK,
-    MEGA_CACHE,
     OTHER,
     PRECOMPILE,
     TRITON,
@@ -269,7 +268,7 @@ class _Run:
 
     def _is_mega_cache(self, item: Item) -> bool:
         try:
-            return looks_like_mega_cache(self.tree.read(item)[:200])
+            return shipped_kind(item.path, self.tree.read(item)[:HEAD_BYTES]) is not None
         except OSError:
             return False
 
@@ -297,9 +296,10 @@ class _Run:
         if len(data) > MOST_BYTES:
             self._add("entry-not-read", item, "bigger than is looked at")
             return
-        if looks_like_mega_cache(data[:200]):
-            self._code.setdefault(MEGA_CACHE, Counter())["mega-cache"] += 1
-            self._is_of_a_cache = True
+        shipped = shipped_kind(item.path, data[:HEAD_BYTES])
+        if shipped is not None and not is_code(item.name):
+            self._code.setdefault(shipped, Counter())[shipped.replace("_", "-")] += 1
+        self._is_of_a_cache |= shipped is not None
         self._keep(audit_content(File(item.path, item.name, kind, key, data)))
 
     def _thing(self, item: Item) -> None:

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from cachescope.auditing.audited_file import File
@@ -25,21 +26,26 @@ from cachescope.auditing.python_code import foreign_parts, rule_of
 from cachescope.json_types import JsonObject
 from cachescope.keys.hashing import entry_name, stored_code_hash
 from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.directory.aot_compile import looks_like_aot_compile
 from cachescope.readers.directory.aotautograd import AOT_CLASSES
 from cachescope.readers.directory.fxgraph import FX_CLASSES
 from cachescope.readers.directory.mega_cache import looks_like_mega_cache
+from cachescope.readers.directory.standalone import content_of, looks_like_standalone
 from cachescope.readers.directory.triton_dir import TRITON_KEY, triton_hash
 from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import (
+    AOT_COMPILE,
     AOTAUTOGRAD,
     CACHING_PACKAGE,
     CODE_KEY,
     FXGRAPH,
     IMC,
+    MEGA_CACHE,
     ON_DISK_CACHE,
     PGO,
     PRECOMPILE,
+    STANDALONE,
     TRITON,
 )
 
@@ -65,6 +71,10 @@ def audit_content(file: File) -> Iterator[Finding]:
     """Yield the findings in a file."""
     if looks_like_mega_cache(file.data[:200]):
         yield from audit_mega_cache(file.path, file.data, audit_entry)
+    elif looks_like_standalone(file.data[:200]):
+        yield from _standalone(file)
+    elif looks_like_aot_compile(file.data[:200]):
+        yield from _aot_compile(file)
     elif file.kind in _CLASSES:
         yield from audit_entry(file)
     elif file.kind in _PICKLED:
@@ -73,6 +83,27 @@ def audit_content(file: File) -> Iterator[Finding]:
         yield from _code(file)
     else:
         yield from _other(file)
+
+
+def _standalone(file: File) -> Iterator[Finding]:
+    """Audit what torch puts into its cache from an artifact, or the one pickle that it holds."""
+    try:
+        kind, content = content_of(file.data)
+    except DamagedContent as error:
+        yield Finding("entry-damaged", file.path, error.what, error.offset, STANDALONE)
+        return
+    start = len(file.data) - len(content)
+    if kind == MEGA_CACHE:
+        found = audit_mega_cache(file.path, content, audit_entry)
+        yield from (replace(one, offset=start + (one.offset or 0)) for one in found)
+    else:
+        yield from audit_pickle(content, Place(file.path, kind, start)).findings
+
+
+def _aot_compile(file: File) -> Iterator[Finding]:
+    """Audit a compiled function; of those in a model, each is a pickle in a pickle."""
+    start = file.data.find(b"\x80")
+    yield from audit_pickle(file.data[start:], Place(file.path, AOT_COMPILE, start)).findings
 
 
 def audit_entry(file: File) -> Iterator[Finding]:

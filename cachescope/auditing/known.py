@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Final
 
 from cachescope.auditing.acts import Global
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE
+from cachescope.terms import AOT_COMPILE, AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE
 
 VERSIONED: Final = "versioned"
 """Pickles after a header of four bytes: memoized results and torch's general on-disk caches."""
@@ -28,6 +28,7 @@ _GROUPS: Final = {
     AOTAUTOGRAD: ("common", AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
     PGO: ("common", PGO),
     PRECOMPILE: ("common", PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
+    AOT_COMPILE: ("common", AOT_COMPILE, PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
     VERSIONED: ("common", VERSIONED),
     TORCH_SAVE: ("common", "tensors"),
     ANY: ("common",),
@@ -40,6 +41,10 @@ _MEMBERS: Final = {
     ("torch._guards", "GuardSource"): r"[A-Z_]+",
     ("torch._dynamo.guards", "GuardBuilder"): r"[A-Z_]+",
     ("torch._dynamo.guards", "GuardsStatePickler"): r"_unpickle_tensor",
+    (
+        "torch._dynamo.aot_compile_types",
+        "BundledAOTAutogradSerializableCallable",
+    ): r"deserialize_compile_artifacts",
 }
 # A view of a tensor is rebuilt by one class for each operator (torch/csrc/functionalization/Module.cpp).
 _VIEWS: Final = "torch._C._functionalization"
@@ -96,14 +101,19 @@ def is_known(kind: str, found: Global) -> bool:
     )
 
 
-def is_dangerous(found: Global) -> bool:
-    """Whether an unknown global can be used to run code, judged by its name alone."""
+def is_dangerous(kind: str, found: Global) -> bool:
+    """Whether an unknown global can be used to run code, judged by its name; a compiled function may need its program's own."""
     if not _PLAIN.fullmatch(found.module) or not _PLAIN.fullmatch(found.name):
         return True
     package = found.module.partition(".")[0]
-    if package in _ALSO or (package in sys.stdlib_module_names and package not in _VALUES_ONLY):
+    is_own = kind == AOT_COMPILE and found.module == "__main__"
+    if not is_own and (
+        package in _ALSO
+        or (package in sys.stdlib_module_names and package not in _VALUES_ONLY)
+        or _MODULES_THAT_RUN.search(found.module)
+    ):
         return True
     # A dotted name can lead from one module into another: torch._inductor.codecache + os.system.
-    if "." in found.name or _RUNS.search(found.name) or _MODULES_THAT_RUN.search(found.module):
+    if "." in found.name or _RUNS.search(found.name):
         return True
     return found.name in sys.stdlib_module_names

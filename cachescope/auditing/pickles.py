@@ -161,7 +161,7 @@ def _judged(act: Act, place: Place) -> Finding | None:
         if is_known(place.kind, act.target):
             return None
         named = shown(str(act.target))
-        if is_dangerous(act.target):
+        if is_dangerous(place.kind, act.target):
             message = f"loading it imports {named}, which no entry of torch's needs"
             return Finding("pickle-dangerous-global", place.path, message, offset, place.kind, named)
         message = f"loading it imports {named}, which is not known to be safe"

@@ -10,7 +10,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeGuard
 
 from cachescope.auditing.native_code import foreign_calls
 
@@ -55,6 +55,8 @@ def rule_of(part: str) -> str:
 
 
 def _of_tree(tree: ast.AST, depth: int) -> Iterator[str]:
+    # A string that is a statement by itself is a comment: torch writes down there how it tuned (`__doc__` is not known).
+    comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     waiting = {id(node) for call in ast.walk(tree) if _waits(call) for node in ast.walk(call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -71,8 +73,13 @@ def _of_tree(tree: ast.AST, depth: int) -> Iterator[str]:
         elif isinstance(node, ast.Attribute):
             if (node.attr in _PARTS or _DUNDER.fullmatch(node.attr)) and ast.unparse(node) != "tl.load":
                 yield f"uses {ast.unparse(node)[:100]}"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" in node.value.strip():
-            yield from _of_text(node.value, depth)
+        elif _is_text(node) and id(node) not in comments:
+            yield from _of_text(str(node.value), depth)
+
+
+def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
+    """Whether a node is a string of several lines."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" in node.value.strip()
 
 
 def _waits(node: ast.AST) -> bool:

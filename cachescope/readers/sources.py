@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
-from cachescope.readers.directory.mega_cache import looks_like_mega_cache
+from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
 from cachescope.readers.directory.place_of import is_linked_root
 from cachescope.readers.directory.places import ROOT
+from cachescope.readers.directory.shipped import shipped_kind
 from cachescope.readers.index.log_folder import is_log_file, read_log_file
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.byte_source import read_head
@@ -235,8 +235,8 @@ def _reader_of_file(path: str) -> ReadSource | None:
     if is_log_file(path):
         return read_log_file
     head = read_head(path, _PROBE_BYTES)
-    if looks_like_mega_cache(head):
-        return read_mega_cache_file
+    if shipped_kind(path, head) is not None:
+        return read_shipped_file
     if looks_like_snapshot(head):
         return _read_context
     return _reader_of_log(path, head)

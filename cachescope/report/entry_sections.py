@@ -29,6 +29,7 @@ _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
 def section_lines(found: Directory) -> list[Line]:
     """The sections that are not empty, each after an empty line."""
     sections = (
+        _shipped(found.shipped),
         _unsound("damaged", found.damaged),
         _unsound("unreadable: what they hold is not known, nor what they need", found.unreadable),
         _shared(found.shared),
@@ -42,6 +43,16 @@ def section_lines(found: Directory) -> list[Line]:
         listed = list(section)
         lines += [Line(), *listed] if listed else []
     return lines
+
+
+def _shipped(rows: Sequence[EntryRow]) -> Iterator[Line]:
+    if rows:
+        yield Line(f"{plural(len(rows), 'file')} shipped by themselves:", style="bold")
+    for row in rows[:_SHOWN]:
+        yield Line(harmless(row.path), 3, whole=True)
+        told = (row.cache, ", ".join(row.device_types), row.name, row.cache_key, row.detail)
+        yield Line(harmless("; ".join(text for text in told if text)), 5)
+    yield from _more(rows)
 
 
 def _unsound(what: str, rows: Sequence[EntryRow]) -> Iterator[Line]:

@@ -11,7 +11,7 @@ from cachescope.capture.live_preflight import LivePreflight
 from cachescope.errors import CachescopeError
 from cachescope.locking.lock_text import looks_like_lock, read_lock
 from cachescope.readers.assemble import assemble
-from cachescope.readers.directory.mega_cache import is_mega_cache, read_as_directory
+from cachescope.readers.directory.bundles import is_bundle, read_as_directory
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry, Reading
 from cachescope.readers.sources import check_sources, read_sources
@@ -52,7 +52,7 @@ def check_against(against: Iterable[Against]) -> None:
         If one of these is no cache directory, recording, mega-cache or lock.
     """
     for place in (os.fspath(one) for one in against):
-        if _is_empty(place) or is_mega_cache(place):
+        if _is_empty(place) or is_bundle(place):
             continue
         if looks_like_lock(place):
             read_lock(place)
@@ -65,7 +65,7 @@ def _held_against(reading: Reading, against: Iterable[Against] | None) -> Scope:
     for place in places:
         if _is_empty(place):
             reading.cache_roots.append(place)
-        elif is_mega_cache(place):
+        elif is_bundle(place):
             read_as_directory(place, reading)
         elif looks_like_lock(place):
             _read_locked(place, reading)

@@ -24,6 +24,7 @@ from pathlib import Path
 DATA = Path(__file__).parent
 TARGET = DATA.parents[1] / "cachescope" / "auditing" / "known_globals.json"
 HEADER = bytes.fromhex("5feceb66")
+MAGIC = b"PT2AOT\x01"
 Known = dict[str, dict[str, dict[str, set[str]]]]
 
 # What the sources of a module may add to the entries of a kind: data, of which an object is made and no more.
@@ -151,8 +152,10 @@ def globals_of(data: bytes) -> Iterator[tuple[str, str]]:
                 text = memo.get(argument)
             elif opcode.name == "MEMOIZE":
                 memo[len(memo)] = before
-            elif "BYTES" in opcode.name and argument[:1] == b"\x80" and argument[1:2] in (b"\4", b"\5"):
-                yield from globals_of(argument)
+            elif "BYTES" in opcode.name:
+                inner = argument.removeprefix(MAGIC)
+                if inner[:1] == b"\x80" and inner[1:2] in (b"\4", b"\5"):
+                    yield from globals_of(inner)
             if text is not None:
                 texts.append(text)
             before = text
@@ -168,6 +171,8 @@ def kind_of(path: str) -> str | None:
         return "aotautograd"
     if path.endswith(".pkl"):
         return "pgo"
+    if path.endswith(".pt"):
+        return "aot_compile"
     return "precompile" if parts[-1] == "entry" and "dynamo" in parts else None
 
 
@@ -186,7 +191,10 @@ def from_recordings(known: Known) -> None:
                 kind = kind_of(member.name)
                 if data.startswith(HEADER):
                     kind, data = "versioned", data[len(HEADER) :]
+                data = data.removeprefix(MAGIC)
                 for name in globals_of(data) if kind is not None and data[:1] == b"\x80" else ():
+                    if name[0] == "__main__":
+                        continue  # the program's own
                     add(known, str(kind), name, f"recording {version}")
 
 

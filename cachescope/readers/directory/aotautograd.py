@@ -43,6 +43,16 @@ def check_aotautograd(entry: Entry, data: bytes, reading: Reading) -> tuple[str 
     return check_entry(entry, data, reading, AOT_CLASSES, _fill)
 
 
+def take_bundled(entry: Entry, value: object, reading: Reading) -> None:
+    """Fill the row from what ``BundledAOTAutogradSerializableCallable`` stores: a result, since 2.12 in a tuple.
+
+    Another backend of torch.compile stores something else, of which nothing is said.
+    """
+    result = value[0] if isinstance(value, tuple) and value else value
+    if isinstance(result, Stub) and result.name in AOT_CLASSES:
+        _fill(entry, result, reading)
+
+
 def _fill(entry: Entry, result: Stub, reading: Reading) -> str | None:
     state = result.state
     if not state:

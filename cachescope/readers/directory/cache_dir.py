@@ -16,12 +16,12 @@ from typing import Final
 
 from cachescope.readers.checked_file import ReadFile, mark_unreadable
 from cachescope.readers.directory.followed_links import FollowedLinks, shown_target
-from cachescope.readers.directory.mega_cache import HEAD_BYTES, looks_like_mega_cache, read_mega_cache
 from cachescope.readers.directory.place_of import place_of, place_of_file
 from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
+from cachescope.readers.directory.shipped import HEAD_BYTES, SHIPPED_READERS, shipped_kind
 from cachescope.readers.reading import Entry, FileFacts, Reading
 from cachescope.readers.steady_file import read_steady
-from cachescope.terms import CODE, MEGA_CACHE, OTHER, UNREADABLE
+from cachescope.terms import CODE, OTHER, UNREADABLE
 
 NameFacts = tuple[str, str, ReadFile | None, str | None]
 """Kind, status and reader of a file, and its key if the name contains it."""
@@ -58,13 +58,16 @@ def read_cache_dir(path: str, reading: Reading) -> None:
     reading.entries.add(walk.files, opened, seen_ns)
 
 
-def read_mega_cache_file(path: str, reading: Reading) -> None:
-    """Read a mega-cache file in any folder."""
+def read_shipped_file(path: str, reading: Reading) -> None:
+    """Read a file that is shipped by itself, in any folder."""
     seen_ns = time.time_ns()
     found = os.stat(path)
     root = _shown(os.path.dirname(path) or ".")
-    facts = (MEGA_CACHE, _shown(path), root, found.st_size, found.st_mtime_ns, None, "ok", found.st_ctime_ns)
-    reading.entries.add([facts], {0: _opened(facts, read_mega_cache, path, reading)}, seen_ns)
+    facts = (OTHER, _shown(path), root, found.st_size, found.st_mtime_ns, None, "ok", found.st_ctime_ns)
+    entry = _opened(facts, _read_unknown, os.path.realpath(path), reading)
+    if entry is not None and os.path.islink(path):
+        entry.link = _shown(os.path.realpath(path))
+    reading.entries.add([facts], {0: entry}, seen_ns)
 
 
 class CacheWalk:
@@ -303,17 +306,18 @@ def _key_of(place: Place, name: str) -> str | None:
 
 
 def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
-    """Read a mega-cache, which may have any name; ignore any other file, even one that may not be read."""
+    """Read what is shipped by itself, under any name; ignore any other file, even one that may not be read."""
     try:
         head, _ = read_steady(path, HEAD_BYTES)
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    if looks_like_mega_cache(head):
-        entry.cache, entry.status = MEGA_CACHE, "ok"
-        return read_mega_cache(entry, path, name, reading)
-    return True
+    kind = shipped_kind(path, head)
+    if kind is None:
+        return True
+    entry.cache, entry.status = kind, "ok"
+    return SHIPPED_READERS[kind](entry, path, name, reading)
 
 
 def _read_link(entry: Entry, path: str, name: str, reading: Reading) -> bool:

@@ -10,12 +10,8 @@ import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
 from cachescope.readers.checked_file import DamagedContent
-from cachescope.readers.directory.mega_cache import (
-    artifacts,
-    entries_inside,
-    fill_mega_cache,
-    looks_like_mega_cache,
-)
+from cachescope.readers.directory.bundles import entries_inside
+from cachescope.readers.directory.mega_cache import artifacts, fill_mega_cache, looks_like_mega_cache
 from cachescope.readers.reading import Entry, Reading
 
 FX, OTHER = "f" + "a" * 51, "f" + "b" * 51

@@ -16,7 +16,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.directory import ORPHANS
 from cachescope.frames.directory_rows import EntryRow, LinkRow, OrphanRow
 from cachescope.readers.directory.triton_dir import MOVED
-from cachescope.terms import BEST_CONFIG, CACHES, CODE, FXGRAPH, LOCK, MEGA_CACHE, TRITON, UNREADABLE
+from cachescope.terms import BEST_CONFIG, BUNDLES, CACHES, CODE, FXGRAPH, LOCK, TRITON, UNREADABLE
 
 UNUSED_CODE: Final = "no FX entry uses this code"
 UNUSED_KERNEL: Final = "only code that no FX entry uses defines this kernel"
@@ -54,7 +54,7 @@ def _orphan(row: EntryRow, reason: str) -> OrphanRow:
 def _lost(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterator[OrphanRow]:
     """Files that name another file that is missing."""
     by_number = {row.entry: row for row in rows}
-    in_mega_caches = {key for row in rows if row.cache == MEGA_CACHE for key in row.fx_keys}
+    in_mega_caches = {key for row in rows if row.cache in BUNDLES for key in row.fx_keys}
     for link in links:
         parent = by_number[link.parent]
         # torch writes the file of a kernel again from the wrapper, or loads the kernel from a bundle without one.

@@ -1,0 +1,127 @@
+"""AOTInductor packages (``.pt2``): what ``torch._inductor.aoti_compile_and_package`` writes, torch 2.6 to 2.15.
+
+They are archives, often with all weights: names, sizes and the small JSON files in them are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+import zlib
+from collections import Counter
+from typing import IO, Final
+
+from cachescope.readers.checked_file import mark_damaged, mark_unreadable, well_formed
+from cachescope.readers.directory.archive_directory import check_directory
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead
+from cachescope.readers.reading import Entry, Reading
+from cachescope.terms import CODE_KEY
+from cachescope.wording import plural
+
+_ZIP: Final = b"PK\x03\x04"
+# torch/csrc/export/pt2_archive_constants.h, `AOTINDUCTOR_DIR`; the archive's own name comes before it.
+_MEMBER: Final = re.compile(r"(?:[^/]+/)?data/aotinductor/([^/]+)/(?:.*/)?([^/]+)")
+_METADATA_BYTES: Final = 1 << 16
+_MOST_METADATA: Final = 1_000
+# `get_device_information` of torch/_inductor/codecache.py (2.10 and later); before, only the device.
+_DEVICE: Final = "AOTI_DEVICE_KEY"
+_TOLD: Final = ("AOTI_PLATFORM", "AOTI_MACHINE", "AOTI_CPU_ISA", "AOTI_COMPUTE_CAPABILITY")
+_WHAT: Final = {
+    "so": "library",
+    "o": "object file",
+    "cpp": "source",
+    "cubin": "kernel",
+    "hsaco": "kernel",
+    "spv": "kernel",
+}
+
+
+def looks_like_aotinductor(path: str, head: bytes) -> bool:
+    """Whether a file is an archive with a model that AOTInductor compiled."""
+    if not head.startswith(_ZIP):
+        return False
+    try:
+        with open(path, "rb") as file:
+            check_directory(file)
+            with zipfile.ZipFile(file) as archive:
+                return any(_MEMBER.fullmatch(name) for name in archive.namelist())
+    except (OSError, NotRead, zipfile.BadZipFile, ValueError):
+        # One that is cut has no directory: its first name tells.
+        return b"data/aotinductor/" in head
+
+
+def read_aotinductor(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    """Say which models are in an archive, and for which device; return False if the file no longer exists."""
+    try:
+        with open(path, "rb") as file:
+            check_directory(file)
+            with zipfile.ZipFile(file) as archive:
+                _fill(entry, archive)
+                damage = _damage(archive)
+    except FileNotFoundError:
+        return False
+    except NotRead as error:
+        mark_unreadable(entry, error.what, error.offset, reading)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        mark_damaged(entry, f"no whole archive: {str(error)[:200]}", None, reading)
+    except OSError as error:
+        mark_unreadable(entry, error.strerror or str(error), None, reading)
+    else:
+        if damage is not None:
+            mark_damaged(entry, damage, None, reading)
+    return True
+
+
+def _fill(entry: Entry, archive: zipfile.ZipFile) -> None:
+    models: dict[str, None] = {}
+    counts: Counter[str] = Counter()
+    devices: dict[str, None] = {}
+    told: dict[str, None] = {}
+    read = 0
+    for item in archive.infolist():
+        match = _MEMBER.fullmatch(item.filename)
+        if match is None:
+            continue
+        models[well_formed(match[1])] = None
+        stem, _, ending = match[2].rpartition(".")
+        if (what := _WHAT.get(ending)) is not None:
+            counts[what] += 1
+        if match[2].endswith(".wrapper.cpp") and CODE_KEY.fullmatch(stem.partition(".")[0]):
+            entry.code_key = entry.code_key or stem.partition(".")[0]
+        if match[2].endswith("_metadata.json") and read < _MOST_METADATA:
+            read += 1
+            with archive.open(item) as file:
+                metadata = _object(file)
+            devices |= dict.fromkeys(_texts(metadata, [_DEVICE]))
+            told |= dict.fromkeys(_texts(metadata, _TOLD))
+    entry.name = ", ".join(models)[:1000]
+    entry.device_types = tuple(devices)
+    parts = [plural(number, what) for what, number in counts.items()]
+    entry.detail = "; ".join(text for text in (", ".join(parts), ", ".join(told)) if text)
+
+
+def _object(file: IO[bytes]) -> dict[str, object]:
+    data = file.read(_METADATA_BYTES + 1)
+    if len(data) > _METADATA_BYTES:
+        raise NotRead("its metadata are too long")
+    try:
+        found = json.loads(data)
+    except RecursionError as error:
+        raise ValueError("its metadata are nested too deep") from error
+    if not isinstance(found, dict):
+        raise ValueError("its metadata are no object")
+    return found
+
+
+def _texts(metadata: dict[str, object], names: list[str] | tuple[str, ...]) -> list[str]:
+    values = [metadata.get(name) for name in names]
+    return [well_formed(value)[:200] for value in values if isinstance(value, str) and value]
+
+
+def _damage(archive: zipfile.ZipFile) -> str | None:
+    """What a member's checksum says; larger archives are not read for it."""
+    if sum(item.file_size for item in archive.infolist()) > Limits().size_bytes:
+        return None
+    wrong = archive.testzip()
+    return None if wrong is None else f"{well_formed(wrong)[:200]}: checksum differs from the content"

@@ -1,0 +1,291 @@
+"""Files that people ship by themselves, against what torch says of them and the trace of the run that made them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile_pickles import hostile
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cachescope
+from cachescope.readers.directory.aot_compile import looks_like_aot_compile
+from cachescope.readers.directory.bundles import entries_inside
+from cachescope.readers.directory.shipped import SHIPPED_READERS, shipped_kind
+from cachescope.readers.directory.standalone import looks_like_standalone
+from cachescope.readers.reading import Entry, Reading
+
+RECORDED = Path(__file__).parents[2] / "data" / "shipped"
+VERSIONS = sorted(path.name.removesuffix(".tar.xz") for path in RECORDED.glob("*.tar.xz"))
+QUICK = [pytest.param(one, marks=() if one == "2.13.0" else pytest.mark.slow) for one in VERSIONS]
+KINDS = {
+    "bundle.bin": "mega_cache",
+    "function.pt": "aot_compile",
+    "library.pt2": "aotinductor",
+    "model.pt": "aot_compile",
+    "sources.pt2": "aotinductor",
+    "standalone.bin": "standalone",
+    "standalone_aot.bin": "standalone",
+}
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    found = {}
+    for version in VERSIONS:
+        folder = tmp_path_factory.mktemp("shipped")
+        with tarfile.open(RECORDED / f"{version}.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+        found[version] = folder / version
+    return found
+
+
+def row_of(path: Path) -> dict[str, Any]:
+    scope = cachescope.read(path)
+    assert scope.problems.empty
+    (row,) = scope.entries.to_dict("records")
+    return row
+
+
+def torchs(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "torchs.json").read_text())
+
+
+def trace_of(folder: Path) -> str:
+    (path,) = (folder / "trace").iterdir()
+    return path.read_text()
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.parent.name for path in folder.rglob("*") if path.is_file()}
+
+
+def test_three_versions_of_torch_are_recorded() -> None:
+    assert VERSIONS == ["2.10.0", "2.13.0", "2.15.0"]
+
+
+@pytest.mark.parametrize("version", QUICK)
+def test_each_file_is_known_by_its_content(version: str, shipped: dict[str, Path], tmp_path: Path) -> None:
+    for name, kind in KINDS.items():
+        path = shipped[version] / name
+        if name != "library.pt2" or version == "2.13.0":
+            other = tmp_path / "any name"
+            other.write_bytes(path.read_bytes())
+            assert (row_of(other)["cache"], row_of(other)["status"]) == (kind, "ok"), name
+
+
+@pytest.mark.parametrize("version", QUICK)
+def test_keys_of_an_artifact_are_those_that_torch_unpacked(version: str, shipped: dict[str, Path]) -> None:
+    folder = shipped[version]
+    row = row_of(folder / "standalone.bin")
+    assert {row["cache_key"]} == names_in(folder / "unpacked" / "aotautograd")
+    assert set(row["fx_keys"]) == names_in(folder / "unpacked" / "fxgraph")
+    inside = cachescope.read(folder / "unpacked").entries
+    assert set(inside.loc[inside["cache"] == "aotautograd", "cache_key"]) == {row["cache_key"]}
+    for name in ("standalone.bin", "standalone_aot.bin"):
+        assert row_of(folder / name)["detail"].endswith(f"torch key {torchs(folder)['torch_key']}")
+
+
+@pytest.mark.parametrize("version", QUICK)
+def test_keys_are_those_of_the_trace(version: str, shipped: dict[str, Path]) -> None:
+    """Of the run that made the files: the keys that torch asked for, and the names of the code that it wrote."""
+    folder, trace = shipped[version], trace_of(shipped[version])
+    row = row_of(folder / "standalone.bin")
+    assert f'"key": "{row["cache_key"]}"' in trace
+    assert [f'"key": "{key}"' in trace for key in row["fx_keys"]] == [True]
+    for name in ("standalone_aot.bin", "function.pt", "model.pt", "sources.pt2"):
+        assert f"/{row_of(folder / name)['code_key']}." in trace, name
+
+
+@pytest.mark.parametrize("version", QUICK)
+def test_a_bundle_holds_what_torch_says(version: str, shipped: dict[str, Path]) -> None:
+    path, kept = shipped[version] / "bundle.bin", torchs(shipped[version])["bundle"]
+    row = row_of(path)
+    assert sorted(row["fx_keys"]) == kept["inductor"]
+    inside = entries_inside(str(path), Reading())
+    assert sorted(one.cache_key or "" for one in inside if one.cache == "aotautograd") == kept["aot_autograd"]
+
+
+@pytest.mark.parametrize("version", QUICK)
+def test_entries_of_an_artifact_are_asked_for_like_those_of_a_directory(
+    version: str, shipped: dict[str, Path]
+) -> None:
+    """The run that made it would find them."""
+    folder = shipped[version]
+    found = cachescope.will_hit(folder / "standalone.bin", folder / "trace")
+    assert found["will_hit"].tolist() == ["yes", "yes"]
+    assert set(found["cache"]) == {"fxgraph", "aotautograd"}
+
+
+@pytest.mark.parametrize("version", QUICK)
+def test_a_function_says_where_it_is_and_what_made_it(version: str, shipped: dict[str, Path]) -> None:
+    folder = shipped[version]
+    row, truth = row_of(folder / "function.pt"), torchs(folder)
+    assert row["name"].startswith("product at ")
+    assert row["name"].endswith(f"program.py:{truth['function_line']}")
+    assert row["detail"].startswith(f"torch {truth['torch']}, Python 3.")
+    assert row["detail"].endswith("backend inductor")
+    assert row["device_types"] == ("cpu",)
+    model = row_of(folder / "model.pt")
+    assert model["name"].startswith("Layer.forward at ")
+    assert model["detail"].startswith(f"2 compiled graphs; torch {truth['torch']}")
+
+
+@pytest.mark.parametrize("version", QUICK)
+def test_a_package_says_what_is_in_it_and_for_which_processor(version: str, shipped: dict[str, Path]) -> None:
+    for name in ("sources.pt2", "library.pt2"):
+        path = shipped[version] / name
+        if path.exists():
+            row = row_of(path)
+            with zipfile.ZipFile(path) as archive:
+                endings = [one.rpartition(".")[2] for one in archive.namelist()]
+                (_, metadata) = next(
+                    (one, json.loads(archive.read(one)))
+                    for one in archive.namelist()
+                    if "metadata.json" in one
+                )
+            assert (row["name"], row["device_types"]) == ("model", (metadata["AOTI_DEVICE_KEY"],))
+            assert metadata["AOTI_CPU_ISA"] in row["detail"]
+            assert ("1 library" in row["detail"]) == ("so" in endings)
+            assert f"{endings.count('cpp')} source" in row["detail"]
+
+
+def test_a_link_to_a_bundle_is_followed(shipped: dict[str, Path], tmp_path: Path) -> None:
+    link = tmp_path / "latest"
+    link.symlink_to(shipped["2.13.0"] / "bundle.bin")
+    row = row_of(link)
+    assert (row["cache"], row["path"]) == ("mega_cache", str(link))
+    assert row["link"] == str((shipped["2.13.0"] / "bundle.bin").resolve())
+
+
+def filled(path: Path, name: str) -> tuple[Entry, Reading]:
+    entry, reading = Entry(KINDS[name], str(path), str(path.parent)), Reading()
+    assert SHIPPED_READERS[KINDS[name]](entry, str(path), path.name, reading)
+    return entry, reading
+
+
+@pytest.mark.parametrize(
+    "name", ["function.pt", "model.pt", "standalone.bin", "standalone_aot.bin", "sources.pt2"]
+)
+@given(data=st.data())
+def test_a_damaged_file_is_a_row_and_a_problem(
+    name: str, shipped: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Cut anywhere, or with other bytes anywhere: what is not noticed has no checksum over it."""
+    whole = (shipped["2.13.0"] / name).read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    other = data.draw(st.one_of(st.none(), st.binary(min_size=1, max_size=4)))
+    path = tmp_path_factory.mktemp("damaged") / name
+    path.write_bytes(whole[:at] if other is None else whole[:at] + other + whole[at + len(other) :])
+    entry, reading = filled(path, name)
+    assert (entry.damage is not None) == bool(reading.problems)
+    if path.read_bytes() != whole and (other is None or name.startswith("standalone")):
+        assert entry.status in ("damaged", "unreadable")
+
+
+@given(head=st.binary(max_size=80))
+def test_any_other_bytes_are_none_of_these(head: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert not looks_like_aot_compile(head)
+    assert not looks_like_standalone(head)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "its compiled code",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("a function", "a model", "an artifact")),
+    ],
+)
+@pytest.mark.parametrize("made", sorted(hostile("")))
+def test_a_hostile_pickle_runs_nothing_in_any_of_them(made: str, where: str, tmp_path: Path) -> None:
+    sentinel = tmp_path / "ran"
+    data = hostile(str(sentinel))[made]
+    parts = {"signature": 0, "compiled_fn": ("", data), "original_code": 0, "guards_state": b""}
+    header = b"AOTCompiledArtifact"
+    body = b"".join(struct.pack(">Q", len(one)) + one for one in (header, b"k" * 32, data))
+    files = {
+        "a function": data,
+        "its compiled code": pickle.dumps(parts, 4),
+        "a model": pickle.dumps([data], 4),
+        "an artifact": struct.pack(">I", zlib.crc32(body)) + body,
+    }
+    path = tmp_path / "file"
+    path.write_bytes(files[where])
+    kind = "standalone_aot.bin" if where == "an artifact" else "function.pt"
+    entry, reading = filled(path, kind)
+    assert not sentinel.exists()
+    assert entry.status in ("damaged", "unreadable")
+    assert len(reading.problems) == 1
+
+
+def archive(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> Path:
+    with zipfile.ZipFile(path, "w", compression) as made:
+        for name, content in members.items():
+            made.writestr(f"model/data/aotinductor/model/{name}", content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status", "what"),
+    [
+        (b'{"AOTI_DEVICE_KEY": "cuda"}', "ok", None),
+        (b'{"AOTI_DEVICE_KEY": 7}', "ok", None),
+        (b"[]", "damaged", "no object"),
+        (b"{", "damaged", "no whole archive"),
+        (b"[" * 60_000, "damaged", "nested too deep"),
+        (b" " * (1 << 25), "unreadable", "too long"),
+    ],
+)
+def test_metadata_of_a_package(metadata: bytes, status: str, what: str | None, tmp_path: Path) -> None:
+    """A file that compresses a thousand times is not unpacked."""
+    path = archive(tmp_path / "x.pt2", {"x.wrapper_metadata.json": metadata}, zipfile.ZIP_DEFLATED)
+    assert shipped_kind(str(path), path.read_bytes()[:256]) == "aotinductor"
+    entry, _ = filled(path, "sources.pt2")
+    assert entry.status == status
+    assert what is None or what in str(entry.damage)
+
+
+def test_a_package_with_too_many_members_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt2"
+    archive(path, {"x.so": b""})
+    data = bytearray(path.read_bytes())
+    at = data.rindex(b"PK\x05\x06")
+    data[at + 12 : at + 16] = (5 << 20).to_bytes(4, "little")
+    path.write_bytes(bytes(data))
+    entry, _ = filled(path, "sources.pt2")
+    assert (entry.status, entry.damage) == ("unreadable", "its directory has 5242880 bytes: not read")
+
+
+def test_a_changed_library_is_noticed(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.pt2", {"x.so": b"library" * 100})
+    path.write_bytes(path.read_bytes().replace(b"library", b"LIBRARY", 1))
+    entry, _ = filled(path, "sources.pt2")
+    assert entry.damage == "model/data/aotinductor/model/x.so: checksum differs from the content"
+
+
+def test_a_later_format_is_not_called_damaged(shipped: dict[str, Path], tmp_path: Path) -> None:
+    whole = (shipped["2.15.0"] / "function.pt").read_bytes()
+    path = tmp_path / "function.pt"
+    path.write_bytes(whole.replace(b"PT2AOT\x01", b"PT2AOT\x02", 1))
+    entry, _ = filled(path, "function.pt")
+    assert (entry.status, entry.damage) == ("unreadable", "format 02 of a compiled function is not known")
+
+
+@pytest.mark.parametrize("version", QUICK)
+def test_nothing_stands_against_what_torch_wrote(version: str, shipped: dict[str, Path]) -> None:
+    """But for a model that names the class of its program: nobody knows what that is."""
+    for name in KINDS:
+        path = shipped[version] / name
+        if path.exists():
+            found = cachescope.audit(path)
+            against = found[found["level"] != "note"]["message"].tolist()
+            own = ["loading it imports __main__.Layer, which is not known to be safe"]
+            assert set(against) <= set(own if name == "model.pt" else []), name
