@@ -5,6 +5,7 @@ The symbols are those of torch 2.10 to 2.15.
 
 from __future__ import annotations
 
+import gc
 import importlib.abc
 import importlib.machinery
 import sys
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from cachescope.capture.preflight import (
     cache_folder,
+    cheaper,
     earlier,
     no_compiler,
     notes,
@@ -48,11 +50,13 @@ def _patch_compile_fx(module: Any, replace: Replace) -> None:
 
 PATCHES: Final[dict[str, Callable[[Any, Replace], None]]] = {
     "torch": _patch_torch,
+    "torch._dynamo.callback": cheaper.patch_callback,
     "torch._dynamo.output_graph": without_weights.patch_output_graph,
     "torch._inductor.runtime.cache_dir_utils": cache_folder.patch_cache_dir,
     "torch._inductor.codecache": _patch_codecache,
     "torch._functorch._aot_autograd.autograd_cache": _patch_autograd_cache,
     "torch._inductor.compile_fx": _patch_compile_fx,
+    "torch._inductor.codegen.common": cheaper.patch_common,
     "torch._inductor.graph": stand_in.patch_graph,
     "torch._inductor.select_algorithm": stand_in.patch_select_algorithm,
     "torch._inductor.async_compile": no_compiler.patch_async_compile,
@@ -130,5 +134,9 @@ class _PatchingLoader(importlib.abc.Loader):
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
+        with cheaper.no_collections():
+            self._loader.exec_module(module)
+            if module.__name__ == "torch":
+                # Its modules are no garbage as long as the program runs: they are not looked at again.
+                gc.freeze()
         self._patch(module)
