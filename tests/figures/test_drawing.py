@@ -202,6 +202,22 @@ def test_a_box_opens_and_closes(page: Any) -> None:
     assert page.locator("#place svg text").all_text_contents()[0].startswith("all files")
 
 
+def test_copies_of_the_script_in_one_page_do_not_cut_each_others_marks(page: Any) -> None:
+    # In a notebook, each figure has a copy.
+    page.add_script_tag(content=f"window.copied = (() => {{ {drawing_js()} return drawFigure; }})();")
+    figure = drawn("runs_by_graph", dark=False)
+    clips = page.evaluate(
+        """(figure) => { const places = [drawFigure, copied].map((draw, at) => {
+          const place = document.createElement('div'); document.body.append(place);
+          draw(place, figure, { width: 300 + 400 * at }); return place; });
+        const ids = places.flatMap((place) => [...place.querySelectorAll('clipPath')].map((one) => one.id));
+        for (const place of places) place.remove();
+        return ids; }""",
+        figure,
+    )
+    assert len(clips) == len(set(clips)) > 1
+
+
 def test_texts_from_logs_stay_texts(page: Any) -> None:
     from cachescope.figures.canvas import empty
 

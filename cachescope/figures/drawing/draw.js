@@ -34,6 +34,8 @@ function drawTreemap(svg, trace, layout, width, root) {
   return marks;
 }
 
+// Each figure of a notebook has a copy of this script, and an id is looked up in the whole page.
+const copy = Math.random().toString(36).slice(2);
 let clips = 0;
 
 function drawPlot(svg, figure, width, zoomed) {
@@ -55,7 +57,7 @@ function drawPlot(svg, figure, width, zoomed) {
   }
   for (const [name, own] of groups) {
     const { from, to } = scales[name];
-    const clip = `cachescope-clip-${(clips += 1)}`;
+    const clip = `cachescope-clip-${copy}-${(clips += 1)}`;
     const room = zoomed[name] ? 0 : 8;
     const path = node("clipPath", { id: clip });
     path.append(node("rect", { x: n(from - room), y: area.top - 8, width: n(to - from + 2 * room), height: n(area.bottom - area.top + 16) }));
