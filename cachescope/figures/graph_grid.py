@@ -177,10 +177,13 @@ def _domains(blocks: list[_Block]) -> list[tuple[float, float]]:
     """Widths in proportion to the number of graphs, but none too short for its title."""
     room = 1 - _GAP * (len(blocks) - 1)
     columns = sum(len(block.graphs) for block in blocks)
-    wanted = [max(_SHORTEST_BLOCK, len(block.graphs) / columns) for block in blocks]
+    shortest = min(_SHORTEST_BLOCK, room / len(blocks))
+    # What short blocks need is taken from those with the most to spare.
+    spare = [max(0.0, room * len(block.graphs) / columns - shortest) for block in blocks]
+    left_over = (room - shortest * len(blocks)) / (sum(spare) or 1.0)
     domains, left = [], 0.0
-    for width in wanted:
-        right = left + room * width / sum(wanted)
+    for width in (shortest + left_over * one for one in spare):
+        right = left + width
         domains.append((left, min(1.0, right)))
         left = right + _GAP
     return domains

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -142,6 +143,19 @@ def test_graphs_with_one_compile_id_have_a_column_each() -> None:
     assert heat.layout.xaxis.ticktext[:1] == ("0/0<br>f0",)
     assert "f0 (m.py:0)" in heat.data[-1].text[0][1]
     assert "number 2 in this run" in heat.data[-1].text[0][1]
+
+
+def test_a_block_of_one_graph_beside_large_ones_has_room_for_its_title() -> None:
+    directions = ["inference"] * 40 + ["forward"] * 4 + ["backward"] * 4 + [None]
+    rows = [{"lookup": i, "run": 0, "order": i, "cache": cache, "outcome": "hit", "compile_id": f"{i}/0",
+             "direction": direction} for cache in ("aotautograd", "fxgraph") for i, direction in enumerate(directions)]  # fmt: skip
+    layout = figures.runs_by_graph(frame("lookups", rows), runs_of(1)).layout
+    domains = [layout[axis].domain for axis in ("xaxis", "xaxis2", "xaxis3", "xaxis4", "xaxis5")]
+    assert [right - left for left, right in domains[2:]] == pytest.approx([0.15] * 3)
+    assert domains[0][1] - domains[0][0] > domains[1][1] - domains[1][0] > 0.15
+    assert domains[-1][1] == pytest.approx(1)
+    for (_, before), (after, _) in itertools.pairwise(domains):
+        assert after - before == pytest.approx(0.02)
 
 
 def test_graphs_of_backward_passes_have_a_block_of_their_own() -> None:
