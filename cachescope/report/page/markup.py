@@ -145,7 +145,7 @@ def _change(change: ChangeText) -> str:
 
 def _numbers(part: Numbers) -> str:
     cells = "".join(
-        f"<div><dt>{safe(label)}</dt><dd><b>{safe(value)}</b><span>{safe(note)}</span></dd></div>"
+        f"<div><dt>{safe(label)}</dt><dd><b>{safe(value)}</b> <span>{safe(note)}</span></dd></div>"
         for label, value, note in part.cells
     )
     return f"<dl class='numbers'>{cells}</dl>"
