@@ -1,4 +1,4 @@
-"""Replays of the report in a browser without a page around them, beside those of the package."""
+"""Replays of the report in a browser, in its page or without one around them, beside those of the package."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import WhatIfRate
 from cachescope.report.page.replay import codes_object
 from cachescope.scope import Scope
+from cachescope.wording import duration, percent
 
 _RUN = """([codes, wanted]) => { const replay = replayOf(JSON.parse(codes));
 return wanted.map(([fields, forms]) => replay.rates(replay.without(fields, forms))); }"""
@@ -56,3 +57,41 @@ def agree(page: Any, scope: Scope, wanted: Collection[Collection[str]]) -> int:
         assert one == other, without
         changed += one["hits"] > scope.replayed.before.hits or one["undecided"] > 0
     return changed
+
+
+def every_box(page: Any) -> Iterator[tuple[str, Any]]:
+    """The name and the box of whatever can be left out in an opened report."""
+    boxes = page.locator(".replay input[type=checkbox]")
+    for at in range(boxes.count()):
+        yield boxes.nth(at).evaluate("one => one.labels[0].textContent.trim()"), boxes.nth(at)
+
+
+def box(page: Any, name: str) -> Any:
+    return page.locator(".replay").get_by_label(name, exact=True)
+
+
+def numbers(page: Any) -> list[str]:
+    """What an opened report says of the lookups."""
+    cells: list[str] = page.locator(".replay dd").evaluate_all(
+        "cells => cells.map(cell => [...cell.children].map(one => one.textContent).join(', '))"
+    )
+    return cells
+
+
+def expected(scope: Scope, *without: str) -> list[str]:
+    """What it has to say, by the package."""
+    before, after = rows_of(scope.what_if(without=without).rates, WhatIfRate)
+    more = after.hits - before.hits
+
+    def moved(one: str, other: str) -> str:
+        return one if one == other else f"{one} → {other}"
+
+    saved = duration((after.time_saved_ns or 0) - (before.time_saved_ns or 0))
+    return [
+        f"{moved(percent(before.hit_rate, '–'), percent(after.hit_rate, '–'))}, "
+        f"{moved(str(before.hits), str(after.hits))} of {before.lookups} lookups",
+        f"{moved(percent(before.time_hit_rate, '–'), percent(after.time_hit_rate, '–'))}, "
+        f"{f'{saved} saved' if more else 'nothing saved'}",
+        f"{more}, of {before.misses} misses",
+        f"{after.undecided}, {'no details of the key, or guards that no log tells' if after.undecided else ''}",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,56 +10,28 @@ from typing import Any
 import pytest
 from jupyter_lab import chromium, missing
 
-from cachescope.columns import rows_of
-from cachescope.frames.replay_rows import WhatIfRate
+import cachescope
 from cachescope.report.page.parts import Group, Replayable, Text
 from cachescope.report.page.replay import replay_parts
 from cachescope.scope import Scope
-from cachescope.wording import duration, percent
 from tests.made import CODE, fx, run, scope_of
 from tests.report.conftest import Written
+from tests.report.replays import box, every_box, expected, numbers
 from tests.report.test_page_browser import opened
+from tests.report.test_replay import ARCHIVES, DATA
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 FUSION = "inductor_config[epilogue_fusion]"
 THREADS = "cpp_runtime_thread_count"
 SECRET = "inductor_config[project_nightjar]"
+_BOXES = 12
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with chromium() as started:
         yield started
-
-
-def box(page: Any, name: str) -> Any:
-    return page.locator(".replay").get_by_label(name, exact=True)
-
-
-def numbers(page: Any) -> list[str]:
-    cells: list[str] = page.locator(".replay dd").evaluate_all(
-        "cells => cells.map(cell => [...cell.children].map(one => one.textContent).join(', '))"
-    )
-    return cells
-
-
-def expected(scope: Scope, *without: str) -> list[str]:
-    before, after = rows_of(scope.what_if(without=without).rates, WhatIfRate)
-    more = after.hits - before.hits
-
-    def moved(one: str, other: str) -> str:
-        return one if one == other else f"{one} → {other}"
-
-    saved = duration((after.time_saved_ns or 0) - (before.time_saved_ns or 0))
-    return [
-        f"{moved(percent(before.hit_rate, '–'), percent(after.hit_rate, '–'))}, "
-        f"{moved(str(before.hits), str(after.hits))} of {before.lookups} lookups",
-        f"{moved(percent(before.time_hit_rate, '–'), percent(after.time_hit_rate, '–'))}, "
-        f"{f'{saved} saved' if more else 'nothing saved'}",
-        f"{more}, of {before.misses} misses",
-        f"{after.undecided}, {'no details of the key, or guards that no log tells' if after.undecided else ''}",
-    ]
 
 
 def test_a_toggle_changes_the_numbers_and_is_taken_back(
@@ -114,13 +87,30 @@ def test_every_toggle_says_what_the_package_says(
     scope = scope_of(sample)
     with opened(browser, written(sample), width=700) as shown:
         page = shown.page
-        boxes = page.locator(".replay input[type=checkbox]")
-        assert boxes.count() or not replay_parts(scope)
-        for at in range(boxes.count()):
-            name = boxes.nth(at).evaluate("one => one.labels[0].textContent.trim()")
-            boxes.nth(at).uncheck()
+        boxes = list(every_box(page))
+        assert boxes or not replay_parts(scope)
+        for name, toggle in boxes:
+            toggle.uncheck()
             assert numbers(page) == expected(scope, name), name
-            boxes.nth(at).check()
+            toggle.check()
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("archive", ARCHIVES, ids=str)
+def test_the_page_of_every_recording_says_what_the_package_says(
+    browser: Any, archive: Path, tmp_path: Path
+) -> None:
+    with tarfile.open(DATA / archive) as archived:
+        archived.extractall(tmp_path / "recording", filter="data")
+    scope = cachescope.read(tmp_path / "recording")
+    with opened(browser, scope.report(tmp_path / "report.html"), width=900) as shown:
+        boxes = list(every_box(shown.page))
+        assert bool(boxes) == bool(replay_parts(scope))
+        assert not boxes or numbers(shown.page) == expected(scope)
+        for name, toggle in boxes[:: max(1, len(boxes) // _BOXES)]:
+            toggle.uncheck()
+            assert numbers(shown.page) == expected(scope, name), name
+            toggle.check()
 
 
 def secret_scope() -> Scope:
