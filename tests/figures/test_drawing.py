@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -216,6 +217,21 @@ def test_copies_of_the_script_in_one_page_do_not_cut_each_others_marks(page: Any
         figure,
     )
     assert len(clips) == len(set(clips)) > 1
+
+
+@pytest.mark.parametrize("width", [700, 420, 300])
+def test_a_number_at_an_axis_is_whole_or_left_out(page: Any, width: int) -> None:
+    figure = drawn("what_if_rates", dark=False)
+    for trace in figure["data"]:
+        trace["x"] = [None if value is None else 50_000 * value for value in trace["x"]]
+    draw(page, figure, width)
+    texts = page.locator("#place svg text").evaluate_all(
+        "all => all.map(one => { const box = one.getBoundingClientRect(); return [box.left, box.right, one.textContent]; })"
+    )
+    labels = sorted(one for one in texts if re.fullmatch(r"[\d,…]+", one[2]))
+    assert len(labels) > 1 and not any("…" in text for _, _, text in labels)
+    for (_, right, _), (left, _, _) in itertools.pairwise(labels):
+        assert right < left
 
 
 def test_texts_from_logs_stay_texts(page: Any) -> None:

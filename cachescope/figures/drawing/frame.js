@@ -58,6 +58,16 @@ function scalesOf(layout, marks, width, zoomed) {
   return { scales, area };
 }
 
+// Of how many ticks one has a label, so that no two labels meet: an amount that is cut says another one.
+function ticksPerLabel(ticks, size) {
+  const widths = ticks.map(({ text }) => widthOf(text, size));
+  const meet = (a, b) => b < ticks.length && Math.abs(ticks[b].at - ticks[a].at) < (widths[a] + widths[b]) / 2 + 4;
+  for (let every = 1; every < ticks.length; every += 1) {
+    if (!ticks.some((tick, at) => at % every === 0 && meet(at, at + every))) return every;
+  }
+  return ticks.length;
+}
+
 const linesFitted = (text, size, room) => text.split("<br>").map((line) => fitted(line, size, room)).join("<br>");
 
 function axisNodes(layout, scales, area) {
@@ -66,13 +76,16 @@ function axisNodes(layout, scales, area) {
     if (axis.visible === false) continue;
     const across = name[0] === "x";
     const look = { size: tickSize(axis), colour: layout.font.color };
+    const isAmount = axis.type === "date" || axis.showgrid !== false;
+    const every = across && isAmount ? ticksPerLabel(ticks, look.size) : 1;
     // Labels of columns do not reach into each other.
-    const room = ticks.length > 1 ? Math.abs(ticks[1].at - ticks[0].at) - 4 : Infinity;
-    for (const { at, text } of ticks) {
+    const room = !isAmount && ticks.length > 1 ? Math.abs(ticks[1].at - ticks[0].at) - 4 : Infinity;
+    for (const [place, { at, text }] of ticks.entries()) {
       if (axis.showgrid !== false) {
         const [x, y] = across ? [[at, at], [area.top, area.bottom]] : [[area.left, area.right], [at, at]];
         made.push(node("line", { x1: n(x[0]), x2: n(x[1]), y1: n(y[0]), y2: n(y[1]), stroke: axis.gridcolor ?? "rgba(128,128,128,0.25)", "shape-rendering": "crispEdges" }));
       }
+      if (place % every) continue;
       made.push(across ? textNode(linesFitted(text, look.size, room), n(at), area.bottom + TICK_GAP, { ...look, across: "middle", down: "top" })
         : textNode(fitted(text, look.size, area.left - TICK_GAP), area.left - (axis.ticklabelstandoff ?? TICK_GAP), n(at), { ...look, across: "end" }));
     }
