@@ -96,19 +96,24 @@ class WhatIfView(Pane):
                 self.ranking,
                 markup(html.title(BY_CAUSE, "A row opens Why.")),
                 self.by_cause,
+                self.remarks,
+                markup(html.title("Lookups that change sides", "A row opens Why.")),
+                self.changed,
             ]
         )
         every = Pane(
-            [markup(html.title("What counts in a key", _TREE)), row(self.undo, self.reset), self.tree]
+            [
+                markup(html.title("What counts in a key", _TREE)),
+                row(self.undo, self.reset),
+                self.tree,
+                self.rates,
+            ]
         )
-        changed = Pane([markup(html.title("Lookups that change sides", "A row opens Why.")), self.changed])
         super().__init__(
             [
                 self.numbers,
                 self.warnings,
                 columns(most, every, widths=(520, 380)),
-                self.remarks,
-                columns(changed, self.rates, widths=(680, 470)),
                 markup(html.paragraph(_WHAT, "faint")),
             ]
         )

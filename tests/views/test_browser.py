@@ -185,6 +185,22 @@ def test_nothing_reaches_beyond_the_page(tour: Opened) -> None:
             assert overflowing(tour.page) == [], (width, name)
 
 
+def test_a_narrow_page_has_one_row_of_tabs_and_room_for_the_reason(tour: Opened) -> None:
+    page = tour.page
+    page.set_viewport_size({"width": 900, "height": 1600})
+    page.evaluate(DARK, CELL.format(sample="four_ranks"))
+    page.get_by_text("8 of 16 lookups").filter(visible=True).first.wait_for()
+    tabs = page.locator(".cs-explorer [role=tab]")
+    tops = tabs.evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
+    assert len(tops) == 8 and len(set(tops)) == 1
+    pane(page, "Lookups")
+    reasons = page.get_by_role("treegrid", name="lookups").locator("td.cs-at-reason")
+    reasons.filter(has_text="still compiling").first.wait_for()
+    edge = page.locator(".jp-OutputArea-output").bounding_box()
+    box = reasons.last.bounding_box()
+    assert box["width"] > 120 and box["x"] + box["width"] <= edge["x"] + edge["width"]
+
+
 def test_an_entry_is_opened_in_the_dark(tour: Opened) -> None:
     page = tour.page
     page.set_viewport_size({"width": 900, "height": 1600})
