@@ -105,9 +105,11 @@ class KeyPast:
         return self._earlier.elsewhere(here, but=_NOBODY)
 
     def racing(self) -> Racing | None:
-        """The other runs that had missed the key and were still compiling it."""
-        steps = self._steps
-        return None if steps.time[self._now] == MISSING else self._going_on.elsewhere(steps.run[self._now])
+        """The other runs that had missed the key and were still compiling it, unless it is for another directory."""
+        steps, now = self._steps, self._now
+        if steps.time[now] == MISSING:
+            return None
+        return self._going_on.elsewhere(steps.run[now], steps.directory[now])
 
     @property
     def refused(self) -> int | None:
@@ -291,17 +293,18 @@ class _GoingOn:
     def __init__(self, steps: _Steps) -> None:
         self._steps = steps
         self._by_end: list[tuple[int, int]] = []
-        self._by_place: deque[int] = deque()
         self._of_run: dict[int, int] = defaultdict(int)
-        self._runs: list[int] = []
+        # By cache directory, which a run has one of.
+        self._by_place: dict[int, deque[int]] = defaultdict(deque)
+        self._runs: dict[int, list[int]] = defaultdict(list)
         self._time = MISSING
 
     def add(self, step: int) -> None:
         heappush(self._by_end, (self._steps.end[step], step))
-        self._by_place.append(step)
-        run = self._steps.run[step]
+        run, directory = self._steps.run[step], self._steps.directory[step]
+        self._by_place[directory].append(step)
         if not self._of_run[run]:
-            insort(self._runs, run)
+            insort(self._runs[directory], run)
         self._of_run[run] += 1
 
     def ended_before(self, time: int) -> list[int]:
@@ -313,18 +316,28 @@ class _GoingOn:
             run = self._steps.run[step]
             self._of_run[run] -= 1
             if not self._of_run[run]:
-                del self._runs[bisect_left(self._runs, run)]
+                runs = self._runs[self._steps.directory[step]]
+                del runs[bisect_left(runs, run)]
         self._time = time
         return ended
 
-    def elsewhere(self, run: int) -> Racing | None:
-        """The misses by other runs."""
-        end, runs = self._steps.end, self._steps.run
-        while self._by_place and end[self._by_place[0]] < self._time:
-            self._by_place.popleft()
-        for step in self._by_place:
-            if runs[step] != run and end[step] >= self._time:
-                named = [other for other in self._runs[: _RUNS_NAMED + 1] if other != run][:_RUNS_NAMED]
-                more = len(self._runs) - (self._of_run.get(run, 0) > 0) - len(named)
-                return Racing(self._steps.at[step], tuple(named), more)
-        return None
+    def elsewhere(self, run: int, here: int) -> Racing | None:
+        """The misses by other runs, but for those that are known to use another directory."""
+        directories = list(self._by_place) if here == NONE else [here, NONE]
+        firsts = [first for directory in directories if (first := self._first(run, directory)) is not None]
+        if not firsts:
+            return None
+        going_on = [self._runs[directory] for directory in directories]
+        named = sorted(other for runs in going_on for other in runs[: _RUNS_NAMED + 1] if other != run)[
+            :_RUNS_NAMED
+        ]
+        more = sum(map(len, going_on)) - (self._of_run.get(run, 0) > 0) - len(named)
+        return Racing(self._steps.at[min(firsts)], tuple(named), more)
+
+    def _first(self, run: int, directory: int) -> int | None:
+        """The first of the misses by other runs with one directory."""
+        end, by_place = self._steps.end, self._by_place[directory]
+        while by_place and end[by_place[0]] < self._time:
+            by_place.popleft()
+        others = (step for step in by_place if self._steps.run[step] != run and end[step] >= self._time)
+        return next(others, None)

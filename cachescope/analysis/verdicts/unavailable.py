@@ -119,7 +119,8 @@ class UnavailableEntries:
             return None
         there = self._pasts.directory(past.elsewhere)
         here = self._cache_dir[row.run]
-        reason = f"the same key had been stored, but in another directory: {there}, not {here}"
+        happened = "looked up" if past.latest_stored is None else "stored"
+        reason = f"the same key had been {happened}, but in another directory: {there}, not {here}"
         why = "the logs name the directories of both runs"
         return Unavailable("another directory", reason, "recorded", why, _known_place(past))
 
@@ -155,9 +156,12 @@ class UnavailableEntries:
         if past.latest_hit is None and not self._history.timeline.is_stored(place):
             why = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
             return _not_known(before.run, why, place)
-        if before.run != row.run and None in (self._cache_dir.get(row.run), self._cache_dir.get(before.run)):
+        directories = self._cache_dir.get(row.run), self._cache_dir.get(before.run)
+        if before.run != row.run and None in directories:
             why = "whether both used one cache directory is not recorded"
             return _not_known(before.run, why, place)
+        if past.latest_stored is None and directories[0] != directories[1]:
+            return _not_known(before.run, "it was compiling it for another directory", place)
         if past.latest_hit is not None:
             found = self._rows[past.latest_hit].run
             return self._deleted(

@@ -86,7 +86,7 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
         there = {DIRECTORIES[one.run] for one in stored or earlier} - {None}
         here = DIRECTORIES[row.run]
         assert elsewhere == (None if here is None or here in there else max(there, default=None))
-        racing = [one for one in earlier if was_compiling(one, row)]
+        racing = [one for one in earlier if was_compiling(one, row) and may_share(one, row)]
         found = past.racing()
         assert (None if found is None else found.first) == (racing[0].lookup if racing else None)
         assert found is None or list(found.runs) == sorted({one.run for one in racing})
@@ -101,6 +101,11 @@ def pasts_of(history: list[LookupRow], directories: dict[int, str | None]) -> tu
     lookups = Lookups.of_rows(history)
     timeline = Timeline(lookups, ())
     return PastOfKeys(lookups, timeline, directories), timeline
+
+
+def may_share(one: LookupRow, row: LookupRow) -> bool:
+    """Whether two runs are not known to use two cache directories."""
+    return len({DIRECTORIES[one.run], DIRECTORIES[row.run]} - {None}) < 2
 
 
 def had_stored(one: LookupRow, row: LookupRow) -> bool:

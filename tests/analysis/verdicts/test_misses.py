@@ -325,6 +325,30 @@ def test_a_key_that_another_process_is_compiling(
         assert row["reason"].startswith("run 0 had missed the same key")
 
 
+def test_a_key_that_another_process_is_compiling_for_another_directory() -> None:
+    compiling = run(graph("f11", at=0, took=5.0), cache_dir="/other")
+    row = last(compiling, run(graph("f11", at=3), **HERE))
+    assert (row["verdict"], row["kind"], row["evidence"]) == (
+        "entry_unavailable",
+        "another directory",
+        "recorded",
+    )
+    assert "looked up, but in another directory: /other, not /cache" in row["reason"]
+    # Where a directory is not known, it may be the same.
+    assert last(compiling, run(graph("f11", at=3)))["verdict"] == "compiled_concurrently"
+    # One of several is for this directory, and is the one that is named.
+    row = last(compiling, run(graph("f11", at=1, took=5.0), **HERE), run(graph("f11", at=3), **HERE))
+    assert (row["verdict"], row["baseline_lookup"]) == ("compiled_concurrently", 1)
+    assert row["reason"].startswith("run 1 had missed")
+    # This one had looked it up here, and how that ended is not known.
+    row = last(
+        run(fx("f11", "unknown", G, at=0), **HERE),
+        run(graph("f11", at=1, took=5.0), cache_dir="/other"),
+        run(graph("f11", at=3), **HERE),
+    )
+    assert (row["verdict"], row["kind"], row["evidence"]) == ("entry_unavailable", "not known", "not_known")
+
+
 def test_many_that_compile_one_key_at_once_are_counted() -> None:
     runs = [run(graph("f11", at=at / 100, took=50.0), **HERE) for at in range(12)]
     rows = miss_rows(scope_of(*runs))
