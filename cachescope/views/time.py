@@ -23,7 +23,7 @@ from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.views.tabled import Tabled
-from cachescope.wording import clock, duration, harmless, percent
+from cachescope.wording import and_more, clock, duration, harmless, percent
 
 _SPAN: Final = "Compiles are those that began from {first} to {last} UTC, as chosen in Overview; phases are of whole processes."
 _NOTHING: Final = (
@@ -36,6 +36,7 @@ _READINGS: Final = (
     Head("stays", "Stays", number=True),
     Head("saved", "Its hits saved", number=True),
 )
+_MOST_PROBLEMS: Final = 10
 _PHASES: Final = (
     Head("phase", "Phase", wide=True),
     Head("event", "Event", wide=True),
@@ -168,7 +169,12 @@ class Time(Pane):
     def _problems(self) -> str:
         problems = self._scope.phase_problems
         texts = zip(problems["source"].tolist(), problems["message"].tolist(), strict=True)
-        return "".join(html.paragraph(harmless(f"{source}: {message}"), "error") for source, message in texts)
+        # One file may be the source of many processes.
+        every = list(dict.fromkeys(f"{source}: {message}" for source, message in texts))
+        shown = [html.paragraph(harmless(text), "error") for text in every[:_MOST_PROBLEMS]]
+        if left := len(every) - len(shown):
+            shown.append(html.paragraph(and_more(left), "faint"))
+        return "".join(shown)
 
 
 def _phase_rows(phases: pd.DataFrame) -> list[list[Any]]:

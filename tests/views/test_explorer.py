@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,7 +14,8 @@ from cachescope.columns import records
 from cachescope.scope import Scope
 from cachescope.views.explorer import Explorer, Failed
 from cachescope.views.lookup_rows import LookupRows, lookups_frame
-from cachescope.views.state import PANES
+from cachescope.views.state import PANES, State
+from cachescope.views.time import Time as TimePane
 from cachescope.views.what_if_text import key_counts
 
 pytestmark = pytest.mark.slow  # whole explorers are built
@@ -427,3 +430,14 @@ def test_a_span_of_the_day_filters_lookups_and_compiles(tour: Explorer, scopes: 
     assert tour.state.span is None
     over_time.every.click()
     assert over_time.plot.zoomed == []
+
+
+def test_traces_that_have_gone_are_named_once_and_the_first_of_many(tmp_path: Path) -> None:
+    for name in ("four_ranks", "tour"):
+        shutil.copytree(cachescope.sample(name), tmp_path / name)
+    scope = cachescope.read(tmp_path)
+    traces = scope.runs["source"].nunique()
+    shutil.rmtree(tmp_path)
+    (pane,) = [child for child in TimePane(scope, State()).children if "gone" in getattr(child, "value", "")]
+    assert pane.value.count("is gone since it was read") == 10 < traces
+    assert f"… and {traces - 10} more" in pane.value
