@@ -140,9 +140,9 @@ def _work(read: Read, struck: Struck, title: str, lost: int) -> Work:
 
 
 def _where(read: Read, struck: Struck) -> str:
-    cause = struck.row
-    place = place_name(read.facts.lookups[struck.first.lookup], read.facts.files)
-    runs = plural(struck.runs, "run")
+    cause, first = struck.row, read.facts.lookups[struck.first.lookup]
+    place = place_name(first, read.facts.files)
+    runs = f"run {first.run}" if struck.runs == 1 else plural(struck.runs, "run")
     ranks = (
         f", {'rank' if len(cause.ranks) == 1 else 'ranks'} {listed(cause.ranks, 8)}" if cause.ranks else ""
     )

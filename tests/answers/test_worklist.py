@@ -130,3 +130,10 @@ def test_why_there_is_nothing(recording: Recording, tmp_path: Path) -> None:
     assert nothing_to_fix(cachescope.read(cachescope.sample("whole_directory"))).startswith("No lookup")
     cold = cachescope.read(recording("2.13.0", "two_ranks_cold_shapes"))
     assert Worklist.of(cold).works == () and nothing_to_fix(cold).startswith("Every miss is a first lookup")
+
+
+def test_the_only_run_that_a_cause_struck_is_named(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "config_flip"))
+    (work,) = Worklist.of(scope).works
+    (run,) = scope.causes["runs"][scope.causes["cause"] == work.cause].item()
+    assert work.where.endswith(f"in run {run}")
