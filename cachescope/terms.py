@@ -93,6 +93,12 @@ BUNDLES: Final = (MEGA_CACHE, STANDALONE)
 SHIPPED: Final = (*BUNDLES, AOT_COMPILE, AOTINDUCTOR)
 """Kinds of files that people ship by themselves."""
 PRECOMPILED_HEADER: Final = "precompiled_header"
+VLLM_FACTORS: Final = "vllm_factors"
+VLLM_HANDLES: Final = "vllm_handles"
+VLLM_GRAPH: Final = "vllm_graph"
+VLLM_ARTIFACT: Final = "vllm_artifact"
+VLLM_AOT: Final = "vllm_aot"
+VLLM_KINDS: Final = (VLLM_FACTORS, VLLM_HANDLES, VLLM_GRAPH, VLLM_ARTIFACT, VLLM_AOT)
 LOCK: Final = "lock"
 OTHER: Final = "other"
 ENTRY_KINDS: Final[dict[str, str]] = {
@@ -115,6 +121,11 @@ ENTRY_KINDS: Final[dict[str, str]] = {
     AOT_COMPILE: "a function that torch compiled ahead of time, guards, code and all (aot_compile, save_compiled_function)",
     AOTINDUCTOR: "a model that AOTInductor compiled ahead of time: a library and its sources, often with weights (.pt2)",
     PRECOMPILED_HEADER: "C++ headers compiled ahead, which all runs of a machine share",
+    VLLM_FACTORS: "what the name of a folder of vLLM's torch_compile_cache was made of (cache_key_factors.json)",
+    VLLM_HANDLES: "which artifact vLLM loads for which subgraph and sizes (vllm_compile_cache.py); never executed here",
+    VLLM_GRAPH: "the graph that vLLM compiled, for people to read (computation_graph.py)",
+    VLLM_ARTIFACT: "one compiled subgraph of vLLM: torch's standalone artifact, with entries of torch's caches in it",
+    VLLM_AOT: "a whole compiled model of vLLM (torch_aot_compile)",
     LOCK: "a lock file; torch leaves it behind, empty",
     OTHER: "anything else",
 }

@@ -35,6 +35,9 @@ from cachescope.analysis.verdicts.judged_frames import (
 )
 from cachescope.analysis.verdicts.misses import Misses
 from cachescope.analysis.verdicts.ranks import rank_differences
+from cachescope.analysis.vllm.changes import changes_frame
+from cachescope.analysis.vllm.folders import folders_frame
+from cachescope.analysis.vllm.fragments import fragments_frame
 from cachescope.analysis.what_if.evidence import evidence_frame
 from cachescope.analysis.what_if.frames import ReplayInput
 from cachescope.columns import DEEP
@@ -102,6 +105,26 @@ class Frames:
     def autotune(self) -> pd.DataFrame:
         """One row per choice that max-autotune measured."""
         return self.tables.autotune.copy(deep=DEEP)
+
+    @property
+    def vllm_folders(self) -> pd.DataFrame:
+        """One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache."""
+        return folders_frame(self.tables.vllm_factors, self.tables.entries)
+
+    @property
+    def vllm_changes(self) -> pd.DataFrame:
+        """One row per factor in which a folder of vLLM differs from the nearest that was there before."""
+        return changes_frame(self.tables.vllm_factors, self.tables.entries)
+
+    @property
+    def vllm_fragments(self) -> pd.DataFrame:
+        """One row per factor that makes folders of vLLM differ: how many there would be without it."""
+        return fragments_frame(self.tables.vllm_factors, self.tables.entries)
+
+    @property
+    def vllm_factors(self) -> pd.DataFrame:
+        """One row per cache_key_factors.json of vLLM: what a folder's name was made of."""
+        return self.tables.vllm_factors.copy(deep=DEEP)
 
     @property
     def links(self) -> pd.DataFrame:

@@ -22,11 +22,14 @@ class PastMisses:
         For each the key of the entry, and of the one that had been stored before.
     changes : tuple of FieldChange
         What changed for the first of them.
+    is_elsewhere : bool
+        Whether what had been stored before lies in other directories, which torch may never have looked in.
     """
 
     rows: tuple[PastMiss, ...]
     keys: tuple[tuple[str, str], ...]
     changes: tuple[FieldChange, ...]
+    is_elsewhere: bool
 
     @property
     def time_lost_ns(self) -> int:
@@ -43,18 +46,20 @@ def past_misses(read: Read, most: int | None = None) -> list[PastMisses]:
     most : int, optional
         Beyond so many reasons, what changed is not looked into.
     """
-    groups: dict[tuple[str, tuple[str, ...]], list[PastMiss]] = {}
-    for row in rows_of(read.past_misses, PastMiss):
-        groups.setdefault((row.verdict, tuple(sorted(row.changed))), []).append(row)
-    ordered = sorted(groups.values(), key=lambda rows: (-_lost(rows), -len(rows)))
     entries = read.facts.entries
+    groups: dict[tuple[bool, str, tuple[str, ...]], list[PastMiss]] = {}
+    for row in rows_of(read.past_misses, PastMiss):
+        is_elsewhere = entries[row.entry].root != entries[row.baseline_entry].root
+        groups.setdefault((is_elsewhere, row.verdict, tuple(sorted(row.changed))), []).append(row)
+    ordered = sorted(groups.items(), key=lambda group: (-_lost(group[1]), -len(group[1])))
     return [
         PastMisses(
             tuple(rows),
             tuple((row.cache_key, entries[row.baseline_entry].cache_key or "") for row in rows),
             _changes(read, rows[0]) if most is None or number < most else (),
+            is_elsewhere,
         )
-        for number, rows in enumerate(ordered)
+        for number, ((is_elsewhere, *_), rows) in enumerate(ordered)
     ]
 
 

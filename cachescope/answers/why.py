@@ -14,6 +14,7 @@ from cachescope.answers.explanation import Explanation
 from cachescope.answers.past import PastMisses, past_misses
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer, footer_of_runs, headline, is_cold_start
+from cachescope.answers.vllm import VllmFolders
 from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import FalseHit, RateRow
 from cachescope.frames.recorded_rows import ProblemRow
@@ -33,6 +34,8 @@ class Why:
         Where nothing was looked up: misses read from a directory.
     rank_differences : DataFrame or None
         See ``describe("rank_differences")``; None where it is asked of some runs.
+    vllm : VllmFolders or None
+        Why vLLM compiled again; None where no folder of vLLM was read, or where it is asked of some runs.
     footer : str
         What stays outside the causes.
     problems, false_hits : tuple of dict
@@ -43,6 +46,7 @@ class Why:
     causes: Causes
     past: tuple[PastMisses, ...]
     rank_differences: pd.DataFrame | None
+    vllm: VllmFolders | None
     footer: str
     problems: tuple[ProblemRow, ...]
     false_hits: tuple[FalseHit, ...]
@@ -64,6 +68,7 @@ class Why:
             causes=Causes.of(read, runs, most),
             past=() if read.facts.lookups else tuple(past_misses(read)),
             rank_differences=read.rank_differences if runs is None else None,
+            vllm=VllmFolders.of(read) if runs is None else None,
             footer=footer(read) if runs is None else footer_of_runs(read, runs),
             problems=tuple(read.facts.problems),
             false_hits=tuple(rows_of(read.false_hits, FalseHit)),

@@ -52,6 +52,7 @@ from cachescope.frames.replay import (
     WHAT_IF_RUNS,
     WHAT_IF_WARNINGS,
 )
+from cachescope.frames.vllm import VLLM_CHANGES, VLLM_FACTORS, VLLM_FOLDERS, VLLM_FRAGMENTS
 from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES, VERDICTS
 
 FRAMES: Final = {
@@ -79,6 +80,10 @@ FRAMES: Final = {
         DUPLICATES,
         LOCKS,
         AUTOTUNE,
+        VLLM_FOLDERS,
+        VLLM_CHANGES,
+        VLLM_FRAGMENTS,
+        VLLM_FACTORS,
         HASH_DETAILS,
         CHANGES,
         HIT_RATES,

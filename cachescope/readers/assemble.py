@@ -16,6 +16,7 @@ from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
 from cachescope.frames.directory_rows import KernelRow, TimingRow
 from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
 from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.vllm import VLLM_FACTORS, FactorsRow
 from cachescope.readers.checked_file import well_formed
 from cachescope.readers.directory.kernels import Kernel, kernels_of
 from cachescope.readers.json_record import MOST_NS
@@ -62,6 +63,7 @@ class Tables:
     problems: pd.DataFrame
     kernels: pd.DataFrame
     autotune: pd.DataFrame
+    vllm_factors: pd.DataFrame
     hash_details: HashDetails
     cache_roots: tuple[str, ...] = ()
     """The cache directories that were read, even if there is no file in them."""
@@ -89,6 +91,7 @@ def assemble(reading: Reading) -> Tables:
         problems=PROBLEMS.of_rows(reading.problems),
         kernels=KERNELS.of_rows(_kernel_rows(reading.entries.opened)),
         autotune=AUTOTUNE.of_rows(_timing_rows(reading)),
+        vllm_factors=VLLM_FACTORS.of_rows(_factor_rows(reading)),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
         listed=tuple(reading.listed),
@@ -242,6 +245,23 @@ def _timing_rows(reading: Reading) -> Iterator[TimingRow]:
             triton_version=timing.triton_version,
             runtime=timing.runtime,
             runtime_version=timing.runtime_version,
+        )
+
+
+def _factor_rows(reading: Reading) -> Iterator[FactorsRow]:
+    numbers = {id(entry): number for number, entry in reading.entries.opened.items()}
+    for one in reading.vllm_factors:
+        yield FactorsRow(
+            numbers[id(one.entry)],
+            one.folder,
+            one.rank,
+            one.dp_rank,
+            one.prefix,
+            one.env,
+            one.env_hash,
+            one.config_hash,
+            one.code_hash,
+            one.compiler_hash,
         )
 
 

@@ -18,9 +18,9 @@ from cachescope.readers.assemble import Tables
 from cachescope.readers.stored_frames import failures_of, read_batches, read_frames, read_table
 
 MANIFEST: Final = "cachescope.json"
-FORMAT: Final = 4
+FORMAT: Final = 5
 SAVED_FRAMES: Final = (
-    "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "phases", "compiles", "symbols",
+    "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "vllm_factors", "phases", "compiles", "symbols",
 )  # fmt: skip
 
 

@@ -224,6 +224,23 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class VllmFactors:
+    """What vLLM made the name of a folder of: one ``cache_key_factors.json``."""
+
+    entry: Entry
+    folder: str | None
+    rank: int | None
+    dp_rank: int | None
+    prefix: str | None
+    env: str
+    """The variables, as JSON; numbers stand for secrets."""
+    env_hash: str
+    config_hash: str
+    code_hash: str
+    compiler_hash: str
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that could not be read."""
 
@@ -296,6 +313,9 @@ class Reading:
     listed: list[ListedEntry] = field(default_factory=list)
     """Entries of locks."""
     timings: list[Timing] = field(default_factory=list)
+    vllm_factors: list[VllmFactors] = field(default_factory=list)
+    vllm_secrets: dict[str, int] = field(default_factory=dict)
+    """Numbers that stand for values of secrets, by the value."""
     contexts: list[tuple[str, Snapshot]] = field(default_factory=list)
     """Snapshots, each with the path that it was read from."""
     problems: list[Problem] = field(default_factory=list)

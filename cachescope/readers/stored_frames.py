@@ -30,6 +30,7 @@ _REFERENCES: Final = {
     "contexts": {"run": "runs"},
     "kernels": {"entry": "entries"},
     "autotune": {"entry": "entries"},
+    "vllm_factors": {"entry": "entries"},
     "phases": {"run": "runs"},
     "compiles": {"run": "runs"},
     "symbols": {"run": "runs"},
@@ -44,6 +45,7 @@ _NEVER_MISSING: Final = {
     "problems": ("source", "where", "kind", "message"),
     "kernels": ("entry", "order", "kernel", "kind"),
     "autotune": ("entry", "op", "inputs", "precision", "choice", "is_failed", "is_chosen"),
+    "vllm_factors": ("entry", "env", "env_hash", "config_hash", "code_hash", "compiler_hash"),
     "phases": ("run", "segment", "phase", "event", "count", "unended", "time_ns", "self_time_ns"),
     "compiles": ("run", "compile_id", "segment", "kind"),
     "symbols": ("run", "compile_id", "segment", "symbol"),
@@ -146,6 +148,8 @@ def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd
                     set(frame[column].dropna()) <= words, name, column, "has words that are not among its own"
                 )
     _check_json(found["contexts"])
+    for text in found["vllm_factors"]["env"]:
+        _need(isinstance(json.loads(text), dict), "vllm_factors", "env", "holds no JSON objects")
     return found
 
 

@@ -41,6 +41,9 @@ def explain_object(scope: Read) -> JsonObject:
         "lookups": _lookups(scope),
         "causes": _causes(scope),
         "past_misses": frame_rows(scope.past_misses),
+        "vllm_folders": frame_rows(scope.vllm_folders),
+        "vllm_changes": frame_rows(scope.vllm_changes),
+        "vllm_fragments": frame_rows(scope.vllm_fragments),
         "false_hits": frame_rows(scope.false_hits),
         "problems": frame_rows(scope.problems),
     }

@@ -18,6 +18,8 @@ _NAMES: Final = {
     "entry_unavailable": "one key, equal guards: raced for, or made again",
 }
 
+_ELSEWHERE: Final = "one key, equal guards: what had been stored lies in another directory"
+
 
 def past_lines(past: Sequence[PastMisses]) -> list[Line]:
     """Each reason, the costliest first; no line if there is none."""
@@ -35,7 +37,8 @@ def past_lines(past: Sequence[PastMisses]) -> list[Line]:
 def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
     rows, changes = group.rows, group.changes
     if not changes:
-        title = _NAMES[rows[0].verdict]
+        is_copy = group.is_elsewhere and rows[0].verdict == "entry_unavailable"
+        title = _ELSEWHERE if is_copy else _NAMES[rows[0].verdict]
     elif len(changes) == 1:
         title = f"{changes[0].field}   {changes[0].summary}"
     else:

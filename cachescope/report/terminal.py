@@ -17,6 +17,7 @@ from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
 from cachescope.report.ranks import rank_lines, rank_names
+from cachescope.report.vllm import vllm_lines
 from cachescope.wording import SHORT_KEY, and_more, duration, harmless, listed, plural
 
 _PLACES_SHOWN: Final = 2
@@ -41,6 +42,8 @@ def answer_lines(why: Why) -> list[Line]:
         lines += [Line(), *past]
     if why.rank_differences is not None and (ranks := list(rank_lines(why.rank_differences))):
         lines += [Line(), *ranks]
+    if why.vllm is not None:
+        lines += [Line(), *vllm_lines(why.vllm)]
     lines += [Line(), Line(why.footer, style="dim")]
     return lines + list(problem_lines(why.problems)) + list(_false_hit_lines(why.false_hits))
 

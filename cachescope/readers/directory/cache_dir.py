@@ -245,6 +245,8 @@ class CacheWalk:
         _, around, root, outer_key, is_temporary, link = folder
         rank, rule = self._names[around].folder(name)
         if rule is not None:
+            if rule.place is ROOT:
+                return [(rank, (path, ROOT, _shown(path), None, is_temporary, link))]
             key = self._key_in(rule.place, name, outer_key)
             return [(rank, (path, rule.place, root, key, is_temporary or rule.place.is_temporary, link))]
         if link is not None:

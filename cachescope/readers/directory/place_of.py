@@ -27,6 +27,7 @@ from cachescope.readers.directory.places import (
     Place,
 )
 from cachescope.readers.directory.triton_dir import TRITON_KEY
+from cachescope.readers.directory.vllm_places import vllm_place_of, vllm_place_of_file
 from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
 
 _LOOK_AT: Final = 1_000
@@ -85,7 +86,8 @@ def place_of(path: str, levels: int = _LEVELS) -> Place | None:
     for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(name):
             return place
-    return next((place for place in _places_of(path, levels) if place is not _SHUT), None)
+    found = next((place for place in _places_of(path, levels) if place is not _SHUT), None)
+    return found or vllm_place_of(path)
 
 
 def place_of_file(path: str) -> tuple[Place, FileRule] | None:
@@ -108,7 +110,7 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
     if any(rule.pattern.fullmatch(name) for rule in CODE_FILES):
         return _ruled(CODE_FOLDER, name)
     found = _ruled(ROOT, name)
-    return found if found is not None and found[1].read is not None else None
+    return found if found is not None and found[1].read is not None else vllm_place_of_file(path)
 
 
 def _ruled(place: Place, name: str) -> tuple[Place, FileRule] | None:

@@ -1,0 +1,113 @@
+"""In which factors a folder of vLLM differs from the nearest that was there before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from cachescope.analysis.process_values.recognition import differs_by
+from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named, named_folders
+from cachescope.frames.vllm import VLLM_CHANGES, VllmChange
+
+_HASH_TEXTS: Final = {
+    "config_hash": "the configuration differs (the model, its settings, vLLM's version); vLLM keeps only its hash",
+    "code_hash": "the files of the model that were traced differ, in their text or in their paths; vLLM keeps only their hash",
+    "compiler_hash": "torch or its settings differ; vLLM keeps only their hash",
+}
+_NOT_COUNTED: Final = "not counted"
+_LONGEST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A folder, and the nearest that was there before.
+
+    Attributes
+    ----------
+    folder, baseline : Named
+    is_order_known : bool
+        Whether the times of modification tell that the baseline was there before.
+    changed : tuple of str
+        The factors in which they differ.
+    """
+
+    folder: Named
+    baseline: Named
+    is_order_known: bool
+    changed: tuple[str, ...]
+
+
+def nearest(folders: Sequence[Named]) -> list[Beside]:
+    """For each folder but the first, the nearest before it.
+
+    One of the same configuration is nearer than any other: another configuration may be another model. Then the fewest
+    factors differ; of several such, the latest.
+    """
+    varying, codes = coded(folders)
+    found = []
+    of_config = varying.index(CONFIGURATION) if CONFIGURATION in varying else None
+    for number in range(1, len(folders)):
+        differs = codes[:number] != codes[number]
+        distance = differs.sum(axis=1)
+        if of_config is not None:
+            distance = distance + differs[:, of_config] * (len(varying) + 1)
+        at = number - 1 - int(distance[::-1].argmin())
+        folder, before = folders[number], folders[at]
+        is_known = None not in (folder.written, before.written) and folder.written != before.written
+        changed = tuple(
+            name for name, is_other in zip(varying, differs[at].tolist(), strict=True) if is_other
+        )
+        found.append(Beside(folder, before, is_known, changed))
+    return found
+
+
+def coded(folders: Sequence[Named]) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """The factors that take several values, and a code for the value of each in each folder."""
+    names = dict.fromkeys(name for folder in folders for name in folder.values)
+    varying, columns = [], []
+    for name in sorted(names, key=lambda name: (name in HASHES, name)):
+        known: dict[str | None, int] = {}
+        column = [known.setdefault(folder.values.get(name), len(known)) for folder in folders]
+        if len(known) > 1:
+            varying.append(name)
+            columns.append(column)
+    return varying, np.array(columns, dtype=np.int32).reshape(len(columns), len(folders)).T
+
+
+def changes_of(beside: Beside) -> Iterator[VllmChange]:
+    """Each factor in which a folder differs from its baseline."""
+    for factor in beside.changed:
+        if factor in HASHES:
+            text = _HASH_TEXTS[factor]
+            yield VllmChange(beside.folder.name, beside.baseline.name, factor, None, None, (), text)
+            continue
+        before, after = (one.values.get(factor) for one in (beside.baseline, beside.folder))
+        kinds = None if before is None or after is None else differs_by(factor, before, after)
+        values = f"{_short(before)} → {_short(after)}"
+        text = f"{factor}: {values}" + (f" ({kinds.words})" if kinds is not None else "")
+        yield VllmChange(
+            beside.folder.name,
+            beside.baseline.name,
+            factor,
+            before,
+            after,
+            kinds.kinds if kinds else (),
+            text,
+        )
+
+
+def changes_frame(factors: pd.DataFrame, entries: pd.DataFrame) -> pd.DataFrame:
+    """The frame ``vllm_changes``."""
+    folders = named_folders(factors, entries)
+    return VLLM_CHANGES.of_rows(change for beside in nearest(folders) for change in changes_of(beside))
+
+
+def _short(value: str | None) -> str:
+    if value is None:
+        return _NOT_COUNTED
+    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"

@@ -1,0 +1,99 @@
+"""The factors of vLLM's folders: the variables of the environment, and the hashes of all else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import pandas as pd
+
+from cachescope.columns import plain_columns, rows_of
+from cachescope.frames.vllm import FactorsRow
+from cachescope.keys.vllm import FOLDER_NAME, vllm_folder_name
+
+CONFIGURATION, CODE, COMPILER = "config_hash", "code_hash", "compiler_hash"
+HASHES: Final = (CONFIGURATION, CODE, COMPILER)
+"""Factors of which vLLM keeps only the hash."""
+
+NameIs = Literal["recomputed", "given_by_other", "differs", "not_known"]
+NAME_TEXTS: Final[Mapping[NameIs, str]] = {
+    "recomputed": "the name follows from the factors",
+    "given_by_other": "another part of the model, or another rank, gave the folder its name: an engine names one folder, "
+    "by what it compiles first",
+    "differs": "the name follows from no factors in it: it was renamed, its factors were written by another process or "
+    "changed, or this release of vLLM names folders in another way",
+    "not_known": "the name is none that vLLM makes of factors: its cache_dir was given, or it was renamed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One folder whose name follows from its factors.
+
+    Attributes
+    ----------
+    name : str
+    values : dict
+        The value of each factor: JSON of a variable, else a hash.
+    written : int or None
+        When its factors were first written.
+    """
+
+    name: str
+    values: Mapping[str, str]
+    written: int | None
+
+
+def variable(name: str) -> str:
+    """The factor that an environment variable is."""
+    return f"env[{name}]"
+
+
+def name_kinds(rows: Sequence[FactorsRow]) -> dict[int, NameIs]:
+    """By entry: whether the name of the folder follows from these factors, or from others in it."""
+    recomputed = {row.entry for row in rows if _name(row) == row.folder}
+    named = {row.folder for row in rows if row.entry in recomputed}
+    found: dict[int, NameIs] = {}
+    for row in rows:
+        if row.entry in recomputed:
+            found[row.entry] = "recomputed"
+        elif row.folder in named:
+            found[row.entry] = "given_by_other"
+        else:
+            is_made = row.folder is not None and FOLDER_NAME.fullmatch(row.folder) is not None
+            found[row.entry] = "differs" if is_made else "not_known"
+    return found
+
+
+def named_folders(factors: pd.DataFrame, entries: pd.DataFrame) -> list[Named]:
+    """The folders whose names follow from their factors, in the order in which these were written.
+
+    All rows that give a folder its name have the same factors, whatever the rank: the first stands for them.
+    """
+    rows = rows_of(factors, FactorsRow)
+    kinds = name_kinds(rows)
+    times = dict(zip(*plain_columns(entries, ["entry", "modified_time"]).values(), strict=True))
+    known: dict[str, dict[str, str]] = {}
+    found: dict[str, Named] = {}
+    for row in rows:
+        if kinds[row.entry] != "recomputed" or row.folder is None:
+            continue
+        if row.env not in known:
+            known[row.env] = {
+                variable(name): json.dumps(value) for name, value in json.loads(row.env).items()
+            }
+        before = found.get(row.folder)
+        written = _earliest(times.get(row.entry), before.written if before is not None else None)
+        hashes = {name: getattr(row, name) for name in HASHES}
+        found[row.folder] = Named(row.folder, known[row.env] | hashes, written)
+    return sorted(found.values(), key=lambda one: (one.written or 0, one.name))
+
+
+def _name(row: FactorsRow) -> str:
+    return vllm_folder_name(row.env_hash, row.config_hash, row.code_hash, row.compiler_hash)
+
+
+def _earliest(*times: int | None) -> int | None:
+    return min((time for time in times if time is not None), default=None)

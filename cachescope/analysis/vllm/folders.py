@@ -1,0 +1,116 @@
+"""The folders of vLLM's ``torch_compile_cache``: what is in each, whether its name is known, why it exists beside another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import pandas as pd
+
+from cachescope.analysis.vllm.changes import Beside, changes_of, nearest
+from cachescope.analysis.vllm.factors import NAME_TEXTS, NameIs, name_kinds, named_folders
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.vllm import VLLM_FOLDERS, FactorsRow, FolderRow
+from cachescope.keys.vllm import PlaceInTree, place_in_tree
+from cachescope.terms import VLLM_AOT, VLLM_KINDS
+from cachescope.wording import listed, plural
+
+_CHANGES_SAID: Final = 4
+_NO_FACTORS: Final = (
+    "no cache_key_factors.json that could be read lies there: what the name was made of is not known"
+)
+_AOT_FACTORS: Final = "vLLM keeps nothing of what it made this name of"
+
+
+def folders_frame(factors: pd.DataFrame, entries: pd.DataFrame) -> pd.DataFrame:
+    """The frame ``vllm_folders``, in the order in which the folders were written."""
+    named = named_folders(factors, entries)
+    beside = {one.folder.name: one for one in nearest(named)}
+    order = {folder.name: number for number, folder in enumerate(named)}
+    rows = sorted(
+        _rows(rows_of(factors, FactorsRow), _files(entries), beside),
+        key=lambda row: (
+            order.get(row.folder, len(order)),
+            row.folder,
+            row.rank or 0,
+            row.dp_rank or 0,
+            row.prefix or "",
+        ),
+    )
+    return VLLM_FOLDERS.of_rows(rows)
+
+
+def _files(entries: pd.DataFrame) -> dict[tuple[str, PlaceInTree], list[EntryRow]]:
+    """Files of vLLM by the folder that they lie in."""
+    found: dict[tuple[str, PlaceInTree], list[EntryRow]] = defaultdict(list)
+    for row in rows_of(entries[entries["cache"].isin(VLLM_KINDS)], EntryRow):
+        found[row.path.rpartition("/")[0], place_in_tree(row.path)].append(row)
+    return found
+
+
+def _rows(
+    factors: Iterable[FactorsRow],
+    files: dict[tuple[str, PlaceInTree], list[EntryRow]],
+    beside: dict[str, Beside],
+) -> Iterator[FolderRow]:
+    of_entry = {row.entry: row for row in factors}
+    kinds = name_kinds(list(of_entry.values()))
+    for (path, place), inside in files.items():
+        size = sum(row.size_bytes or 0 for row in inside)
+        own = next((of_entry[row.entry] for row in inside if row.entry in of_entry), None)
+        if own is not None:
+            yield _with_factors(own, path, size, kinds, beside)
+            continue
+        is_aot = any(row.cache == VLLM_AOT for row in inside)
+        text = _AOT_FACTORS if is_aot else _NO_FACTORS
+        folder, prefix = place.folder or inside[0].cache_key or "", None if is_aot else place.prefix
+        yield FolderRow(
+            folder,
+            path,
+            place.rank,
+            place.dp_rank,
+            prefix,
+            None,
+            size,
+            "not_known",
+            text,
+            None,
+            None,
+            (),
+            text,
+        )
+
+
+def _with_factors(
+    own: FactorsRow, path: str, size: int, kinds: dict[int, NameIs], beside: dict[str, Beside]
+) -> FolderRow:
+    name_is = kinds[own.entry]
+    one = beside.get(own.folder or "") if name_is == "recomputed" else None
+    text = NAME_TEXTS[name_is]
+    if one is not None:
+        reason = _reason(one)
+    else:
+        reason = "nothing was there before to compare with" if name_is == "recomputed" else text
+    return FolderRow(
+        own.folder or "",
+        path,
+        own.rank,
+        own.dp_rank,
+        own.prefix,
+        own.entry,
+        size,
+        name_is,
+        text,
+        None if one is None else one.baseline.name,
+        None if one is None else one.is_order_known,
+        () if one is None else one.changed,
+        reason,
+    )
+
+
+def _reason(one: Beside) -> str:
+    said = [change.text for change in changes_of(one)]
+    others = len(one.folder.values.keys() | one.baseline.values.keys()) - len(said)
+    return f"{listed(said, _CHANGES_SAID, '; ')}; the other {plural(others, 'factor')} equal"

@@ -1,0 +1,138 @@
+"""Frames of vLLM's ``torch_compile_cache``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.columns import FLAG, TEXT, TUPLE, WHOLE, Column, Frame
+
+VLLM_FACTORS: Final = Frame(
+    "vllm_factors",
+    "one cache_key_factors.json: what vLLM made the name of a folder of",
+    (
+        Column("entry", WHOLE, "the file, an id into entries"),
+        Column("folder", TEXT, "the name of the folder", missing="the path does not tell"),
+        Column("rank", WHOLE, "rank of the process", missing="the path does not tell"),
+        Column("dp_rank", WHOLE, "its data parallel rank", missing="the path does not tell"),
+        Column("prefix", TEXT, "the part of the model", missing="the path does not tell"),
+        Column("env", TEXT, "the environment variables that vLLM counts, as JSON; of one named like a secret (KEY, TOKEN) "
+               "a number stands for the value"),
+        Column("env_hash", TEXT, "their hash, computed from the file as it is"),
+        Column("config_hash", TEXT, "hash of the configuration; vLLM keeps nothing else of it"),
+        Column("code_hash", TEXT, "hash of the files that were traced; vLLM keeps nothing else of them"),
+        Column("compiler_hash", TEXT, "hash of torch and its settings; vLLM keeps nothing else of them"),
+    ),
+)  # fmt: skip
+
+VLLM_FOLDERS: Final = Frame(
+    "vllm_folders",
+    "one part of a model that one rank keeps in one folder of vLLM's torch_compile_cache",
+    (
+        Column("folder", TEXT, "the name of the folder"),
+        Column("path", TEXT, "where it is"),
+        Column("rank", WHOLE, "rank of the process", missing="the path does not tell"),
+        Column("dp_rank", WHOLE, "its data parallel rank", missing="the path does not tell"),
+        Column("prefix", TEXT, "the part of the model", missing="a whole compiled model (torch_aot_compile)"),
+        Column("entry", WHOLE, "its factors, an id into entries", missing="none were read"),
+        Column("size_bytes", WHOLE, "what vLLM's own files of it take, without torch's caches beside them", "bytes"),
+        Column("name_is", TEXT, "recomputed (the name follows from the factors), given_by_other (another part of the model "
+               "gave it), differs (it follows from no factors there) or not_known"),
+        Column("name_text", TEXT, "the same in a sentence"),
+        Column("baseline", TEXT, "the nearest folder that was there before: of the same configuration if there is one, then "
+               "of the fewest changed factors", missing="none, or it is not known what the name was made of"),
+        Column("is_order_known", FLAG, "whether the times of modification tell that the baseline was there before",
+               missing="no baseline"),
+        Column("changed", TUPLE, "factors that differ from the baseline: variables by name, configuration, code, compiler"),
+        Column("reason", TEXT, "why the folder exists beside its baseline, as far as it is known"),
+    ),
+)  # fmt: skip
+
+VLLM_CHANGES: Final = Frame(
+    "vllm_changes",
+    "one factor in which a folder of vLLM differs from the nearest that was there before",
+    (
+        Column("folder", TEXT, "the name of the folder"),
+        Column("baseline", TEXT, "the name of the one before"),
+        Column("factor", TEXT, "an environment variable; or configuration, code, compiler"),
+        Column("before", TEXT, "its value there, as JSON", missing="not counted there, or vLLM keeps only its hash"),
+        Column("after", TEXT, "its value here, as JSON", missing="not counted here, or vLLM keeps only its hash"),
+        Column("differs_by", TUPLE, "values of a process by which both differ: rank, host, path, port, time, ..."),
+        Column("text", TEXT, "the same in a sentence"),
+    ),
+)  # fmt: skip
+
+VLLM_FRAGMENTS: Final = Frame(
+    "vllm_fragments",
+    "one factor, or several that are values of a process, that make folders of vLLM differ",
+    (
+        Column("factors", TUPLE, "environment variables; or configuration, code, compiler"),
+        Column("values", WHOLE, "how many values they have"),
+        Column("folders", WHOLE, "how many folders were compared: those whose name follows from their factors"),
+        Column("folders_without", WHOLE, "how many there would be if these factors did not count"),
+        Column("differs_by", TUPLE, "values of a process by which they differ: rank, host, path, port, time, ..."),
+        Column("examples", TUPLE, "some of the values, as JSON; none where vLLM keeps only the hash"),
+        Column("ignored_by", TEXT, "the release of vLLM that does not count them any more", missing="none that is known"),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FactorsRow:
+    """A row of the frame ``vllm_factors``."""
+
+    entry: int
+    folder: str | None
+    rank: int | None
+    dp_rank: int | None
+    prefix: str | None
+    env: str
+    env_hash: str
+    config_hash: str
+    code_hash: str
+    compiler_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRow:
+    """A row of the frame ``vllm_folders``."""
+
+    folder: str
+    path: str
+    rank: int | None
+    dp_rank: int | None
+    prefix: str | None
+    entry: int | None
+    size_bytes: int
+    name_is: str
+    name_text: str
+    baseline: str | None
+    is_order_known: bool | None
+    changed: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class VllmChange:
+    """A row of the frame ``vllm_changes``."""
+
+    folder: str
+    baseline: str
+    factor: str
+    before: str | None
+    after: str | None
+    differs_by: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentRow:
+    """A row of the frame ``vllm_fragments``."""
+
+    factors: tuple[str, ...]
+    values: int
+    folders: int
+    folders_without: int
+    differs_by: tuple[str, ...]
+    examples: tuple[str, ...]
+    ignored_by: str | None

@@ -1,0 +1,164 @@
+"""The files in vLLM's ``torch_compile_cache``: the factors of a folder's name, handles, artifacts, compiled models.
+
+What is said of vLLM is that of 0.13.0 and 0.33.0. Nothing is executed: ``vllm_compile_cache.py`` is parsed as a literal,
+as vLLM itself does, and of a pickle only the first bytes are looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from typing import Final
+
+from cachescope.json_types import JsonObject
+from cachescope.keys.literals import literal_value
+from cachescope.keys.vllm import place_in_tree, vllm_env_hash
+from cachescope.readers.checked_file import DamagedContent, content_reader
+from cachescope.readers.directory.mega_cache import fill_mega_cache, sized_bytes, sized_text
+from cachescope.readers.json_file import load_object
+from cachescope.readers.pickles.inert_pickle import NotRead
+from cachescope.readers.reading import Entry, Reading, VllmFactors
+from cachescope.readers.steady_file import read_steady
+from cachescope.wording import plural
+
+# Real ones have 10 KB and 250 variables, and 250 bytes for each compiled subgraph.
+_MOST_FACTOR_BYTES: Final = 4 << 20
+_MOST_VARIABLES: Final = 5_000
+_MOST_HANDLE_BYTES: Final = 2 << 20
+_HASHES: Final = ("config_hash", "code_hash", "compiler_hash")
+_LONGEST_HASH: Final = 200
+_SECRET: Final = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
+
+ARTIFACT: Final = re.compile(r"artifact_compile_range_(\d{1,18})_(\d{1,18})_subgraph_(\d{1,9})")
+# torch/_inductor/standalone_compile.py, `CacheCompiledArtifact.CACHE_HEADER` and `AOTCompiledArtifact.AOT_HEADER` (2.10 and later).
+_CACHE_HEADER: Final = b"CacheCompiledArtifact"
+_AOT_HEADER: Final = b"AOTCompiledArtifact"
+_CHECKSUM_BYTES: Final = 4
+_TORCH_KEY_BYTES: Final = 32
+_AOT_MAGIC: Final = b"PT2AOT"
+_PICKLE: Final = b"\x80"
+
+
+def fill_factors(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Keep what the name of a folder was made of.
+
+    Mirrors ``VllmBackend.__call__`` of ``vllm/compilation/backends.py``, which writes the file only if it is not there.
+    Values of variables that are named like secrets (vLLM before 0.33 wrote ``VLLM_API_KEY``) are told apart and not kept.
+    """
+    if len(data) > _MOST_FACTOR_BYTES:
+        raise NotRead(f"more than {_MOST_FACTOR_BYTES} bytes: not read")
+    found = load_object(data)
+    env, hashes = found.get("env"), [found.get(key) for key in _HASHES]
+    if not isinstance(env, dict):
+        raise DamagedContent("no factors of vLLM: env is no object")
+    if len(env) > _MOST_VARIABLES:
+        raise NotRead(f"more than {_MOST_VARIABLES} variables: not read")
+    texts = [
+        text for text in hashes if isinstance(text, str) and text.isascii() and len(text) <= _LONGEST_HASH
+    ]
+    if len(texts) != len(_HASHES):
+        raise DamagedContent(f"no factors of vLLM: {', '.join(_HASHES)} are not all there")
+    place = place_in_tree(os.path.abspath(entry.path))
+    try:
+        env_hash, kept = vllm_env_hash(env), json.dumps(_without_secrets(env, reading), sort_keys=True)
+    except RecursionError as error:
+        raise DamagedContent("no factors of vLLM: nested too deep") from error
+    entry.cache_key = entry.cache_key or place.folder
+    entry.detail = f"{plural(len(env), 'variable')}, hashes of the configuration, the code and the compiler"
+    reading.vllm_factors.append(
+        VllmFactors(entry, place.folder, place.rank, place.dp_rank, place.prefix, kept, env_hash, *texts)
+    )
+
+
+def _without_secrets(env: JsonObject, reading: Reading) -> JsonObject:
+    return {
+        name: value
+        if value in (None, "", [], False) or not _SECRET.search(name)
+        else _numbered(value, reading)
+        for name, value in env.items()
+    }
+
+
+def _numbered(value: object, reading: Reading) -> str:
+    """Equal secrets have equal numbers."""
+    number = reading.vllm_secrets.setdefault(json.dumps(value, sort_keys=True), len(reading.vllm_secrets) + 1)
+    return f"(secret {number})"
+
+
+def fill_handles(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Count the artifacts that vLLM would load.
+
+    Mirrors ``CompilerManager.save_to_file`` of ``vllm/compilation/backends.py``:
+    ``{((start, end), subgraph, compiler): {"graph_handle": (name, path), "cache_key": key}}``; 0.13.0 has the handle alone.
+    """
+    if len(data) > _MOST_HANDLE_BYTES:
+        raise NotRead(f"more than {_MOST_HANDLE_BYTES} bytes: not read")
+    try:
+        handles = literal_value(data.decode())
+    except ValueError as error:
+        raise DamagedContent("vllm_compile_cache.py is no literal") from error
+    if not isinstance(handles, dict):
+        raise DamagedContent("vllm_compile_cache.py holds no dict")
+    keys = [key for key in handles if isinstance(key, tuple) and len(key) == 3]
+    if len(keys) != len(handles):
+        raise DamagedContent("vllm_compile_cache.py has a key that is not of vLLM")
+    compilers = sorted({key[2] for key in keys if isinstance(key[2], str)})
+    subgraphs = len({repr(key[1])[:40] for key in keys})
+    entry.detail = (
+        f"{plural(len(keys), 'artifact')} of {plural(subgraphs, 'subgraph')}: {', '.join(compilers)[:80]}"
+    )
+
+
+def fill_artifact(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Read the header of a compiled subgraph, and the entries of torch's caches in it.
+
+    Mirrors ``CacheCompiledArtifact.save`` of torch/_inductor/standalone_compile.py (2.10 and later; vLLM patches the same
+    into 2.9 without the first part): a checksum, the header, torch's key, the AOTAutograd key, what
+    ``save_cache_artifacts`` gave.
+    """
+    if (match := ARTIFACT.fullmatch(name)) is not None:
+        entry.name = f"sizes {match[1]} to {match[2]}, subgraph {match[3]}"
+    is_whole = zlib.crc32(data[_CHECKSUM_BYTES:]).to_bytes(4, "big") == data[:_CHECKSUM_BYTES]
+    wrong = [] if is_whole else ["checksum differs from the content"]
+    header, at = sized_bytes(data, _CHECKSUM_BYTES)
+    torch_key, at = sized_bytes(data, at) if header in (_CACHE_HEADER, _AOT_HEADER) else (header, at)
+    if len(torch_key) != _TORCH_KEY_BYTES:
+        raise DamagedContent("no artifact of torch's standalone_compile", _CHECKSUM_BYTES)
+    if header == _AOT_HEADER:
+        entry.detail = "one pickle of torch's AOT form"
+    else:
+        key, at = sized_text(data, at)
+        blob, _ = sized_bytes(data, at)
+        try:
+            fill_mega_cache(entry, name, blob, reading)
+        except DamagedContent as error:
+            wrong.append(error.what)
+        entry.detail = f"AOTAutograd key {key[:60]}; {entry.detail}"
+    if wrong:
+        raise DamagedContent("; ".join(wrong))
+
+
+def read_model(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    """Say in which form a whole compiled model is; it may have gigabytes, and is never loaded.
+
+    Mirrors ``save_aot_compiled_function`` of ``vllm/compilation/decorators.py``: what torch's
+    ``save_compiled_function`` writes, a pickle before torch 2.15, then with a magic before it.
+    """
+    try:
+        head, _ = read_steady(path, 16)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    if head.startswith(_AOT_MAGIC):
+        entry.detail = "torch's package of a compiled function"
+    elif head.startswith(_PICKLE):
+        entry.detail = "a pickled compiled function"
+    return True
+
+
+read_factors = content_reader(fill_factors)
+read_handles = content_reader(fill_handles)
+read_artifact = content_reader(fill_artifact)

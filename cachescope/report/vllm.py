@@ -1,0 +1,71 @@
+"""Why vLLM compiled again, as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from cachescope.analysis.differences import short
+from cachescope.answers.vllm import Again, VllmFolders
+from cachescope.frames.vllm import FragmentRow
+from cachescope.report.layout import Line
+from cachescope.wording import and_more, harmless, listed, plural
+
+_REASONS_SHOWN: Final = 10
+_FRAGMENTS_SHOWN: Final = 8
+_UNKNOWN_SHOWN: Final = 3
+_LONGEST_REASON: Final = 400
+_ROWS: Final = 5
+
+
+def vllm_lines(found: VllmFolders) -> list[Line]:
+    """The folders of vLLM: why there are several, and which factors make them many."""
+    again = sum(len(one.folders) for one in found.again)
+    title = f"vLLM: {plural(found.named, 'folder')} whose names follow from their factors"
+    if again:
+        title += f"; {again} of them made although another was there before:"
+    lines = [Line(title, style="bold")]
+    for number, one in enumerate(found.again[:_REASONS_SHOWN], 1):
+        lines += [Line(), *_again_lines(number, one)]
+    if len(found.again) > _REASONS_SHOWN:
+        lines.append(Line(and_more(len(found.again) - _REASONS_SHOWN, "reason", "see scope.vllm_folders")))
+    if found.fragments:
+        lines += [
+            Line(),
+            Line("what makes the folders many:", style="bold"),
+            *_fragment_lines(found.fragments),
+        ]
+    return [*lines, *_left(found)]
+
+
+def _again_lines(number: int, one: Again) -> Iterator[Line]:
+    first = one.folders[0]
+    factors = ", ".join(map(harmless, one.factors)) or "no recorded factor differs"
+    yield Line(f"{number}  {short(factors, 200)}", style="bold", right=plural(len(one.folders), "folder"))
+    yield Line(f"{harmless(first.folder)} beside {harmless(first.baseline or '')}:", 3)
+    yield Line(harmless(short(first.reason, _LONGEST_REASON)), 5, rows=_ROWS)
+    if not all(row.is_order_known for row in one.folders):
+        yield Line("which was made first is not known: their times of modification do not tell", 3, "dim")
+
+
+def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
+    for row in rows[:_FRAGMENTS_SHOWN]:
+        kinds = f" (apparently {listed(row.differs_by, 3)})" if row.differs_by else ""
+        names = listed(map(harmless, row.factors), 3)
+        text = f"{names}: {plural(row.values, 'value')}{kinds}; without it {row.folders_without} of {row.folders} folders"
+        if row.ignored_by is not None:
+            text += f"; vLLM {row.ignored_by} does not count it"
+        yield Line(text, 3)
+    if len(rows) > _FRAGMENTS_SHOWN:
+        yield Line(and_more(len(rows) - _FRAGMENTS_SHOWN, "factor", "see scope.vllm_fragments"), 3)
+
+
+def _left(found: VllmFolders) -> Iterator[Line]:
+    for row in found.unknown[:_UNKNOWN_SHOWN]:
+        yield Line(harmless(f"{row.folder}: {row.name_text}"), 0, "dim", rows=_ROWS)
+    if len(found.unknown) > _UNKNOWN_SHOWN:
+        more = and_more(len(found.unknown) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders")
+        yield Line(more, 0, "dim")
+    if found.packages:
+        what = plural(found.packages, "whole compiled model")
+        yield Line(f"{what} (torch_aot_compile): vLLM keeps nothing of what it made their names of", 0, "dim")
