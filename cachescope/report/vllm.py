@@ -12,6 +12,7 @@ from cachescope.report.layout import Line
 from cachescope.wording import and_more, harmless, listed, plural
 
 _REASONS_SHOWN: Final = 10
+_FACTORS_NAMED: Final = 3
 _FRAGMENTS_SHOWN: Final = 8
 _UNKNOWN_SHOWN: Final = 3
 _LONGEST_REASON: Final = 400
@@ -40,8 +41,8 @@ def vllm_lines(found: VllmFolders) -> list[Line]:
 
 def _again_lines(number: int, one: Again) -> Iterator[Line]:
     first = one.folders[0]
-    factors = ", ".join(map(harmless, one.factors)) or "no recorded factor differs"
-    yield Line(f"{number}  {short(factors, 200)}", style="bold", right=plural(len(one.folders), "folder"))
+    factors = _names(one.factors) or "no recorded factor differs"
+    yield Line(f"{number}  {factors}", style="bold", right=plural(len(one.folders), "folder"))
     yield Line(f"{harmless(first.folder)} beside {harmless(first.baseline or '')}:", 3)
     yield Line(harmless(short(first.reason, _LONGEST_REASON)), 5, rows=_ROWS)
     if not all(row.is_order_known for row in one.folders):
@@ -51,13 +52,16 @@ def _again_lines(number: int, one: Again) -> Iterator[Line]:
 def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
     for row in rows[:_FRAGMENTS_SHOWN]:
         kinds = f" (apparently {listed(row.differs_by, 3)})" if row.differs_by else ""
-        names = listed(map(harmless, row.factors), 3)
-        text = f"{names}: {plural(row.values, 'value')}{kinds}; without it {row.folders_without} of {row.folders} folders"
+        text = f"{_names(row.factors)}: {plural(row.values, 'value')}{kinds}; without it {row.folders_without} of {row.folders} folders"
         if row.ignored_by is not None:
             text += f"; vLLM {row.ignored_by} does not count it"
         yield Line(text, 3)
     if len(rows) > _FRAGMENTS_SHOWN:
         yield Line(and_more(len(rows) - _FRAGMENTS_SHOWN, "factor", "see scope.vllm_fragments"), 3)
+
+
+def _names(factors: tuple[str, ...]) -> str:
+    return listed((harmless(short(name)) for name in factors), _FACTORS_NAMED)
 
 
 def _left(found: VllmFolders) -> Iterator[Line]:

@@ -18,6 +18,7 @@ from cachescope.frames import (
     directory_rows,
     recorded_rows,
     replay_rows,
+    vllm,
 )
 
 ROWS: dict[str, Any] = {
@@ -40,6 +41,10 @@ ROWS: dict[str, Any] = {
     "orphans": directory_rows.OrphanRow,
     "removable": directory_rows.RemovableRow,
     "autotune": directory_rows.TimingRow,
+    "vllm_factors": vllm.FactorsRow,
+    "vllm_folders": vllm.FolderRow,
+    "vllm_changes": vllm.VllmChange,
+    "vllm_fragments": vllm.FragmentRow,
     "past_misses": directory_rows.PastMiss,
     "contexts": context_rows.ContextRow,
     "isolation_keys": context_rows.IsolationKeyRow,

@@ -9,10 +9,10 @@ from typing import Final
 import pandas as pd
 
 from cachescope.analysis.vllm.changes import Beside, changes_of, nearest
-from cachescope.analysis.vllm.factors import NAME_TEXTS, NameIs, name_kinds, named_folders
+from cachescope.analysis.vllm.factors import HASHES, NAME_TEXTS, NameIs, name_kinds, named_folders
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.vllm import VLLM_FOLDERS, FactorsRow, FolderRow
+from cachescope.frames.vllm import VLLM_FOLDERS, FactorsRow, FolderRow, VllmChange
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from cachescope.terms import VLLM_AOT, VLLM_KINDS
 from cachescope.wording import listed, plural
@@ -111,6 +111,18 @@ def _with_factors(
 
 
 def _reason(one: Beside) -> str:
-    said = [change.text for change in changes_of(one)]
-    others = len(one.folder.values.keys() | one.baseline.values.keys()) - len(said)
+    changes = list(changes_of(one))
+    of_one = [change for change in changes if _is_of_one(change)]
+    if len(of_one) <= _CHANGES_SAID:
+        of_one = []
+    said = [change.text for change in changes if change not in of_one]
+    if of_one:
+        said.insert(
+            0, f"{len(of_one)} variables are counted for one of them alone: releases of vLLM differ in that"
+        )
+    others = len(one.folder.values.keys() | one.baseline.values.keys()) - len(changes)
     return f"{listed(said, _CHANGES_SAID, '; ')}; the other {plural(others, 'factor')} equal"
+
+
+def _is_of_one(change: VllmChange) -> bool:
+    return change.factor not in HASHES and None in (change.before, change.after)

@@ -1,0 +1,130 @@
+"""Folders made by hand: whether a name is known, what is compared with what, and what makes folders many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cachescope
+from tests.vllm_folders import ENV, make_folder
+
+NOON = 1_790_000_000
+
+
+def test_the_name_of_a_second_part_was_given_by_the_first(tmp_path: Path) -> None:
+    name = make_folder(tmp_path)
+    make_folder(tmp_path, code="of a draft model", name=name, prefix="eagle_head")
+    rows = cachescope.read(tmp_path).vllm_folders.set_index("prefix")
+    assert rows["name_is"].to_dict() == {"backbone": "recomputed", "eagle_head": "given_by_other"}
+    assert set(rows["changed"]) == {()}
+
+
+def test_a_folder_whose_name_does_not_follow_is_neither_blamed_nor_compared_with(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON)
+    make_folder(tmp_path, {"VLLM_A": "2"}, name="0123456789", time=NOON + 60)
+    other = make_folder(tmp_path, {**ENV, "VLLM_A": "3"}, time=NOON + 120)
+    scope = cachescope.read(tmp_path)
+    rows = scope.vllm_folders.set_index("folder")
+    assert rows.loc["0123456789", "name_is"] == "differs"
+    assert rows.loc["0123456789", "changed"] == ()
+    assert rows.loc["0123456789", "baseline"] is not rows.loc[other, "baseline"]
+    assert set(scope.vllm_changes["folder"]) == {other}
+
+
+def test_folders_of_equal_factors_and_other_names_blame_nothing(tmp_path: Path) -> None:
+    make_folder(tmp_path, name="0123456789")
+    make_folder(tmp_path, name="9876543210")
+    scope = cachescope.read(tmp_path)
+    assert set(scope.vllm_folders["name_is"]) == {"differs"}
+    assert scope.vllm_changes.empty
+    assert scope.vllm_fragments.empty
+    assert "follows from no factors" in scope.vllm_folders["reason"][0]
+
+
+def test_a_cache_dir_that_was_given_is_said_to_be(tmp_path: Path) -> None:
+    make_folder(tmp_path, name="my-cache")
+    (row,) = cachescope.read(tmp_path).vllm_folders.itertuples()
+    assert (row.name_is, row.changed) == ("not_known", ())
+
+
+def test_without_factors_nothing_is_known_of_a_name(tmp_path: Path) -> None:
+    name = make_folder(tmp_path)
+    part = tmp_path / "torch_compile_cache" / name / "rank_0_0" / "backbone"
+    (part / "cache_key_factors.json").unlink()
+    (part / "vllm_compile_cache.py").write_text("{}")
+    (row,) = cachescope.read(tmp_path).vllm_folders.itertuples()
+    assert (row.folder, row.name_is, row.changed) == (name, "not_known", ())
+
+
+def test_the_nearest_has_the_same_configuration_and_was_there_before(tmp_path: Path) -> None:
+    make_folder(tmp_path, config="another model", time=NOON)
+    far = make_folder(tmp_path, {**ENV, "VLLM_A": "2", "VLLM_LIST": []}, time=NOON + 1)
+    new = make_folder(tmp_path, time=NOON + 2)
+    rows = cachescope.read(tmp_path).vllm_folders.set_index("folder")
+    assert rows.loc[new, "baseline"] == far
+    assert rows.loc[new, "changed"] == ("env[VLLM_A]", "env[VLLM_LIST]")
+    assert rows.loc[new, "is_order_known"]
+
+
+def test_equal_times_do_not_tell_which_was_first(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON)
+    make_folder(tmp_path, {**ENV, "VLLM_A": "2"}, time=NOON)
+    rows = cachescope.read(tmp_path).vllm_folders
+    assert rows["is_order_known"].dropna().tolist() == [False]
+
+
+def test_one_variable_makes_a_hundred_folders(tmp_path: Path) -> None:
+    for port in range(8000, 8100):
+        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": port})
+    (row,) = cachescope.read(tmp_path).vllm_fragments.itertuples()
+    assert row.factors == ("env[VLLM_SIDE_PORT]",)
+    assert (row.values, row.folders, row.folders_without) == (100, 100, 1)
+    assert row.differs_by == ("port",)
+
+
+def test_variables_that_differ_together_are_told_together(tmp_path: Path) -> None:
+    for number in range(10):
+        env = {**ENV, "VLLM_SIDE_PORT": 8000 + number, "VLLM_ROOT": f"/home/user{number}/cache"}
+        make_folder(tmp_path, env)
+    fragments = cachescope.read(tmp_path).vllm_fragments
+    together = fragments.iloc[0]
+    assert together["factors"] == ("env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]")
+    assert (together["folders"], together["folders_without"]) == (10, 1)
+    assert set(fragments["folders_without"][1:]) == {10}
+
+
+def test_two_models_stay_two(tmp_path: Path) -> None:
+    for config in ("one", "two"):
+        for port in (1111, 2222, 3333):
+            make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": port}, config=config)
+    left = cachescope.read(tmp_path).vllm_fragments.set_index("factors")["folders_without"]
+    assert left.to_dict() == {("env[VLLM_SIDE_PORT]",): 2, ("config_hash",): 3}
+
+
+def test_what_a_later_release_does_not_count_is_said(tmp_path: Path) -> None:
+    for bundle in ("0", "1"):
+        make_folder(tmp_path, {**ENV, "VLLM_RAY_BUNDLE_INDICES": bundle})
+    (row,) = cachescope.read(tmp_path).vllm_fragments.itertuples()
+    assert row.ignored_by == "0.33.0"
+
+
+def test_secrets_are_told_apart_and_never_kept(tmp_path: Path) -> None:
+    names = [
+        make_folder(tmp_path, {**ENV, "VLLM_API_KEY": key}, time=NOON) for key in ("hunter2", "swordfish")
+    ]
+    scope = cachescope.read(tmp_path)
+    assert set(scope.vllm_folders["name_is"]) == {"recomputed"}
+    assert set(scope.vllm_folders["folder"]) == set(names)
+    (change,) = scope.vllm_changes.itertuples()
+    assert change.factor == "env[VLLM_API_KEY]"
+    shown = " ".join(
+        getattr(scope, f"vllm_{name}").to_string() for name in ("factors", "folders", "changes", "fragments")
+    )
+    assert "hunter2" not in shown
+    assert "swordfish" not in shown
+
+
+def test_a_rank_that_is_alone_in_its_folder_is_compared_with_the_others(tmp_path: Path) -> None:
+    make_folder(tmp_path, {**ENV, "VLLM_LOCAL_RANK": 0}, rank="rank_0_0", time=NOON)
+    other = make_folder(tmp_path, {**ENV, "VLLM_LOCAL_RANK": 1}, rank="rank_1_0", time=NOON + 1)
+    rows = cachescope.read(tmp_path).vllm_folders.set_index("folder")
+    assert (rows.loc[other, "rank"], rows.loc[other, "changed"]) == (1, ("env[VLLM_LOCAL_RANK]",))

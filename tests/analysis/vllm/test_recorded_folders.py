@@ -1,0 +1,107 @@
+"""The folders that real vLLM wrote: names recomputed, each declared change named, nothing blamed where nothing changed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.scope import Scope
+from tests.vllm_recordings import CHANGED, SAME_FOLDER, VERSIONS, Recorded, recorded
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return recorded(request.param, tmp_path_factory.mktemp("vllm"))
+
+
+@pytest.fixture(scope="module")
+def scope(told: Recorded) -> Scope:
+    return cachescope.read(told.cache)
+
+
+def with_factors(scope: Scope) -> pd.DataFrame:
+    folders = scope.vllm_folders
+    return folders[folders["entry"].notna()]
+
+
+def test_every_name_follows_from_its_factors(scope: Scope, told: Recorded) -> None:
+    folders = with_factors(scope)
+    assert set(folders["name_is"]) == {"recomputed"}
+    assert set(folders["folder"]) == {told.folder(step) for step in told.factors}
+
+
+def test_hashes_are_those_that_vllm_logged(scope: Scope, told: Recorded) -> None:
+    rows = scope.vllm_factors
+    read = set(
+        zip(*(rows[name] for name in ("env_hash", "config_hash", "compiler_hash", "code_hash")), strict=True)
+    )
+    assert read == {(one["env"], one["cfg"], one["comp"], one["code"]) for one in told.factors.values()}
+
+
+def test_what_was_changed_is_named_and_nothing_else(scope: Scope, told: Recorded) -> None:
+    folders = with_factors(scope).set_index("folder")
+    found = {step: folders.loc[told.folder(step)] for step in CHANGED[told.version]}
+    assert {step: row["changed"] for step, row in found.items()} == CHANGED[told.version]
+    assert {row["baseline"] for row in found.values()} == {told.folder("first")}
+
+
+def test_steps_without_a_folder_of_their_own_blame_nothing(scope: Scope, told: Recorded) -> None:
+    first = told.folder("first")
+    assert {told.folder(step) for step in SAME_FOLDER[told.version]} == {first}
+    folders = with_factors(scope)
+    own = folders[folders["folder"] == first]
+    assert sorted(own["rank"]) == [0, 1]
+    assert set(own["changed"]) == {()}
+
+
+def test_a_port_is_called_one(scope: Scope, told: Recorded) -> None:
+    changes = scope.vllm_changes
+    (row,) = changes[changes["folder"] == told.folder("port")].itertuples()
+    assert (row.before, row.after, row.differs_by) == ("5600", "5601", ("port",))
+
+
+def test_nothing_is_wrong_with_them(scope: Scope) -> None:
+    assert scope.problems.empty
+    assert set(scope.entries["status"]) == {"ok"}
+
+
+def test_a_compiled_model_has_a_name_that_nothing_tells_of(scope: Scope) -> None:
+    packages = scope.vllm_folders[scope.vllm_folders["prefix"].isna()]
+    assert len(packages)
+    assert set(packages["name_is"]) == {"not_known"}
+    assert packages["baseline"].isna().all()
+
+
+def test_artifacts_hold_the_key_that_vllm_noted(scope: Scope, told: Recorded) -> None:
+    artifacts = scope.entries[scope.entries["cache"] == "vllm_artifact"]
+    assert len(artifacts)
+    assert all(len(keys) == 1 for keys in artifacts["fx_keys"])
+    noted = [
+        re.findall(r"'(a[a-z2-7]{51})'", path.read_text())
+        for path in told.cache.rglob("vllm_compile_cache.py")
+    ]
+    if told.version == "0.33.0":
+        assert {text[len("AOTAutograd key ") :][:52] for text in artifacts["detail"]} <= {
+            key for keys in noted for key in keys
+        }
+
+
+def test_a_tree_is_known_wherever_one_points(told: Recorded, scope: Scope) -> None:
+    folder = told.cache / "torch_compile_cache" / told.folder("first")
+    for inside in (folder, folder / "rank_0_0", folder / "rank_0_0" / "backbone"):
+        names = with_factors(cachescope.read(inside))
+        assert set(names["folder"]) == {told.folder("first")}
+        assert set(names["name_is"]) == {"recomputed"}
+    single = cachescope.read(folder / "rank_1_0" / "backbone" / "cache_key_factors.json").vllm_factors
+    assert single[["rank", "dp_rank", "prefix"]].values.tolist() == [[1, 0, "backbone"]]
+
+
+def test_a_saved_scope_says_the_same(scope: Scope, tmp_path: Path) -> None:
+    scope.save(tmp_path / "saved")
+    again = cachescope.read(tmp_path / "saved")
+    for name in ("vllm_folders", "vllm_changes", "vllm_fragments"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))

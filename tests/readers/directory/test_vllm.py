@@ -1,0 +1,199 @@
+"""vLLM's files: what they say, and that damaged and hostile ones are problems and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cachescope
+from cachescope.readers.checked_file import ReadFile
+from cachescope.readers.directory.place_of import place_of
+from cachescope.readers.directory.vllm_files import read_artifact, read_factors, read_handles, read_model
+from cachescope.readers.reading import Entry, Reading
+from tests.vllm_folders import ENV, make_folder
+from tests.vllm_recordings import ARCHIVES, VERSIONS, recorded
+
+FACTORS = {"env": ENV, "config_hash": "a", "code_hash": "b", "compiler_hash": "c"}
+ARTIFACT = "artifact_compile_range_1_8_subgraph_0"
+PATH = f"/cache/torch_compile_cache/0123456789/rank_2_1/backbone/{ARTIFACT}"
+
+
+def read(reader: ReadFile, data: bytes, folder: Path, name: str = ARTIFACT) -> tuple[Entry, Reading]:
+    file = folder / name
+    file.write_bytes(data)
+    entry, reading = Entry("vllm", PATH, "/cache", len(data), 1, None), Reading()
+    assert reader(entry, str(file), name, reading)
+    return entry, reading
+
+
+def sized(data: bytes) -> bytes:
+    return len(data).to_bytes(8, "big") + data
+
+
+def with_checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "big") + data
+
+
+def artifact(header: bytes = b"CacheCompiledArtifact", key: str = "a" * 52, blob: bytes = b"") -> bytes:
+    head = sized(header) if header else b""
+    return with_checksum(head + sized(b"k" * 32) + sized(base64.b64encode(key.encode())) + sized(blob))
+
+
+@pytest.fixture(scope="module")
+def real_files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[ReadFile, bytes]]:
+    """Of each kind that vLLM wrote, the smallest."""
+    told = recorded(VERSIONS[-1], tmp_path_factory.mktemp("vllm"))
+    kinds = {
+        "cache_key_factors.json": read_factors,
+        "vllm_compile_cache.py": read_handles,
+        "model": read_model,
+    }
+    kinds[next(told.cache.rglob("artifact_compile_range*_0")).name] = read_artifact
+    found = []
+    for name, reader in kinds.items():
+        files = [path for path in told.cache.rglob(name) if path.is_file()]
+        found.append((reader, min(files, key=lambda path: path.stat().st_size).read_bytes()))
+    return found
+
+
+def test_factors_know_where_they_lie(tmp_path: Path) -> None:
+    _, reading = read(read_factors, json.dumps(FACTORS).encode(), tmp_path)
+    (one,) = reading.vllm_factors
+    assert (one.folder, one.rank, one.dp_rank, one.prefix) == ("0123456789", 2, 1, "backbone")
+    assert json.loads(one.env) == ENV
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        json.dumps({**FACTORS, "env": []}).encode(),
+        json.dumps({**FACTORS, "code_hash": None}).encode(),
+        json.dumps({**FACTORS, "code_hash": "x" * 1000}).encode(),
+        json.dumps({**FACTORS, "env": {str(n): n for n in range(10_000)}}).encode(),
+        b'{"env": {"x": ' + b"[" * 900 + b"]" * 900 + b'}, "config_hash": "a", "code_hash": "b"}',
+        b" " * (5 << 20),
+    ],
+)
+def test_factors_that_are_none_are_a_problem(content: bytes, tmp_path: Path) -> None:
+    entry, reading = read(read_factors, content, tmp_path)
+    assert entry.status in ("damaged", "unreadable")
+    assert len(reading.problems) == 1
+    assert not reading.vllm_factors
+
+
+def test_handles_are_counted(tmp_path: Path) -> None:
+    text = "{((1, 8), 0, 'inductor_standalone'): {'cache_key': 'a', 'graph_handle': ('x', '/x')}}"
+    entry, _ = read(read_handles, text.encode(), tmp_path)
+    assert entry.detail == "1 artifact of 1 subgraph: inductor_standalone"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('touch {}')",
+        "{{(1, 2, 'x'): open('{}', 'w')}}",
+        "import os\nos.mkdir('{}')",
+        "[1]",
+        "{{1: 2}}",
+        "(" * 100_000,
+        "{{" * 300,
+        "\x00",
+        "{{[]: 1}}",
+    ],
+)
+def test_handles_are_never_executed(text: str, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    entry, reading = read(read_handles, text.format(made).encode(), tmp_path)
+    assert entry.status == "damaged"
+    assert len(reading.problems) == 1
+    assert not made.exists()
+
+
+def test_handles_beyond_any_size_are_not_read(tmp_path: Path) -> None:
+    entry, _ = read(read_handles, b"{" + b" " * (3 << 20) + b"}", tmp_path)
+    assert entry.status == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("content", "damage"),
+    [
+        (b"\0" * 100, "checksum differs"),
+        (artifact(), "no mega-cache"),
+        (artifact(header=b"SomethingElse"), "no artifact"),
+        (with_checksum(sized(b"CacheCompiledArtifact")), "truncated"),
+        (with_checksum((1 << 63).to_bytes(8, "big")), "truncated"),
+    ],
+)
+def test_artifacts_that_are_none_are_a_problem(content: bytes, damage: str, tmp_path: Path) -> None:
+    entry, reading = read(read_artifact, content, tmp_path)
+    assert entry.status == "damaged"
+    assert len(reading.problems) == 1
+    assert damage in (entry.damage or "") or damage == "checksum differs"
+
+
+def test_the_aot_form_of_an_artifact_is_not_opened(tmp_path: Path) -> None:
+    data = with_checksum(sized(b"AOTCompiledArtifact") + sized(b"k" * 32) + sized(b"cos\nsystem\n."))
+    entry, _ = read(read_artifact, data, tmp_path)
+    assert (entry.status, entry.detail) == ("ok", "one pickle of torch's AOT form")
+
+
+def test_every_real_file_cut_anywhere_is_a_row(
+    real_files: list[tuple[ReadFile, bytes]], tmp_path: Path
+) -> None:
+    for reader, data in real_files:
+        for at in {*range(0, min(len(data), 300), 7), *range(0, len(data), max(1, len(data) // 60))}:
+            entry, reading = read(reader, data[:at], tmp_path)
+            assert entry.status in ("ok", "damaged", "unreadable")
+            assert len(reading.problems) == (entry.status != "ok")
+
+
+@given(st.data())
+def test_every_real_file_with_bytes_changed_is_a_row(
+    real_files: list[tuple[ReadFile, bytes]], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    reader, content = data.draw(st.sampled_from(real_files))
+    changed = bytearray(content)
+    for at in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=8)):
+        changed[at] = data.draw(st.integers(0, 255))
+    entry, reading = read(reader, bytes(changed), tmp_path_factory.getbasetemp())
+    assert entry.status in ("ok", "damaged", "unreadable")
+    assert len(reading.problems) == (entry.status != "ok")
+
+
+@given(st.sampled_from([read_factors, read_handles, read_artifact, read_model]), st.binary(max_size=200))
+def test_any_bytes_are_a_row(tmp_path_factory: pytest.TempPathFactory, reader: ReadFile, data: bytes) -> None:
+    entry, _ = read(reader, data, tmp_path_factory.getbasetemp())
+    assert entry.status in ("ok", "damaged", "unreadable")
+
+
+def test_a_folder_with_a_file_called_model_is_no_cache(tmp_path: Path) -> None:
+    (tmp_path / "rank_0_0").mkdir()
+    (tmp_path / "rank_0_0" / "model").write_bytes(b"\x80")
+    assert place_of(str(tmp_path)) is None
+
+
+def test_caches_of_torch_in_a_folder_are_read_as_such(tmp_path: Path) -> None:
+    name = make_folder(tmp_path)
+    nested = tmp_path / "torch_compile_cache" / name / "rank_0_0" / "inductor_cache"
+    key = "f" + "a" * 51
+    (nested / "fxgraph" / "aa" / key).mkdir(parents=True)
+    (nested / "fxgraph" / "aa" / key / ("b" * 51)).write_bytes(b"")
+    entries = cachescope.read(tmp_path).entries.set_index("cache")
+    assert entries.loc["fxgraph", "root"] == str(nested)
+    assert entries.loc["fxgraph", "cache_key"] == key
+
+
+def test_what_the_recordings_need_is_there() -> None:
+    assert {f"{version}.tar.xz" for version in VERSIONS} == {
+        path.name for path in ARCHIVES.iterdir() if path.suffix == ".xz"
+    }
