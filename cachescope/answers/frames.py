@@ -36,6 +36,7 @@ from cachescope.analysis.verdicts.judged_frames import (
 from cachescope.analysis.verdicts.misses import Misses
 from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.vllm.changes import changes_frame
+from cachescope.analysis.vllm.factors import Named, named_folders
 from cachescope.analysis.vllm.folders import folders_frame
 from cachescope.analysis.vllm.fragments import fragments_frame
 from cachescope.analysis.what_if.evidence import evidence_frame
@@ -109,17 +110,17 @@ class Frames:
     @property
     def vllm_folders(self) -> pd.DataFrame:
         """One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache."""
-        return folders_frame(self.tables.vllm_factors, self.tables.entries)
+        return folders_frame(self.tables.vllm_factors, self.tables.entries, self._vllm_named)
 
     @property
     def vllm_changes(self) -> pd.DataFrame:
         """One row per factor in which a folder of vLLM differs from the nearest that was there before."""
-        return changes_frame(self.tables.vllm_factors, self.tables.entries)
+        return changes_frame(self._vllm_named)
 
     @property
     def vllm_fragments(self) -> pd.DataFrame:
         """One row per factor that makes folders of vLLM differ: how many there would be without it."""
-        return fragments_frame(self.tables.vllm_factors, self.tables.entries)
+        return fragments_frame(self._vllm_named)
 
     @property
     def vllm_factors(self) -> pd.DataFrame:
@@ -272,6 +273,10 @@ class Frames:
         tables = self.tables
         frames = (self._contexts, tables.runs, self._lookups, tables.entries, tables.autotune)
         return devices_frame(*frames, tables.hash_details)
+
+    @cached_property
+    def _vllm_named(self) -> list[Named]:
+        return named_folders(self.tables.vllm_factors, self.tables.entries)
 
     @cached_property
     def generated_code(self) -> GeneratedCode:

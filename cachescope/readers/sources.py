@@ -14,6 +14,7 @@ from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_ca
 from cachescope.readers.directory.place_of import is_linked_root
 from cachescope.readers.directory.places import ROOT
 from cachescope.readers.directory.shipped import shipped_kind
+from cachescope.readers.directory.vllm_places import TREE
 from cachescope.readers.index.log_folder import is_log_file, read_log_file
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.byte_source import read_head
@@ -222,7 +223,7 @@ def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[ReadSource, st
 
 
 def _is_of_cache(item: os.DirEntry[str]) -> bool:
-    rules = ROOT.files if item.is_file() else ROOT.folders
+    rules = ROOT.files if item.is_file() else (*ROOT.folders, *TREE.folders)
     known = any(rule.pattern.fullmatch(item.name) for rule in rules)
     return item.is_symlink() or known or (item.is_dir() and looks_like_cache_dir(item.path))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from cachescope.analysis.process_values.recognition import differs_by
-from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named, named_folders
+from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named
 from cachescope.frames.vllm import VLLM_CHANGES, VllmChange
 
 _HASH_TEXTS: Final = {
@@ -71,11 +71,11 @@ def coded(folders: Sequence[Named]) -> tuple[list[str], npt.NDArray[np.int32]]:
     names = dict.fromkeys(name for folder in folders for name in folder.values)
     varying, columns = [], []
     for name in sorted(names, key=lambda name: (name in HASHES, name)):
-        known: dict[str | None, int] = {}
-        column = [known.setdefault(folder.values.get(name), len(known)) for folder in folders]
-        if len(known) > 1:
+        values = [folder.values.get(name) for folder in folders]
+        if values.count(values[0]) < len(values):
+            number = {value: code for code, value in enumerate(dict.fromkeys(values))}
             varying.append(name)
-            columns.append(column)
+            columns.append([number[value] for value in values])
     return varying, np.array(columns, dtype=np.int32).reshape(len(columns), len(folders)).T
 
 
@@ -101,9 +101,8 @@ def changes_of(beside: Beside) -> Iterator[VllmChange]:
         )
 
 
-def changes_frame(factors: pd.DataFrame, entries: pd.DataFrame) -> pd.DataFrame:
+def changes_frame(folders: Sequence[Named]) -> pd.DataFrame:
     """The frame ``vllm_changes``."""
-    folders = named_folders(factors, entries)
     return VLLM_CHANGES.of_rows(change for beside in nearest(folders) for change in changes_of(beside))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import pandas as pd
 
 from cachescope.analysis.vllm.changes import Beside, changes_of, nearest
-from cachescope.analysis.vllm.factors import HASHES, NAME_TEXTS, NameIs, name_kinds, named_folders
+from cachescope.analysis.vllm.factors import HASHES, NAME_TEXTS, Named, NameIs, name_kinds
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import VLLM_FOLDERS, FactorsRow, FolderRow, VllmChange
@@ -24,9 +24,8 @@ _NO_FACTORS: Final = (
 _AOT_FACTORS: Final = "vLLM keeps nothing of what it made this name of"
 
 
-def folders_frame(factors: pd.DataFrame, entries: pd.DataFrame) -> pd.DataFrame:
+def folders_frame(factors: pd.DataFrame, entries: pd.DataFrame, named: Sequence[Named]) -> pd.DataFrame:
     """The frame ``vllm_folders``, in the order in which the folders were written."""
-    named = named_folders(factors, entries)
     beside = {one.folder.name: one for one in nearest(named)}
     order = {folder.name: number for number, folder in enumerate(named)}
     rows = sorted(

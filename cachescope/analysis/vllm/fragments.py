@@ -12,7 +12,7 @@ import pandas as pd
 
 from cachescope.analysis.process_values.recognition import differs_by
 from cachescope.analysis.vllm.changes import coded
-from cachescope.analysis.vllm.factors import HASHES, Named, named_folders, variable
+from cachescope.analysis.vllm.factors import HASHES, Named, variable
 from cachescope.frames.vllm import VLLM_FRAGMENTS, FragmentRow
 
 _EXAMPLES: Final = 3
@@ -32,11 +32,9 @@ _IGNORED_BY: Final = {
 }
 
 
-def fragments_frame(factors: pd.DataFrame, entries: pd.DataFrame) -> pd.DataFrame:
+def fragments_frame(folders: Sequence[Named]) -> pd.DataFrame:
     """The frame ``vllm_fragments``: what leaves the fewest folders comes first."""
-    rows = sorted(
-        _fragments(named_folders(factors, entries)), key=lambda row: (row.folders_without, row.factors)
-    )
+    rows = sorted(_fragments(folders), key=lambda row: (row.folders_without, row.factors))
     return VLLM_FRAGMENTS.of_rows(rows)
 
 

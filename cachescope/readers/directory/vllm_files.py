@@ -10,6 +10,7 @@ import json
 import os
 import re
 import zlib
+from functools import lru_cache
 from typing import Final
 
 from cachescope.json_types import JsonObject
@@ -29,7 +30,7 @@ _MOST_VARIABLES: Final = 5_000
 _MOST_HANDLE_BYTES: Final = 2 << 20
 _HASHES: Final = ("config_hash", "code_hash", "compiler_hash")
 _LONGEST_HASH: Final = 200
-_SECRET: Final = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
+_SECRET: Final = re.compile(r"key|token(?!s|iz)|secret|passw|credential", re.IGNORECASE)
 
 ARTIFACT: Final = re.compile(r"artifact_compile_range_(\d{1,18})_(\d{1,18})_subgraph_(\d{1,9})")
 # torch/_inductor/standalone_compile.py, `CacheCompiledArtifact.CACHE_HEADER` and `AOTCompiledArtifact.AOT_HEADER` (2.10 and later).
@@ -74,16 +75,19 @@ def fill_factors(entry: Entry, name: str, data: bytes, reading: Reading) -> None
 
 def _without_secrets(env: JsonObject, reading: Reading) -> JsonObject:
     return {
-        name: value
-        if value in (None, "", [], False) or not _SECRET.search(name)
-        else _numbered(value, reading)
+        name: _numbered(value, reading) if isinstance(value, str) and value and _is_secret(name) else value
         for name, value in env.items()
     }
 
 
-def _numbered(value: object, reading: Reading) -> str:
+@lru_cache(_MOST_VARIABLES)
+def _is_secret(name: str) -> bool:
+    return _SECRET.search(name) is not None
+
+
+def _numbered(value: str, reading: Reading) -> str:
     """Equal secrets have equal numbers."""
-    number = reading.vllm_secrets.setdefault(json.dumps(value, sort_keys=True), len(reading.vllm_secrets) + 1)
+    number = reading.vllm_secrets.setdefault(value, len(reading.vllm_secrets) + 1)
     return f"(secret {number})"
 
 
