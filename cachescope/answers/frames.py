@@ -128,6 +128,11 @@ class Frames:
         return self.tables.vllm_factors.copy(deep=DEEP)
 
     @property
+    def vllm_starts(self) -> pd.DataFrame:
+        """One row per part of a model that vLLM compiled or loaded, as its logs say."""
+        return self.tables.vllm_starts.copy(deep=DEEP)
+
+    @property
     def links(self) -> pd.DataFrame:
         """One row per reference between files of a cache directory."""
         return self._links_frame.copy(deep=DEEP)

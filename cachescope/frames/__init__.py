@@ -52,7 +52,7 @@ from cachescope.frames.replay import (
     WHAT_IF_RUNS,
     WHAT_IF_WARNINGS,
 )
-from cachescope.frames.vllm import VLLM_CHANGES, VLLM_FACTORS, VLLM_FOLDERS, VLLM_FRAGMENTS
+from cachescope.frames.vllm import VLLM_CHANGES, VLLM_FACTORS, VLLM_FOLDERS, VLLM_FRAGMENTS, VLLM_STARTS
 from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES, VERDICTS
 
 FRAMES: Final = {
@@ -84,6 +84,7 @@ FRAMES: Final = {
         VLLM_CHANGES,
         VLLM_FRAGMENTS,
         VLLM_FACTORS,
+        VLLM_STARTS,
         HASH_DETAILS,
         CHANGES,
         HIT_RATES,

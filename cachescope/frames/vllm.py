@@ -136,3 +136,55 @@ class FragmentRow:
     differs_by: tuple[str, ...]
     examples: tuple[str, ...]
     ignored_by: str | None
+
+
+VLLM_STARTS: Final = Frame(
+    "vllm_starts",
+    "one part of a model that vLLM compiled or loaded, as its log says",
+    (
+        Column("source", TEXT, "the log"),
+        Column("line", WHOLE, "the first line that speaks of it"),
+        Column("process", TEXT, "the process, as vLLM calls it: EngineCore, Worker_TP1", missing="the log does not say"),
+        Column("pid", WHOLE, "process id", missing="the log does not say"),
+        Column("logged", TEXT, "day and time of that line, as it stands there: without a year"),
+        Column("prefix", TEXT, "the part of the model", missing="the log does not say"),
+        Column("path", TEXT, "its cache directory", missing="the log does not say: none was asked, or only torch_aot_compile"),
+        Column("folder", TEXT, "the name of the folder of that directory", missing="the log does not say"),
+        Column("rank", WHOLE, "rank of the process", missing="the log does not say"),
+        Column("env_hash", TEXT, "hash of the environment", missing="only logged at the level DEBUG"),
+        Column("config_hash", TEXT, "hash of the configuration", missing="only logged at the level DEBUG"),
+        Column("code_hash", TEXT, "hash of the files that were traced", missing="only logged at the level DEBUG"),
+        Column("compiler_hash", TEXT, "hash of torch and its settings", missing="only logged at the level DEBUG"),
+        Column("outcome", TEXT, "loaded (all of it was stored), compiled (some of it was not), or not_known"),
+        Column("is_disabled", FLAG, "whether vLLM says that its cache is switched off"),
+        Column("load_error", TEXT, "why a whole compiled model that was there could not be loaded", missing="nothing is said"),
+        Column("dynamo_time_ns", WHOLE, "time of Dynamo", "ns", "not said"),
+        Column("compile_time_ns", WHOLE, "time of compiling, of all ranges of sizes", "ns", "nothing was compiled, or not said"),
+        Column("total_time_ns", WHOLE, "time of torch.compile in total", "ns", "the log ends before, or it failed"),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StartRow:
+    """A row of the frame ``vllm_starts``."""
+
+    source: str
+    line: int
+    process: str | None
+    pid: int | None
+    logged: str
+    prefix: str | None
+    path: str | None
+    folder: str | None
+    rank: int | None
+    env_hash: str | None
+    config_hash: str | None
+    code_hash: str | None
+    compiler_hash: str | None
+    outcome: str
+    is_disabled: bool
+    load_error: str | None
+    dynamo_time_ns: int | None
+    compile_time_ns: int | None
+    total_time_ns: int | None

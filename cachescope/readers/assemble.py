@@ -16,7 +16,7 @@ from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
 from cachescope.frames.directory_rows import KernelRow, TimingRow
 from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
 from cachescope.frames.recorded_rows import RunRow
-from cachescope.frames.vllm import VLLM_FACTORS, FactorsRow
+from cachescope.frames.vllm import VLLM_FACTORS, VLLM_STARTS, FactorsRow
 from cachescope.readers.checked_file import well_formed
 from cachescope.readers.directory.kernels import Kernel, kernels_of
 from cachescope.readers.json_record import MOST_NS
@@ -64,6 +64,7 @@ class Tables:
     kernels: pd.DataFrame
     autotune: pd.DataFrame
     vllm_factors: pd.DataFrame
+    vllm_starts: pd.DataFrame
     hash_details: HashDetails
     cache_roots: tuple[str, ...] = ()
     """The cache directories that were read, even if there is no file in them."""
@@ -92,6 +93,7 @@ def assemble(reading: Reading) -> Tables:
         kernels=KERNELS.of_rows(_kernel_rows(reading.entries.opened)),
         autotune=AUTOTUNE.of_rows(_timing_rows(reading)),
         vllm_factors=VLLM_FACTORS.of_rows(_factor_rows(reading)),
+        vllm_starts=VLLM_STARTS.of_rows(reading.vllm_starts),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
         listed=tuple(reading.listed),

@@ -20,7 +20,7 @@ from cachescope.readers.stored_frames import failures_of, read_batches, read_fra
 MANIFEST: Final = "cachescope.json"
 FORMAT: Final = 5
 SAVED_FRAMES: Final = (
-    "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "vllm_factors", "phases", "compiles", "symbols",
+    "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "vllm_factors", "vllm_starts", "phases", "compiles", "symbols",
 )  # fmt: skip
 
 

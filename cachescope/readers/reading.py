@@ -12,6 +12,7 @@ from typing import Final, TypedDict
 
 from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
+from cachescope.frames.vllm import StartRow
 from cachescope.json_types import JsonObject
 
 
@@ -314,6 +315,7 @@ class Reading:
     """Entries of locks."""
     timings: list[Timing] = field(default_factory=list)
     vllm_factors: list[VllmFactors] = field(default_factory=list)
+    vllm_starts: list[StartRow] = field(default_factory=list)
     vllm_secrets: dict[str, int] = field(default_factory=dict)
     """Numbers that stand for values of secrets, by the value."""
     contexts: list[tuple[str, Snapshot]] = field(default_factory=list)

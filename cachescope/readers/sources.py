@@ -23,6 +23,7 @@ from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.run_notes import tell_of_runs
 from cachescope.readers.logs.text_log import looks_like_text_log, read_text_log
 from cachescope.readers.logs.trace_log import looks_like_trace_log, read_trace_log
+from cachescope.readers.logs.vllm_log import looks_like_vllm_log, read_vllm_log
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.snapshot import looks_like_snapshot, moment_ns, read_snapshot
 
@@ -85,7 +86,8 @@ def read_sources(
             else:
                 read_or_note(read, path, reading)
     unread = [problem for problem in reading.problems if problem.where == WHOLE_SOURCE]
-    if len({problem.source for problem in unread} & {path for _, path in work}) == len(work) and unread:
+    given = {path for _, path in work}
+    if unread and given <= {problem.source for problem in unread}:
         first = unread[0]
         raise SourceError(first.source, first.message, first.kind)
     tell_of_runs(reading)
@@ -126,7 +128,7 @@ def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
 
 def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[ReadSource, str]]:
     """Every source once, even if it is given several times or under several names; other paths become problems."""
-    seen: set[str] = set()
+    seen: set[tuple[str, bool]] = set()
     for path in paths:
         noted = len(reading.problems)
         try:
@@ -137,7 +139,9 @@ def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[ReadSource, 
             note_source(error, reading)
             continue
         for read, one in found:
-            if (real := os.path.realpath(one)) not in seen:
+            # What vLLM says is read besides what torch says in the same log.
+            real = os.path.realpath(one), read is read_vllm_log
+            if real not in seen:
                 seen.add(real)
                 yield read, one
 
@@ -196,6 +200,8 @@ def _find_file(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
         return
     if read is not None:
         yield read, path
+    if (read is None or read in _LOGS) and looks_like_vllm_log(read_head(path, _HEAD_BYTES)):
+        yield read_vllm_log, path
 
 
 def _find_remote(address: str) -> Iterator[tuple[ReadSource, str]]:

@@ -46,6 +46,7 @@ _NEVER_MISSING: Final = {
     "kernels": ("entry", "order", "kernel", "kind"),
     "autotune": ("entry", "op", "inputs", "precision", "choice", "is_failed", "is_chosen"),
     "vllm_factors": ("entry", "env", "env_hash", "config_hash", "code_hash", "compiler_hash"),
+    "vllm_starts": ("source", "line", "logged", "outcome", "is_disabled"),
     "phases": ("run", "segment", "phase", "event", "count", "unended", "time_ns", "self_time_ns"),
     "compiles": ("run", "compile_id", "segment", "kind"),
     "symbols": ("run", "compile_id", "segment", "symbol"),
@@ -55,6 +56,7 @@ _WORDS: Final = {
     ("lookups", "outcome"): frozenset(OUTCOMES),
     ("lookups", "direction"): frozenset({"forward", "backward", "inference"}),
     ("lookups", "details"): frozenset({"recorded", "from_entry", "from_log", "incomplete", "not_recorded"}),
+    ("vllm_starts", "outcome"): frozenset({"loaded", "compiled", "not_known"}),
     ("compiles", "kind"): frozenset({"first", "recompile", "resume", "backward", "limit"}),
     ("entries", "status"): frozenset({"ok", "damaged", "unreadable", "temporary", "foreign"}),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Final
 
@@ -9,18 +10,22 @@ from cachescope.analysis.differences import short
 from cachescope.answers.vllm import Again, VllmFolders
 from cachescope.frames.vllm import FragmentRow
 from cachescope.report.layout import Line
-from cachescope.wording import and_more, harmless, listed, plural
+from cachescope.wording import and_more, duration, harmless, listed, plural
 
 _REASONS_SHOWN: Final = 10
 _FACTORS_NAMED: Final = 3
 _FRAGMENTS_SHOWN: Final = 8
 _UNKNOWN_SHOWN: Final = 3
+_STARTS_SHOWN: Final = 5
 _LONGEST_REASON: Final = 400
 _ROWS: Final = 5
 
 
 def vllm_lines(found: VllmFolders) -> list[Line]:
     """The folders of vLLM: why there are several, and which factors make them many."""
+    logged = list(_start_lines(found))
+    if not (found.named or found.unknown or found.packages):
+        return logged
     again = sum(len(one.folders) for one in found.again)
     title = f"vLLM: {plural(found.named, 'folder')} whose names follow from their factors"
     if again:
@@ -36,7 +41,7 @@ def vllm_lines(found: VllmFolders) -> list[Line]:
             Line("what makes the folders many:", style="bold"),
             *_fragment_lines(found.fragments),
         ]
-    return [*lines, *_left(found)]
+    return [*lines, *_left(found), *([Line(), *logged] if logged else [])]
 
 
 def _again_lines(number: int, one: Again) -> Iterator[Line]:
@@ -58,6 +63,30 @@ def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
         yield Line(text, 3)
     if len(rows) > _FRAGMENTS_SHOWN:
         yield Line(and_more(len(rows) - _FRAGMENTS_SHOWN, "factor", "see scope.vllm_fragments"), 3)
+
+
+def _start_lines(found: VllmFolders) -> Iterator[Line]:
+    """What logs say: the parts that were compiled."""
+    if not (found.starts or found.loaded):
+        return
+    compiled = sum(one.row.outcome == "compiled" for one in found.starts)
+    unknown = len(found.starts) - compiled
+    more = f", of {unknown} it is not known" if unknown else ""
+    yield Line(
+        f"vLLM's logs: {plural(compiled, 'part')} of models compiled, {found.loaded} loaded{more}",
+        style="bold",
+    )
+    for one in found.starts[:_STARTS_SHOWN]:
+        row = one.row
+        process = "" if row.process is None else f" {row.process} (pid {row.pid})"
+        outcome = f"compiled, {duration(row.total_time_ns)}" if row.outcome == "compiled" else "not known"
+        folder = "" if row.folder is None else f", folder {row.folder}"
+        title = f"{os.path.basename(row.source)}:{row.line}{process}: {outcome}{folder}"
+        yield Line(harmless(short(title, _LONGEST_REASON)), 3)
+        if one.why is not None:
+            yield Line(harmless(short(one.why, _LONGEST_REASON)), 5, "dim", rows=_ROWS)
+    if len(found.starts) > _STARTS_SHOWN:
+        yield Line(and_more(len(found.starts) - _STARTS_SHOWN, "part", "see scope.vllm_starts"), 3)
 
 
 def _names(factors: tuple[str, ...]) -> str:

@@ -1,0 +1,149 @@
+"""vLLM's own logs: what real ones say of each declared step, and the same among other output and hostile lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cachescope
+from cachescope.readers.logs.vllm_log import looks_like_vllm_log, read_vllm_log
+from cachescope.readers.reading import Reading
+from tests.vllm_recordings import VERSIONS, Recorded, recorded
+
+LEAD = "INFO 11-22 10:00:00 [backends.py:500] "
+COMPILED = "Compiling a graph for compile range (1, 2048) takes 7.50 s"
+ENDS = "torch.compile takes 9.25 s in total"
+# What was stored for these steps: by the release, as it counts other things.
+LOADED = {
+    "0.13.0": {"again", "compiler", "files", "files_again"},
+    "0.33.0": {"again", "home", "files_again"},
+}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return recorded(request.param, tmp_path_factory.mktemp("vllm"))
+
+
+def read(text: str | bytes, folder: Path) -> Reading:
+    file = folder / "server.log"
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    reading = Reading()
+    read_vllm_log(str(file), reading)
+    return reading
+
+
+def test_each_step_is_one_start_with_its_outcome(told: Recorded) -> None:
+    starts = cachescope.read(told.cache.parent / "logs").vllm_starts
+    outcomes = {Path(row.source).stem: row.outcome for row in starts.itertuples()}
+    assert len(starts) == len(told.steps)
+    assert outcomes == {step: "loaded" if step in LOADED[told.version] else "compiled" for step in told.steps}
+
+
+def test_hashes_and_folders_are_those_of_the_files(told: Recorded) -> None:
+    scope = cachescope.read(told.cache, told.cache.parent / "logs")
+    hashes = ["folder", "env_hash", "config_hash", "code_hash", "compiler_hash"]
+    logged = scope.vllm_starts[hashes].dropna().drop_duplicates()
+    stored = scope.vllm_factors[hashes].drop_duplicates()
+    assert set(logged.itertuples(index=False, name=None)) == set(stored.itertuples(index=False, name=None))
+
+
+def test_why_a_stored_model_was_not_used_is_said(told: Recorded) -> None:
+    starts = cachescope.read(told.cache.parent / "logs" / "edited.log").vllm_starts
+    assert starts["load_error"][0].startswith("Source code has changed since the last compilation")
+
+
+@pytest.mark.parametrize(
+    ("lead", "process", "pid"),
+    [
+        (LEAD, None, None),
+        (f"(EngineCore_0 pid=123) {LEAD}", "EngineCore_0", 123),
+        (
+            "\x1b[0;36m(Worker_TP1 pid=7)\x1b[0;0m \x1b[32mINFO\x1b[0m 11-22 10:00:00 [backends.py:500] ",
+            "Worker_TP1",
+            7,
+        ),
+        (f"2026-11-22T10:00:00Z stdout F (EngineCore pid=9) {LEAD}", "EngineCore", 9),
+        (f"(EngineCore pid=9) {LEAD}[eagle_head] ", "EngineCore", 9),
+    ],
+)
+def test_leads_of_several_forms(lead: str, process: str | None, pid: int | None, tmp_path: Path) -> None:
+    text = f"{lead}{COMPILED}\nother output\n{lead}{ENDS}\n"
+    assert looks_like_vllm_log(text.encode())
+    (row,) = read(text, tmp_path).vllm_starts
+    assert (row.process, row.pid, row.line, row.logged) == (process, pid, 1, "11-22 10:00:00")
+    assert (row.outcome, row.compile_time_ns, row.total_time_ns) == ("compiled", 7_500_000_000, 9_250_000_000)
+    assert row.prefix == ("eagle_head" if "eagle" in lead else None)
+
+
+def test_processes_whose_lines_are_mixed_stay_apart(tmp_path: Path) -> None:
+    one, two = (f"(Worker_TP{n} pid={n}) {LEAD}" for n in (1, 2))
+    directory = (
+        "Using cache directory: /c/torch_compile_cache/aaaaaaaaaa/rank_{}_0/backbone for vLLM's torch.compile"
+    )
+    text = "\n".join(
+        [
+            one + directory.format(1),
+            two + directory.format(2),
+            one + COMPILED,
+            two + ENDS,
+            "noise",
+            one + ENDS,
+        ]
+    )
+    rows = {row.pid: row for row in read(text, tmp_path).vllm_starts}
+    assert {pid: (row.rank, row.folder) for pid, row in rows.items()} == {
+        1: (1, "aaaaaaaaaa"),
+        2: (2, "aaaaaaaaaa"),
+    }
+    assert {pid: row.outcome for pid, row in rows.items()} == {1: "compiled", 2: "not_known"}
+
+
+def test_compile_times_of_several_ranges_are_added(tmp_path: Path) -> None:
+    (row,) = read(f"{LEAD}{COMPILED}\n{LEAD}{COMPILED}\n", tmp_path).vllm_starts
+    assert (row.compile_time_ns, row.total_time_ns) == (15_000_000_000, None)
+
+
+def test_a_cache_that_is_switched_off_is_said_to_be(tmp_path: Path) -> None:
+    (row,) = read(f"{LEAD}vLLM's torch.compile cache is disabled.\n{LEAD}{COMPILED}\n", tmp_path).vllm_starts
+    assert row.is_disabled
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        COMPILED,  # of no logger
+        f"User says: {COMPILED}",
+        f"{LEAD}the user asked: {COMPILED}",
+        f"{LEAD}{COMPILED} or so",
+        "I1122 10:00:00 123 torch/_inductor/x.py:1] " + COMPILED,
+    ],
+)
+def test_lines_of_others_are_no_start(line: str, tmp_path: Path) -> None:
+    assert not read(line + "\n", tmp_path).vllm_starts
+
+
+@given(
+    st.lists(
+        st.sampled_from([LEAD, COMPILED, ENDS, "\n", "[", "takes ", "9" * 40, " s", "\x1b[0m", "é", "\r"]),
+        max_size=30,
+    )
+)
+def test_any_text_gives_rows_and_never_an_exception(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[str]
+) -> None:
+    read("".join(parts), tmp_path_factory.getbasetemp())
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_give_rows_and_never_an_exception(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    read(LEAD.encode() + data, tmp_path_factory.getbasetemp())
+
+
+def test_a_line_without_end_is_no_trouble(tmp_path: Path) -> None:
+    assert not read(LEAD + "Compiling a graph for compile range (" * 100_000, tmp_path).vllm_starts
