@@ -64,7 +64,7 @@ VLLM_CHANGES: Final = Frame(
 
 VLLM_FRAGMENTS: Final = Frame(
     "vllm_fragments",
-    "one factor, or several that are values of a process, that make folders of vLLM differ",
+    "one factor that makes folders of vLLM differ, or several: those that change together, and all values of a process",
     (
         Column("factors", TUPLE, "environment variables; or configuration, code, compiler"),
         Column("values", WHOLE, "how many values they have"),

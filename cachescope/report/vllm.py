@@ -57,9 +57,10 @@ def _again_lines(number: int, one: Again) -> Iterator[Line]:
 def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
     for row in rows[:_FRAGMENTS_SHOWN]:
         kinds = f" (apparently {listed(row.differs_by, 3)})" if row.differs_by else ""
-        text = f"{_names(row.factors)}: {plural(row.values, 'value')}{kinds}; without it {row.folders_without} of {row.folders} folders"
+        it = "it" if len(row.factors) == 1 else "them"
+        text = f"{_names(row.factors)}: {plural(row.values, 'value')}{kinds}; without {it} {row.folders_without} of {row.folders} folders"
         if row.ignored_by is not None:
-            text += f"; vLLM {row.ignored_by} does not count it"
+            text += f"; vLLM {row.ignored_by} does not count {it}"
         yield Line(text, 3)
     if len(rows) > _FRAGMENTS_SHOWN:
         yield Line(and_more(len(rows) - _FRAGMENTS_SHOWN, "factor", "see scope.vllm_fragments"), 3)

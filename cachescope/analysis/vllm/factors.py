@@ -51,6 +51,11 @@ def variable(name: str) -> str:
     return f"env[{name}]"
 
 
+def name_of_variable(factor: str) -> str | None:
+    """The variable that a factor is; None if it is a hash."""
+    return None if factor in HASHES else factor.removeprefix("env[").removesuffix("]")
+
+
 class _Texts:
     """Variables as factors with the JSON of their values: a thousand folders have the same names and nearly the same values."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -12,24 +13,12 @@ import pandas as pd
 
 from cachescope.analysis.process_values.recognition import differs_by
 from cachescope.analysis.vllm.changes import coded
-from cachescope.analysis.vllm.factors import HASHES, Named, variable
+from cachescope.analysis.vllm.factors import HASHES, Named, name_of_variable
+from cachescope.catalogue.vllm_variables import no_longer_counted_by
 from cachescope.frames.vllm import VLLM_FRAGMENTS, FragmentRow
 
 _EXAMPLES: Final = 3
 _JUDGED: Final = 50
-# `ignored_factors` of `compile_factors` in vllm/envs.py: those of 0.33.0 that 0.13.0 counts.
-_IGNORED_BY: Final = {
-    variable(name): "0.33.0"
-    for name in (
-        "VLLM_API_KEY",
-        "VLLM_CONFIG_ROOT",
-        "VLLM_FORCE_AOT_LOAD",
-        "VLLM_NIXL_SIDE_CHANNEL_HOST",
-        "VLLM_OBJECT_STORAGE_SHM_BUFFER_NAME",
-        "VLLM_RAY_BUNDLE_INDICES",
-        "VLLM_XLA_CACHE_PATH",
-    )
-}
 
 
 def fragments_frame(folders: Sequence[Named]) -> pd.DataFrame:
@@ -40,29 +29,50 @@ def fragments_frame(folders: Sequence[Named]) -> pd.DataFrame:
 
 def _fragments(folders: Sequence[Named]) -> Iterator[FragmentRow]:
     varying, codes = coded(folders)
-    of_process: list[int] = []
+    # Those that change only together have equal codes.
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for number in range(len(varying)):
+        groups[codes[:, number].tobytes()].append(number)
+    of_process: list[list[int]] = []
     kinds: dict[int, tuple[str, ...]] = {}
-    for number, name in enumerate(varying):
-        values = list(dict.fromkeys(folder.values.get(name) for folder in folders))
-        kinds[number] = () if name in HASHES else _kinds(name, values)
-        if kinds[number]:
-            of_process.append(number)
-        examples = () if name in HASHES else tuple(value for value in values if value is not None)[:_EXAMPLES]
-        left = _left(codes, [number])
-        yield FragmentRow(
-            (name,), len(values), len(folders), left, kinds[number], examples, _IGNORED_BY.get(name)
-        )
+    for group in groups.values():
+        of_factor = [_kinds(varying[number], _values(folders, varying[number])) for number in group]
+        kinds[group[0]] = _together(of_factor) if all(of_factor) else ()
+        if kinds[group[0]]:
+            of_process.append(group)
+        yield _row(folders, varying, codes, group, kinds[group[0]])
     if len(of_process) > 1:
-        together = codes[:, of_process]
-        yield FragmentRow(
-            tuple(varying[number] for number in of_process),
-            len(np.unique(together, axis=0)),
-            len(folders),
-            _left(codes, of_process),
-            tuple(dict.fromkeys(kind for number in of_process for kind in kinds[number])),
-            (),
-            None,
-        )
+        every = [number for group in of_process for number in group]
+        yield _row(folders, varying, codes, every, _together(kinds[group[0]] for group in of_process))
+
+
+def _row(
+    folders: Sequence[Named],
+    varying: Sequence[str],
+    codes: npt.NDArray[np.int32],
+    group: list[int],
+    kinds: tuple[str, ...],
+) -> FragmentRow:
+    names = tuple(varying[number] for number in group)
+    ignored = {_ignored_by(name) for name in names}
+    values = [] if len(names) > 1 or names[0] in HASHES else _values(folders, names[0])
+    return FragmentRow(
+        factors=names,
+        values=len(np.unique(codes[:, group], axis=0)),
+        folders=len(folders),
+        folders_without=_left(codes, group),
+        differs_by=kinds,
+        examples=tuple(value for value in values if value is not None)[:_EXAMPLES],
+        ignored_by=ignored.pop() if len(ignored) == 1 else None,
+    )
+
+
+def _values(folders: Sequence[Named], factor: str) -> list[str | None]:
+    return list(dict.fromkeys(folder.values.get(factor) for folder in folders))
+
+
+def _together(kinds: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(kind for each in kinds for kind in each))
 
 
 def _left(codes: npt.NDArray[np.int32], without: list[int]) -> int:
@@ -72,6 +82,8 @@ def _left(codes: npt.NDArray[np.int32], without: list[int]) -> int:
 
 def _kinds(name: str, values: Sequence[str | None]) -> tuple[str, ...]:
     """The kinds by which the first value differs from all others, as far as they are looked at; none if from one by something else."""
+    if name in HASHES:
+        return ()
     first = values[0]
     found: dict[str, None] = {}
     for value in islice(values, 1, _JUDGED):
@@ -80,3 +92,8 @@ def _kinds(name: str, values: Sequence[str | None]) -> tuple[str, ...]:
             return ()
         found.update(dict.fromkeys(kinds.kinds))
     return tuple(found)
+
+
+def _ignored_by(factor: str) -> str | None:
+    name = name_of_variable(factor)
+    return None if name is None else no_longer_counted_by(name)

@@ -85,11 +85,22 @@ def test_variables_that_differ_together_are_told_together(tmp_path: Path) -> Non
     for number in range(10):
         env = {**ENV, "VLLM_SIDE_PORT": 8000 + number, "VLLM_ROOT": f"/home/user{number}/cache"}
         make_folder(tmp_path, env)
-    fragments = cachescope.read(tmp_path).vllm_fragments
-    together = fragments.iloc[0]
-    assert together["factors"] == ("env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]")
-    assert (together["folders"], together["folders_without"]) == (10, 1)
-    assert set(fragments["folders_without"][1:]) == {10}
+    (row,) = cachescope.read(tmp_path).vllm_fragments.itertuples()
+    assert row.factors == ("env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]")
+    assert (row.values, row.folders, row.folders_without) == (10, 10, 1)
+    assert row.differs_by == ("path", "port")
+
+
+def test_values_of_processes_are_told_together_besides(tmp_path: Path) -> None:
+    for number in range(10):
+        env = {**ENV, "VLLM_SIDE_PORT": 8000 + number, "VLLM_ROOT": f"/home/user{number // 5}/cache"}
+        make_folder(tmp_path, env)
+    left = cachescope.read(tmp_path).vllm_fragments.set_index("factors")["folders_without"]
+    assert left.to_dict() == {
+        ("env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]"): 1,
+        ("env[VLLM_SIDE_PORT]",): 2,
+        ("env[VLLM_ROOT]",): 10,
+    }
 
 
 def test_two_models_stay_two(tmp_path: Path) -> None:
