@@ -62,7 +62,7 @@ def recorded(version: str, folder: Path) -> Recorded:
     with tarfile.open(ARCHIVES / f"{version}.tar.xz") as packed:
         packed.extractall(folder, filter="data")
     about = json.loads((folder / "provenance.json").read_text())
-    steps = {step["name"]: step for step in about["steps"]}
+    steps = {step["step"]: step for step in about["steps"]}
     factors = {}
     for name in steps:
         found = _FACTORS.search((folder / "logs" / f"{name}.log").read_text())

@@ -36,6 +36,7 @@ PACKED: dict[str, tuple[str, tuple[str, ...]]] = {
     "whole_directory": ("directories/torch_2.13.0", ("cache",)),
     "triton_kernels": ("directories/triton_kernels", ("cache_t2150",)),
     "foretold": ("foretold/2.13.0", ("cache", "changed")),
+    "vllm": ("vllm/0.13.0", ("cache", "logs")),
 }
 _ABOUT = ("scenario.json", "provenance.json", "starts.json")
 PROVENANCE = (
@@ -43,6 +44,8 @@ PROVENANCE = (
     "directory",
     "summary",
     "torch_version",
+    "vllm_version",
+    "stood_in_for",
     "versions",
     "python_version",
     "platform",

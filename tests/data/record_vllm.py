@@ -134,7 +134,7 @@ def run(step: Step, work: Path, args: argparse.Namespace) -> dict[str, object]:
         )
     print(step.name, found.returncode, flush=True)
     return {
-        "name": step.name,
+        "step": step.name,
         "what": step.what,
         "environment": dict(step.environment),
         "change": dict(step.change),
@@ -155,6 +155,7 @@ def pack(work: Path, args: argparse.Namespace, steps: list[dict[str, object]]) -
         [args.python, "-c", asked], capture_output=True, text=True, check=True
     ).stdout.strip()
     about = {
+        "summary": "vLLM's torch_compile_cache and its logs, with one declared change at a time",
         "vllm_version": args.version,
         "torch_version": torch,
         "python_version": platform.python_version(),
