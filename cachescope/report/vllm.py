@@ -58,7 +58,7 @@ def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
     for row in rows[:_FRAGMENTS_SHOWN]:
         kinds = f" (apparently {listed(row.differs_by, 3)})" if row.differs_by else ""
         it = "it" if len(row.factors) == 1 else "them"
-        text = f"{_names(row.factors)}: {plural(row.values, 'value')}{kinds}; without {it} {row.folders_without} of {row.folders} folders"
+        text = f"{_names(row.factors)}: {plural(row.values, 'value')}{kinds}; without {it} {row.folders_without} of {row.folders} folders would do"
         if row.ignored_by is not None:
             text += f"; vLLM {row.ignored_by} does not count {it}"
         yield Line(text, 3)

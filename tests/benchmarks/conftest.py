@@ -125,6 +125,11 @@ GOALS = [
         lambda measured: measured["explain_directory"].stats.median,
         at_most=5,
     ),
+    Goal(
+        "explain a thousand folders of vLLM, in seconds",
+        lambda measured: measured["explain_vllm_folders"].stats.median,
+        at_most=5,
+    ),
     *(
         Goal(
             f"a pre-flight ({name}), {what}, in CPU times of a cold compile",

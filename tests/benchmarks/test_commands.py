@@ -11,6 +11,7 @@ import pytest
 
 from cachescope.keys.hashing import entry_name
 from tests.conftest import RECORDINGS, Recording
+from tests.vllm_folders import make_folder
 
 ENTRIES = 5_000
 COMMANDS = {
@@ -63,3 +64,30 @@ def test_explain_directory(directory: Path, benchmark) -> None:  # type: ignore[
     )
     benchmark.extra_info["entries"] = ENTRIES
     assert told.stdout
+
+
+@pytest.fixture(scope="module")
+def vllm_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A thousand folders of one model of vLLM, with as many variables as real ones, of which a port and a path vary."""
+    root = tmp_path_factory.mktemp("vllm")
+    env = {f"VLLM_VARIABLE_{number}": "some value" for number in range(243)}
+    for number in range(1_000):
+        make_folder(
+            root, env | {"VLLM_SIDE_PORT": 20_000 + number, "VLLM_ROOT": f"/home/user{number}/.config"}
+        )
+    return root
+
+
+@pytest.mark.benchmark(group="explain folders of vLLM")
+def test_explain_vllm_folders(vllm_folders: Path, benchmark) -> None:  # type: ignore[no-untyped-def]
+    told: subprocess.CompletedProcess[str] = benchmark.pedantic(
+        lambda: subprocess.run(
+            [sys.executable, "-m", "cachescope", "explain", str(vllm_folders)],
+            check=True,
+            capture_output=True,
+            text=True,
+        ),
+        rounds=2,
+        warmup_rounds=1,
+    )
+    assert "1 of 1000 folders" in " ".join(told.stdout.split())

@@ -9,6 +9,7 @@ from typing import Final
 from cachescope.answers.causes import Causes
 from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
+from cachescope.answers.vllm import VllmFolders
 from cachescope.answers.worklist import nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
@@ -21,6 +22,7 @@ from cachescope.report.page.parts import Cell, Group, Head, Lines, Part, Section
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.page.tables import table
 from cachescope.report.past import past_lines
+from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
 from cachescope.wording import SHORT_KEY, listed, plural
 
@@ -78,6 +80,8 @@ def why_section(scope: Read) -> Section:
     if past := past_lines(past_misses(scope)):
         intro = Text("Read from the directory itself: which field made each further entry of a graph.")
         parts.append(Group("past", "Past misses", (intro, Lines(tuple(past)))))
+    if (vllm := VllmFolders.of(scope)) is not None:
+        parts.append(Group("vllm", "vLLM's torch_compile_cache", (Lines(tuple(vllm_lines(vllm))),)))
     parts += [*_misses(scope), *_false_hits(scope)]
     return Section("why", "Why did each one miss?", sentence, tuple(parts))
 
