@@ -19,7 +19,7 @@ def read(
     executor: Executor | None = None,
     index: bool = True,
 ) -> Scope:
-    """Read traces, text logs, cache directories, snapshots, saved scopes and what `collect` collected.
+    """Read traces, text logs, cache directories, also those of vLLM, snapshots, saved scopes and what `collect` collected.
 
     Parameters
     ----------
