@@ -88,10 +88,6 @@ MEGA_CACHE: Final = "mega_cache"
 STANDALONE: Final = "standalone"
 AOT_COMPILE: Final = "aot_compile"
 AOTINDUCTOR: Final = "aotinductor"
-BUNDLES: Final = (MEGA_CACHE, STANDALONE)
-"""Kinds of files that hold entries."""
-SHIPPED: Final = (*BUNDLES, AOT_COMPILE, AOTINDUCTOR)
-"""Kinds of files that people ship by themselves."""
 PRECOMPILED_HEADER: Final = "precompiled_header"
 VLLM_FACTORS: Final = "vllm_factors"
 VLLM_HANDLES: Final = "vllm_handles"
@@ -99,6 +95,10 @@ VLLM_GRAPH: Final = "vllm_graph"
 VLLM_ARTIFACT: Final = "vllm_artifact"
 VLLM_AOT: Final = "vllm_aot"
 VLLM_KINDS: Final = (VLLM_FACTORS, VLLM_HANDLES, VLLM_GRAPH, VLLM_ARTIFACT, VLLM_AOT)
+SHIPPED: Final = (MEGA_CACHE, STANDALONE, AOT_COMPILE, AOTINDUCTOR)
+"""Kinds of files that people ship by themselves."""
+BUNDLES: Final = (MEGA_CACHE, STANDALONE, VLLM_ARTIFACT)
+"""Kinds of files that hold entries."""
 LOCK: Final = "lock"
 OTHER: Final = "other"
 ENTRY_KINDS: Final[dict[str, str]] = {

@@ -262,11 +262,11 @@ class _Run:
             )
         )
         is_left = re.fullmatch(r"\..*\.tmp", item.name, re.DOTALL) is not None
-        if is_odd and place is not UNKNOWN and not is_left and not self._is_mega_cache(item):
+        if is_odd and place is not UNKNOWN and not is_left and not self._is_shipped(item):
             self._add("unknown-file", item, f"a file called {shown(item.name)}, which torch does not write")
         self._file(item, kind, key)
 
-    def _is_mega_cache(self, item: Item) -> bool:
+    def _is_shipped(self, item: Item) -> bool:
         try:
             return shipped_kind(item.path, self.tree.read(item)[:HEAD_BYTES]) is not None
         except OSError:

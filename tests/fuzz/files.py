@@ -13,7 +13,7 @@ from pathlib import Path
 import cachescope
 from cachescope.errors import CachescopeError
 from cachescope.readers.directory.aotautograd import check_aotautograd
-from cachescope.readers.directory.cache_dir import read_cache_dir, read_mega_cache_file
+from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
 from cachescope.readers.directory.fxgraph import check_fxgraph
 from cachescope.readers.directory.value_text import value_text
 from cachescope.readers.pickles.hostile_pickles import loads_harmless
@@ -197,7 +197,7 @@ class MegaCaches:
         path = folder / "mega"
         path.write_bytes(data)
         reading = Reading()
-        read_mega_cache_file(str(path), reading)
+        read_shipped_file(str(path), reading)
 
 
 class Directories:

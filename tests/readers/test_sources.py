@@ -38,7 +38,7 @@ READERS = {
     "read_text_log": "text",
     "_read_context": "snapshot",
     "read_cache_dir": "cache",
-    "read_mega_cache_file": "mega",
+    "read_shipped_file": "mega",
     "read_log_file": "logs",
 }
 Sources = list[tuple[str, str]]

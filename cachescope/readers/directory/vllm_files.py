@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import zlib
 from functools import lru_cache
 from typing import Final
 
@@ -17,7 +16,7 @@ from cachescope.json_types import JsonObject
 from cachescope.keys.literals import literal_value
 from cachescope.keys.vllm import place_in_tree, vllm_env_hash
 from cachescope.readers.checked_file import DamagedContent, content_reader
-from cachescope.readers.directory.mega_cache import fill_mega_cache, sized_bytes, sized_text
+from cachescope.readers.directory.standalone import fill_standalone
 from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import NotRead
 from cachescope.readers.reading import Entry, Reading, VllmFactors
@@ -33,11 +32,6 @@ _LONGEST_HASH: Final = 200
 _SECRET: Final = re.compile(r"key|token(?!s|iz)|secret|passw|credential", re.IGNORECASE)
 
 ARTIFACT: Final = re.compile(r"artifact_compile_range_(\d{1,18})_(\d{1,18})_subgraph_(\d{1,9})")
-# torch/_inductor/standalone_compile.py, `CacheCompiledArtifact.CACHE_HEADER` and `AOTCompiledArtifact.AOT_HEADER` (2.10 and later).
-_CACHE_HEADER: Final = b"CacheCompiledArtifact"
-_AOT_HEADER: Final = b"AOTCompiledArtifact"
-_CHECKSUM_BYTES: Final = 4
-_TORCH_KEY_BYTES: Final = 32
 _AOT_MAGIC: Final = b"PT2AOT"
 _PICKLE: Final = b"\x80"
 
@@ -116,32 +110,13 @@ def fill_handles(entry: Entry, name: str, data: bytes, reading: Reading) -> None
 
 
 def fill_artifact(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-    """Read the header of a compiled subgraph, and the entries of torch's caches in it.
+    """Read a compiled subgraph, which is an artifact of torch's ``standalone_compile``.
 
-    Mirrors ``CacheCompiledArtifact.save`` of torch/_inductor/standalone_compile.py (2.10 and later; vLLM patches the same
-    into 2.9 without the first part): a checksum, the header, torch's key, the AOTAutograd key, what
-    ``save_cache_artifacts`` gave.
+    The names are those of ``PiecewiseBackend`` and ``InductorStandaloneAdaptor`` (``vllm/compilation``).
     """
     if (match := ARTIFACT.fullmatch(name)) is not None:
         entry.name = f"sizes {match[1]} to {match[2]}, subgraph {match[3]}"
-    is_whole = zlib.crc32(data[_CHECKSUM_BYTES:]).to_bytes(4, "big") == data[:_CHECKSUM_BYTES]
-    wrong = [] if is_whole else ["checksum differs from the content"]
-    header, at = sized_bytes(data, _CHECKSUM_BYTES)
-    torch_key, at = sized_bytes(data, at) if header in (_CACHE_HEADER, _AOT_HEADER) else (header, at)
-    if len(torch_key) != _TORCH_KEY_BYTES:
-        raise DamagedContent("no artifact of torch's standalone_compile", _CHECKSUM_BYTES)
-    if header == _AOT_HEADER:
-        entry.detail = "one pickle of torch's AOT form"
-    else:
-        key, at = sized_text(data, at)
-        blob, _ = sized_bytes(data, at)
-        try:
-            fill_mega_cache(entry, name, blob, reading)
-        except DamagedContent as error:
-            wrong.append(error.what)
-        entry.detail = f"AOTAutograd key {key[:60]}; {entry.detail}"
-    if wrong:
-        raise DamagedContent("; ".join(wrong))
+    fill_standalone(entry, name, data, reading)
 
 
 def read_model(entry: Entry, path: str, name: str, reading: Reading) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
+from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import ENTRY_KINDS
 from tests.conftest import DIRECTORIES, Directory
@@ -196,7 +196,7 @@ BLOBS = sorted({name for name in NAMES if name.startswith("torch_") and name != 
 def test_a_mega_cache_is_counted_and_checked(name: str, directory: Directory, tmp_path: Path) -> None:
     for blob in directory(name).glob("*.bin"):
         reading = Reading()
-        read_mega_cache_file(str(blob), reading)
+        read_shipped_file(str(blob), reading)
         (entry,) = reading.entries
         assert (entry.cache, entry.status) == ("mega_cache", "ok")
         assert entry.fx_keys

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.readers.directory.mega_cache import entries_inside
+from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
 from tests.conftest import Directory

@@ -10,7 +10,7 @@ from hostile_pickles import Object, entry_bytes
 
 from cachescope.keys.hashing import entry_name, stored_code_hash
 from cachescope.readers.directory import followed_links
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_mega_cache_file
+from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
 from cachescope.readers.directory.places import ROOT
 from cachescope.readers.reading import Entry, Reading
 from tests.readers.directory import test_mega_cache as mega_cache
@@ -412,7 +412,7 @@ def test_paths_are_as_they_were_given(cache: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(cache)
     for path, root in (("m.bin", "."), (str(cache / "m.bin"), str(cache))):
         reading = Reading()
-        read_mega_cache_file(path, reading)
+        read_shipped_file(path, reading)
         (one,) = reading.entries
         assert (one.path, one.root, one.cache, one.status) == (path, root, "mega_cache", "ok")
         assert (one.size_bytes, one.modified_time_ns) == (len(data), os.stat("m.bin").st_mtime_ns)
