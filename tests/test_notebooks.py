@@ -35,7 +35,7 @@ def text(path: Path, kind: str) -> str:
 
 
 def test_they_are_numbered_without_a_gap() -> None:
-    assert [path.stem[:3] for path in NOTEBOOKS] == [f"{number:02}_" for number in range(1, 12)]
+    assert [path.stem[:3] for path in NOTEBOOKS] == [f"{number:02}_" for number in range(1, 13)]
 
 
 @each
