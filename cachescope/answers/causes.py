@@ -1,12 +1,13 @@
-"""The causes of misses, each where it struck: in all that was read, or in some of its runs."""
+"""The causes of misses, each where it struck: in all that was read, or in some of its lookups."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
 from cachescope.analysis.differences import FieldChange
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
@@ -36,7 +37,7 @@ class Struck:
     Attributes
     ----------
     row : dict
-        The cause as a plain row of the frame ``causes``.
+        The cause as a plain row of the frame ``causes``, counted there.
     misses, runs, roots : int
         How many misses it made there, in how many runs, and how many of them follow from no other.
     time_lost_ns : int or None
@@ -73,25 +74,18 @@ class Struck:
         return self.row.advice if self.guards is None else self.guards.advice
 
     @classmethod
-    def of(cls, read: Read, cause: CauseRow, misses: Sequence[MissRow], places: int) -> Self:
-        """The cause where `misses` are, of which there is one at least; the first so many places."""
-        facts = read.facts
-        if len(misses) == cause.misses:
-            # All of them, which may be the misses of a fleet: the frame has them counted.
-            roots = facts.roots_of(cause.cause) or misses
-            runs, lost = len(cause.runs), cause.time_lost_ns
-        else:
-            roots = [miss for miss in misses if miss.root] or misses
-            lookups = [facts.lookups[miss.lookup] for miss in misses]
-            times = [row.time_taken_ns for row in lookups if row.time_taken_ns is not None]
-            runs, lost = len({row.run for row in lookups}), sum(times) if times else None
+    def of(cls, chosen: Chosen, cause: CauseRow, places: int) -> Self:
+        """The cause where it struck the chosen lookups; the first so many places."""
+        read, facts = chosen.read, chosen.read.facts
+        # May be the misses of a fleet: they are not gone through.
+        roots = chosen.roots_of(cause.cause) or chosen.misses_of(cause.cause)
         changes = read.changes(roots[0].lookup)
         return cls(
             row=cause,
-            misses=len(misses),
-            runs=runs,
+            misses=cause.misses,
+            runs=len(cause.runs),
             roots=len(roots),
-            time_lost_ns=lost,
+            time_lost_ns=cause.time_lost_ns,
             first=roots[0],
             baseline=baseline_name(facts, roots[0]),
             changes=changes,
@@ -118,23 +112,24 @@ class Causes:
     more_misses: int
 
     @classmethod
-    def of(cls, read: Read, runs: Collection[int] | None = None, most: int = 10, places: int = 2) -> Self:
-        """The causes that struck in some runs, or in any.
+    def of(cls, read: Read, chosen: Chosen | None = None, most: int = 10, places: int = 2) -> Self:
+        """The causes that struck some lookups, or any.
 
         Parameters
         ----------
         read : Read
-        runs : collection of int, optional
-            Only causes that struck in these runs, and of them only where they did.
+        chosen : Chosen, optional
+            Only causes that struck these lookups, and of them only where they did.
         most, places : int
             How many causes are looked into, and how many places of each.
         """
-        every = list(_misses_by_cause(read, runs))
+        among = Chosen(read) if chosen is None else chosen
+        every = [cause for cause in among.causes if not is_cold_start(cause)]
         rest = every[most:]
         return cls(
-            tuple(Struck.of(read, cause, misses, places) for cause, misses in every[:most]),
+            tuple(Struck.of(among, cause, places) for cause in every[:most]),
             len(rest),
-            sum(len(misses) for _, misses in rest),
+            sum(cause.misses for cause in rest),
         )
 
 
@@ -149,20 +144,6 @@ def ways(read: Read, cause: int, most: int) -> list[Explanation]:
         way = tuple("" if change.diff else change.summary for change in read.changes(root))
         found.setdefault(way or facts.misses[root].reason, root)
     return [Explanation.of(read, root) for root in list(found.values())[:most]]
-
-
-def _misses_by_cause(
-    read: Read, runs: Collection[int] | None
-) -> Iterator[tuple[CauseRow, Sequence[MissRow]]]:
-    facts = read.facts
-    for cause in facts.causes:
-        if is_cold_start(cause):
-            continue
-        misses = facts.misses_of(cause.cause)
-        if runs is not None:
-            misses = [miss for miss in misses if facts.lookups[miss.lookup].run in runs]
-        if misses:
-            yield cause, misses
 
 
 def _guards(read: Read, cause: CauseRow, root: MissRow) -> GuardMiss | None:

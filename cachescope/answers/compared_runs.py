@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import pandas as pd
@@ -12,6 +12,7 @@ import pandas as pd
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.answers.aligned_lookups import CHANGES, Aligned, Alignment, Change
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import fold_key
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
@@ -39,9 +40,8 @@ class ComparedSide:
     by_cache: dict[str, RateRow]
 
     @classmethod
-    def of(cls, read: Read, runs: Sequence[int]) -> Self:
-        """Of some runs."""
-        lookups = read.lookups
+    def of(cls, lookups: pd.DataFrame, runs: Sequence[int]) -> Self:
+        """Of some runs, from their rows of ``lookups``."""
         mine = lookups[lookups["run"].isin(runs)]
         (rate,) = rows_of(hit_rates(mine), RateRow)
         by_cache = rows_of(hit_rates(mine, ["cache"]), CacheRate)
@@ -91,6 +91,19 @@ class ComparedRuns:
         """One row per aligned lookup; see ``describe("compared_lookups")``."""
         return COMPARED_LOOKUPS.build(map(_row, self.aligned))
 
+    def among(self, chosen: Chosen) -> ComparedRuns:
+        """The aligned lookups of which one at least is chosen, on either side; what else is counted is of these."""
+        if chosen.is_all:
+            return self
+        kept = tuple(
+            one for one in self.aligned if any(row.lookup in chosen for row in (*one.before, *one.after))
+        )
+        lookups = chosen.read.lookups
+        numbers = {row.lookup for one in kept for row in (*one.before, *one.after)}
+        mine = lookups[lookups["lookup"].isin(numbers)]
+        before, after = (ComparedSide.of(mine, side.runs) for side in (self.before, self.after))
+        return replace(self, before=before, after=after, aligned=kept)
+
     @classmethod
     def of(cls, read: Read, before: Sequence[int], after: Sequence[int]) -> Self:
         """Hold runs against others.
@@ -113,8 +126,8 @@ class ComparedRuns:
         ends = [runs[run].end_time for run in before]
         begins = [runs[run].start_time for run in after]
         return cls(
-            ComparedSide.of(read, before),
-            ComparedSide.of(read, after),
+            ComparedSide.of(read.lookups, before),
+            ComparedSide.of(read.lookups, after),
             tuple(alignment.aligned()),
             is_ordered=all(
                 end is not None and begin is not None and end <= begin for end in ends for begin in begins

@@ -10,6 +10,7 @@ import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.named import lookup_named
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
@@ -98,7 +99,7 @@ class Explanation:
         NotFoundError
             If there is no such lookup or key.
         """
-        lookup = costliest_root(read) if which is None else lookup_named(read.tables, which)
+        lookup = costliest_root(Chosen(read)) if which is None else lookup_named(read.tables, which)
         facts = read.facts
         row = facts.lookups[lookup]
         title = f"lookup {lookup}, {lookup_in_run(facts, row)}"
@@ -140,7 +141,7 @@ class Explanation:
         )
 
 
-def costliest_root(read: Read) -> int:
+def costliest_root(chosen: Chosen) -> int:
     """The root miss of the costliest cause that is no cold start.
 
     Raises
@@ -148,9 +149,10 @@ def costliest_root(read: Read) -> int:
     NotFoundError
         If nothing missed.
     """
-    facts = read.facts
-    if not facts.misses:
+    causes = chosen.causes
+    if not causes:
         raise NotFoundError("nothing missed")
-    of_reason = [cause.cause for cause in facts.causes if cause.verdict != "first_lookup"]
-    root: int = facts.roots_of(of_reason[0] if of_reason else 0)[0].lookup
+    cause = next((one for one in causes if one.verdict != "first_lookup"), causes[0]).cause
+    misses = chosen.roots_of(cause) or chosen.misses_of(cause)
+    root: int = misses[0].lookup
     return root

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from cachescope.answers.frames import Frames
 from cachescope.answers.rows import Places, Rows
@@ -14,6 +15,8 @@ from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.wording import short_names
+
+Flags = npt.NDArray[np.bool_]
 
 
 class Facts:
@@ -33,13 +36,13 @@ class Facts:
         """What each file of the program is called in a line."""
         return short_names(self.lookups.frame["file"].dropna().unique())
 
-    def misses_of(self, cause: int) -> Sequence[MissRow]:
-        """The misses of one cause, in the order of the lookups."""
-        return self.misses.at(self._places_of(cause))
+    def misses_of(self, cause: int, among: Flags | None = None) -> Sequence[MissRow]:
+        """The misses of one cause, in the order of the lookups; of all misses, or among some of them."""
+        return self.misses.at(self._places_of(cause, among))
 
-    def roots_of(self, cause: int) -> Sequence[MissRow]:
+    def roots_of(self, cause: int, among: Flags | None = None) -> Sequence[MissRow]:
         """Those of them that do not follow from another one."""
-        places = self._places_of(cause)
+        places = self._places_of(cause, among)
         return self.misses.at(places[self._is_root[places]])
 
     def followers_of(self, root: MissRow) -> list[LookupRow]:
@@ -51,9 +54,10 @@ class Facts:
         place = row.compile_id, row.segment
         return [other for other in others if (other.compile_id, other.segment) == place]
 
-    def _places_of(self, cause: int) -> Places:
-        first, end = np.searchsorted(self._cause[self._by_cause], [cause, cause + 1])
-        return self._by_cause[first:end]
+    def _places_of(self, cause: int, among: Flags | None = None) -> Places:
+        first, end = np.searchsorted(self._sorted_causes, [cause, cause + 1])
+        places = self._by_cause[first:end]
+        return places if among is None else places[among[places]]
 
     @cached_property
     def _cause(self) -> Places:
@@ -64,7 +68,11 @@ class Facts:
         return np.argsort(self._cause, kind="stable")
 
     @cached_property
-    def _is_root(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _sorted_causes(self) -> Places:
+        return self._cause[self._by_cause]
+
+    @cached_property
+    def _is_root(self) -> Flags:
         return self.misses.frame["root"].to_numpy(dtype=bool)
 
     @cached_property

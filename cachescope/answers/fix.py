@@ -11,6 +11,7 @@ from cachescope.analysis.fixes.candidates import HASH_SEED, HASH_SEED_WAY, Way, 
 from cachescope.analysis.fixes.settings import VARIABLE, Setting
 from cachescope.analysis.verdicts.process_advice import process_advice
 from cachescope.answers.causes import Causes
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.answers.read import Read
 from cachescope.answers.summary import is_cold_start
@@ -259,19 +260,14 @@ def _directories(read: Read) -> list[str]:
 def _remaining(read: Read) -> list[Remaining]:
     runs = {run.run for run in read.facts.runs.values() if run.is_preflight}
     found = []
-    for struck in Causes.of(read, runs).struck:
+    chosen = Chosen.of_runs(read, runs)
+    for struck in Causes.of(read, chosen).struck:
         is_final = bool(struck.row.fields) and all(
             field.startswith(_OF_THE_INSTALLATION) for field in struck.row.fields
         )
         summary = ", ".join(f"{one.field} {one.summary}" for one in struck.changes) or struck.row.summary
         found.append(Remaining(summary, struck.misses, struck.advice, is_final))
-    misses = (
-        miss
-        for cause in read.facts.causes
-        if is_cold_start(cause)
-        for miss in read.facts.misses_of(cause.cause)
-    )
-    first = sum(read.facts.lookups[miss.lookup].run in runs for miss in misses)
+    first = sum(cause.misses for cause in chosen.causes if is_cold_start(cause))
     if first and not found:
         found.append(Remaining(_NEVER_STORED, first, None, False))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Self
@@ -47,7 +47,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """All contexts that were read.
+    """Contexts that were read.
 
     Attributes
     ----------
@@ -65,10 +65,13 @@ class SideBySide:
     unknown: tuple[str, ...]
 
     @classmethod
-    def of(cls, read: Read) -> Self:
-        """Of all contexts that were read."""
-        known = {one.number: one for one in known_contexts(read.contexts)}
-        columns = folded(rows_of(read.contexts, ContextRow), known)
+    def of(cls, read: Read, runs: Collection[int] | None = None) -> Self:
+        """Of all contexts that were read; or of those of some runs, beside those that were captured."""
+        contexts = read.contexts
+        if runs is not None:
+            contexts = contexts[contexts["run"].isin(runs) | contexts["run"].isna()]
+        known = {one.number: one for one in known_contexts(contexts)}
+        columns = folded(rows_of(contexts, ContextRow), known)
         first = [column[0] for column in columns]
         forms, same, unknown = [], [], []
         for form in FORMS:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
+
+import pandas as pd
 
 from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.answers.facts import Facts
@@ -32,10 +34,10 @@ def headline(read: Read) -> str:
     return f"{said}; {foretold} of them foretold by a pre-flight" if foretold else said
 
 
-def foretold_lookups(read: Read) -> int:
-    """How many lookups are those that pre-flights foretell."""
+def foretold_lookups(read: Read, lookups: pd.DataFrame | None = None) -> int:
+    """How many lookups, of all or of some, are those that pre-flights foretell."""
     preflights = [run for run, row in read.facts.runs.items() if row.is_preflight]
-    return int(read.lookups["run"].isin(preflights).sum())
+    return int((read.lookups if lookups is None else lookups)["run"].isin(preflights).sum())
 
 
 def outcomes(rate: RateRow) -> str:
@@ -87,26 +89,16 @@ def is_unexplained(cause: CauseRow) -> bool:
     return bool(cause.verdict in ("details_not_recorded", "no_detail_differs") or cause.kind == NOT_KNOWN)
 
 
-def footer(read: Read) -> str:
-    """What stays outside the numbered causes: cold starts, unexplained misses, problems."""
+def footer(read: Read, causes: Sequence[CauseRow] | None = None) -> str:
+    """What stays outside the numbered causes: cold starts, unexplained misses, problems; of all causes by default."""
     facts = read.facts
+    counted = facts.causes if causes is None else causes
     parts = []
-    for cause in facts.causes:
+    for cause in counted:
         if is_cold_start(cause):
             time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
             parts.append(f"first lookups (cold start): {plural(cause.misses, 'miss', 'misses')}{time}")
-    unexplained = [cause.misses for cause in facts.causes if is_unexplained(cause)]
+    unexplained = [cause.misses for cause in counted if is_unexplained(cause)]
     parts.append(f"not explained: {sum(unexplained)}")
     parts.append(f"problems: {len(facts.problems)}")
     return "    ".join(parts)
-
-
-def footer_of_runs(read: Read, runs: Collection[int]) -> str:
-    """The same of some runs; times are those of the causes."""
-    facts = read.facts
-    of_number = {cause.cause: cause for cause in facts.causes}
-    # That of the cause: a graph that is new because a mode changed is counted there already.
-    mine = [of_number[miss.cause] for miss in facts.misses.values() if facts.lookups[miss.lookup].run in runs]
-    first, unexplained = sum(map(is_cold_start, mine)), sum(map(is_unexplained, mine))
-    parts = [f"first lookups: {plural(first, 'miss', 'misses')}"] if first else []
-    return "    ".join([*parts, f"not explained: {unexplained}", f"problems: {len(facts.problems)}"])

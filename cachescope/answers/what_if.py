@@ -20,6 +20,7 @@ from cachescope.analysis.what_if.frames import (
 )
 from cachescope.analysis.what_if.key_values import Lanes
 from cachescope.analysis.what_if.recorded import Outcomes
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import lookup_in_run, run_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
@@ -57,6 +58,10 @@ class WhatIf:
     def rates(self) -> pd.DataFrame:
         """Hit rates as recorded, and as they would have been."""
         return self._rates.copy(deep=DEEP)
+
+    def rates_of(self, chosen: Chosen) -> pd.DataFrame:
+        """The rates of some of the lookups; all were replayed."""
+        return self.rates if chosen.is_all else rates_frame(self._input, self._after, chosen.lookups)
 
     @cached_property
     def by_cause(self) -> pd.DataFrame:

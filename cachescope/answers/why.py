@@ -8,12 +8,12 @@ from typing import Self
 
 import pandas as pd
 
-from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.answers.causes import Causes
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.past import PastMisses, past_misses
 from cachescope.answers.read import Read
-from cachescope.answers.summary import footer, footer_of_runs, headline, is_cold_start
+from cachescope.answers.summary import footer, headline, is_cold_start
 from cachescope.answers.vllm import VllmFolders
 from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import FalseHit, RateRow
@@ -63,13 +63,14 @@ class Why:
         most : int
             Causes that are looked into; the rest is counted.
         """
+        chosen = Chosen(read) if runs is None else Chosen.of_runs(read, runs)
         return cls(
             headline=headline(read) if runs is None else None,
-            causes=Causes.of(read, runs, most),
+            causes=Causes.of(read, chosen, most),
             past=() if read.facts.lookups else tuple(past_misses(read)),
             rank_differences=read.rank_differences if runs is None else None,
             vllm=VllmFolders.of(read) if runs is None else None,
-            footer=footer(read) if runs is None else footer_of_runs(read, runs),
+            footer=footer(read, chosen.causes),
             problems=tuple(read.facts.problems),
             false_hits=tuple(rows_of(read.false_hits, FalseHit)),
         )
@@ -93,8 +94,7 @@ class RunsWent:
     @classmethod
     def of(cls, read: Read, runs: Collection[int]) -> Self:
         """How they went."""
-        lookups = read.lookups
-        (rate,) = rows_of(hit_rates(lookups[lookups["run"].isin(runs)]), RateRow)
+        (rate,) = rows_of(Chosen.of_runs(read, runs).hit_rates(), RateRow)
         return cls(rate, len(runs))
 
 

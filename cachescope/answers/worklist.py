@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from cachescope.answers.causes import Causes, Struck
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.field_work import FieldWork, field_works
 from cachescope.answers.names import lookups_of_cause, place_name
 from cachescope.answers.read import Read
@@ -87,10 +88,11 @@ class Worklist:
     rest: str
 
     @classmethod
-    def of(cls, read: Read, most: int = MOST) -> Self:
-        """The worklist of all that was read, with so many items at most."""
-        causes = Causes.of(read, most=most, places=0)
-        lost = sum(cause.time_lost_ns or 0 for cause in read.facts.causes)
+    def of(cls, read: Read, chosen: Chosen | None = None, most: int = MOST) -> Self:
+        """The worklist of all that was read or of some lookups, with so many items at most."""
+        among = Chosen(read) if chosen is None else chosen
+        causes = Causes.of(read, among, most=most, places=0)
+        lost = sum(cause.time_lost_ns or 0 for cause in among.causes)
         titles = _titles(read, causes.struck)
         works = [_work(read, struck, titles[struck.row.cause], lost) for struck in causes.struck]
         apart = {struck.row.cause for struck in causes.struck if struck.row.verdict in _APART}
@@ -99,17 +101,19 @@ class Worklist:
             tuple(work for work in works if work.cause in apart),
             causes.more,
             causes.more_misses,
-            footer(read),
+            footer(read, among.causes),
         )
 
 
-def nothing_to_fix(read: Read) -> str:
-    """Why the worklist is empty."""
-    facts = read.facts
-    if not facts.lookups:
-        return "No lookup was read, so none can have missed."
-    if not facts.misses:
-        return "Nothing missed: every lookup that was read hit."
+def nothing_to_fix(chosen: Chosen) -> str:
+    """Why the worklist of some lookups is empty."""
+    if not len(chosen):
+        nothing = "was read" if chosen.is_all else "is of this time"
+        return f"No lookup {nothing}, so none can have missed."
+    if not chosen.causes:
+        if (chosen.lookups["outcome"] == "unknown").any():
+            return "No lookup is known to have missed; the outcome of some was not seen."
+        return f"Nothing missed: every lookup {'that was read' if chosen.is_all else 'of this time'} hit."
     return "Every miss is a first lookup: the cold start, with nothing earlier to compare with."
 
 

@@ -57,7 +57,8 @@ def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
         .size()
     )
     caches = sorted(lookups["cache"].dropna().unique(), key=lambda c: (c not in CACHES, c))
-    present = [name for name in OUTCOME_COLOURS if name in set(lookups["outcome"])]
+    there = set(lookups["outcome"].unique())
+    present = [name for name in OUTCOME_COLOURS if name in there]
     top = legend_room(len(present)) + PANEL_TITLE
     figure = stacked_rows(rows.labels, top, dark)
     for number, cache in enumerate(caches):

@@ -43,7 +43,9 @@ def hover(*lines: object) -> str:
         if line is None:
             continue
         whole = plain(str(line), HOVER_LINE * _HOVER_LINES)
-        made += [escaped(part) for part in textwrap.wrap(whole, HOVER_LINE)] or [""]
+        # A figure has thousands, and most are short.
+        parts = [whole] if len(whole) <= HOVER_LINE else textwrap.wrap(whole, HOVER_LINE)
+        made += [escaped(part) for part in parts] or [""]
     return "<br>".join(made)
 
 

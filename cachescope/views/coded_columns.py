@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+from cachescope.answers.chosen import Span, within
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
 """The columns that a text search covers."""
@@ -33,7 +35,7 @@ class CodedColumns:
             if name == "text":
                 mask &= self._has_text(str(value))
             elif name == "span":
-                mask &= within(self._frame["time"], value)
+                mask &= within(self._frame["time"], cast(Span, value))
             else:
                 mask &= self.equal(name, value)
         return mask
@@ -70,13 +72,6 @@ class CodedColumns:
             codes = pd.factorize(self._frame[column], sort=True)[0]
             self._ranks[column] = np.where(codes < 0, np.nan, codes)
         return self._ranks[column]
-
-
-def within(times: pd.Series[Any], span: Any) -> npt.NDArray[np.bool_]:
-    """Which times are between two moments in nanoseconds; a missing one is not."""
-    first, last = (pd.Timestamp(moment, tz="UTC") for moment in span)
-    found: npt.NDArray[np.bool_] = times.between(first, last).to_numpy(dtype=bool)
-    return found
 
 
 def contains(texts: pd.Series[str], text: str) -> npt.NDArray[np.bool_]:

@@ -9,6 +9,7 @@ import pandas as pd
 from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.aligned_lookups import Aligned
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.compared_runs import ComparedRuns
 from cachescope.answers.compared_times import ComparedTimes
 from cachescope.answers.read import Read
@@ -39,6 +40,7 @@ _IF_KNOWN: Final = ("ranks", "function")
 _ALL: Final = "all"
 _ROWS: Final = "Aligned by their graphs; Time is what a miss cost. A row opens Why."
 _ONE: Final = "Only one run looked anything up, so there is nothing to compare it with. Read another recording beside it."
+_NONE: Final = "No lookup of A or B is of this time."
 _HOW: Final = "A click on A or B picks a run, or all ranks of a job; with Ctrl or ⌘ it is added, with Shift all up to it are."
 
 
@@ -52,8 +54,11 @@ class Compare(Pane):
         Shared with other panes; a new one by default.
     """
 
+    beyond = "Rows are those with a lookup of it on either side. Times in events and phases are of whole processes."
+
     def __init__(self, scope: Read, state: State | None = None) -> None:
-        self._scope, self._state = scope, state or State()
+        self._scope, self._state, self._chosen = scope, state or State(), Chosen(scope)
+        self.whole: ComparedRuns | None = None
         self.found: ComparedRuns | None = None
         starts = starts_of(scope)
         sides = self._state.compared or first_sides(scope, starts)
@@ -105,8 +110,14 @@ class Compare(Pane):
         return "scope.compare_view({}, {}).frame()".format(*(list(side) for side in self._state.compared))
 
     def frame(self) -> pd.DataFrame:
-        """The aligned lookups, those of all changes."""
-        return self._scope.lookups if self.found is None else self.found.frame
+        """The aligned lookups, those of all changes and times."""
+        return self._scope.lookups if self.whole is None else self.whole.frame
+
+    def narrow(self, chosen: Chosen) -> None:
+        """Show the rows of some lookups alone."""
+        self._chosen = chosen
+        if self.whole is not None:
+            self._show_found()
 
     def _pick(self, sides: Sides) -> None:
         self._state.compared = sides
@@ -124,12 +135,19 @@ class Compare(Pane):
 
     def _show(self, change: object = None) -> None:
         before, after = self._state.compared
-        self.found = found = ComparedRuns.of(self._scope, before, after)
-        times = ComparedTimes.of(self._scope, before, after)
+        self.whole = ComparedRuns.of(self._scope, before, after)
+        self._times = ComparedTimes.of(self._scope, before, after)
         self.picker.sides = [list(before), list(after)]
+        self._show_found()
+
+    def _show_found(self) -> None:
+        assert self.whole is not None
+        self.found = found = self.whole.among(self._chosen)
+        times = self._times
         self.said.value = compare_text.sides(self._scope, found)
         self.headline.value = compare_text.headline(found, times)
-        self.differences.value = compare_text.differences(found)
+        is_any = found.aligned or not self.whole.aligned
+        self.differences.value = compare_text.differences(found) if is_any else html.paragraph(_NONE)
         self.side_by_side.value = compare_text.side_by_side(self._scope, found, times)
         self._offer()
         self._show_rows()

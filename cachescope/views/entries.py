@@ -9,6 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope import figures
+from cachescope.answers.chosen import Chosen, Span, within
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
@@ -42,21 +43,24 @@ _NOTHING: Final = (
 class Entries(Pane):
     """The files of the cache directories, and one of them."""
 
+    beyond = "Entries are those whose keys were looked up in it, and those written in it. Links and autotuning are of all."
+
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
-        self._rows = rows_of(scope.entries, EntryRow)
+        self._entries = scope.entries
+        self._rows = rows_of(self._entries, EntryRow)
         if not self._rows:
             super().__init__([markup(html.paragraph(_NOTHING))])
             return
         guarded = state.guarded
         self.sizes_plot = Plot(
-            lambda dark: figures.entry_sizes(scope.entries, dark=dark),
+            lambda dark: figures.entry_sizes(self._entries, dark=dark),
             "sizes of the entries, in boxes",
             self._clicked,
             guarded,
         )
         self.ages_plot = Plot(
-            lambda dark: figures.entry_ages(scope.entries, dark=dark),
+            lambda dark: figures.entry_ages(self._entries, dark=dark),
             "ages of the entries",
             self._clicked,
             guarded,
@@ -64,19 +68,19 @@ class Entries(Pane):
         self.table = Table(
             ListedRows(_HEADS, self._listed()),
             "entries",
-            empty="No entry is of this kind.",
+            empty="There is no such entry.",
             on_choose=guarded(lambda entry: setattr(state, "entry", entry)),
             page_size=20,
         )
         kinds = sorted({(entry.cache, entry.cache) for entry in self._rows})
         self.kind = choice(state, "kind", "What it is", kinds)
-        self.one = markup()
+        self.one, self.summary = markup(), markup(_summary(scope, self._entries))
         sizes = Pane([markup(html.title("Sizes", "A box opens its entry.")), self.sizes_plot])
         ages = Pane([markup(html.title("Ages")), self.ages_plot])
         below = list(_pictures(scope, state))
         super().__init__(
             [
-                markup(_summary(scope)),
+                self.summary,
                 columns(sizes, ages),
                 row(self.kind),
                 self.table,
@@ -105,11 +109,22 @@ class Entries(Pane):
             return self._scope.entries
         return OneEntry.of(self._scope, self._state.entry).frame
 
+    def narrow(self, chosen: Chosen) -> None:
+        """Show the entries of some lookups alone."""
+        if self._scope.entries.empty:
+            return
+        self._entries = _entries_of(chosen, self._state.span)
+        self._rows = rows_of(self._entries, EntryRow)
+        self.summary.value = _summary(self._scope, self._entries)
+        self.sizes_plot.redraw()
+        self.ages_plot.redraw()
+        self._filter()
+
     def _listed(self) -> list[tuple[int, list[Any]]]:
         kind = self._state.kind
         return [(e.entry, _row(e)) for e in self._rows if kind is None or e.cache == kind]
 
-    def _filter(self, change: object) -> None:
+    def _filter(self, change: object = None) -> None:
         self.table.show(ListedRows(_HEADS, self._listed()))
 
     def _clicked(self, clicked: JsonObject) -> None:
@@ -156,18 +171,31 @@ def _row(entry: EntryRow) -> list[Any]:
     ]
 
 
-def _summary(scope: Read) -> str:
-    entries = rows_of(scope.entries, EntryRow)
+def _entries_of(chosen: Chosen, span: Span | None) -> pd.DataFrame:
+    """The entries whose keys were looked up, in whatever directory they are, and those written in the span."""
+    entries = chosen.read.entries
+    if chosen.is_all or span is None:
+        return entries
+    looked_up = chosen.lookups[["cache", "cache_key"]].dropna().drop_duplicates()
+    keys = pd.MultiIndex.from_frame(looked_up)
+    of_keys = pd.MultiIndex.from_frame(entries[["cache", "cache_key"]]).isin(keys)
+    return entries[of_keys | within(entries["modified_time"], span)]
+
+
+def _summary(scope: Read, frame: pd.DataFrame) -> str:
+    entries = rows_of(frame, EntryRow)
     damaged = sum(entry.status == "damaged" for entry in entries)
     unread = sum(entry.status == UNREADABLE for entry in entries)
-    removable = scope.removable
+    removable, orphans = (
+        found[found["entry"].isin(frame["entry"])] for found in (scope.removable, scope.orphans)
+    )
     freed = int(removable["size_bytes"].sum()) if "size_bytes" in removable else 0
     return html.numbers(
         [
             ("Entries", f"{len(entries):,}", file_size(sum(entry.size_bytes or 0 for entry in entries))),
             ("Damaged", str(damaged), "their content is not what it should be"),
             *([("Unreadable", str(unread), "what they hold is not known")] if unread else []),
-            ("Left alone", str(len(scope.orphans)), "their other side is gone"),
+            ("Left alone", str(len(orphans)), "their other side is gone"),
             ("Can go", str(len(removable)), f"{file_size(freed)}; nothing is removed here"),
         ]
     )

@@ -10,6 +10,7 @@ import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.report.html import safe
 from cachescope.report.page.still import still_html
@@ -21,6 +22,7 @@ from cachescope.views.entries import Entries
 from cachescope.views.lookups import Lookups
 from cachescope.views.machines import Machines
 from cachescope.views.overview import Overview
+from cachescope.views.span import SpanChip
 from cachescope.views.state import (
     COMPARE,
     ENTRIES,
@@ -47,9 +49,14 @@ class Shows(Protocol):
     """A pane: it names the frame that it shows."""
 
     query: str
+    beyond: str
+    """What of it is not of the chosen span."""
 
     def frame(self) -> pd.DataFrame:
         """The frame behind it."""
+
+    def narrow(self, chosen: Chosen) -> None:
+        """Show some of the lookups alone."""
 
 
 _MAKES: Final[dict[str, Callable[[Any, State], Any]]] = {
@@ -67,8 +74,8 @@ _MAKES: Final[dict[str, Callable[[Any, State], Any]]] = {
 class Explorer(Pane):
     """Panes over one scope: Overview, Lookups, Why, Compare, Time, What-if, Machines, Entries.
 
-    A selection in one pane applies to all: a bar of Overview filters Lookups, a row there opens Why. A pane is
-    made when it is first seen.
+    A selection in one pane applies to all: a bar of Overview filters Lookups, a row there opens Why, and a span of time
+    that is dragged over narrows every pane. A pane is made when it is first seen, and narrowed when it is seen again.
 
     Parameters
     ----------
@@ -87,6 +94,9 @@ class Explorer(Pane):
         self._scope = scope
         self.state = State()
         self._made: dict[str, Shows] = {}
+        self._all = self._chosen = Chosen(scope)
+        self._narrowed: dict[str, Chosen] = {}
+        self.span = SpanChip(self.state)
         self._error = markup()
         self._error.layout.display = "none"
         self._line = markup()
@@ -95,7 +105,7 @@ class Explorer(Pane):
         self.tabs = ipywidgets.Tab(children=list(self._places.values()), titles=PANES)
         self.tabs.layout.width = "auto"
         self.tabs.observe(self._turned, "selected_index")
-        parts = [self._error, self.tabs, self._line]
+        parts = [self._error, self.span, self.tabs, self._line]
         if following is not None:
             self.watching = Watching(following, self.state.guarded(self.show), self._is_seen)
             parts = [self.watching, *parts]
@@ -130,10 +140,12 @@ class Explorer(Pane):
         before = list(self._made.values())
         # The panes observe the state: they are closed.
         self.state.unobserve_all()
-        self._made, self._scope = {}, scope
+        self._made, self._narrowed, self._scope = {}, {}, scope
+        self._all = Chosen(scope)
         for field in fields(chosen):
             setattr(self.state, field.name, getattr(chosen, field.name))
         self._observe()
+        self._choose()
         for name, place in self._places.items():
             if name != self.state.pane:
                 place.children = [_waiting()]
@@ -164,14 +176,29 @@ class Explorer(Pane):
             except Exception as error:  # one pane that fails leaves the others usable
                 self._made[name] = Failed(error)
             self._places[name].children = [self._made[name]]
-        return self._made[name]
+        made = self._made[name]
+        before, self._narrowed[name] = self._narrowed.get(name, self._all), self._chosen
+        if before is not self._chosen:
+            made.narrow(self._chosen)
+        return made
 
     @property
     def _shown(self) -> Shows:
         shown: Shows = self.pane(self.state.pane)
         return shown
 
+    def _spanned(self, change: Bunch) -> None:
+        self._choose()
+        self.pane(self.state.pane)
+
+    def _choose(self) -> None:
+        span, scope = self.state.span, self._scope
+        is_any = span is not None and len(scope.facts.lookups) > 0
+        self._chosen = Chosen.within(scope, span) if is_any else self._all
+
     def _observe(self) -> None:
+        # First, for what is said of the panes.
+        self.state.observe(self.state.guarded(self._spanned), "span")
         self.state.observe(self._follow, "pane")
         self.state.observe(self._tell, "error")
         self.state.observe(lambda change: self._say(), [n for n in self.state.trait_names() if n != "error"])
@@ -195,6 +222,7 @@ class Explorer(Pane):
         self._error.layout.display = "" if change["new"] else "none"
 
     def _say(self) -> None:
+        self.span.show(self._chosen, self._shown.beyond)
         self._line.value = (
             "<details class='cs-long'><summary>This in Python</summary>"
             f"<pre tabindex='0'>{safe(self.query)}</pre></details>"
@@ -218,6 +246,7 @@ class Failed(Pane):
     """The placeholder of a pane that could not be made."""
 
     query = "scope"
+    beyond = ""
 
     def __init__(self, error: Exception) -> None:
         self._reason = f"{type(error).__name__}: {error}"
@@ -226,3 +255,6 @@ class Failed(Pane):
     def frame(self) -> pd.DataFrame:
         """An empty frame: there is none behind it."""
         return pd.DataFrame()
+
+    def narrow(self, chosen: Chosen) -> None:
+        """Nothing: there is no lookup in it."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from cachescope.answers.chosen import Span
 from cachescope.answers.read import Read
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.json_types import JsonObject
@@ -197,8 +198,7 @@ def query(filters: Mapping[str, object], sort: tuple[str, bool]) -> str:
     """The line of Python that returns the frame behind the table."""
     masks = [f"(f[{name!r}] == {value!r})" for name, value in filters.items() if name not in ("text", "span")]
     if isinstance(span := filters.get("span"), tuple):
-        first, last = (pd.Timestamp(moment, tz="UTC").isoformat() for moment in span)
-        masks.append(f"f['time'].between({first!r}, {last!r})")
+        masks.append(between("f", span))
     if "text" in filters:
         search = f"c.str.contains({filters['text']!r}, case=False, regex=False, na=False)"
         masks.append(f"f[{list(SEARCHED)!r}].apply(lambda c: {search}).any(axis=1)")
@@ -208,6 +208,12 @@ def query(filters: Mapping[str, object], sort: tuple[str, bool]) -> str:
     if sort != ("lookup", True):
         line += f'.sort_values({sort[0]!r}, ascending={sort[1]!r}, kind="stable")'
     return f"{line}.reset_index(drop=True)"
+
+
+def between(frame: str, span: Span) -> str:
+    """The expression for the rows of a frame, by its name, that are of a span of time."""
+    first, last = (pd.Timestamp(moment, tz="UTC").isoformat() for moment in span)
+    return f"{frame}['time'].between({first!r}, {last!r})"
 
 
 def _cell(name: str, value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipywidgets
 import pandas as pd
 
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.views import html
@@ -12,11 +13,12 @@ from cachescope.views.controls import Pane, button, choice, markup, row
 from cachescope.views.lookup_rows import LookupRows, lookups_frame, query
 from cachescope.views.state import FILTERS, State
 from cachescope.views.table import Table
-from cachescope.wording import clock
 
 
 class Lookups(Pane):
     """The table of lookups with its filters."""
+
+    beyond = ""
 
     def __init__(self, scope: Read, state: State) -> None:
         self._state = state
@@ -45,7 +47,7 @@ class Lookups(Pane):
         )
         self.table.sort = list(state.sort)
         self.table.observe(lambda change: setattr(state, "sort", tuple(change["new"])), "sort")
-        state.observe(state.guarded(self._filter), FILTERS)
+        state.observe(state.guarded(lambda change: self._filter()), FILTERS)
         state.observe(lambda change: setattr(self.table, "sort", list(change["new"])), "sort")
         state.observe(lambda change: setattr(self.table, "selected", change["new"]), "lookup")
         self.clear = button("Clear filters", state.show_lookups)
@@ -74,7 +76,12 @@ class Lookups(Pane):
         """The rows shown, all pages of them."""
         return self.rows.shown()
 
-    def _filter(self, change: object) -> None:
+    def narrow(self, chosen: Chosen) -> None:
+        """List the lookups of the span alone, which is one of the filters."""
+        if len(self.rows.frame):
+            self._filter()
+
+    def _filter(self) -> None:
         self.rows.filter(self._state.filters)
         with self.table.hold_sync():
             self.table.page = 0
@@ -84,9 +91,7 @@ class Lookups(Pane):
     def _say(self) -> None:
         count, all_of_them = len(self.rows.at), len(self.rows.frame)
         of = f"{count:,} of {all_of_them:,} lookups" if count < all_of_them else f"{count:,} lookups"
-        self.clear.disabled = not self._state.filters
-        if (span := self._state.span) is not None:
-            of += f", from {clock(span[0])} to {clock(span[1])} UTC"
+        self.clear.disabled = not self._state.filters.keys() - {"span"}
         self.summary.value = html.paragraph(of)
 
 

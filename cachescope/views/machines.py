@@ -10,6 +10,7 @@ import pandas as pd
 from traitlets.utils.bunch import Bunch
 
 from cachescope import figures
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing
 from cachescope.answers.side_by_side import Form, SideBySide, context_names
@@ -37,8 +38,10 @@ _NOTHING: Final = "No context was read: neither a snapshot (cachescope capture) 
 class Machines(Pane):
     """Which processes and machines are equal in what torch puts into its keys."""
 
+    beyond = "Contexts are those of the runs that looked something up in it, and captured ones. What differs between two, and devices, are of all."
+
     def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state = scope, state
+        self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         self.contexts = rows_of(scope.contexts, ContextRow)
         devices = [markup(html.title("Devices") + _devices(scope)), self._devices_plot()]
         if not self.contexts:
@@ -50,6 +53,7 @@ class Machines(Pane):
         self.before, self.after = (_choice(label, names) for label in ("Before", "After"))
         if not state.contexts:
             state.contexts = (first, last)
+        self.side_by_side = markup(self._side_by_side())
         self.difference = markup()
         self.will_hit = WillHit(scope, state)
         self.sharing = self._sharing()
@@ -59,7 +63,7 @@ class Machines(Pane):
         swap = button("Swap", self._swap, "Before and after the other way round")
         super().__init__(
             [
-                markup(html.title("Contexts", _CONTEXTS) + self._side_by_side()),
+                self.side_by_side,
                 self.sharing,
                 markup(html.title("What differs")),
                 row(self.before, self.after, swap),
@@ -82,6 +86,12 @@ class Machines(Pane):
         if not self._state.contexts:
             return self._scope.contexts
         return self._scope.context_difference(*self._state.contexts)
+
+    def narrow(self, chosen: Chosen) -> None:
+        """Show the contexts of the runs of some lookups alone."""
+        self._chosen = chosen
+        if self.contexts:
+            self.side_by_side.value = self._side_by_side()
 
     def _first_pair(self) -> tuple[int, int]:
         pairs = rows_of(self._scope.context_pairs().head(1), PairRow)
@@ -121,7 +131,11 @@ class Machines(Pane):
 
     def _side_by_side(self) -> str:
         """Only the forms that differ have a row: what is equal or not known everywhere is a line."""
-        found = SideBySide.of(self._scope)
+        runs = None if self._chosen.is_all else set(self._chosen.lookups["run"])
+        found = SideBySide.of(self._scope, runs)
+        title = html.title("Contexts", _CONTEXTS)
+        if not found.columns:
+            return title + html.paragraph("No run looked anything up in this time.")
         shown = found.columns[:_MOST]
         heads = ["", *(listed((one.context for one in column), _NAMED) for column in shown)]
         rows = [
@@ -134,8 +148,10 @@ class Machines(Pane):
         ]
         more = len(found.columns) - _MOST
         notes = [and_more(more, where="scope.contexts has all")] if more > 0 else []
-        return html.table(heads, rows) + "".join(
-            html.paragraph(text, "faint") for text in [*notes, *shared_lines(found)]
+        return (
+            title
+            + html.table(heads, rows)
+            + "".join(html.paragraph(text, "faint") for text in [*notes, *shared_lines(found)])
         )
 
     def _members(self, column: Sequence[ContextRow]) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 from traitlets.utils.bunch import Bunch
 
 from cachescope import figures
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.json_types import JsonObject
 from cachescope.views import html
@@ -16,10 +17,11 @@ from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.tabled import Tabled
-from cachescope.wording import clock
 
 _CLOCKS: Final = (("Time of day", "wall"), ("Since each run began", "run"))
-_HINT: Final = "A mark opens Why. Dragging zooms; with the time of day, Lookups and the compiles of Time then hold that span alone."
+_HINT: Final = (
+    "A mark opens Why. Dragging zooms; with the time of day, every pane then shows that span alone."
+)
 # The clock of the day is the first to be seen if it is no longer than so many of the longest run.
 _FILLED: Final = 3
 _COLUMNS: Final = [
@@ -45,7 +47,7 @@ class OverTime(Pane):
     """
 
     def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state = scope, state
+        self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         guarded = state.guarded
         self.clock = ipywidgets.ToggleButtons(
             options=_CLOCKS,
@@ -59,16 +61,16 @@ class OverTime(Pane):
             self._clicked,
             guarded,
         )
-        self.span = markup()
-        self.every = button("All times", self._show_all, "Zoom out, and list all lookups again")
+        self.every = button("Zoom out", self._show_all, "Show all times again, here and in every pane")
         self.clock.observe(guarded(self._changed_clock), "value")
         self.plot.observe(guarded(self._zoomed), "zoomed")
-        state.observe(guarded(self._say), "span")
+        state.observe(guarded(self._cleared), "span")
+        self._tabled = Tabled(self.plot, lambda: self._chosen.lookups[_COLUMNS])
         super().__init__(
             [
                 markup(html.title("Over time", _HINT)),
-                row(self.clock, self.span, self.every),
-                Tabled(self.plot, lambda: scope.lookups[_COLUMNS]),
+                row(self.clock, self.every),
+                self._tabled,
             ]
         )
         self._say()
@@ -87,10 +89,18 @@ class OverTime(Pane):
         self._state.span = tuple(round(at * 1e6) for at in sorted(change["new"])) if is_span else None
         self._say()
 
-    def _say(self, change: object = None) -> None:
-        span = self._state.span
-        self.span.value = html.paragraph(f"{clock(span[0])} to {clock(span[1])} UTC") if span else ""
-        self.every.disabled = span is None and not self.plot.zoomed
+    def narrow(self, chosen: Chosen) -> None:
+        """List some lookups alone; the figure is zoomed already, and keeps the others."""
+        self._chosen = chosen
+        self._tabled.list_again()
+
+    def _cleared(self, change: Bunch) -> None:
+        if change["new"] is None:
+            self.plot.zoomed = []
+        self._say()
+
+    def _say(self) -> None:
+        self.every.disabled = self._state.span is None and not self.plot.zoomed
 
     def _clicked(self, clicked: JsonObject) -> None:
         lookup = clicked.get("data")

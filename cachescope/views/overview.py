@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from cachescope import figures
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, foretold_lookups, headline, seen_text
 from cachescope.columns import rows_of
+from cachescope.figures.canvas import empty
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import CacheRate, FalseHit, RateRow, RunCacheRate
 from cachescope.json_types import JsonObject
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, markup
+from cachescope.views.lookup_rows import between
 from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot
 from cachescope.views.state import LOOKUPS, WHY, State
@@ -22,6 +26,9 @@ from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.views.tabled import Tabled
 from cachescope.views.worklist import WorklistView
 from cachescope.wording import percent
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _RATES = (
     Head("run", "Run"),
@@ -51,10 +58,10 @@ _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "out
 class Overview(Pane):
     """What happened, and what to fix first."""
 
-    query = "scope.causes"
+    beyond = "Problems and possible false hits are of all that was read."
 
     def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state = scope, state
+        self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
             super().__init__(
                 [markup(html.paragraph(headline(scope), "strong") + _what_now(scope)), *self._wrong()]
@@ -62,23 +69,25 @@ class Overview(Pane):
             return
         guarded = state.guarded
         self._labels = run_labels(scope.runs)
-        self.rates = rows_of(scope.hit_rates(by=["run", "cache"]), RunCacheRate)
-        self.worklist = WorklistView(scope, guarded(self._opened))
+        self.rates: list[RunCacheRate] = []
+        self.numbers = markup()
+        self.worklist = WorklistView(self._chosen, guarded(self._opened))
         self.outcomes_plot = Plot(
-            lambda dark: figures.outcomes(scope.lookups, scope.runs, dark=dark),
+            lambda dark: self._drawn(figures.outcomes, dark),
             "outcomes by cache and run",
             self._clicked_outcome,
             guarded,
         )
         self.over_time = OverTime(scope, state)
         self.graphs_plot = Plot(
-            lambda dark: figures.runs_by_graph(scope.lookups, scope.runs, dark=dark),
+            lambda dark: self._drawn(figures.runs_by_graph, dark),
             "runs by graphs",
             self._clicked_lookup,
             guarded,
         )
+        self.graphs = Tabled(self.graphs_plot, lambda: self._chosen.lookups[_GRAPHS])
         self.by_run = Table(
-            ListedRows(_RATES, [(at, self._rate_row(row)) for at, row in enumerate(self.rates)]),
+            ListedRows(_RATES, []),
             "hit rates by run and cache",
             on_choose=guarded(self._chosen_rate),
             page_size=12,
@@ -96,14 +105,47 @@ class Overview(Pane):
                 self.outcomes_plot,
                 self.by_run,
                 markup(html.title("Runs by graphs", "A cell opens Why.")),
-                Tabled(self.graphs_plot, lambda: scope.lookups[_GRAPHS]),
+                self.graphs,
             ]
         )
-        super().__init__([markup(_rates(scope)), columns(first, second), *self._wrong()])
+        super().__init__([self.numbers, columns(first, second), *self._wrong()])
+        self._count()
+
+    @property
+    def query(self) -> str:
+        """The line of Python that returns the causes, or the misses of the chosen lookups."""
+        if (span := self._state.span) is None or self._chosen.is_all:
+            return "scope.causes"
+        chosen = f'scope.lookups.loc[{between("scope.lookups", span)}, "lookup"]'
+        return f'scope.misses.loc[scope.misses["lookup"].isin({chosen})].reset_index(drop=True)'
 
     def frame(self) -> pd.DataFrame:
-        """The causes, as returned by `query`."""
-        return self._scope.causes
+        """The causes, or the misses of the chosen lookups, as returned by `query`."""
+        if self._chosen.is_all:
+            return self._scope.causes
+        misses = self._scope.misses
+        return misses[self._chosen.are_among(misses["lookup"])].reset_index(drop=True)
+
+    def narrow(self, chosen: Chosen) -> None:
+        """Count some lookups alone."""
+        self._chosen = chosen
+        if not self._scope.facts.lookups:
+            return
+        self._count()
+        self.worklist.show(chosen)
+        self.over_time.narrow(chosen)
+        self.outcomes_plot.redraw()
+        self.graphs.redraw()
+
+    def _count(self) -> None:
+        self.numbers.value = _rates(self._chosen)
+        self.rates = rows_of(self._chosen.hit_rates(by=["run", "cache"]), RunCacheRate)
+        self.by_run.show(ListedRows(_RATES, [(at, self._rate_row(row)) for at, row in enumerate(self.rates)]))
+
+    def _drawn(self, figure: Callable[..., go.Figure], dark: bool) -> go.Figure:
+        if not len(self._chosen) and not self._chosen.is_all:
+            return empty("No lookup is of this time.", dark)
+        return figure(self._chosen.lookups, self._scope.runs, dark=dark)
 
     def _opened(self, pane: str, number: int) -> None:
         facts = self._scope.facts
@@ -170,34 +212,31 @@ def _share(share: float | None) -> Shown | None:
     return None if share is None else Shown(percent(share), share)
 
 
-def _foretold(scope: Read) -> str:
-    foretold = foretold_lookups(scope)
+def _foretold(chosen: Chosen) -> str:
+    foretold = foretold_lookups(chosen.read, chosen.lookups)
     if not foretold:
         return ""
-    return ", foretold" if foretold == len(scope.facts.lookups) else f", {foretold:,} of them foretold"
+    return ", foretold" if foretold == len(chosen) else f", {foretold:,} of them foretold"
 
 
-def _rates(scope: Read) -> str:
-    (rate,) = rows_of(scope.hit_rates(), RateRow)
-    runs = rows_of(scope.hit_rates(by=["run"]), RateRow)
+def _rates(chosen: Chosen) -> str:
+    (rate,) = rows_of(chosen.hit_rates(), RateRow)
+    runs = rows_of(chosen.hit_rates(by=["run"]), RateRow)
     all_hit = sum(row.hits == row.lookups for row in runs)
-    caches = [
-        f"{row.cache} {percent(row.hit_rate, '–')}"
-        for row in rows_of(scope.hit_rates(by=["cache"]), CacheRate)
-    ]
+    caches = rows_of(chosen.hit_rates(by=["cache"]), CacheRate)
     return html.numbers(
         [
             (
                 "Hit rate by count",
                 percent(rate.hit_rate, "–"),
-                f"{rate.hits} of {seen_text(rate)}{_foretold(scope)}",
+                f"{rate.hits} of {seen_text(rate)}{_foretold(chosen)}",
             ),
             ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
             ("By run", f"{all_hit} of {len(runs)}", "runs in which every lookup hit"),
             (
                 "By cache",
-                caches[0].rpartition(" ")[0] and " · ".join(c.split(" ", 1)[1] for c in caches),
-                " · ".join(c.split(" ", 1)[0] for c in caches),
+                " · ".join(percent(row.hit_rate, "–") for row in caches),
+                " · ".join(row.cache for row in caches),
             ),
         ]
     )

@@ -18,8 +18,8 @@ MACHINES: Final = "Machines"
 ENTRIES: Final = "Entries"
 PANES: Final = (OVERVIEW, LOOKUPS, WHY, COMPARE, TIME, WHAT_IF, MACHINES, ENTRIES)
 
-FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text", "span")
-"""The traits that select the lookups shown."""
+FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
+"""The traits that select what Lookups lists; of the chosen span, which holds in every pane."""
 
 
 class State(traitlets.HasTraits):
@@ -34,7 +34,7 @@ class State(traitlets.HasTraits):
     cause = traitlets.Int(None, allow_none=True)
     text = traitlets.Unicode("")
     span: Any = traitlets.Tuple(default_value=None, allow_none=True)
-    """The first and the last moment, in nanoseconds since 1970, of what is listed."""
+    """The first and the last moment, in nanoseconds since 1970, of what every pane shows."""
     sort = traitlets.Tuple(("lookup", True))
     """A column, and whether ascending."""
 
@@ -63,11 +63,13 @@ class State(traitlets.HasTraits):
 
     @property
     def filters(self) -> dict[str, object]:
-        """The filters that are set."""
-        return {name: value for name in FILTERS if (value := getattr(self, name)) not in (None, "")}
+        """The filters that are set, and the span."""
+        return {
+            name: value for name in (*FILTERS, "span") if (value := getattr(self, name)) not in (None, "")
+        }
 
     def show_lookups(self, **filters: Any) -> None:
-        """Open Lookups with these filters and no other."""
+        """Open Lookups with these filters and no other; the span stays."""
         with self.hold_trait_notifications():
             for name in FILTERS:
                 setattr(self, name, filters.get(name, "" if name == "text" else None))

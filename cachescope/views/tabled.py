@@ -46,6 +46,10 @@ class Tabled(Pane):
     def redraw(self) -> None:
         """Draw the figure again, and its table if it is shown."""
         self._plot.redraw()
+        self.list_again()
+
+    def list_again(self) -> None:
+        """Take the rows of the table anew, if it is shown."""
         if self.table is not None:
             self.table.show(_rows(self._frame()))
 

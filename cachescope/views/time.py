@@ -7,6 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope import figures
+from cachescope.answers.chosen import Chosen, within
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import RunTime
@@ -16,16 +17,14 @@ from cachescope.json_types import JsonObject
 from cachescope.report.time_contrast import said_texts
 from cachescope.report.time_spent import besides_text
 from cachescope.views import html
-from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, markup, row
 from cachescope.views.overview import first_number
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.views.tabled import Tabled
-from cachescope.wording import and_more, clock, duration, harmless, percent
+from cachescope.wording import and_more, duration, harmless, percent
 
-_SPAN: Final = "Compiles are those that began from {first} to {last} UTC, as chosen in Overview; phases are of whole processes."
 _NOTHING: Final = (
     "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
 )
@@ -60,6 +59,8 @@ _COMPILES: Final = [
 class Time(Pane):
     """The phases of all processes or of the chosen one, and its compiles."""
 
+    beyond = "Compiles are those that began in it; phases are of whole processes."
+
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
         self.spent = TimeSpent.of(scope)
@@ -90,7 +91,7 @@ class Time(Pane):
         )
         self.phases = Table(ListedRows(_PHASES, []), "phases and their events", page_size=20)
         self.said = markup()
-        state.observe(guarded(self._show), ["run", "span"])
+        state.observe(guarded(self._show), "run")
         super().__init__(
             [
                 row(choice(state, "run", "Run", runs)),
@@ -119,6 +120,11 @@ class Time(Pane):
         """The phases of the chosen run, or of all."""
         return self._of_run(self._scope.phases)
 
+    def narrow(self, chosen: Chosen) -> None:
+        """Draw the compiles of the span alone."""
+        if self.spent.runs:
+            self.compiles.redraw()
+
     def _of_run(self, frame: pd.DataFrame) -> pd.DataFrame:
         run = self._state.run
         return frame if run is None else frame[frame["run"] == run].reset_index(drop=True)
@@ -143,10 +149,7 @@ class Time(Pane):
 
     def _show(self, change: object = None) -> None:
         self.phases.show(ListedRows(_PHASES, list(enumerate(_phase_rows(self.frame())))))
-        sentences = self._sentences()
-        if (span := self._state.span) is not None:
-            sentences.append(_SPAN.format(first=clock(span[0]), last=clock(span[1])))
-        self.said.value = "".join(html.paragraph(text) for text in sentences)
+        self.said.value = "".join(map(html.paragraph, self._sentences()))
         self.phases_plot.redraw()
         self.compiles.redraw()
 

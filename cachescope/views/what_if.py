@@ -8,6 +8,7 @@ import pandas as pd
 
 from cachescope import figures
 from cachescope.analysis.what_if.evidence import SafetyOfFields
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
 from cachescope.columns import rows_of
@@ -19,6 +20,7 @@ from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, columns, markup, row
 from cachescope.views.frame_rows import FrameRows
+from cachescope.views.lookup_rows import between
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
 from cachescope.views.ranking import Ranking
@@ -51,8 +53,10 @@ class WhatIfView(Pane):
         Shared with other panes; a new one by default.
     """
 
+    beyond = "All lookups are replayed, and those of it counted. What single fields and causes save, and what is said below them, is of all."
+
     def __init__(self, scope: Read, state: State | None = None) -> None:
-        self._scope, self._state = scope, state or State()
+        self._scope, self._state, self._chosen = scope, state or State(), Chosen(scope)
         self._past: list[tuple[str, ...]] = []
         self.found: WhatIf = WhatIf.of(scope, KeySchema())
         if not scope.facts.lookups:
@@ -78,11 +82,11 @@ class WhatIfView(Pane):
             page_size=8,
         )
         self.rates_plot = Plot(
-            lambda dark: figures.what_if_rates(self.found.rates, dark=dark),
+            lambda dark: figures.what_if_rates(self.found.rates_of(self._chosen), dark=dark),
             "hit rates before and after",
             guarded=guarded,
         )
-        self.rates = Tabled(self.rates_plot, lambda: self.found.rates)
+        self.rates = Tabled(self.rates_plot, lambda: self.found.rates_of(self._chosen))
         self.changed = Table(
             self._changed_rows(),
             "lookups that would have hit",
@@ -123,12 +127,21 @@ class WhatIfView(Pane):
     @property
     def query(self) -> str:
         """The line of Python that returns every lookup before and after."""
-        without = self._state.without
-        return f"scope.what_if(without={without!r}).frame" if without else "scope.what_if().frame"
+        without, span = self._state.without, self._state.span
+        line = f"scope.what_if(without={without!r}).frame" if without else "scope.what_if().frame"
+        if span is None or self._chosen.is_all:
+            return line
+        return f"{line}[{between('scope.lookups', span)}].reset_index(drop=True)"
 
     def frame(self) -> pd.DataFrame:
-        """Every lookup before and after."""
-        return self.found.frame
+        """Every lookup of the span before and after."""
+        return self._chosen.rows_of_each(self.found.frame).reset_index(drop=True)
+
+    def narrow(self, chosen: Chosen) -> None:
+        """Count some lookups alone."""
+        self._chosen = chosen
+        if self._scope.facts.lookups:
+            self._count()
 
     def _set(self, without: tuple[str, ...]) -> None:
         if without != self._state.without:
@@ -144,13 +157,18 @@ class WhatIfView(Pane):
         self.found = WhatIf.of(self._scope, KeySchema(without=without))
         self.tree.off = self.ranking.off = list(without)
         self.undo.disabled, self.reset.disabled = not self._past, not without
-        self.numbers.value, self.warnings.value = numbers(self.found), warnings(self.found)
-        self.remarks.value = remarks(self.found)
+        self.warnings.value, self.remarks.value = warnings(self.found), remarks(self.found)
+        self._count()
+
+    def _count(self) -> None:
+        self.numbers.value = numbers(self.found, self._chosen)
         self.changed.show(self._changed_rows())
         self.rates.redraw()
 
     def _changed_rows(self) -> FrameRows:
-        frame = self.found.frame.assign(**self._scope.lookups[["compile_id", "function"]])
+        frame = self._chosen.rows_of_each(
+            self.found.frame.assign(**self._scope.lookups[["compile_id", "function"]])
+        )
         changed = frame[frame["changed_side"].fillna(True)]
         return FrameRows(changed, _HEADS, {"run": self._labels.__getitem__, "time_won_ns": duration})
 

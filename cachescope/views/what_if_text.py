@@ -7,6 +7,7 @@ from typing import Final
 
 import pandas as pd
 
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
 from cachescope.answers.worklist import Worklist
@@ -29,10 +30,10 @@ _BY_CAUSE: Final = (
 )
 
 
-def numbers(found: WhatIf) -> str:
-    """Hit rates, keys and groups before and after."""
-    before, after = rows_of(found.rates, WhatIfRate)
-    keys, then, groups = key_counts(found.frame)
+def numbers(found: WhatIf, chosen: Chosen) -> str:
+    """Hit rates, keys and groups of some lookups, before and after."""
+    before, after = rows_of(found.rates_of(chosen), WhatIfRate)
+    keys, then, groups = key_counts(chosen.rows_of_each(found.frame))
     cells = [
         (
             "Hit rate by count",

@@ -12,6 +12,7 @@ from traitlets.utils.bunch import Bunch
 from cachescope import figures
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.named import is_number
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import Comparison
 from cachescope.answers.difference import difference
 from cachescope.answers.explanation import Explanation, costliest_root
@@ -61,8 +62,11 @@ _HEADS = (
 class Why(Pane):
     """Why one lookup missed."""
 
+    beyond = "Misses to step through, and those of the same cause, are of it. What they are compared with may be earlier."
+
     def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state = scope, state
+        self._scope, self._state, self._chosen = scope, state, Chosen(scope)
+        self._first: int | None = None
         self.explained: Explanation | None = None
         self._changes: tuple[FieldChange, ...] = ()
         if not scope.facts.lookups:
@@ -98,7 +102,8 @@ class Why(Pane):
         )
         state.observe(state.guarded(self._show), ["lookup", "other"])
         if state.lookup is None:
-            state.lookup = first_to_show(scope)
+            self._first = first_to_show(self._chosen)
+            state.lookup = self._first
         else:
             self._show()
 
@@ -119,6 +124,16 @@ class Why(Pane):
             return self.explained.frame
         names = (str(self._state.other), str(self._state.lookup))
         return Comparison(*names, graphs=self._two(*names)).frame
+
+    def narrow(self, chosen: Chosen) -> None:
+        """Step through the misses of some lookups alone; a lookup that nobody picked gives way to one of these."""
+        self._chosen = chosen
+        if self.explained is None:
+            return
+        if self._state.lookup == self._first and len(chosen) and self._first not in chosen:
+            self._first = first_to_show(chosen)
+            self._state.lookup = self._first
+        self._show_same()
 
     def _draw(self, dark: bool) -> go.Figure:
         assert self.explained is not None
@@ -144,7 +159,7 @@ class Why(Pane):
         self._state.other = None
 
     def _step(self, by: int) -> None:
-        misses = sorted(self._scope.facts.misses)
+        misses = self._chosen.misses
         here = self._state.lookup or 0
         later = [m for m in misses if m > here] if by > 0 else [m for m in reversed(misses) if m < here]
         if later:
@@ -202,7 +217,7 @@ class Why(Pane):
         facts = self._scope.facts
         labels = run_labels(self._scope.runs)
         mine = facts.misses.get(self.explained.lookup)
-        others = [] if mine is None or self._state.other is not None else facts.misses_of(mine.cause)
+        others = [] if mine is None or self._state.other is not None else self._chosen.misses_of(mine.cause)
         rows = [
             (miss.lookup, _same_row(facts.lookups[miss.lookup], labels, miss))
             for miss in others[:_SAME_SHOWN]
@@ -214,9 +229,9 @@ class Why(Pane):
         self.same.show(ListedRows(_HEADS, rows))
 
 
-def first_to_show(scope: Read) -> int:
+def first_to_show(chosen: Chosen) -> int:
     """The lookup that Why opens with: the root miss that cost the most, or the first lookup if nothing missed."""
-    return costliest_root(scope) if scope.facts.misses else min(scope.facts.lookups)
+    return costliest_root(chosen) if chosen.misses else int(chosen.lookups["lookup"].min())
 
 
 def _box(label: str, hint: str) -> ipywidgets.Text:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import anywidget
 import traitlets
 
-from cachescope.answers.read import Read
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.json_types import JsonObject
 from cachescope.report.worklist import NEVER_ASKED, ChangeText, changes_of, notes_of
@@ -21,11 +21,12 @@ _HERE: Final = Path(__file__).parent
 
 
 class WorklistView(anywidget.AnyWidget):
-    """The worklist of a scope.
+    """The worklist of what was read, or of some of its lookups.
 
     Parameters
     ----------
-    scope : Read
+    chosen : Chosen
+        What is counted.
     on_open : callable
         Called with a pane and a number: ``Why`` and a lookup, or ``Lookups`` and a cause.
     """
@@ -38,20 +39,23 @@ class WorklistView(anywidget.AnyWidget):
     opened: Any = traitlets.List().tag(sync=True)
     """A pane, a number, and a time that makes opening the same one again a change."""
 
-    def __init__(self, scope: Read, on_open: Callable[[str, int], None]) -> None:
-        found = Worklist.of(scope)
+    def __init__(self, chosen: Chosen, on_open: Callable[[str, int], None]) -> None:
+        super().__init__()
+        self.show(chosen)
+        self.observe(lambda change: self._open(change["new"], on_open), "opened")
+
+    def show(self, chosen: Chosen) -> None:
+        """Show the worklist of other lookups."""
+        found = Worklist.of(chosen.read, chosen)
         notes = notes_of(found)
         if not found.works and not found.apart:
-            notes = [nothing_to_fix(scope), *notes]
-        super().__init__(
-            worklist={
-                "works": [_plain(work) for work in found.works],
-                "apart": [_plain(work) for work in found.apart],
-                "apart_title": NEVER_ASKED,
-                "notes": notes,
-            }
-        )
-        self.observe(lambda change: self._open(change["new"], on_open), "opened")
+            notes = [nothing_to_fix(chosen), *notes]
+        self.worklist = {
+            "works": [_plain(work) for work in found.works],
+            "apart": [_plain(work) for work in found.apart],
+            "apart_title": NEVER_ASKED,
+            "notes": notes,
+        }
 
     @staticmethod
     def _open(opened: list[Any], on_open: Callable[[str, int], None]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import cachescope
 from cachescope.answers.causes import Causes, ways
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.in_short import InShort
 
 SAMPLES = ("config_flip", "four_ranks", "tour")
@@ -21,7 +22,7 @@ def test_causes_of_each_run_add_up_to_those_of_all(name: str) -> None:
     lost: Counter[int] = Counter()
     runs: Counter[int] = Counter()
     for run in scope.runs["run"]:
-        for struck in Causes.of(scope, {run}, most=1000).struck:
+        for struck in Causes.of(scope, Chosen.of_runs(scope, {run}), most=1000).struck:
             cause = struck.row.cause
             misses[cause] += struck.misses
             lost[cause] += struck.time_lost_ns or 0

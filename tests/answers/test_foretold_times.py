@@ -7,6 +7,7 @@ import json
 import pytest
 
 import cachescope
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.cli import main
 from cachescope.report.page.compiling import spent_section
@@ -49,5 +50,5 @@ def test_no_bar_is_drawn_for_a_compile_that_was_none(scope: cachescope.Scope) ->
 
 
 def test_the_explorer_says_that_a_rate_is_foretold(scope: cachescope.Scope) -> None:
-    assert "0 of 6 lookups, foretold" in _rates(scope)
-    assert "foretold" not in _rates(cachescope.read(cachescope.sample("start")))
+    assert "0 of 6 lookups, foretold" in _rates(Chosen(scope))
+    assert "foretold" not in _rates(Chosen(cachescope.read(cachescope.sample("start"))))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.worklist import Worklist, nothing_to_fix
 from cachescope.report.worklist import changes_of, notes_of
 from tests.conftest import RECORDINGS
@@ -127,9 +128,13 @@ def test_what_is_beyond_the_most_is_counted() -> None:
 
 
 def test_why_there_is_nothing(recording: Recording, tmp_path: Path) -> None:
-    assert nothing_to_fix(cachescope.read(cachescope.sample("whole_directory"))).startswith("No lookup")
+    assert nothing_to_fix(Chosen(cachescope.read(cachescope.sample("whole_directory")))).startswith(
+        "No lookup"
+    )
     cold = cachescope.read(recording("2.13.0", "two_ranks_cold_shapes"))
-    assert Worklist.of(cold).works == () and nothing_to_fix(cold).startswith("Every miss is a first lookup")
+    assert Worklist.of(cold).works == () and nothing_to_fix(Chosen(cold)).startswith(
+        "Every miss is a first lookup"
+    )
 
 
 def test_the_only_run_that_a_cause_struck_is_named(recording: Recording) -> None:

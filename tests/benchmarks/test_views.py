@@ -106,6 +106,35 @@ def test_compare(ten_thousand: cachescope.Scope, benchmark: Any) -> None:
     assert pane.table.total == 100
 
 
+@pytest.fixture(scope="module", params=[10_000, 100_000])
+def explored(request: pytest.FixtureRequest) -> Explorer:
+    explorer = made_scope("mixed", request.param).explore()
+    overview = explorer.pane("Overview")
+    for plot in (overview.outcomes_plot, overview.graphs_plot):
+        plot.dark = False
+    return explorer
+
+
+@pytest.mark.benchmark(group="views")
+@pytest.mark.parametrize("pane", ["Overview", "Lookups", "Why", "Compare", "Machines"])
+def test_brush(pane: str, explored: Explorer, benchmark: Any) -> None:
+    """Drag over a tenth of the time, here and there in turn: what is seen of the pane is counted and drawn again."""
+    scope, explored.state.pane = explored.scope, pane
+    times = scope.lookups["time"].sort_values().astype("int64").to_numpy()
+    tenth = len(times) // 10
+    spans = itertools.cycle(
+        [(int(times[at * tenth]), int(times[(at + 1) * tenth - 1])) for at in range(1, 9)]
+    )
+
+    def brush() -> None:
+        explored.state.span = next(spans)
+
+    benchmark(brush)
+    assert explored.state.error == "" and f"{len(scope.lookups):,} lookups" in explored.span.said.value
+    explored.state.span = None
+    benchmark.extra_info["lookups"] = len(scope.lookups)
+
+
 @pytest.mark.benchmark(group="views")
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 def test_filter(filters: dict[str, Any], lookup_table: tuple[LookupRows, Table], benchmark: Any) -> None:

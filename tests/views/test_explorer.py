@@ -71,7 +71,7 @@ def test_panes_are_made_when_looked_at(tour: Explorer) -> None:
 
 
 def test_hit_rates_three_ways(tour: Explorer) -> None:
-    text = tour.pane("Overview").children[0].value
+    text = tour.pane("Overview").numbers.value
     for number in ("46 %", "68 %", "22 of 48 lookups", "2 of 6"):
         assert number in text
 
@@ -441,3 +441,88 @@ def test_traces_that_have_gone_are_named_once_and_the_first_of_many(tmp_path: Pa
     (pane,) = [child for child in TimePane(scope, State()).children if "gone" in getattr(child, "value", "")]
     assert pane.value.count("is gone since it was read") == 10 < traces
     assert f"… and {traces - 10} more" in pane.value
+
+
+def test_a_span_narrows_every_pane_and_judges_nothing_again(tour: Explorer, scopes: dict[str, Scope]) -> None:
+    scope, state = scopes["tour"], tour.state
+    times = scope.lookups.groupby("run")["time"]
+    # Runs 3 and 4: what their misses are compared with is in earlier runs.
+    state.span = (times.min()[3].value, times.max()[4].value)
+    lookups = scope.lookups[scope.lookups["run"].isin([3, 4])]
+    misses = scope.misses[scope.misses["lookup"].isin(lookups["lookup"])]
+    said = tour.span.said.value
+    assert f"{len(lookups)} of 48 lookups" in said and tour.span.layout.display == ""
+    for name in PANES:
+        state.pane = name
+        assert is_query_of(tour, scope), name
+    overview = tour.pane("Overview")
+    hits = (lookups["outcome"] == "hit").sum()
+    assert f"{hits} of {len(lookups)} lookups" in overview.numbers.value
+    assert {row[0] for row in overview.by_run.rows} == {overview._labels[3], overview._labels[4]}
+    works = overview.worklist.worklist["works"]
+    counted = misses.groupby("cause").size().to_dict()
+    assert works and {work["cause"]: work["cost"].split(" · ")[-1] for work in works} == {
+        work["cause"]: f"{counted[work['cause']]} misses" for work in works
+    }
+    # None becomes a cold start because what came before it is not shown.
+    assert misses["baseline"].notna().any() and "cold start" not in str(overview.worklist.worklist)
+    why = tour.pane("Why")
+    assert state.lookup in set(misses["lookup"])
+    assert set(why.same.ids) <= set(misses["lookup"])
+    seen = set()
+    for _ in range(len(misses)):
+        seen.add(state.lookup)
+        why._step(1)
+    assert seen <= set(misses["lookup"])
+    compare = tour.pane("Compare")
+    state.compared = ((3,), (0,))
+    assert {row.lookup for one in compare.found.aligned for row in one.before} == set(
+        lookups.query("run == 3")["lookup"]
+    )
+    tour.span.clear.click()
+    assert state.span is None and tour.span.layout.display == "none"
+    for name in PANES:
+        state.pane = name
+        assert is_query_of(tour, scope), name
+    assert "22 of 48 lookups" in overview.numbers.value
+    assert state.error == ""
+
+
+def test_what_if_counts_the_span_of_a_replay_of_all(tour: Explorer, scopes: dict[str, Scope]) -> None:
+    scope = scopes["tour"]
+    times = scope.lookups.groupby("run")["time"]
+    tour.state.pane = "What-if"
+    tour.state.without = ("inductor_configs",)
+    tour.state.span = (times.min()[3].value, times.max()[3].value)
+    view, mine = tour.pane("What-if"), scope.lookups.query("run == 3")
+    frame = scope.what_if(without="inductor_configs").frame
+    then = frame[frame["lookup"].isin(mine["lookup"])]["outcome_after"]
+    hits = (mine["outcome"] == "hit").sum(), (then == "hit").sum()
+    assert f"{hits[0]} → {hits[1]} of {len(mine)} lookups" in view.numbers.value
+    assert set(view.changed.ids) <= set(mine["lookup"])
+    assert is_query_of(tour, scope)
+
+
+def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
+    tour.state.span = (0, 1)
+    for name in PANES:
+        tour.state.pane = name
+        for plot in figures_of(tour.pane(name)):
+            plot.dark = False
+    assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
+    assert "No lookup is of this time" in tour.pane("Overview").worklist.worklist["notes"][0]
+    assert "No lookup is of this time" in tour.pane("Overview").outcomes_plot.figure
+
+
+def test_entries_of_a_span_were_asked_for_or_written_in_it(scopes: dict[str, Scope]) -> None:
+    scope = scopes["entry_truncated"]
+    explorer = scope.explore()
+    explorer.state.pane = "Entries"
+    entries, times = explorer.pane("Entries"), scope.lookups["time"]
+    one = scope.lookups[scope.lookups["cache_key"].notna()].iloc[0]
+    explorer.state.span = (one["time"].value, one["time"].value)
+    asked = scope.entries["cache_key"].eq(one["cache_key"]) & scope.entries["cache"].eq(one["cache"])
+    assert asked.any() and set(entries.table.ids) == set(scope.entries.loc[asked, "entry"])
+    written = scope.entries["modified_time"]
+    explorer.state.span = (written.min().value, written.max().value)
+    assert entries.table.total == len(scope.entries) and times.notna().all()

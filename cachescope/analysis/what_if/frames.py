@@ -110,14 +110,18 @@ class ReplayInput:
         return cls(replay, Times(replay), history, before)
 
 
-def rates_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
-    """The frame ``what_if_rates``: hit rates as recorded, and as they would have been."""
-    turned = np.flatnonzero(replayed.times.turned(after))
-    then = replayed.before.with_more_hits(len(turned), replayed.times.total(turned) or 0)
-    undecided = int(np.count_nonzero(after == UNKNOWN))
+def rates_frame(replayed: ReplayInput, after: Outcomes, lookups: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The frame ``what_if_rates``: hit rates as recorded, and as they would have been; of all lookups or of some rows of them."""
+    before, counted = replayed.before, np.ones(len(after), dtype=bool)
+    if lookups is not None:
+        (before,) = rows_of(hit_rates(lookups), Rates)
+        counted = np.isin(replayed.replay.recorded.lookups.lookup, lookups["lookup"].to_numpy(dtype=np.int64))
+    turned = np.flatnonzero(replayed.times.turned(after) & counted)
+    then = before.with_more_hits(len(turned), replayed.times.total(turned) or 0)
+    undecided = int(np.count_nonzero((after == UNKNOWN) & counted))
     return WHAT_IF_RATES.build(
         [
-            {"when": "before", "undecided": 0, **asdict(replayed.before)},
+            {"when": "before", "undecided": 0, **asdict(before)},
             {"when": "after", "undecided": undecided, **asdict(then)},
         ]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.summary import is_cold_start
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
@@ -26,7 +27,7 @@ def causes_section(scope: Read) -> Section:
     if found.apart:
         parts += [Text(f"{NEVER_ASKED}:"), WorkItems(NEVER_ASKED, _items(found.apart, anchors))]
     if not parts:
-        parts.append(Text(nothing_to_fix(scope)))
+        parts.append(Text(nothing_to_fix(Chosen(scope))))
     parts += [Text(note, "faint") for note in notes_of(found)]
     return Section("causes", "What should be fixed first?", sentence, tuple(parts))
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from cachescope.answers.causes import Causes
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
@@ -73,7 +74,7 @@ def why_section(scope: Read) -> Section:
     causes = Causes.of(scope, most=EXPLAINED, places=_PLACES)
     parts: list[Part] = [cause_group(scope, number, struck) for number, struck in enumerate(causes.struck, 1)]
     if not causes.struck:
-        parts.append(Text(nothing_to_fix(scope)))
+        parts.append(Text(nothing_to_fix(Chosen(scope))))
     if causes.more:
         more = plural(causes.more, "more cause is", "more causes are")
         parts.append(Text(f"{more} in the list above and in scope.causes.", "faint"))

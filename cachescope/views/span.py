@@ -1,0 +1,62 @@
+"""The chosen span of time, above the panes that it narrows."""
+
+from __future__ import annotations
+
+from cachescope.answers.chosen import Chosen, Span
+from cachescope.views import html
+from cachescope.views.controls import Pane, button, markup, row
+from cachescope.views.state import State
+from cachescope.wording import clock, date, plural
+
+# Below so many nanoseconds, seconds would not tell the ends apart.
+_SHORT = 10 * 10**9
+
+
+class SpanChip(Pane):
+    """The span with how many lookups it has, and a button that clears it; nothing where none is chosen.
+
+    Parameters
+    ----------
+    state : State
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.said = markup()
+        self.clear = button("Clear", self._clear, "Show all times again, in every pane")
+        self.chip = row(self.said, self.clear)
+        self.chip.add_class("cs-span")
+        self.beyond = markup()
+        super().__init__([self.chip, self.beyond])
+        self.layout.display = "none"
+
+    def show(self, chosen: Chosen, beyond: str) -> None:
+        """Say what is chosen, and what the pane below shows besides."""
+        span = self._state.span
+        self.layout.display = "none" if span is None or chosen.is_all else ""
+        if span is not None and not chosen.is_all:
+            self.said.value = html.paragraph(_text(chosen, span), "strong")
+            self.beyond.value = html.paragraph(beyond, "faint") if beyond else ""
+
+    def _clear(self) -> None:
+        self._state.span = None
+
+
+def _text(chosen: Chosen, span: Span) -> str:
+    first, last = _ends(span)
+    every = chosen.read.lookups
+    untimed = int(every["time"].isna().sum())
+    more = f"; {plural(untimed, 'lookup')} without a time left out" if untimed else ""
+    return f"{first} to {last} UTC, {len(chosen):,} of {len(every):,} {'lookup' if len(every) == 1 else 'lookups'}{more}"
+
+
+def _ends(span: Span) -> tuple[str, str]:
+    first, last = span
+    is_one_day = date(first) == date(last)
+    is_short = last - first < _SHORT
+
+    def moment(ns: int) -> str:
+        day = "" if is_one_day else f"{date(ns)} "
+        return f"{day}{clock(ns)}" + (f".{ns // 10**6 % 1000:03}" if is_short else "")
+
+    return moment(first), moment(last)
