@@ -222,6 +222,9 @@ class Explorer(Pane):
         self._error.layout.display = "" if change["new"] else "none"
 
     def _say(self) -> None:
+        if self.state.pane not in self._made:
+            # It is being made, and chooses what it opens with.
+            return
         self.span.show(self._chosen, self._shown.beyond)
         self._line.value = (
             "<details class='cs-long'><summary>This in Python</summary>"

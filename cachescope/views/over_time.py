@@ -84,9 +84,17 @@ class OverTime(Pane):
         self._state.span = None
 
     def _zoomed(self, change: Bunch) -> None:
-        # An axis of dates counts in milliseconds.
-        is_span = self.clock.value == "wall" and len(change["new"]) == 2
-        self._state.span = tuple(round(at * 1e6) for at in sorted(change["new"])) if is_span else None
+        if len(change["new"]) != 2 or self.clock.value != "wall":
+            self._state.span = None
+        else:
+            # An axis of dates counts in milliseconds.
+            first, last = (round(at * 1e6) for at in sorted(change["new"]))
+            times = self._scope.lookups["time"]
+            if first <= times.max().value and times.min().value <= last:
+                self._state.span = first, last
+            else:
+                # The figure of the other clock was still there.
+                self.plot.zoomed = []
         self._say()
 
     def narrow(self, chosen: Chosen) -> None:

@@ -176,6 +176,43 @@ def test_runs_are_picked_with_the_keyboard(tour: Opened) -> None:
     assert "run 5" in page.evaluate("document.activeElement.ariaLabel")
 
 
+def test_a_span_that_is_dragged_narrows_every_pane(tour: Opened) -> None:
+    page = tour.page
+    pane(page, "Overview")
+    page.get_by_role("button", name="Time of day", exact=True).click()
+    figure = page.get_by_role("figure", name="lookups over time").locator("svg")
+    figure.get_by_text("time of day (UTC)").wait_for()
+    figure.scroll_into_view_if_needed()
+    figure.focus()
+    box = figure.bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.62 * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.8 * box["width"], y, steps=5)
+    page.mouse.up()
+    chip = page.locator(".cs-span")
+    chip.get_by_text("of 48 lookups").wait_for()
+    said = chip.inner_text()
+    count = int(said.split(" UTC, ")[1].split(" of ")[0])
+    assert 0 < count < 48
+    # The headline counts these alone, and the figure that was dragged over keeps the focus.
+    is_shown(page, f"of {count} lookups")
+    assert page.evaluate("document.activeElement.closest('[role=figure]')?.ariaLabel") == "lookups over time"
+    pane(page, "Lookups")
+    chip.get_by_text("of 48 lookups").wait_for()
+    page.get_by_text("of 48 lookups").filter(visible=True).nth(1).wait_for()
+    pane(page, "Why")
+    is_shown(page, "Misses to step through")
+    page.get_by_role("button", name="Next miss").click()
+    chip.get_by_role("button", name="Clear").focus()
+    page.keyboard.press("Enter")
+    chip.wait_for(state="hidden")
+    pane(page, "Lookups")
+    page.get_by_text("48 lookups", exact=True).filter(visible=True).wait_for()
+    pane(page, "Overview")
+    is_shown(page, "22 of 48 lookups")
+
+
 def test_nothing_reaches_beyond_the_page(tour: Opened) -> None:
     for width in (1400, 900):
         tour.page.set_viewport_size({"width": width, "height": 1600})

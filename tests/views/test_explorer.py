@@ -430,6 +430,10 @@ def test_a_span_of_the_day_filters_lookups_and_compiles(tour: Explorer, scopes: 
     assert tour.state.span is None
     over_time.every.click()
     assert over_time.plot.zoomed == []
+    # A drag over the figure of the other clock, before the new one is there.
+    over_time.clock.value = "wall"
+    over_time.plot.zoomed = [1.0, 2.0]
+    assert tour.state.span is None and over_time.plot.zoomed == []
 
 
 def test_traces_that_have_gone_are_named_once_and_the_first_of_many(tmp_path: Path) -> None:
@@ -509,6 +513,7 @@ def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
         tour.state.pane = name
         for plot in figures_of(tour.pane(name)):
             plot.dark = False
+    assert tour.pane("Why").same.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
     assert "No lookup is of this time" in tour.pane("Overview").worklist.worklist["notes"][0]
     assert "No lookup is of this time" in tour.pane("Overview").outcomes_plot.figure
