@@ -78,5 +78,7 @@ def _settings(read: Read, struck: Struck, fields: Sequence[str]) -> dict[str, tu
 def _were_graphs_found(read: Read, lookup: int) -> bool:
     """Whether the FX lookups below an AOTAutograd lookup hit."""
     lookups = read.facts.lookups.frame
-    below = lookups["outcome"][(lookups["aot_lookup"] == lookup) & (lookups["cache"] == FXGRAPH)]
-    return len(below) > 0 and bool((below == "hit").all())
+    # Texts are compared of these few alone.
+    below = lookups.loc[lookups["aot_lookup"] == lookup, ["cache", "outcome"]]
+    outcomes = below.loc[below["cache"] == FXGRAPH, "outcome"]
+    return len(outcomes) > 0 and bool((outcomes == "hit").all())
