@@ -55,6 +55,17 @@ def column(table: Any, at: int) -> list[str]:
     return [text.strip() for text in table.locator(f"tbody tr:visible td:nth-child({at})").all_inner_texts()]
 
 
+@pytest.mark.parametrize("sample", ["four_ranks", "tour", "training"])
+def test_on_a_narrow_page_the_reason_is_seen_without_scrolling(
+    browser: Any, written: Written, sample: str
+) -> None:
+    with opened(browser, written(sample), width=900) as shown:
+        table = shown.page.get_by_role("region", name="Lookups that missed, by time lost")
+        wide, seen = table.evaluate("one => [one.scrollWidth, one.clientWidth]")
+        assert wide <= seen
+        assert table.locator("tbody tr").first.locator("td").last.bounding_box()["width"] > 120
+
+
 def test_figures_are_drawn_and_tables_sort_and_search(browser: Any, tour: Path) -> None:
     with opened(browser, tour) as shown:
         page = shown.page
