@@ -234,6 +234,17 @@ def test_a_number_at_an_axis_is_whole_or_left_out(page: Any, width: int) -> None
         assert right < left
 
 
+def test_a_title_that_is_too_long_ends_with_an_ellipsis_within_the_figure(page: Any) -> None:
+    figure = drawn("autotune_margins", dark=False)
+    assert any("<" in note["text"] for note in figure["layout"]["annotations"])
+    draw(page, figure, 200)
+    edge = page.locator("#place svg").bounding_box()
+    texts = page.locator("#place svg text")
+    boxes = [text.bounding_box() for text in texts.all()]
+    assert all(box["x"] + box["width"] <= edge["x"] + edge["width"] + 1 for box in boxes)
+    assert any(text.endswith("…") for text in texts.all_text_contents())
+
+
 def test_texts_from_logs_stay_texts(page: Any) -> None:
     from cachescope.figures.canvas import empty
 

@@ -142,7 +142,7 @@ function annotationNodes(layout, scales, area, width) {
     const wanted = place("x") + (one.xshift ?? 0);
     // A note that is too long for its place begins further left.
     const x = across === "start" ? Math.max(Math.min(wanted, 2), Math.min(wanted, width - widthOf(one.text, size) - 2)) : wanted;
-    const text = across === "start" && !one.text.includes("<") ? fitted(one.text, size, Math.max(40, width - x)) : one.text;
+    const text = across === "start" ? linesFitted(one.text, size, Math.max(40, width - x)) : one.text;
     return textNode(text, x, place("y") - (one.yshift ?? 0), { size, colour: one.font?.color ?? layout.font.color, across, down: one.yanchor ?? "middle" });
   });
 }
