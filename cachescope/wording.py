@@ -177,8 +177,8 @@ def place_text(function: str | None, file: str | None, line: int | None) -> str 
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """``1 lookup``, ``2 lookups``."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    """``1 lookup``, ``2,000 lookups``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def listed(values: Iterable[object], most: int, between: str = ", ", others: int = 0) -> str:
@@ -212,7 +212,7 @@ def and_more(count: int, what: str = "", where: str = "") -> str:
     >>> and_more(3), and_more(1, "cause", "--json lists all")
     ('… and 3 more', '… and 1 more cause: --json lists all')
     """
-    more = plural(count, f"more {what}") if what else f"{count} more"
+    more = plural(count, f"more {what}") if what else f"{count:,} more"
     return f"… and {more}" + (f": {where}" if where else "")
 
 

@@ -42,9 +42,9 @@ def foretold_lookups(read: Read, lookups: pd.DataFrame | None = None) -> int:
 
 def outcomes(rate: RateRow) -> str:
     """How many lookups of a row of hit rates went which way."""
-    bypassed = f", {rate.bypasses} bypassed or disabled" if rate.bypasses else ""
-    unknown = f", {rate.unknown} of unknown outcome" if rate.unknown else ""
-    return f"{rate.hits} hit, {rate.misses} missed{bypassed}{unknown}"
+    bypassed = f", {rate.bypasses:,} bypassed or disabled" if rate.bypasses else ""
+    unknown = f", {rate.unknown:,} of unknown outcome" if rate.unknown else ""
+    return f"{rate.hits:,} hit, {rate.misses:,} missed{bypassed}{unknown}"
 
 
 def compile_time(rate: RateRow) -> str:
@@ -99,6 +99,6 @@ def footer(read: Read, causes: Sequence[CauseRow] | None = None) -> str:
             time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
             parts.append(f"first lookups (cold start): {plural(cause.misses, 'miss', 'misses')}{time}")
     unexplained = [cause.misses for cause in counted if is_unexplained(cause)]
-    parts.append(f"not explained: {sum(unexplained)}")
-    parts.append(f"problems: {len(facts.problems)}")
+    parts.append(f"not explained: {sum(unexplained):,}")
+    parts.append(f"problems: {len(facts.problems):,}")
     return "    ".join(parts)

@@ -94,7 +94,7 @@ def _safety_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 def _headline(found: answer.WhatIf) -> str:
     before, after = rows_of(found.rates, WhatIfRate)
-    text = f"{before.hits} -> {after.hits} of {plural(before.lookups, 'lookup')} hit"
+    text = f"{before.hits:,} -> {after.hits:,} of {plural(before.lookups, 'lookup')} hit"
     shares = [f"{percent(before.hit_rate)} -> {percent(after.hit_rate)} by count"]
     if before.time_hit_rate is not None:
         shares.append(f"{percent(before.time_hit_rate)} -> {percent(after.time_hit_rate)} by compile time")
@@ -146,7 +146,7 @@ def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def _turned(row: WhatIfCause | CauseSaving, misses: int) -> str:
-    parts = [f"{row.hits_after} of {plural(misses, 'miss', 'misses')} would hit"]
+    parts = [f"{row.hits_after:,} of {plural(misses, 'miss', 'misses')} would hit"]
     if row.time_won_ns is not None:
         parts.append(f"{duration(row.time_won_ns)} saved")
     if row.unknown:
@@ -202,7 +202,7 @@ def saves(row: SensitivityRow) -> str:
         row.misses_alone or row.staggered,
         row.time_alone_ns if row.misses_alone else row.staggered_time_ns,
     )
-    text = f"{count} would hit" if time is None else f"{count} would hit, {duration(time)}"
+    text = f"{count:,} would hit" if time is None else f"{count:,} would hit, {duration(time)}"
     return text if row.misses_alone else f"{text}, with a staggered start"
 
 
@@ -216,7 +216,7 @@ def field_note(row: SensitivityRow) -> str:
     notes = []
     if row.staggered:
         time = "" if row.staggered_time_ns is None else f" ({duration(row.staggered_time_ns)})"
-        more = f"{row.staggered} more" if row.misses_alone else f"{row.staggered}"
+        more = f"{row.staggered:,} more" if row.misses_alone else f"{row.staggered:,}"
         notes.append(f"the runs were concurrent: with a staggered start, {more} would hit{time}")
     if row.needs_all:
         notes.append(f"only all {len(row.fields)} together")

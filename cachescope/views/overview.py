@@ -229,10 +229,10 @@ def _rates(chosen: Chosen) -> str:
             (
                 "Hit rate by count",
                 percent(rate.hit_rate, "–"),
-                f"{rate.hits} of {seen_text(rate)}{_foretold(chosen)}",
+                f"{rate.hits:,} of {seen_text(rate)}{_foretold(chosen)}",
             ),
             ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
-            ("By run", f"{all_hit} of {len(runs)}", "runs in which every lookup hit"),
+            ("By run", f"{all_hit:,} of {len(runs):,}", "runs in which every lookup hit"),
             (
                 "By cache",
                 " · ".join(percent(row.hit_rate, "–") for row in caches),

@@ -38,14 +38,14 @@ def numbers(found: WhatIf, chosen: Chosen) -> str:
         (
             "Hit rate by count",
             _moved(before.hit_rate, after.hit_rate),
-            f"{before.hits} → {after.hits} of {plural(before.lookups, 'lookup')}",
+            f"{before.hits:,} → {after.hits:,} of {plural(before.lookups, 'lookup')}",
         ),
         (
             "By compile time",
             _moved(before.time_hit_rate, after.time_hit_rate),
             time_won(before, after),
         ),
-        ("Keys", f"{keys} → {then}", f"{plural(groups, 'group')} of keys that become one"),
+        ("Keys", f"{keys:,} → {then:,}", f"{plural(groups, 'group')} of keys that become one"),
     ]
     return html.numbers(cells)
 
@@ -72,7 +72,7 @@ def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence
     for form in dict.fromkeys(of_form.values()):
         before, after = rows_of(WhatIf.of(scope, KeySchema(without=(form,))).rates, WhatIfRate)
         more = after.hits - before.hits
-        texts[form] = f"{more} would hit, {time_won(before, after)}" if more else NOTHING_ALONE
+        texts[form] = f"{more:,} would hit, {time_won(before, after)}" if more else NOTHING_ALONE
     return texts
 
 

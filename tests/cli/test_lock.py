@@ -264,7 +264,7 @@ def test_a_lock_of_ten_thousand_files_is_read_whole(made: Path, run: Run, tmp_pa
     }
     write_lock(replace(read_lock(made), files=files, expected=None), tmp_path / "big.lock")
     done = run("verify", tmp_path / "big.lock", root)
-    assert (done.status, done.out.splitlines()[0][:38]) == (0, "as locked: 10000 files, 38.9 kB, 10000")
+    assert (done.status, done.out.splitlines()[0][:38]) == (0, "as locked: 10,000 files, 38.9 kB, 10,0")
     (root / "fxgraph" / "57" / "4557").write_text("4558")
     assert run("verify", tmp_path / "big.lock", root).status == 3
 

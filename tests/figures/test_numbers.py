@@ -329,7 +329,7 @@ def test_many_lookups_stay_within_bounds() -> None:
     lookups, runs = many_lookups(100_000, 300, 150), runs_of(300)
     timeline = figures.timeline(lookups, runs)
     assert points(timeline) < 30_000
-    assert "100000 lookups in" in timeline.layout.annotations[-1].text
+    assert "100,000 lookups in" in timeline.layout.annotations[-1].text
     assert len(timeline.to_json()) < 6_000_000
     outcomes = figures.outcomes(lookups, runs)
     assert points(outcomes) < 64 * 5 * 2 + 20

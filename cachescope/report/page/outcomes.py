@@ -99,7 +99,7 @@ def _numbers(scope: Read) -> list[tuple[str, str, str]]:
             f"{rate.hits:,} of {seen_text(rate)}",
         ),
         ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
-        ("Runs that hit throughout", f"{all_hit} of {len(runs)}", "every lookup of the run hit"),
+        ("Runs that hit throughout", f"{all_hit:,} of {len(runs):,}", "every lookup of the run hit"),
         *(
             (
                 f"Hit rate of {row.cache}",
