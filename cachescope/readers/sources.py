@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
-from cachescope.readers.directory.place_of import is_linked_root
-from cachescope.readers.directory.places import ROOT
+from cachescope.readers.directory.place_of import is_linked_root, place_of
+from cachescope.readers.directory.places import ROOT, Place
 from cachescope.readers.directory.shipped import shipped_kind
 from cachescope.readers.directory.vllm_places import TREE
 from cachescope.readers.index.log_folder import is_log_file, read_log_file
@@ -215,8 +215,9 @@ def _find_remote(address: str) -> Iterator[tuple[ReadSource, str]]:
 
 def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
     """Logs in a cache directory, or in a folder of it that is not torch's."""
+    around = TREE if place_of(path) is TREE else ROOT
     with contextlib.suppress(OSError), os.scandir(path) as items:
-        strange = [item for item in items if not _is_of_cache(item)]
+        strange = [item for item in items if not _is_of_cache(item, around)]
         for item in sorted(strange, key=lambda item: item.name):
             names = (
                 [item.path]
@@ -228,8 +229,8 @@ def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[ReadSource, st
                     yield from _find_file(name, reading)
 
 
-def _is_of_cache(item: os.DirEntry[str]) -> bool:
-    rules = ROOT.files if item.is_file() else (*ROOT.folders, *TREE.folders)
+def _is_of_cache(item: os.DirEntry[str], around: Place) -> bool:
+    rules = around.files if item.is_file() else around.folders
     known = any(rule.pattern.fullmatch(item.name) for rule in rules)
     return item.is_symlink() or known or (item.is_dir() and looks_like_cache_dir(item.path))
 

@@ -86,8 +86,11 @@ def place_of(path: str, levels: int = _LEVELS) -> Place | None:
     for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(name):
             return place
-    found = next((place for place in _places_of(path, levels) if place is not _SHUT), None)
-    return found or vllm_place_of(path)
+    # vLLM's first: one look tells, where there are a thousand folders.
+    of_vllm = vllm_place_of(path)
+    if of_vllm is not None:
+        return of_vllm
+    return next((place for place in _places_of(path, levels) if place is not _SHUT), None)
 
 
 def place_of_file(path: str) -> tuple[Place, FileRule] | None:
