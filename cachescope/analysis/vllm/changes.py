@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.process_values.recognition import differs_by
-from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named
+from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named, process_kinds
 from cachescope.frames.vllm import VLLM_CHANGES, VllmChange
 
 _HASH_TEXTS: Final = {
@@ -87,7 +86,7 @@ def changes_of(beside: Beside) -> Iterator[VllmChange]:
             yield VllmChange(beside.folder.name, beside.baseline.name, factor, None, None, (), text)
             continue
         before, after = (one.values.get(factor) for one in (beside.baseline, beside.folder))
-        kinds = None if before is None or after is None else differs_by(factor, before, after)
+        kinds = None if before is None or after is None else process_kinds(factor, before, after)
         values = f"{_short(before)} → {_short(after)}"
         text = f"{factor}: {values}" + (f" ({kinds.words})" if kinds is not None else "")
         yield VllmChange(

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 import pandas as pd
 
+from cachescope.analysis.process_values.recognition import DiffersBy, differs_by
 from cachescope.columns import plain_columns, rows_of
 from cachescope.frames.vllm import FactorsRow
 from cachescope.keys.vllm import FOLDER_NAME, vllm_folder_name
@@ -54,6 +55,11 @@ def variable(name: str) -> str:
 def name_of_variable(factor: str) -> str | None:
     """The variable that a factor is; None if it is a hash."""
     return None if factor in HASHES else factor.removeprefix("env[").removesuffix("]")
+
+
+def process_kinds(factor: str, before: str, after: str) -> DiffersBy | None:
+    """The values of a process by which two values of a variable differ; ``VLLM_DP_RANK`` is a rank as ``DP_RANK`` is."""
+    return differs_by(factor.replace("env[VLLM_", "env[", 1), before, after)
 
 
 class _Texts:

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.process_values.recognition import differs_by
 from cachescope.analysis.vllm.changes import coded
-from cachescope.analysis.vllm.factors import HASHES, Named, name_of_variable
+from cachescope.analysis.vllm.factors import HASHES, Named, name_of_variable, process_kinds
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
 from cachescope.frames.vllm import VLLM_FRAGMENTS, FragmentRow
 
@@ -87,7 +86,7 @@ def _kinds(name: str, values: Sequence[str | None]) -> tuple[str, ...]:
     first = values[0]
     found: dict[str, None] = {}
     for value in islice(values, 1, _JUDGED):
-        kinds = None if first is None or value is None else differs_by(name, first, value)
+        kinds = None if first is None or value is None else process_kinds(name, first, value)
         if kinds is None or not kinds.is_all:
             return ()
         found.update(dict.fromkeys(kinds.kinds))

@@ -135,7 +135,9 @@ def test_secrets_are_told_apart_and_never_kept(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_is_alone_in_its_folder_is_compared_with_the_others(tmp_path: Path) -> None:
-    make_folder(tmp_path, {**ENV, "VLLM_LOCAL_RANK": 0}, rank="rank_0_0", time=NOON)
-    other = make_folder(tmp_path, {**ENV, "VLLM_LOCAL_RANK": 1}, rank="rank_1_0", time=NOON + 1)
-    rows = cachescope.read(tmp_path).vllm_folders.set_index("folder")
-    assert (rows.loc[other, "rank"], rows.loc[other, "changed"]) == (1, ("env[VLLM_LOCAL_RANK]",))
+    make_folder(tmp_path, {**ENV, "VLLM_DP_RANK": 0}, rank="rank_0_0", time=NOON)
+    other = make_folder(tmp_path, {**ENV, "VLLM_DP_RANK": 1}, rank="rank_1_0", time=NOON + 1)
+    scope = cachescope.read(tmp_path)
+    rows = scope.vllm_folders.set_index("folder")
+    assert (rows.loc[other, "rank"], rows.loc[other, "changed"]) == (1, ("env[VLLM_DP_RANK]",))
+    assert scope.vllm_changes["differs_by"].tolist() == [("rank",)]
