@@ -150,8 +150,9 @@ def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd
                     set(frame[column].dropna()) <= words, name, column, "has words that are not among its own"
                 )
     _check_json(found["contexts"])
-    for text in found["vllm_factors"]["env"]:
-        _need(isinstance(json.loads(text), dict), "vllm_factors", "env", "holds no JSON objects")
+    if "vllm_factors" in found:
+        are_objects = all(isinstance(json.loads(text), dict) for text in found["vllm_factors"]["env"])
+        _need(are_objects, "vllm_factors", "env", "holds no JSON objects")
     return found
 
 
