@@ -11,9 +11,9 @@ STRICT := $(filter-out $(LIVE),$(NOTEBOOKS))
 # Loading nbval takes each process some seconds, and only the notebooks need it.
 TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable
 # Two halves instead of xdist, which spends 3 ms on each test: more than most of these thousands take.
-UNIT := $(BIN)/python -m pytest -p no:nbval -p no:xdist --doctest-modules --benchmark-disable --hypothesis-profile few -m "not slow" --quiet
+UNIT := $(BIN)/python -m pytest -p no:nbval -p no:xdist -p no:logging --capture sys --benchmark-disable --hypothesis-profile few -m "not slow" --quiet
 
-.PHONY: demo lab test sweep unit unit-analysis unit-rest lint bench models fuzz mutants notebooks readme docs site lowest clean
+.PHONY: demo lab test sweep unit unit-one unit-other lint bench models fuzz mutants notebooks readme docs site lowest clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -37,14 +37,14 @@ test: $(VENV)/.installed-test  ## tests, doctests and notebooks
 sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage: ten minutes
 	$(TESTS) -m sweep tests
 
-unit: $(VENV)/.installed-test  ## what takes under a minute: no torch, no browser, no long property test
-	$(MAKE) --jobs 2 unit-analysis unit-rest
+unit: $(VENV)/.installed-test  ## what takes under a minute: no torch, no browser, no doctests, no long property test
+	$(MAKE) --jobs 2 unit-one unit-other
 
-unit-analysis:
+unit-one:
 	$(UNIT) tests/analysis
 
-unit-rest:
-	$(UNIT) --ignore tests/analysis cachescope tests
+unit-other:
+	$(UNIT) --ignore tests/analysis tests
 
 lint: $(VENV)/.installed-dev  ## style and types
 	$(BIN)/ruff check .

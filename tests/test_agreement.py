@@ -92,6 +92,7 @@ def pane_agrees(scope: Scope, savings: list[CauseSaving]) -> None:
     assert shown == scope.sensitivity()["fields"].tolist()[: len(shown)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_one_truth_of_what_is_lost_and_what_would_help(
     version: str, name: str, recording: Recording, capsys: pytest.CaptureFixture[str]

@@ -16,7 +16,8 @@ ROOT = RECORDINGS.parents[2]
 def test_collecting_the_tests_does_not_import_torch() -> None:
     code = (
         "import sys, pytest\n"
-        "status = pytest.main(['--collect-only', '-q', '-p', 'no:nbval', '-p', 'no:cacheprovider', 'tests'])\n"
+        "options = ['--collect-only', '-q', '--benchmark-disable', '-p', 'no:nbval', '-p', 'no:cacheprovider']\n"
+        "status = pytest.main([*options, 'tests'])\n"
         "sys.exit(int(status) or ('torch' in sys.modules and 'torch is imported'))"
     )
     done = subprocess.run(

@@ -157,6 +157,7 @@ def test_the_patterns_are_found() -> None:
     assert not stale
 
 
+@pytest.mark.slow
 def test_a_slow_pattern_is_found() -> None:
     assert next(slow_texts(re.compile(r"\s*(?:[\w, ]+ = )?\w+\("), "match"), None) is not None
 

@@ -62,6 +62,7 @@ def test_empty_sources_give_frames_of_the_same_types(recording: Recording) -> No
     assert "3 entries" in repr(scope)
 
 
+@pytest.mark.slow
 def test_saved_and_read_back_is_the_same(scope: cachescope.Scope, tmp_path: Path) -> None:
     scope.save(tmp_path / "saved")
     again = cachescope.read(tmp_path / "saved")

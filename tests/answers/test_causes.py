@@ -11,7 +11,7 @@ from cachescope.answers.causes import Causes, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.in_short import InShort
 
-SAMPLES = ("config_flip", "four_ranks", "tour")
+SAMPLES = ("config_flip", *(pytest.param(name, marks=pytest.mark.slow) for name in ("four_ranks", "tour")))
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -35,6 +35,7 @@ def changes(scope: Scope, before: Any = (0,), after: Any = (1,)) -> list[str]:
     return [one.change for one in ComparedRuns.of(scope, before, after).aligned]
 
 
+@pytest.mark.slow
 def test_a_program_that_stays_is_aligned_by_its_compiles(tour: Scope) -> None:
     """Of one program, whose compiles keep their numbers, plain counting says the same."""
     lookups = tour.lookups
@@ -49,6 +50,7 @@ def test_a_program_that_stays_is_aligned_by_its_compiles(tour: Scope) -> None:
         assert found.is_ordered == (before < after)
 
 
+@pytest.mark.slow
 def test_the_fields_are_those_whose_hashes_differ(tour: Scope) -> None:
     for before, after in ((2, 3), (4, 5), (1, 2)):
         for one in ComparedRuns.of(tour, [before], [after]).aligned:
@@ -62,6 +64,7 @@ def test_the_fields_are_those_whose_hashes_differ(tour: Scope) -> None:
             assert {change.field for change in one.changes or ()} == differing
 
 
+@pytest.mark.slow
 def test_ranks_are_compared_with_the_same_ranks() -> None:
     scope = cachescope.read(cachescope.sample("four_ranks"))
     cold, warm = [start.runs for start in starts_of(scope)]
@@ -74,6 +77,7 @@ def test_ranks_are_compared_with_the_same_ranks() -> None:
     assert not ComparedRuns.of(scope, cold[:1], cold[1:2]).is_ordered
 
 
+@pytest.mark.slow
 def test_each_rank_has_a_key_of_its_own(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "rank_in_config"))
     found = ComparedRuns.of(scope, [0], [1, 2, 3])

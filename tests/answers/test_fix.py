@@ -51,6 +51,7 @@ def codes(found: Fix) -> list[str]:
     return [setting.code for setting in found.settings]
 
 
+@pytest.mark.slow
 def test_both_are_needed(reads: Reads) -> None:
     found = fix(reads, [FUSION])
     assert codes(found) == [THREADS, FUSION]

@@ -20,6 +20,7 @@ def scope() -> cachescope.Scope:
     return cachescope.read(cachescope.sample("foretold"))
 
 
+@pytest.mark.slow
 def test_no_reading_says_what_hits_would_save(scope: cachescope.Scope) -> None:
     (one,) = TimeSpent.of(scope).runs
     assert one.is_preflight
@@ -28,6 +29,7 @@ def test_no_reading_says_what_hits_would_save(scope: cachescope.Scope) -> None:
     assert all(run.could_save_ns is not None and run.stays_ns is not None for run in real)
 
 
+@pytest.mark.slow
 def test_every_form_says_whose_times_they_are(
     scope: cachescope.Scope, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import cachescope
 from cachescope.answers.side_by_side import Form, SideBySide, context_names
 from cachescope.frames.context_rows import FormDifference
@@ -27,6 +29,7 @@ def test_runs_alike_are_one_column_and_the_setting_that_differs_is_named(recordi
     ]
 
 
+@pytest.mark.slow
 def test_captured_files_have_their_names_and_what_only_they_tell_is_open_for_runs(
     recording: Recording,
 ) -> None:

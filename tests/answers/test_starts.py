@@ -15,6 +15,7 @@ from tests.made import fx, run, scope_of
 Recording = Callable[[str, str], Path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sample", "expected"),
     [("tour", ((4,), (5,))), ("start", ((0,), (1,))), ("foretold", None), ("triton_kernels", None)],

@@ -28,6 +28,7 @@ def explained(capsys: pytest.CaptureFixture[str], *paths: Path) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_explain_names_each_change(told: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
     text = explained(capsys, told.cache)
     assert (

@@ -69,6 +69,7 @@ def test_shares_are_of_all_the_time_that_was_lost(recording: Recording) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_changed_field_is_named_or_counted(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "three_changes"))
     costliest = Worklist.of(scope).works[0]
@@ -118,6 +119,7 @@ def test_other_values_of_the_same_field_are_told(recording: Recording) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_is_beyond_the_most_is_counted() -> None:
     scope = cachescope.read(cachescope.sample("tour"))
     found = Worklist.of(scope, most=1)
@@ -127,6 +129,7 @@ def test_what_is_beyond_the_most_is_counted() -> None:
     )
 
 
+@pytest.mark.slow
 def test_why_there_is_nothing(recording: Recording, tmp_path: Path) -> None:
     assert nothing_to_fix(Chosen(cachescope.read(cachescope.sample("whole_directory")))).startswith(
         "No lookup"

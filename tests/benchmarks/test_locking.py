@@ -55,7 +55,7 @@ def test_verify(locked: Path, benchmark) -> None:  # type: ignore[no-untyped-def
         rounds=5,
         warmup_rounds=1,
     )
-    assert done.stdout.startswith(f"as locked: {ENTRIES} files")
+    assert done.stdout.startswith(f"as locked: {ENTRIES:,} files")
     size = sum(file.stat().st_size for file in (locked / "cache").rglob("*") if file.is_file())
     benchmark.extra_info["megabytes"] = size / 1e6
 

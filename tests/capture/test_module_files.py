@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ trees = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(tree=trees)
 def test_the_modules_of_any_tree_are_found_as_torch_finds_them(
     tmp_path_factory: Any, tree: dict[str, Any]

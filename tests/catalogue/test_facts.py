@@ -55,6 +55,7 @@ def test_the_frame_is_as_declared() -> None:
                 assert frame[column.name].notna().all(), column.name
 
 
+@pytest.mark.slow
 def test_words_are_those_of_the_contract() -> None:
     for version in versions():
         frame = fields(version)

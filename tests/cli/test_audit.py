@@ -162,6 +162,7 @@ def test_sarif_of_odd_names_has_valid_uris(run: Run, sound: Path) -> None:
     assert {f"{FX}/{name}" for name in odd} <= uris
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "json", "sarif"])
 def test_redacted_nothing_of_the_place_is_left(run: Run, hostile: Path, tmp_path: Path, form: str) -> None:
     shown = run("audit", hostile, "--redact", "--format", form)

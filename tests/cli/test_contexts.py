@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import cachescope
 from cachescope.keys import isolation_key
 from tests.cli.conftest import Run
@@ -58,6 +60,7 @@ def test_a_directory_without_contexts_says_how_to_get_one(run: Run, recording: R
     assert "cachescope capture" in out
 
 
+@pytest.mark.slow
 def test_redacted_contexts_name_no_host_no_board_and_no_path(run: Run, tmp_path: Path) -> None:
     snapshot = {
         "cachescope_snapshot": 1,

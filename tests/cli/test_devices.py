@@ -45,6 +45,7 @@ def test_json_has_the_rows_of_the_frame(run: Run, h100: Path) -> None:
     assert device["uuid"] == UUID
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--json",)])
 def test_redaction_hides_the_board_and_keeps_the_model(run: Run, h100: Path, how: tuple[str, ...]) -> None:
     done = run("devices", h100, "--redact", *how)

@@ -112,7 +112,7 @@ def test_ten_thousand_compiles_stay_within_bounds() -> None:
         if " compiles, " in text
     ]
     assert sum(stood_for) + len(bars(made)) - len(stood_for) == 10_000
-    assert "10000 compiles in" in made.layout.annotations[0].text
+    assert "10,000 compiles in" in made.layout.annotations[0].text
 
 
 def test_a_click_says_the_run_and_the_compile() -> None:

@@ -83,6 +83,7 @@ def locks(draw: st.DrawFn) -> CacheLock:
     )
 
 
+@pytest.mark.slow
 @given(locks())
 def test_what_is_written_is_what_is_read(lock: CacheLock) -> None:
     text = lock_text(lock)
@@ -186,6 +187,7 @@ def test_every_lock_is_as_declared(lock: CacheLock) -> None:
     assert _validator()(json.loads(lock_text(lock)))
 
 
+@pytest.mark.slow
 def test_equal_caches_have_equal_locks_a_line_for_each_file(recording: Recording) -> None:
     cache = recording("2.13.0", "four_graphs") / "cache"
     one, other = (lock_text(cachescope.lock(cache)) for _ in range(2))

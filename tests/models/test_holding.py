@@ -38,6 +38,7 @@ def test_a_session_as_it_was_is_held(session: Path) -> None:
     assert kinds(session) == set()
 
 
+@pytest.mark.slow
 def test_another_change_than_the_one_told_is_a_false_blame(session: Path) -> None:
     rewrite(session / "session.json", lambda content: content["steps"][2].update(change="tag"))
     assert kinds(session) == {"false_blame"}

@@ -48,6 +48,7 @@ def check(told: dict[str, list[float]]) -> None:
     assert cold[2] > 2 * warm[2]
 
 
+@pytest.mark.slow
 def test_the_seconds_of_a_recorded_start_are_those_of_the_clock(tmp_path: Path) -> None:
     with tarfile.open(PACKED) as packed:
         packed.extractall(tmp_path, filter="data")

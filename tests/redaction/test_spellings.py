@@ -21,6 +21,7 @@ def test_no_secret_comes_out_in_any_spelling(way: str) -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_is_not_hidden() -> None:
     for way, written in WAYS.items():
         if way != "in capitals":

@@ -46,6 +46,7 @@ def test_any_text_survives_and_steers_nothing(text: str) -> None:
         assert printed.isascii() or not ascii_only
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_hostile_text_survives_and_no_line_of_it_acts(name: str) -> None:
     printed = json_text([TEXTS[name], {TEXTS[name]: [TEXTS[name]]}])

@@ -49,6 +49,7 @@ def test_sets_that_are_none_are_refused(column: pa.Array, tmp_path: Path) -> Non
         cachescope.read(tmp_path / "saved")
 
 
+@pytest.mark.slow
 def test_whole_numbers_of_any_width_are_read(tmp_path: Path) -> None:
     """As pandas wrote them before: 64 bits."""
     cachescope.read(cachescope.sample("config_flip")).save(tmp_path / "saved")

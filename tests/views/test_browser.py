@@ -141,6 +141,8 @@ def test_the_keyboard_is_enough(tour: Opened) -> None:
     page.get_by_role("button", name="Sort by Compile time").focus()
     page.keyboard.press("Enter")
     is_shown(page, "Compile time ▲")
+    page.get_by_role("button", name="Clear filters").filter(visible=True).press("Enter")
+    page.get_by_text("48 lookups", exact=True).filter(visible=True).wait_for()
 
 
 def test_two_runs_are_compared_with_two_clicks(tour: Opened) -> None:

@@ -47,6 +47,7 @@ def by_hand(passing: list[dict[str, Any]]) -> dict[int | None, list[dict[str, An
     return groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 def test_lookups_of_graphs_are_below_their_own(filters: dict[str, Any], tour: cachescope.Scope) -> None:
     frame = lookups_frame(tour)
@@ -173,7 +174,14 @@ def test_a_page_or_all_of_it_is_copied(tour: cachescope.Scope, monkeypatch: pyte
     assert copied(table, monkeypatch, copy="exe", all=True) == []
 
 
-@pytest.mark.parametrize("text", ["=cmd()", "+1", "-1", "@x", "\t=1", " \n=1", "\x1b[31m=1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=cmd()",
+        " \n=1",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("+1", "-1", "@x", "\t=1", "\x1b[31m=1")),
+    ],
+)
 def test_no_text_of_a_log_is_a_formula_where_it_is_pasted(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = lookups_frame(cachescope.read(cachescope.sample("config_flip"))).assign(function=text)
     table = Table(LookupRows(frame), "lookups")

@@ -106,6 +106,7 @@ def test_lookups_behind_a_damaged_head_are_all_read(
     assert scope.runs["looked_up"].all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", sorted(DAMAGES))
 def test_of_two_ranks_the_one_with_a_damaged_head_is_not_lost(
     damage: str, recording: Recording, tmp_path: Path

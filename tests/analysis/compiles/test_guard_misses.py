@@ -89,6 +89,7 @@ def check_counted(recorded: Recorded) -> None:
 CHECKS = (check_told, check_counted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_guard_misses_are_told_in_full(check: Any, recorded: Recorded) -> None:
     check(recorded)

@@ -27,10 +27,10 @@ SCENARIOS = (
     "failed_backward",
     "bypass_custom_pass",
 )
-QUICK = "2.13.0"
+QUICK = {("2.13.0", "training"), ("2.13.0", "recompiles")}
 VERSIONS = ("2.6.0", "2.10.0", "2.13.0", "2.15.0")
 RECORDED = [
-    pytest.param(version, name, marks=() if version == QUICK else pytest.mark.slow)
+    pytest.param(version, name, marks=() if (version, name) in QUICK else pytest.mark.slow)
     for version in VERSIONS
     for name in SCENARIOS
     if (Path(__file__).parents[2] / "data" / "recordings" / version / f"{name}.tar.xz").exists()

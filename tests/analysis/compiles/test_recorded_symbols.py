@@ -87,6 +87,7 @@ def test_symbols_are_what_torch_says(check: Any, recorded: Recorded) -> None:
     check(recorded)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "ranges", "lines"),
     [

@@ -90,6 +90,7 @@ def test_a_name_that_does_not_follow_from_the_values_is_unknown_and_not_absent(d
         scope.caching_files("0" * 32, [b"not a key"])
 
 
+@pytest.mark.slow
 def test_recorded_memoizer_entries_are_named_by_their_parameters(directory: Directory) -> None:
     entries = cachescope.read(directory("torch_2.13.0")).entries
     memoized = entries[(entries["cache"] == "memoizer") & (entries["status"] == "ok")]

@@ -44,7 +44,16 @@ def written(folder: Path, *snapshots: object) -> list[Path]:
     return paths
 
 
-@pytest.mark.parametrize("parts", [("trace",), ("text",), ("trace", "text"), ("trace", "cache")])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("trace",),
+        *(
+            pytest.param(parts, marks=pytest.mark.slow)
+            for parts in (("text",), ("trace", "text"), ("trace", "cache"))
+        ),
+    ],
+)
 def test_every_form_of_a_run_is_torchs_or_listed_missing(
     parts: tuple[str, ...], recording: Recording
 ) -> None:
@@ -284,6 +293,7 @@ def test_a_scope_of_nothing_recorded_has_no_groups(recording: Recording) -> None
     assert scope.context_pairs().empty
 
 
+@pytest.mark.slow
 def test_of_many_contexts_the_later_are_compared_with_the_first_alone() -> None:
     one = cachescope.read(cachescope.sample("config_flip")).contexts.head(1)
     many = pd.concat([one] * 70, ignore_index=True)

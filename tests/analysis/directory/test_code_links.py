@@ -33,6 +33,7 @@ def with_names(scope: cachescope.Scope) -> pd.DataFrame:
     return links.assign(parent_name=links["parent"].map(names), child_name=links["child"].map(names))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TORCHES)
 def test_a_wrapper_leads_to_the_compiled_files_of_its_kernels(name: str, directory: Directory) -> None:
     links = with_names(cachescope.read(directory(name) / "cache"))
@@ -90,6 +91,7 @@ def test_timings_lead_to_the_code_that_was_measured(name: str, directory: Direct
     assert not set(measured["child"]) & set(scope.orphans["entry"])
 
 
+@pytest.mark.slow
 def test_a_choice_of_a_triton_template_leads_to_its_module(directory: Directory, tmp_path: Path) -> None:
     # By hand: a choice as TritonTemplateCaller.hash_key spells it, for Triton templates are measured on GPUs only.
     cache = Path(shutil.copytree(directory("triton_kernels") / "cache_t2150", tmp_path / "cache"))

@@ -16,6 +16,7 @@ def files_of(scope: cachescope.Scope, group: tuple[int, ...]) -> list[Path]:
     return [Path(path) for path in scope.entries.set_index("entry").loc[list(group), "path"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["torch_2.10.0", "torch_2.13.0", "torch_2.15.0"])
 def test_what_is_said_to_be_equal_is_equal_byte_for_byte_and_nothing_is_missed(
     name: str, directory: Directory

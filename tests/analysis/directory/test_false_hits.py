@@ -264,6 +264,7 @@ def test_a_snapshot_of_another_time_is_of_another_process(recording: Recording, 
     assert found_in(trace, tmp_path) == []
 
 
+@pytest.mark.slow
 def test_keys_of_an_older_torch_lack_what_newer_keys_differ_in(recording: Recording) -> None:
     old, threads = recording("2.10.0", "cold_warm"), recording("2.13.0", "tour")
     assert found_in(old, recording("2.13.0", "cold_warm")) == []

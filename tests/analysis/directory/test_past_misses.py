@@ -21,6 +21,7 @@ from tests.conftest import Directory
 Recording = Callable[[str, str], Path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fields"),
     [

@@ -68,6 +68,7 @@ def test_code_that_was_just_written_stays(recording: Recording, tmp_path: Path) 
     assert found["cache"].tolist() == ["code"]
 
 
+@pytest.mark.slow
 def test_an_entry_that_holds_its_graphs_writes_their_code_again_and_stays(
     directory: Directory, tmp_path: Path
 ) -> None:

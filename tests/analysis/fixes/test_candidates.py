@@ -142,6 +142,7 @@ PLAIN = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(PLAIN, st.sampled_from(PROTOCOLS))
 def test_what_is_printed_and_hashed_is_recovered(value: object, protocol: int) -> None:
     found = printed_value(detail("f", value, protocol))

@@ -50,10 +50,15 @@ def intervals_and_misses(folder: Path) -> list[tuple[tuple[int, int], int, int]]
     [
         lambda ns: ns,
         lambda ns: ns // SECOND * SECOND,
-        lambda ns: ns // (2 * SECOND) * 2 * SECOND,
-        lambda ns: ns + 8 * HOUR,
-        lambda ns: ns - 8 * HOUR,
-        lambda ns: ns - 180 * SECOND,
+        *(
+            pytest.param(change, marks=pytest.mark.slow)
+            for change in (
+                lambda ns: ns // (2 * SECOND) * 2 * SECOND,
+                lambda ns: ns + 8 * HOUR,
+                lambda ns: ns - 8 * HOUR,
+                lambda ns: ns - 180 * SECOND,
+            )
+        ),
     ],
     ids=["as torch wrote them", "whole seconds", "two seconds", "8 h late", "8 h early", "3 min early"],
 )

@@ -122,6 +122,7 @@ def test_a_clock_that_was_set_costs_one_step_and_no_more() -> None:
     assert next(iter(swept(ahead).spent.values())).time_ns == 0
 
 
+@pytest.mark.slow
 def test_a_stack_that_never_ends_takes_no_time_of_its_own() -> None:
     """Each begin and each end is one step, whatever is open: this is two hundred thousand of them."""
     deep = [begin("a", 0), *(begin("b", at) for at in range(50_000)), *(end("a", 50_000) for _ in range(2))]

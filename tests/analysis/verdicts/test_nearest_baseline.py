@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,6 +155,7 @@ def baseline_of(baselines: Baselines, history: Made, at: int) -> Candidate | Non
     return None if entry == NONE else baselines.stored.rows[entry]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     made=st.lists(lookups, max_size=10),
@@ -176,6 +178,7 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
             assert found.gm != row.gm
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(made=st.lists(lookups, max_size=10), entries=st.just([]) | st.lists(stored, max_size=4))
 def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
@@ -198,6 +201,7 @@ def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
         assert baseline_of(baselines, history, at) == best
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     made=st.lists(lookups, min_size=2, max_size=12),

@@ -12,8 +12,8 @@ import cachescope
 Recording = Callable[[str, str], Path]
 
 
-@pytest.mark.parametrize("way", ["trace", "text", "both"])
-@pytest.mark.parametrize("name", ["four_processes", "four_ranks"])
+@pytest.mark.parametrize("way", ["trace", "text", pytest.param("both", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["four_processes", pytest.param("four_ranks", marks=pytest.mark.slow)])
 def test_four_at_once_race_and_then_hit(name: str, way: str, recording: Recording) -> None:
     folder = recording("2.13.0", name)
     scope = cachescope.read(

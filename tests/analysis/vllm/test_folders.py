@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import cachescope
 from tests.vllm_folders import ENV, make_folder
 
@@ -72,6 +74,7 @@ def test_equal_times_do_not_tell_which_was_first(tmp_path: Path) -> None:
     assert rows["is_order_known"].dropna().tolist() == [False]
 
 
+@pytest.mark.slow
 def test_one_variable_makes_a_hundred_folders(tmp_path: Path) -> None:
     for port in range(8000, 8100):
         make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": port})

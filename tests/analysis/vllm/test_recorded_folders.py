@@ -29,6 +29,7 @@ def with_factors(scope: Scope) -> pd.DataFrame:
     return folders[folders["entry"].notna()]
 
 
+@pytest.mark.slow
 def test_every_name_follows_from_its_factors(scope: Scope, told: Recorded) -> None:
     folders = with_factors(scope)
     assert set(folders["name_is"]) == {"recomputed"}
@@ -99,6 +100,7 @@ def test_a_tree_is_known_wherever_one_points(told: Recorded, scope: Scope) -> No
     assert single[["rank", "dp_rank", "prefix"]].values.tolist() == [[1, 0, "backbone"]]
 
 
+@pytest.mark.slow
 def test_a_saved_scope_says_the_same(scope: Scope, tmp_path: Path) -> None:
     scope.save(tmp_path / "saved")
     again = cachescope.read(tmp_path / "saved")
@@ -106,6 +108,7 @@ def test_a_saved_scope_says_the_same(scope: Scope, tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", ["[]", "no JSON"])
 def test_a_saved_scope_whose_variables_are_none_is_refused(scope: Scope, tmp_path: Path, env: str) -> None:
     scope.save(tmp_path / "saved")

@@ -56,6 +56,7 @@ def parts_of(names: list[object]) -> set[frozenset[int]]:
 
 
 # Two inputs that differ in nothing that is printed are most often another, and a second field varies.
+@pytest.mark.slow
 @example([((0, config, 0, value), False, "fxgraph", True) for config, value in ((0, 0), (1, 2), (0, 2))])
 @given(st.lists(keys, min_size=1, max_size=12))
 def test_keys_that_become_equal_are_those_with_one_what_if_key(found: list[tuple[tuple[int | None, ...], bool, str, bool]]) -> None:  # fmt: skip

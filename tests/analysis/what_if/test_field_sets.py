@@ -64,6 +64,7 @@ def slow(found: list[Key], largest: int) -> list[frozenset[str]]:
     return [names for names, n in ordered if n][:32]
 
 
+@pytest.mark.slow
 @given(keys, st.integers(1, 3), st.sampled_from([1, 1 << 25]))
 def test_every_pair_of_keys_is_compared(found: list[Key], largest: int, at_once: int) -> None:
     replay = replay_of(found)

@@ -102,6 +102,7 @@ CHANGED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CHANGED)
 def test_a_field_turns_exactly_the_misses_it_made(version: str, name: str, recording: Recording) -> None:
     """Every single field that there is, those that never vary sampled."""
@@ -115,6 +116,7 @@ def test_a_field_turns_exactly_the_misses_it_made(version: str, name: str, recor
         assert turned_in(scope, {field}) == turned_without(expected, {field}), field
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CHANGED)
 def test_of_several_changed_fields_only_all_together_help(
     version: str, name: str, recording: Recording
@@ -149,6 +151,7 @@ def test_one_toggle_joins_four_ranks_whose_rank_leaks_into_a_config(recording: R
     assert ranking["time_alone_ns"][0] == found.frame["time_won_ns"].sum() > 0
 
 
+@pytest.mark.slow
 def test_rates_add_up(recording: Recording) -> None:
     scope = read_way(recording("2.13.0", "tour"), "all")
     found = scope.what_if(without=FUSION)
@@ -203,6 +206,7 @@ def test_another_directory_is_not_reached_by_any_toggle(recording: Recording) ->
     assert not scope.what_if(IsolationSchema.none(), without="*").frame["changed_side"].any()
 
 
+@pytest.mark.slow
 def test_bypassed_and_disabled_lookups_stay_so(recording: Recording) -> None:
     for name in ("bypass_custom_pass", "force_disabled", "bypass_freezing"):
         scope = read_way(recording("2.13.0", name), "all")
@@ -254,6 +258,7 @@ def test_sensitivity_finds_sets_larger_than_asked_for(version: str, name: str, r
     assert needs_all[fewest]
 
 
+@pytest.mark.slow
 def test_every_row_of_the_sensitivity_is_what_a_toggle_gives(recording: Recording) -> None:
     for name in ("tour", "three_changes", "inputs", "training", "deterministic"):
         scope = read_way(recording("2.13.0", name), "all")

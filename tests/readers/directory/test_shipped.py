@@ -172,6 +172,7 @@ def filled(path: Path, name: str) -> tuple[Entry, Reading]:
     return entry, reading
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["function.pt", "model.pt", "standalone.bin", "standalone_aot.bin", "sources.pt2"]
 )

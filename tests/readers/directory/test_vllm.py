@@ -148,6 +148,7 @@ def test_a_hostile_pickle_in_an_artifact_is_damage(tmp_path: Path) -> None:
     assert "hostile" in str(entry.damage)
 
 
+@pytest.mark.slow
 def test_every_real_file_cut_anywhere_is_a_row(
     real_files: list[tuple[ReadFile, bytes]], tmp_path: Path
 ) -> None:
@@ -158,6 +159,7 @@ def test_every_real_file_cut_anywhere_is_a_row(
             assert len(reading.problems) == (entry.status != "ok")
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_every_real_file_with_bytes_changed_is_a_row(
     real_files: list[tuple[ReadFile, bytes]], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -29,6 +29,7 @@ NOTE = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.text() | JSON.map(json.dumps) | NOTE.map(json.dumps))
 def test_any_text_is_a_note(text: str) -> None:
     note = LookupNote.of_json(text)

@@ -76,6 +76,7 @@ def test_a_folder_is_searched_and_kinds_are_told_by_looking_inside(
     assert one == "memory:///job/text"
 
 
+@pytest.mark.slow
 def test_workers_read_addresses(store: MemoryFileSystem, traces: list[bytes]) -> None:
     for rank, data in enumerate(traces):
         store.pipe(f"/job/rank_{rank}.log", data)

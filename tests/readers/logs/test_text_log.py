@@ -127,6 +127,7 @@ def test_what_is_no_log_of_torch_is_refused_in_one_line(data: bytes, tmp_path: P
     assert not looks_like_text_log(data)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(data=st.binary(max_size=300))
 def test_any_bytes_give_rows_or_problems(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -166,6 +166,7 @@ def test_the_end_of_a_later_attempt_ends_its_compile() -> None:
     assert [(one.compile_id, one.function, one.ended_us) for one in compiles.rows] == [("0/0", "f", 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["small_breaks", "small_training"])
 def test_every_lookup_of_a_real_program_has_its_code(name: str, tmp_path: Path) -> None:
     """Each function of the first has a graph break, and the same compile ids come again after a reset."""

@@ -137,6 +137,7 @@ def test_damaged_compression_keeps_what_came_before(tail: bytes, trace: bytes, t
     assert "damaged_compression" in {problem.kind for problem in reading.problems}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.binary(max_size=400))
 def test_any_bytes_give_rows_or_problems(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:

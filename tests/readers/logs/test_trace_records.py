@@ -109,6 +109,7 @@ def told_by_lines(data: bytes) -> Told:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(data=_LOGS)
 def test_records_are_found_where_their_lines_are(data: bytes) -> None:

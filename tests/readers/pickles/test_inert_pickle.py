@@ -220,6 +220,7 @@ def test_bombs_fit_in_little_address_space(name: str, tmp_path: Path) -> None:
     assert done.stdout == b"False\n", done.stderr
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(st.binary(max_size=200))
 def test_any_bytes_give_a_value_or_are_unreadable(data: bytes) -> None:
