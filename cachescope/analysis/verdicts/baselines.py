@@ -255,7 +255,7 @@ class Baselines:
         has_ended = ~self.running.were_running(before, lookups[:, None])
         frame, own = self._frame[before], self._frame[lookups, None]
         is_elsewhere = is_of_run & (frame != own) & (frame != NONE) & (own != NONE)
-        return sets.nearer(lookups, baselines, has_ended, is_elsewhere)
+        return sets.nearer(lookups, baselines, has_ended, is_elsewhere, is_of_run)
 
     def _with_fewer_parts(self, row: LookupRow, found: Candidate, tried: Numbers) -> LookupRow | None:
         assert found.detail_set is not None and row.detail_set is not None

@@ -69,7 +69,7 @@ class CandidateSets:
         return (NONE if best is None else int(lookups[best])), NONE
 
     def nearer(
-        self, lookups: Numbers, baselines: Numbers, may_be: Flags, is_other_call: Flags
+        self, lookups: Numbers, baselines: Numbers, may_be: Flags, is_other_call: Flags, is_of_run: Flags
     ) -> tuple[Numbers, Numbers]:
         """For each lookup, one of those right before it that differs from it in fewer fields than its baseline does.
 
@@ -79,9 +79,10 @@ class CandidateSets:
             Their places.
         baselines : array of int
             The set of the baseline of each.
-        may_be, is_other_call : array of bool
+        may_be, is_other_call, is_of_run : array of bool
             For each lookup, one flag for each of the lookups right before it, the nearest last: whether that one may be
-            chosen, and whether it may not if only inputs differ.
+            chosen, whether it may not if only inputs differ, and whether it is of the same run. What another call of the
+            same run has otherwise is no change since the run before: such a key is nearer only by changes of the baseline.
 
         Returns
         -------
@@ -90,7 +91,9 @@ class CandidateSets:
         """
         at = self._places.searchsorted(lookups)
         numbers = self._sets.searchsorted(baselines)
-        nearer, apart = self._differences.nearer(self._of_place, at, numbers, may_be, ~is_other_call)
+        nearer, apart = self._differences.nearer(
+            self._of_place, at, numbers, may_be, ~is_other_call, is_of_run
+        )
         return np.where(nearer == NONE, NONE, self._places[nearer]), apart
 
     def before(self, lookups: Numbers, count: int) -> Numbers:

@@ -63,7 +63,13 @@ class FieldDifferences:
         return count, count - apart
 
     def nearer(
-        self, row: Numbers, at: Numbers, baselines: Numbers, may_be: Flags, may_be_apart: Flags
+        self,
+        row: Numbers,
+        at: Numbers,
+        baselines: Numbers,
+        may_be: Flags,
+        may_be_apart: Flags,
+        must_be_within: Flags,
     ) -> tuple[Numbers, Numbers]:
         """For each set asked for, one of those right before it in a row that is nearer to it than its baseline.
 
@@ -79,6 +85,8 @@ class FieldDifferences:
             For each of them, one flag for each set right before it, the nearest last: whether that one may be chosen.
         may_be_apart : array of bool
             Whether it may still be chosen if all differing fields are counted separately.
+        must_be_within : array of bool
+            Whether it may only be chosen if all its changes are changes of the baseline.
 
         Returns
         -------
@@ -104,6 +112,7 @@ class FieldDifferences:
             if not may_be_apart[here].all():
                 fewer &= may_be_apart[here] | differs[~self._is_apart].any(axis=0)
             is_within = fewer & ~(differs & ~from_baseline[:, :, None]).any(axis=0)
+            fewer &= is_within | ~must_be_within[here]
             first = np.argmin(np.where(is_within, far, _FAR), axis=1)
             last = count - 1 - np.argmin(np.where(fewer, far, _FAR)[:, ::-1], axis=1)
             chosen = np.where(is_within.any(axis=1), first, last)

@@ -102,15 +102,20 @@ def test_the_nearest_of_some() -> None:
 
 
 def nearer(
-    lookups: list[str], baseline: str, may_be: Sequence[int] = (), other_calls: Sequence[int] = ()
+    lookups: list[str],
+    baseline: str,
+    may_be: Sequence[int] = (),
+    other_calls: Sequence[int] = (),
+    of_run: Sequence[int] = (),
 ) -> tuple[int, int]:
     """The nearer key than a baseline for the last lookup, of the three before it; some are other calls."""
     made = Made(lookups, {0: baseline})
     before = [10 * (len(lookups) - back) for back in (3, 2, 1)]
     allowed = np.array([[not may_be or place in may_be for place in before]])
     calls = np.array([[place in other_calls for place in before]])
+    is_of_run = np.array([[place in of_run for place in before]])
     sets = numbers(made.set_of(baseline))
-    found, apart = made.sets.nearer(made.places[-1:], sets, allowed, calls)
+    found, apart = made.sets.nearer(made.places[-1:], sets, allowed, calls, is_of_run)
     return int(found[0]), int(apart[0])
 
 
@@ -152,6 +157,10 @@ def test_a_nearer_key_is_one_that_may_be_chosen() -> None:
     assert nearer(["11122", "11111"], "22112", other_calls=[10]) == (NONE, 3)
     assert nearer(["21112", "11111"], "22112", other_calls=[10]) == (10, 3)
     assert nearer(["21112", "11112", "11111"], "22112", other_calls=[10, 20]) == (10, 3)
+    # What another call of the run has otherwise did not change since the run before.
+    assert nearer(["11121", "11111"], "22111", of_run=[10]) == (NONE, 2)
+    assert nearer(["21111", "11111"], "22111", of_run=[10]) == (10, 2)
+    assert nearer(["11121", "11211", "11111"], "22111", of_run=[20]) == (10, 2)
 
 
 @pytest.mark.parametrize(

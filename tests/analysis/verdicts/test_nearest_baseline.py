@@ -224,7 +224,10 @@ def test_a_nearer_key_differs_in_some_of_the_fields_or_in_fewer(
 
 
 def nearest_by_search(history: Made, at: int, found: Candidate) -> LookupRow | None:
-    """The first with the fewest fields of those that differ in some of the same alone, else the last with the fewest."""
+    """The first with the fewest fields of those that differ in some of the same alone, else the last with the fewest.
+
+    What else differs from a lookup of the same run did not change since the run before.
+    """
     row = history.lookups[at]
     fields = history.changed(found, row)
     fewer = [
@@ -236,6 +239,7 @@ def nearest_by_search(history: Made, at: int, found: Candidate) -> LookupRow | N
         and 0 < len(history.changed(one, row)) < len(fields)
     ]
     within = [one for one in fewer if history.changed(one, row) <= fields]
+    fewer = [one for one in fewer if one in within or one.run != row.run]
 
     def distance(one: LookupRow) -> int:
         return len(history.changed(one, row))
