@@ -14,11 +14,12 @@ from cachescope.answers.summary import compile_time, foretold_lookups, headline,
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import empty
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import CacheRate, FalseHit, RateRow, RunCacheRate
+from cachescope.frames.answer_rows import CacheRate, RateRow, RunCacheRate
 from cachescope.json_types import JsonObject
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, markup
 from cachescope.views.lookup_rows import between
+from cachescope.views.of_all import vllm, wrong
 from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot
 from cachescope.views.state import LOOKUPS, WHY, State
@@ -39,32 +40,23 @@ _RATES = (
     Head("rate", "Hit rate", number=True),
     Head("time_rate", "By time", number=True),
 )
-_PROBLEMS = (
-    Head("kind", "Kind"),
-    Head("source", "Source"),
-    Head("where", "Where"),
-    Head("message", "What is wrong", wide=True),
-)
-_FALSE_HITS = (
-    Head("kind", "Kind"),
-    Head("cache_key", "Key"),
-    Head("hits", "Hits", number=True),
-    Head("unknown", "Unknown", number=True),
-    Head("evidence", "What was seen", wide=True),
-)
 _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
 
 
 class Overview(Pane):
     """What happened, and what to fix first."""
 
-    beyond = "Problems and possible false hits are of all that was read."
+    beyond = "Folders of vLLM, problems and possible false hits are of all that was read."
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
             super().__init__(
-                [markup(html.paragraph(headline(scope), "strong") + _what_now(scope)), *self._wrong()]
+                [
+                    markup(html.paragraph(headline(scope), "strong") + _what_now(scope)),
+                    *vllm(scope),
+                    *wrong(scope),
+                ]
             )
             return
         guarded = state.guarded
@@ -108,7 +100,7 @@ class Overview(Pane):
                 self.graphs,
             ]
         )
-        super().__init__([self.numbers, columns(first, second), *self._wrong()])
+        super().__init__([self.numbers, columns(first, second), *vllm(scope), *wrong(scope)])
         self._count()
 
     @property
@@ -172,34 +164,6 @@ class Overview(Pane):
         shares = [rate.hit_rate, rate.time_hit_rate]
         counts = [rate.lookups, rate.hits, rate.unknown]
         return [self._labels[rate.run], rate.cache, *counts, *map(_share, shares)]
-
-    def _wrong(self) -> list[Any]:
-        """Problems and false hits, or that there are none."""
-        problems, false_hits = self._scope.facts.problems, rows_of(self._scope.false_hits, FalseHit)
-        parts: list[Any] = []
-        if false_hits:
-            note = "Keys that seem to stand for more than one thing: warnings with their evidence."
-            rows = [[row.kind, row.cache_key, row.hits, row.evidence] for row in false_hits]
-            parts += [
-                markup(html.title(f"Possible false hits: {len(rows)}", note)),
-                Table(ListedRows(_FALSE_HITS, list(enumerate(rows))), "possible false hits", page_size=10),
-            ]
-        if problems:
-            rows = [[row.kind, row.source, row.where, row.message] for row in problems]
-            note = "What could not be read; the rest was."
-            parts += [
-                markup(html.title(f"Problems: {len(rows)}", note)),
-                Table(ListedRows(_PROBLEMS, list(enumerate(rows))), "problems", page_size=10),
-            ]
-        if not parts:
-            parts.append(
-                markup(
-                    html.paragraph(
-                        "No problems while reading, and no key that seems to stand for two things.", "faint"
-                    )
-                )
-            )
-        return parts
 
 
 def first_number(data: object) -> int | None:

@@ -11,12 +11,15 @@ import pytest
 
 import cachescope
 from cachescope.columns import records
+from cachescope.report.html import safe
 from cachescope.scope import Scope
 from cachescope.views.explorer import Explorer, Failed
 from cachescope.views.lookup_rows import LookupRows, lookups_frame
 from cachescope.views.state import PANES, State
+from cachescope.views.table import Table
 from cachescope.views.time import Time as TimePane
 from cachescope.views.what_if_text import key_counts
+from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow  # whole explorers are built
 
@@ -44,6 +47,12 @@ def figures_of(widget: Any) -> list[Any]:
     return [widget, *below] if hasattr(widget, "dark") else below
 
 
+def tables_of(widget: Any) -> list[Table]:
+    if isinstance(widget, Table):
+        return [widget]
+    return [one for child in getattr(widget, "children", ()) for one in tables_of(child)]
+
+
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_every_pane_of_every_sample(sample: str, scopes: dict[str, Scope]) -> None:
     explorer = scopes[sample].explore()
@@ -55,6 +64,8 @@ def test_every_pane_of_every_sample(sample: str, scopes: dict[str, Scope]) -> No
         for plot in figures_of(pane):
             plot.dark = True
             assert plot.figure, plot
+        for table in tables_of(pane):
+            assert {len(cells) for cells in table.rows} <= {len(table.columns)}, table.label
     assert explorer.state.error == ""
 
 
@@ -531,3 +542,27 @@ def test_entries_of_a_span_were_asked_for_or_written_in_it(scopes: dict[str, Sco
     written = scope.entries["modified_time"]
     explorer.state.span = (written.min().value, written.max().value)
     assert entries.table.total == len(scope.entries) and times.notna().all()
+
+
+def texts_of(widget: Any) -> str:
+    """The HTML of a pane."""
+    return getattr(widget, "value", "") + "".join(map(texts_of, getattr(widget, "children", ())))
+
+
+def test_each_factor_that_made_vllm_compile_again_is_told() -> None:
+    scope = cachescope.read(cachescope.sample("vllm"))
+    said = texts_of(scope.explore().pane("Overview"))
+    factors = set(scope.vllm_changes["factor"])
+    assert factors and all(safe(factor) in said for factor in factors)
+
+
+def test_each_cell_of_a_possible_false_hit_is_below_its_heading(recording: Recording) -> None:
+    # Keys of torch 2.10 lack a field in which those of 2.13 differ.
+    scope = cachescope.read(recording("2.10.0", "cold_warm"), recording("2.13.0", "tour"))
+    (table,) = (
+        one
+        for one in scope.explore().pane("Overview").children
+        if getattr(one, "label", "") == "possible false hits"
+    )
+    cells = dict(zip([head["label"] for head in table.columns], table.rows[0], strict=True))
+    assert "before 2.13" in cells["What was seen"]
