@@ -34,7 +34,7 @@ test: $(VENV)/.installed-test  ## tests, doctests and notebooks
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
 
-sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage: ten minutes
+sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage, measures, or runs many programs: twenty minutes
 	$(TESTS) -m sweep tests
 
 unit: $(VENV)/.installed-test  ## what takes under a minute: no torch, no browser, no doctests, no long property test

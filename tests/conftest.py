@@ -61,8 +61,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         is_marked = item.get_closest_marker("torch") or item.get_closest_marker("gpu")
         with_torch = is_marked or "cache_root" in getattr(item, "fixturenames", ())
-        is_measured = item.get_closest_marker("sweep") or "benchmarks" in item.path.parts
-        if with_torch or is_measured or _reads_another_version(item):
+        if "benchmarks" in item.path.parts:
+            item.add_marker("sweep")
+        if with_torch or item.get_closest_marker("sweep") or _reads_another_version(item):
             item.add_marker("slow")
         if with_torch and not HAS_TORCH:
             item.add_marker(pytest.mark.skip(reason="torch is not installed"))

@@ -68,7 +68,7 @@ def test_it_is_small_enough_and_names_no_index() -> None:
     assert "://" not in text and "--" not in text.replace("--exclude cachescope", "")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @needs_its_python
 def test_what_is_installed_is_the_lock_and_the_package(built: FreshVenv) -> None:
     listed = json.loads(built.run("python", "-m", "pip", "list", "--format", "json").stdout)
@@ -77,7 +77,7 @@ def test_what_is_installed_is_the_lock_and_the_package(built: FreshVenv) -> None
     assert set(installed) - set(locked()) <= {"cachescope", "pip", "setuptools", "wheel"}
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @needs_its_python
 def test_all_notebooks_but_the_live_one_pass_strictly_there(built: FreshVenv) -> None:
     kernel = built.folder / "share" / "jupyter" / "kernels" / "of-binder"

@@ -12,7 +12,7 @@ from fresh_venv import ROOT, FreshVenv, checkout, fresh_venv
 
 import cachescope
 
-pytestmark = pytest.mark.slow  # a wheel and an environment are made
+pytestmark = pytest.mark.sweep  # a wheel and an environment are made
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 from cachescope.cli import main
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 PROGRAM = Path(__file__).with_name("fix_program.py")
 # What is chosen for the run that stored the entries.
 BAKED = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "2"}

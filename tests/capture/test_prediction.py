@@ -17,7 +17,7 @@ import pytest
 import cachescope
 from cachescope.keys.key_fields import is_of_the_program
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 PROGRAM = Path(__file__).with_name("baked_program.py")
 ROOT = PROGRAM.parents[2]
 Others = dict[tuple[str, int], Path]

@@ -24,7 +24,7 @@ from tests.capture.preflights import (
     really,
 )
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 BASE = [sys.executable, "-m", "cachescope", "preflight"]
 VERIFY = [sys.executable, "-m", "cachescope", "verify"]
 MEGA = Path(__file__).with_name("mega_program.py")

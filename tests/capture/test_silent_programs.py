@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import command, environment
 
-pytestmark = pytest.mark.slow  # each starts processes
+pytestmark = pytest.mark.sweep  # each starts processes
 PROGRAM = Path(__file__).parent / "silent_program.py"
 
 

@@ -133,6 +133,7 @@ def test_a_pipe_that_is_closed_and_a_terminal_of_ascii_do(training: Path) -> Non
 
 
 @pytest.mark.torch
+@pytest.mark.sweep
 @pytest.mark.parametrize("state", ["cold", "warm"])
 def test_the_total_is_most_of_the_time_that_a_clock_outside_measures(state: str, tmp_path: Path) -> None:
     """The compiled call is nearly all compile; the rest is one step and what torch does around it."""

@@ -76,6 +76,7 @@ def test_what_torch_leaves_as_it_is_stays_as_locked(
 
 
 @pytest.mark.torch
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("variable", "value"),
     [

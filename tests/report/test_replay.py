@@ -148,6 +148,7 @@ class History:
         )
 
 
+@pytest.mark.sweep
 def test_so_have_histories_that_nobody_wrote(page: Any, record_property: Any) -> None:
     """Guards, entries that went, graphs below AOTAutograd, keys without details, and hits that nothing explains."""
     counts = Counter[str]()

@@ -18,7 +18,7 @@ from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
 from cachescope.terms import LOGGERS
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "capture" / "advice_program.py"
 
