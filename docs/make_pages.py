@@ -96,6 +96,7 @@ FRAME_GROUPS = {
         "differences",
         "compared_lookups",
         "built",
+        "coverage",
         "rank_differences",
         "devices",
         "device_measurements",

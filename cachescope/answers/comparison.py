@@ -5,16 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
 import pandas as pd
 
 from cachescope.analysis.directory.built import COMPARED, built_alike
+from cachescope.analysis.directory.coverage import coverage_rows
 from cachescope.answers.difference import Difference, difference
 from cachescope.answers.predictions import context_fields, predictions, run_fields
 from cachescope.answers.read import Read
 from cachescope.answers.sides import Side
 from cachescope.columns import rows_of
-from cachescope.frames.answers import BUILT, DIFFERENCES
+from cachescope.frames.answers import BUILT, COVERAGE, DIFFERENCES
 from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.readers.directory.bundles import held_in
+from cachescope.readers.directory.content_hash import content_hash
+from cachescope.readers.reading import Reading
+from cachescope.terms import MEGA_CACHE
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,9 @@ class Comparison:
     built : DataFrame or None
         See ``describe("built")``: what both hold under one key, and whether it was built alike; None where a side
         holds no entries.
+    coverage : DataFrame or None
+        See ``describe("coverage")``: what of one side the mega-caches of the other hold; None where no side consists
+        of mega-caches.
     """
 
     before: str
@@ -43,6 +52,7 @@ class Comparison:
     contexts: pd.DataFrame | None = None
     predictions: pd.DataFrame | None = None
     built: pd.DataFrame | None = None
+    coverage: pd.DataFrame | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -73,6 +83,7 @@ class Comparison:
             contexts=_contexts(read, before, after),
             predictions=_predictions(read, before, after),
             built=_built(read, before, after) if len(before.entries) and len(after.entries) else None,
+            coverage=_coverage(read, before, after),
         )
 
 
@@ -89,6 +100,21 @@ def _built(read: Read, one: Side, other: Side) -> pd.DataFrame:
     )
     timings = rows_of(read.autotune, TimingRow)
     return BUILT.of_rows(built_alike(old, new, timings, read.generated_code, read.kernel_binaries))
+
+
+def _coverage(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
+    bundles, rest = (one, other) if _is_of_bundles(one) else (other, one)
+    if not _is_of_bundles(bundles) or _is_of_bundles(rest) or not (rest.runs or len(rest.entries)):
+        return None
+    reading = Reading(details=read.tables.hash_details)
+    held = [held_in(path, reading) for path in bundles.entries["path"].tolist()]
+    rows = read.history.lookups
+    lookups = [rows[at] for at in np.flatnonzero(np.isin(rows.run, rest.runs)).tolist()]
+    return COVERAGE.of_rows(coverage_rows(held, lookups, rows_of(rest.entries, EntryRow), content_hash))
+
+
+def _is_of_bundles(side: Side) -> bool:
+    return bool(len(side.entries)) and set(side.entries["cache"]) == {MEGA_CACHE} and not side.runs
 
 
 def _context_of(read: Read, side: Side) -> int | None:

@@ -11,7 +11,16 @@ from cachescope.catalogue.bypass_frame import BYPASSES
 from cachescope.catalogue.frame import FIELDS
 from cachescope.columns import Column
 from cachescope.errors import NotFoundError
-from cachescope.frames.answers import BUILT, CAUSES, CHANGES, DIFFERENCES, HIT_RATES, MISSES, PREDICTIONS
+from cachescope.frames.answers import (
+    BUILT,
+    CAUSES,
+    CHANGES,
+    COVERAGE,
+    DIFFERENCES,
+    HIT_RATES,
+    MISSES,
+    PREDICTIONS,
+)
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AUDIT, CHECKS, FALSE_HITS
 from cachescope.frames.compared import COMPARED_LOOKUPS
@@ -108,6 +117,7 @@ FRAMES: Final = {
         BUILT,
         RANK_DIFFERENCES,
         PREDICTIONS,
+        COVERAGE,
         FIELDS,
         BYPASSES,
         CHECKS,

@@ -85,6 +85,19 @@ class PredictionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CoverageRow:
+    """A row of the frame ``coverage``."""
+
+    cache: str
+    cache_key: str | None
+    held: str
+    reason: str
+    lookups: int | None = None
+    lookup: int | None = None
+    entry: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """A row of the frame ``built``."""
 

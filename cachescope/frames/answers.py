@@ -121,6 +121,20 @@ PREDICTIONS: Final = Frame(
     ),
 )
 
+COVERAGE: Final = Frame(
+    "coverage",
+    "one key that a run looked up, or one entry of a cache directory, and whether a mega-cache holds it",
+    (
+        Column("cache", TEXT, "of a lookup aotautograd or fxgraph, of an entry its kind"),
+        Column("cache_key", TEXT, "the key", missing="torch made none, or the kind has none"),
+        Column("held", TEXT, "yes, no or unknown; never: torch puts no such thing into a mega-cache"),
+        Column("reason", TEXT, "one sentence"),
+        Column("lookups", WHOLE, "how many lookups it is said of", missing="it is an entry"),
+        Column("lookup", WHOLE, "the first of them, an id into lookups", missing="it is an entry"),
+        Column("entry", WHOLE, "an id into entries", missing="it is of lookups"),
+    ),
+)  # fmt: skip
+
 BUILT: Final = Frame(
     "built",
     "one thing that two directories hold under one key, and whether it was built alike",

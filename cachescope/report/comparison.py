@@ -11,12 +11,13 @@ from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.answers import comparison as answer
 from cachescope.answers.foretold import Foretold, Reason
 from cachescope.columns import rows_of
-from cachescope.frames.answer_rows import Built
+from cachescope.frames.answer_rows import Built, CoverageRow
 from cachescope.frames.context_rows import FormDifference
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.built_forms import built_lines
 from cachescope.report.context_forms import difference_line
+from cachescope.report.coverage_forms import coverage_lines
 from cachescope.report.difference_forms import difference_lines, difference_object
 from cachescope.report.html import CODE_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped
@@ -41,6 +42,8 @@ class Comparison(answer.Comparison):
 def comparison_lines(found: answer.Comparison) -> list[Line]:
     """The comparison for the terminal; first what it means for a cache."""
     parts = []
+    if found.coverage is not None:
+        parts.append(list(coverage_lines(rows_of(found.coverage, CoverageRow))))
     if found.predictions is not None:
         parts.append(list(_prediction_lines(Foretold.of(found.predictions))))
     if found.contexts is not None:
@@ -61,6 +64,7 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
         **({} if found.contexts is None else {"context_difference": frame_rows(found.contexts)}),
         **({} if found.predictions is None else {"predictions": frame_rows(found.predictions)}),
         **({} if found.built is None else {"built": frame_rows(found.built)}),
+        **({} if found.coverage is None else {"coverage": frame_rows(found.coverage)}),
     }
 
 

@@ -6,7 +6,8 @@
                                    a lookup, or run:N
 
 Keys are paired by their graphs, and equal differences are folded together. Of a directory and a snapshot (or a
-run) it is told which entries that process would find.
+run) it is told which entries that process would find; of a file of torch.compiler.save_cache_artifacts and a run
+or its directory, what of these it covers.
 """
 
 from __future__ import annotations

@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.errors import SourceError
 from cachescope.readers.checked_file import DamagedContent
-from cachescope.readers.directory.mega_cache import CHECKS, artifacts, looks_like_mega_cache
+from cachescope.readers.directory.mega_cache import (
+    CHECKS,
+    loaded_artifacts,
+    looks_like_mega_cache,
+    why_not_loaded,
+)
 from cachescope.readers.directory.standalone import content_of, looks_like_standalone
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Entry, FileFacts, Reading
 from cachescope.readers.steady_file import read_steady
-from cachescope.terms import MEGA_CACHE, UNREADABLE
+from cachescope.terms import BEST_CONFIG, MEGA_CACHE, PGO, PRECOMPILE, UNREADABLE
 
-_HEAD_BYTES = 256
+_HEAD_BYTES: Final = 256
+# What torch makes of the other artifacts that it loads (`CacheArtifact.populate_cache` of each).
+_FILES: Final = {"autotune": BEST_CONFIG, "pgo": PGO, "precompile": PRECOMPILE}
+# torch/_dynamo/pgo.py, `code_state_path`.
+_NOT_IN_NAMES: Final = re.compile(r'[<>:"/\\|?*]')
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a mega-cache holds.
+
+    Attributes
+    ----------
+    entries : list of Entry
+        The FX and AOTAutograd entries that torch loads from it.
+    files : dict
+        sha256 of the other artifacts that torch loads by kind and key, as in the frame entries; of a ``best_config`` the key is its folder and name.
+    lost : frozenset
+        Kind and key of what was saved earlier, and torch does not load.
+    refused : str or None
+        Why torch loads nothing of it.
+    """
+
+    entries: list[Entry]
+    files: dict[tuple[str, str], str]
+    lost: frozenset[tuple[str, str]]
+    refused: str | None
 
 
 def is_bundle(path: str) -> bool:
@@ -33,24 +72,55 @@ def read_as_directory(path: str, reading: Reading) -> None:
     reading.cache_roots.append(path)
 
 
+def held_in(path: str, reading: Reading) -> Held:
+    """Read all that is in a mega-cache; a link to one is followed.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read.
+    """
+    try:
+        data, _ = read_steady(os.path.realpath(path), Limits().size_bytes)
+    except OSError as error:
+        raise SourceError(path, f"cannot be read: {error.strerror}") from error
+    files: dict[tuple[str, str], str] = {}
+    lost = set()
+    with contextlib.suppress(DamagedContent):
+        for kind, key, content, is_loaded in loaded_artifacts(data):
+            cache = CHECKS[kind][0] if kind in CHECKS else _FILES.get(kind)
+            if cache is not None:
+                name = _NOT_IN_NAMES.sub("_", key) if cache == PGO else key
+                if not is_loaded:
+                    lost.add((cache, name))
+                elif kind in _FILES:
+                    # Of several under one key, torch writes the last one last.
+                    files[cache, name] = hashlib.sha256(content).hexdigest()
+    return Held(_entries_in(data, path, reading), files, frozenset(lost), why_not_loaded(data))
+
+
 def entries_inside(path: str, reading: Reading) -> list[Entry]:
     """Read the FX and AOTAutograd entries in a bundle, as if each were in the directory ``path``.
 
-    Torch writes them to its cache directory when it loads the file. From a file that is cut, the entries before the
-    cut are read.
+    Torch writes them to its cache directory when it loads the file; what it does not load, as it was saved earlier, is left
+    out. From a file that is cut, the entries before the cut are read.
     """
     try:
-        data, _ = read_steady(path, Limits().size_bytes)
+        data, _ = read_steady(os.path.realpath(path), Limits().size_bytes)
     except OSError:
         return []
+    return _entries_in(data, path, reading)
+
+
+def _entries_in(data: bytes, path: str, reading: Reading) -> list[Entry]:
     found: list[Entry] = []
     try:
         if looks_like_standalone(data[:_HEAD_BYTES]):
             holds, data = content_of(data)
             if holds != MEGA_CACHE:
                 return []
-        for kind, key, content, _ in artifacts(data):
-            if kind in CHECKS:
+        for kind, key, content, is_loaded in loaded_artifacts(data):
+            if kind in CHECKS and is_loaded:
                 cache, check = CHECKS[kind]
                 inner = Entry(cache=cache, path=path, root=path, cache_key=key)
                 found.append(inner)

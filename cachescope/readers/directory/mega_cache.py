@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 CHECKSUM_BYTES: Final = 4
 _VERSION: Final = (1).to_bytes(8, "big")
+_ALTERED: Final = "checksum differs from the content"
 # `CacheArtifact.type` of the subclasses (torch/compiler/_cache.py names none of them itself).
 _TYPES: Final = frozenset({"inductor", "aot_autograd", "autotune", "pgo", "precompile", "precompile_dynamo"})
 _TYPE_NAMES: Final = tuple(base64.b64encode(name.encode()) for name in sorted(_TYPES))
@@ -52,20 +54,44 @@ def fill_mega_cache(entry: Entry, name: str, data: bytes, reading: Reading) -> N
     counts: Counter[str] = Counter()
     wrong: list[str] = []
     fx_keys: dict[str, None] = {}
+    lost = 0
     try:
-        for kind, key, content, _ in _artifacts(data, start + len(_VERSION)):
+        for kind, key, content, is_loaded in loaded_artifacts(data):
             counts[kind] += 1
+            lost += not is_loaded
             if kind in CHECKS:
                 damage = _check(entry, kind, key, content, reading, fx_keys)
                 if damage is not None:
                     wrong.append(f"{kind} {key[:60]}: {damage}")
     finally:
         entry.detail = ", ".join(f"{kind} {count}" for kind, count in counts.items())
+        if lost:
+            entry.detail += (
+                f"; torch loads only what was saved last, {counts.total() - lost} of {counts.total()}"
+            )
         entry.fx_keys = tuple(fx_keys)
-    if start == CHECKSUM_BYTES and zlib.crc32(data[start:]).to_bytes(4, "big") != data[:start]:
-        wrong.insert(0, "checksum differs from the content")
+    if not _is_as_saved(data, start):
+        wrong.insert(0, _ALTERED)
     if wrong:
         raise DamagedContent("; ".join(wrong[:3]))
+
+
+def _is_as_saved(data: bytes, start: int) -> bool:
+    return start == 0 or zlib.crc32(data[start:]).to_bytes(4, "big") == data[:start]
+
+
+def why_not_loaded(data: bytes) -> str | None:
+    """Why torch loads nothing of a mega-cache; None if it loads it, whatever its artifacts are.
+
+    Mirrors ``BytesReader`` (torch/utils/_appending_byte_serializer.py) and ``CacheArtifactManager.deserialize``
+    (torch/compiler/_cache.py).
+    """
+    try:
+        for _ in artifacts(data):
+            pass
+    except DamagedContent as error:
+        return error.what
+    return None if _is_as_saved(data, _start(data) or 0) else _ALTERED
 
 
 def _check(
@@ -82,9 +108,13 @@ def _check(
     return damage
 
 
-def _artifacts(data: bytes, at: int) -> Iterator[tuple[str, str, bytes, int]]:
-    """Type, key and content of each artifact, and the offset of the content (``CacheArtifactManager.serialize``)."""
+def _grouped(data: bytes, at: int) -> Iterator[tuple[int, str, str, bytes, int]]:
+    """Where its group begins, type, key and content of each artifact, and the offset of the content.
+
+    Mirrors ``CacheArtifactManager.serialize``: one group for each type, anew each time that artifacts are saved.
+    """
     while at < len(data):
+        group = at
         kind, at = sized_text(data, at)
         if kind not in _TYPES:
             raise DamagedContent(f"an artifact of unknown type {kind[:40]!r}", at)
@@ -92,7 +122,14 @@ def _artifacts(data: bytes, at: int) -> Iterator[tuple[str, str, bytes, int]]:
         for _ in range(count):
             key, at = sized_text(data, at)
             content, at = sized_bytes(data, at)
-            yield kind, key, content, at - len(content)
+            yield group, kind, key, content, at - len(content)
+
+
+def _all_of(data: bytes) -> Iterator[tuple[int, str, str, bytes, int]]:
+    start = _start(data)
+    if start is None:
+        raise DamagedContent("no mega-cache")
+    yield from _grouped(data, start + len(_VERSION))
 
 
 def artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, int]]:
@@ -103,10 +140,26 @@ def artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, int]]:
     DamagedContent
         If the data is no mega-cache, or at the point where it breaks off.
     """
-    start = _start(data)
-    if start is None:
-        raise DamagedContent("no mega-cache")
-    yield from _artifacts(data, start + len(_VERSION))
+    for _, kind, key, content, at in _all_of(data):
+        yield kind, key, content, at
+
+
+def loaded_artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, bool]]:
+    """Yield type, key and content of each artifact, and whether torch loads it.
+
+    ``CacheArtifactManager.deserialize`` (torch/compiler/_cache.py, 2.10 to 2.15) makes a dict of the groups, by type: where a
+    process saved twice, what it saved first is in the file, and lost.
+
+    Raises
+    ------
+    DamagedContent
+        As `artifacts` does.
+    """
+    last: dict[str, int] = {}
+    with contextlib.suppress(DamagedContent):
+        last.update((kind, group) for group, kind, *_ in _all_of(data))
+    for group, kind, key, content, _ in _all_of(data):
+        yield kind, key, content, last[kind] == group
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
