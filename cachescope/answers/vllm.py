@@ -57,6 +57,8 @@ class VllmFolders:
         Factors without which there would be fewer folders; what leaves the fewest comes first.
     unknown : tuple of FolderRow
         One row of each folder of which it is not known what its name was made of, but those of ``torch_aot_compile``.
+    sglang : tuple of FolderRow
+        One row of each folder of SGLang.
     packages : int
         Folders of ``torch_aot_compile``.
     starts : tuple of Start
@@ -69,6 +71,7 @@ class VllmFolders:
     again: tuple[Again, ...]
     fragments: tuple[FragmentRow, ...]
     unknown: tuple[FolderRow, ...]
+    sglang: tuple[FolderRow, ...]
     packages: int
     starts: tuple[Start, ...]
     loaded: int
@@ -82,6 +85,7 @@ class VllmFolders:
             return None
         named = {row.folder: row for row in reversed(rows) if row.name_is == "recomputed"}
         others = {row.folder: row for row in reversed(rows) if row.folder not in named}
+        sglang = tuple(row for row in others.values() if row.name_is == "of_torch")
         packages = sum(row.prefix is None for row in others.values())
         return cls(
             named=len(named),
@@ -89,7 +93,10 @@ class VllmFolders:
             fragments=tuple(
                 row for row in rows_of(read.vllm_fragments, FragmentRow) if row.folders_without < row.folders
             ),
-            unknown=tuple(row for row in others.values() if row.prefix is not None),
+            unknown=tuple(
+                row for row in others.values() if row.prefix is not None and row.name_is != "of_torch"
+            ),
+            sglang=sglang,
             packages=packages,
             starts=tuple(
                 Start(row, _why(row, named.get(row.folder or ""), logged))

@@ -27,7 +27,7 @@ VLLM_FACTORS: Final = Frame(
 
 VLLM_FOLDERS: Final = Frame(
     "vllm_folders",
-    "one part of a model that one rank keeps in one folder of vLLM's torch_compile_cache",
+    "one part of a model that one rank keeps in one folder of vLLM's torch_compile_cache, or of SGLang's",
     (
         Column("folder", TEXT, "the name of the folder"),
         Column("path", TEXT, "where it is"),
@@ -37,7 +37,7 @@ VLLM_FOLDERS: Final = Frame(
         Column("entry", WHOLE, "its factors, an id into entries", missing="none were read"),
         Column("size_bytes", WHOLE, "what vLLM's own files of it take, without torch's caches beside them", "bytes"),
         Column("name_is", TEXT, "recomputed (the name follows from the factors), given_by_other (another part of the model "
-               "gave it), differs (it follows from no factors there) or not_known"),
+               "gave it), differs (it follows from no factors there), of_torch (SGLang's: of torch and the GPU alone) or not_known"),
         Column("name_text", TEXT, "the same in a sentence"),
         Column("baseline", TEXT, "the nearest folder that was there before: of the same configuration if there is one, then "
                "of the fewest changed factors", missing="none, or it is not known what the name was made of"),

@@ -23,9 +23,13 @@ _ROWS: Final = 5
 
 def vllm_lines(found: VllmFolders) -> list[Line]:
     """The folders of vLLM: why there are several, and which factors make them many."""
-    logged = list(_start_lines(found))
+    parts = [list(part) for part in (_folder_lines(found), _sglang_lines(found), _start_lines(found))]
+    return [line for part in parts if part for line in (Line(), *part)][1:]
+
+
+def _folder_lines(found: VllmFolders) -> list[Line]:
     if not (found.named or found.unknown or found.packages):
-        return logged
+        return []
     again = sum(len(one.folders) for one in found.again)
     title = f"vLLM: {plural(found.named, 'folder')} whose names follow from their factors"
     if again:
@@ -41,7 +45,16 @@ def vllm_lines(found: VllmFolders) -> list[Line]:
             Line("what makes the folders many:", style="bold"),
             *_fragment_lines(found.fragments),
         ]
-    return [*lines, *_left(found), *([Line(), *logged] if logged else [])]
+    return [*lines, *_left(found)]
+
+
+def _sglang_lines(found: VllmFolders) -> Iterator[Line]:
+    if found.sglang:
+        yield Line(f"SGLang: {plural(len(found.sglang), 'folder')}", style="bold")
+    for row in found.sglang[:_UNKNOWN_SHOWN]:
+        yield Line(harmless(f"{row.folder}: {row.name_text}"), 3, "dim", rows=_ROWS)
+    if len(found.sglang) > _UNKNOWN_SHOWN:
+        yield Line(and_more(len(found.sglang) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders"), 3, "dim")
 
 
 def _again_lines(number: int, one: Again) -> Iterator[Line]:

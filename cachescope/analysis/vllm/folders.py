@@ -14,6 +14,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import VLLM_FOLDERS, FactorsRow, FolderRow, VllmChange
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
+from cachescope.readers.directory.vllm_places import is_of_sglang
 from cachescope.terms import VLLM_AOT, VLLM_KINDS
 from cachescope.wording import listed, plural
 
@@ -21,6 +22,11 @@ _CHANGES_SAID: Final = 4
 _NO_FACTORS: Final = (
     "no cache_key_factors.json that could be read lies there: what the name was made of is not known"
 )
+# `InductorAdaptor.compute_hash` of srt/compilation/compiler_interface.py, and the ranks in `SGLangBackend.__call__` of
+# srt/compilation/backend.py (0.5.23).
+_OF_TORCH: Final = "SGLang makes its name of torch, the GPU and CUDA alone, and keeps nothing of these: all models and ranks share it"
+_NO_NAME: Final = "torch_compile_cache"
+_UNNAMED: Final = 'SGLang\'s compiler "eager" has no name for it, and stores nothing but the graph'
 _AOT_FACTORS: Final = "vLLM keeps nothing of what it made this name of"
 
 
@@ -63,7 +69,9 @@ def _rows(
             yield _with_factors(own, path, size, kinds, beside)
             continue
         is_aot = any(row.cache == VLLM_AOT for row in inside)
-        text = _AOT_FACTORS if is_aot else _NO_FACTORS
+        name_is, text = "not_known", _AOT_FACTORS if is_aot else _NO_FACTORS
+        if any(is_of_sglang(row.path.rpartition("/")[2]) for row in inside):
+            name_is, text = "of_torch", _UNNAMED if place.folder == _NO_NAME else _OF_TORCH
         folder, prefix = place.folder or inside[0].cache_key or "", None if is_aot else place.prefix
         yield FolderRow(
             folder,
@@ -73,7 +81,7 @@ def _rows(
             prefix,
             None,
             size,
-            "not_known",
+            name_is,
             text,
             None,
             None,

@@ -90,18 +90,19 @@ def fill_handles(entry: Entry, name: str, data: bytes, reading: Reading) -> None
 
     Mirrors ``CompilerManager.save_to_file`` of ``vllm/compilation/backends.py``:
     ``{((start, end), subgraph, compiler): {"graph_handle": (name, path), "cache_key": key}}``; 0.13.0 has the handle alone.
+    SGLang's ``srt/compilation/backend.py`` (0.5.23) writes ``{(size or None, subgraph, compiler): (FX key, path)}``.
     """
     if len(data) > _MOST_HANDLE_BYTES:
         raise NotRead(f"more than {_MOST_HANDLE_BYTES} bytes: not read")
     try:
         handles = literal_value(data.decode())
     except ValueError as error:
-        raise DamagedContent("vllm_compile_cache.py is no literal") from error
+        raise DamagedContent(f"{name} is no literal") from error
     if not isinstance(handles, dict):
-        raise DamagedContent("vllm_compile_cache.py holds no dict")
+        raise DamagedContent(f"{name} holds no dict")
     keys = [key for key in handles if isinstance(key, tuple) and len(key) == 3]
     if len(keys) != len(handles):
-        raise DamagedContent("vllm_compile_cache.py has a key that is not of vLLM")
+        raise DamagedContent(f"{name} has a key that is not of vLLM")
     compilers = sorted({key[2] for key in keys if isinstance(key[2], str)})
     subgraphs = len({repr(key[1])[:40] for key in keys})
     entry.detail = (

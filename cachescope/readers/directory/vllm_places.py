@@ -14,13 +14,21 @@
 
 Mirrors ``VllmBackend.__call__`` and ``CompilerManager`` of ``vllm/compilation/backends.py``, ``initialize_cache`` of
 ``vllm/compilation/compiler_interface.py`` and ``support_torch_compile`` of ``vllm/compilation/decorators.py`` (0.13.0, 0.33.0).
+
+SGLang's fork writes, by ``SGLangBackend.__call__`` of ``srt/compilation/backend.py`` and ``InductorAdaptor`` of
+``srt/compilation/compiler_interface.py`` (0.5.23)::
+
+    torch_compile_cache/
+        <10 hex>/rank_0_0/<prefix>/                 the name is of torch and the GPU alone; with the compiler "eager" there is none
+            sglang_compile_cache.py  computation_graph_<time>.py
+            inductor_cache/  triton_cache/
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -37,6 +45,8 @@ from cachescope.terms import VLLM_AOT, VLLM_ARTIFACT, VLLM_FACTORS, VLLM_GRAPH, 
 
 _LOOK_AT: Final = 1_000
 _FACTORS, _HANDLES = "cache_key_factors.json", "vllm_compile_cache.py"
+_SGLANG_HANDLES: Final = "sglang_compile_cache.py"
+_SGLANG_GRAPH: Final = re.compile(r"computation_graph_\d{1,12}\.\d{1,12}\.py")
 _AOT_NAME: Final = "torch_aot_compile"
 _AOT_KEY: Final = re.compile("[0-9a-f]{64}")
 _ANY: Final = re.compile(r".+", re.DOTALL)
@@ -48,10 +58,12 @@ _TORCH_CACHES: Final = (
 _PART_FILES: Final = (
     FileRule(re.compile(r"cache_key_factors\.json"), VLLM_FACTORS, read_factors),
     FileRule(re.compile(r"vllm_compile_cache\.py"), VLLM_HANDLES, read_handles),
+    FileRule(re.compile(r"sglang_compile_cache\.py"), VLLM_HANDLES, read_handles),
     FileRule(re.compile(r"computation_graph\.py|transformed_code\.py"), VLLM_GRAPH),
+    FileRule(_SGLANG_GRAPH, VLLM_GRAPH),
     FileRule(re.compile(ARTIFACT.pattern.replace("(", "(?:")), VLLM_ARTIFACT, read_artifact),
 )
-PART: Final = Place(VLLM_ARTIFACT, _PART_FILES, (FolderRule(ARTIFACT, ROOT),))
+PART: Final = Place(VLLM_ARTIFACT, _PART_FILES, (FolderRule(ARTIFACT, ROOT), *_TORCH_CACHES))
 RANK: Final = Place(VLLM_ARTIFACT, _PART_FILES, (*_TORCH_CACHES, FolderRule(_ANY, PART, False)))
 FOLDER: Final = Place(VLLM_ARTIFACT, folders=(FolderRule(RANK_FOLDER, RANK),), key_of=str)
 _MODEL: Final = FileRule(re.compile("model"), VLLM_AOT, read_model)
@@ -62,7 +74,12 @@ AOT_FOLDER: Final = Place(
 )
 AOT: Final = Place(VLLM_AOT, folders=(FolderRule(_AOT_KEY, AOT_FOLDER),))
 TREE: Final = Place(
-    VLLM_ARTIFACT, folders=(FolderRule(re.compile(_AOT_NAME), AOT), FolderRule(FOLDER_NAME, FOLDER))
+    VLLM_ARTIFACT,
+    folders=(
+        FolderRule(re.compile(_AOT_NAME), AOT),
+        FolderRule(FOLDER_NAME, FOLDER),
+        FolderRule(RANK_FOLDER, RANK),
+    ),
 )
 
 
@@ -70,7 +87,7 @@ def vllm_place_of(path: str) -> Place | None:
     """The place of vLLM that a folder is; None if nothing in it identifies one."""
     name = os.path.basename(os.path.abspath(path))
     names = list(islice(_names(path), _LOOK_AT))
-    if _FACTORS in names or _HANDLES in names:
+    if _are_of_a_part(names):
         return RANK if RANK_FOLDER.fullmatch(name) else PART
     inner = [(one, os.path.join(path, one)) for one in names]
     if RANK_FOLDER.fullmatch(name):
@@ -78,7 +95,7 @@ def vllm_place_of(path: str) -> Place | None:
             return AOT_RANK
         return RANK if any(_is_part(below) for _, below in inner) else None
     ranks = [below for one, below in inner if RANK_FOLDER.fullmatch(one)]
-    if ranks:
+    if ranks and not any(FOLDER_NAME.fullmatch(one) for one in names):
         if _AOT_KEY.fullmatch(name) and any("model" in _names(below) for below in ranks):
             return AOT_FOLDER
         return FOLDER if any(vllm_place_of(below) is RANK for below in ranks) else None
@@ -94,7 +111,16 @@ def vllm_place_of(path: str) -> Place | None:
 
 def _is_part(path: str) -> bool:
     """Whether a folder holds the files of a part of a model."""
-    return any(name in (_FACTORS, _HANDLES) for name in islice(_names(path), _LOOK_AT))
+    return _are_of_a_part(islice(_names(path), _LOOK_AT))
+
+
+def _are_of_a_part(names: Iterable[str]) -> bool:
+    return any(name in (_FACTORS, _HANDLES) or is_of_sglang(name) for name in names)
+
+
+def is_of_sglang(name: str) -> bool:
+    """Whether SGLang alone names a file so."""
+    return name == _SGLANG_HANDLES or _SGLANG_GRAPH.fullmatch(name) is not None
 
 
 def vllm_place_of_file(path: str) -> tuple[Place, FileRule] | None:
