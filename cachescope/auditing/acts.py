@@ -28,6 +28,13 @@ class Made:
     """The result of a call."""
 
 
+class Partial(Made):
+    """A ``functools.partial`` of a named global."""
+
+    def __init__(self, function: Global) -> None:
+        self.function = function
+
+
 class Encoded:
     """Bytes encoded from a text."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from cachescope.auditing.acts import OTHER, Bytes, Encoded, Global, Made, Run
+from cachescope.auditing.acts import OTHER, Bytes, Encoded, Global, Made, Partial, Run
 
 
 def _attribute(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
@@ -18,8 +18,9 @@ def _attribute(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
 
 def _partial(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
     """Check that the function of a ``partial``, which is called later, is a named global."""
-    if not given or not isinstance(given[0], Global):
-        run.act("computed", target, f"calls {target} with what it computed")
+    if given and isinstance(given[0], Global):
+        return Partial(given[0])
+    run.act("computed", target, f"calls {target} with what it computed")
     return Made()
 
 
@@ -55,6 +56,8 @@ WATCHED: Final[dict[tuple[str, str], Callable[[Run, Global, tuple[Any, ...]], An
 
 def call(run: Run, target: Any, arguments: Any) -> Any:
     """Follow a call and return its result."""
+    if isinstance(target, Partial) and (target.function.module, target.function.name) not in WATCHED:
+        return Made()
     if not isinstance(target, Global):
         run.act("computed", None, "calls what it computed")
         return Made()

@@ -32,6 +32,7 @@ from cachescope.readers.directory.fxgraph import FX_CLASSES
 from cachescope.readers.directory.mega_cache import looks_like_mega_cache
 from cachescope.readers.directory.standalone import content_of, looks_like_standalone
 from cachescope.readers.directory.triton_dir import TRITON_KEY, triton_hash
+from cachescope.readers.directory.vllm_places import vllm_place_of_file
 from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import (
@@ -103,7 +104,9 @@ def _standalone(file: File) -> Iterator[Finding]:
 def _aot_compile(file: File) -> Iterator[Finding]:
     """Audit a compiled function; of those in a model, each is a pickle in a pickle."""
     start = file.data.find(b"\x80")
-    yield from audit_pickle(file.data[start:], Place(file.path, AOT_COMPILE, start)).findings
+    placed = vllm_place_of_file(file.path)
+    kind = AOT_COMPILE if placed is None else placed[1].kind
+    yield from audit_pickle(file.data[start:], Place(file.path, kind, start)).findings
 
 
 def audit_entry(file: File) -> Iterator[Finding]:

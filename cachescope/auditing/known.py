@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Final
 
 from cachescope.auditing.acts import Global
-from cachescope.terms import AOT_COMPILE, AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE
+from cachescope.terms import AOT_COMPILE, AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE, VLLM_AOT
 
 VERSIONED: Final = "versioned"
 """Pickles after a header of four bytes: memoized results and torch's general on-disk caches."""
@@ -29,6 +29,7 @@ _GROUPS: Final = {
     PGO: ("common", PGO),
     PRECOMPILE: ("common", PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
     AOT_COMPILE: ("common", AOT_COMPILE, PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
+    VLLM_AOT: ("common", AOT_COMPILE, PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
     VERSIONED: ("common", VERSIONED),
     TORCH_SAVE: ("common", "tensors"),
     ANY: ("common",),
@@ -45,6 +46,7 @@ _MEMBERS: Final = {
         "torch._dynamo.aot_compile_types",
         "BundledAOTAutogradSerializableCallable",
     ): r"deserialize_compile_artifacts",
+    ("vllm.compilation.caching", "VllmSerializableFunction"): r"deserialize_compile_artifacts",
 }
 # A view of a tensor is rebuilt by one class for each operator (torch/csrc/functionalization/Module.cpp).
 _VIEWS: Final = "torch._C._functionalization"
@@ -70,12 +72,17 @@ _RUNS: Final = re.compile(
 
 
 @cache
-def _known() -> dict[str, frozenset[tuple[str, str]]]:
+def _listed() -> dict[str, frozenset[tuple[str, str]]]:
     groups = json.loads(files("cachescope.auditing").joinpath("known_globals.json").read_text())
-    flat = {
-        group: {(module, name) for module, names in modules.items() for name in names}
+    return {
+        group: frozenset((module, name) for module, names in modules.items() for name in names)
         for group, modules in groups.items()
     }
+
+
+@cache
+def _known() -> dict[str, frozenset[tuple[str, str]]]:
+    flat = _listed()
     return {kind: frozenset().union(*(flat[group] for group in named)) for kind, named in _GROUPS.items()}
 
 
@@ -89,16 +96,28 @@ def is_known(kind: str, found: Global) -> bool:
     found : Global
         The global, as the pickle spells it.
     """
-    names = _known()[kind]
-    if (found.module, found.name) in names:
-        return True
     if kind in (AOTAUTOGRAD, PRECOMPILE) and found.module == _VIEWS and _VIEW.fullmatch(found.name):
+        return True
+    return _is_in(_known()[kind], found)
+
+
+def _is_in(names: frozenset[tuple[str, str]], found: Global) -> bool:
+    if (found.module, found.name) in names:
         return True
     owner, _, member = found.name.rpartition(".")
     pattern = _MEMBERS.get((found.module, owner))
     return (
         pattern is not None and (found.module, owner) in names and re.fullmatch(pattern, member) is not None
     )
+
+
+def is_of_graphs(kind: str, found: Global) -> bool:
+    """Whether vLLM itself writes a global into its compiled models, for their graphs and symbols.
+
+    It needs them, and they are not known to be safe: a graph names what it calls (``torch/fx/_graph_pickler.py``), and sympy
+    takes a text for Python.
+    """
+    return kind == VLLM_AOT and _is_in(_listed()[VLLM_AOT], found)
 
 
 def is_dangerous(kind: str, found: Global) -> bool:

@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Callable
 from typing import Any, Final
 
-from cachescope.auditing.acts import OTHER, Broken, Run, Table
+from cachescope.auditing.acts import OTHER, Broken, Global, Partial, Run, Table
 from cachescope.auditing.calls import call
 
 
@@ -65,6 +65,12 @@ def _newobj_ex(run: Run) -> None:
 def _build(run: Run) -> None:
     state, target = run.stack.pop(), run.stack[-1]
     run.changed(target, "sets attributes of")
+    if isinstance(target, Partial):
+        function = state[0] if isinstance(state, tuple) and state else None
+        if isinstance(function, Global):
+            target.function = function
+        else:
+            run.act("computed", None, "sets the function of a partial to what it computed")
     for part in state if isinstance(state, tuple) else (state,):
         for key in sorted(part.keys) if isinstance(part, Table) else ():
             if key.startswith("__") and key.endswith("__"):

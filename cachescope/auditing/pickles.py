@@ -10,11 +10,12 @@ from typing import Final, Never
 
 from cachescope.auditing.acts import Act, Program
 from cachescope.auditing.finding import Finding, shown
-from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known
+from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known, is_of_graphs
 from cachescope.auditing.meaning import audit_object
 from cachescope.auditing.program import follow
 from cachescope.readers.directory.versioned_pickle import HEADER
 from cachescope.readers.pickles.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert
+from cachescope.terms import VLLM_AOT
 
 _DEEPEST: Final = 12
 _ZIP: Final = b"PK\x03\x04"
@@ -92,6 +93,8 @@ def audit_pickle(data: bytes, place: Place) -> Audited:
     try:
         value = loads_inert(data[start:], unpickler=_WithMembers)
     except UnreadablePickle as error:
+        if place.kind == VLLM_AOT and error.what == "persistent id":
+            return Audited(_each_once([*found, _graph(place)]))
         message = f"what is in it could not be looked at: {error.what}"
         where = place.at(start + (error.offset or 0))
         found.append(Finding("entry-not-read", place.path, message, where, place.kind))
@@ -160,6 +163,8 @@ def _judged(act: Act, place: Place) -> Finding | None:
         assert act.target is not None
         if is_known(place.kind, act.target):
             return None
+        if is_of_graphs(place.kind, act.target):
+            return _graph(place)
         named = shown(str(act.target))
         if is_dangerous(place.kind, act.target):
             message = f"loading it imports {named}, which no entry of torch's needs"
@@ -169,9 +174,15 @@ def _judged(act: Act, place: Place) -> Finding | None:
     if act.what == "computed":
         target = None if act.target is None else shown(str(act.target))
         return Finding("pickle-computed-call", place.path, shown(act.text), offset, place.kind, target)
-    if place.kind == TORCH_SAVE and act.text == "a persistent id":
-        return None
+    if act.text == "a persistent id" and place.kind in (TORCH_SAVE, VLLM_AOT):
+        return None if place.kind == TORCH_SAVE else _graph(place)
     return Finding("pickle-odd-program", place.path, f"holds {act.text}", offset, place.kind)
+
+
+def _graph(place: Place) -> Finding:
+    """The finding of a compiled model of vLLM, once for the file."""
+    message = "loading it rebuilds graphs of vLLM's; what these call is not looked at"
+    return Finding("pickle-unknown-global", place.path, message, None, place.kind)
 
 
 def audit_bytes(data: bytes, place: Place) -> list[Finding]:

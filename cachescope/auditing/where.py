@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from cachescope.auditing.tree import Item, Tree, below
+from cachescope.keys.vllm import RANK_FOLDER
 from cachescope.readers.directory.place_of import KEY_FOLDERS
 from cachescope.readers.directory.places import (
     AOT_GRAPHS,
@@ -37,12 +38,15 @@ _BY_NAME: Final = {
 
 def place_here(tree: Tree, folder: Item) -> Place | None:
     """The place that a folder is; None if neither its name nor the names in it identify one."""
-    for pattern, place in KEY_FOLDERS:
-        if pattern.fullmatch(folder.name):
-            return place
     items = list(below(tree, folder))
     folders = [item for item in items if item.is_folder or item.target is not None]
     inner = {item.name for item in folders}
+    if folder.name == "torch_aot_compile" or any(RANK_FOLDER.fullmatch(name) for name in inner):
+        # vLLM's folders, whose names look like keys of Triton: torch's caches lie below.
+        return None
+    for pattern, place in KEY_FOLDERS:
+        if pattern.fullmatch(folder.name):
+            return place
     if inner & _OF_ROOT:
         return ROOT
     for pattern, place in ((FX_KEY, FX_GRAPHS), (AOT_KEY, AOT_GRAPHS), (_TRITON_KEY, TRITON_KEYS)):

@@ -173,6 +173,8 @@ def kind_of(path: str) -> str | None:
         return "pgo"
     if path.endswith(".pt"):
         return "aot_compile"
+    if parts[-1] == "model" and "torch_aot_compile" in parts:
+        return "vllm_aot"
     return "precompile" if parts[-1] == "entry" and "dynamo" in parts else None
 
 
@@ -195,7 +197,8 @@ def from_recordings(known: Known) -> None:
                 for name in globals_of(data) if kind is not None and data[:1] == b"\x80" else ():
                     if name[0] == "__main__":
                         continue  # the program's own
-                    add(known, str(kind), name, f"recording {version}")
+                    engine = "vLLM " if archive.parent.name == "vllm" else ""
+                    add(known, str(kind), name, f"recording {engine}{version}")
 
 
 def from_sources(known: Known, site: Path) -> None:

@@ -23,6 +23,7 @@ _FORMAT: Final = b"\x01"
 _PICKLE: Final = rb"\x80.{1,12}?"
 _FUNCTION: Final = rb"(?:PT2AOT.|" + _PICKLE + rb"\}\x94\(\x8c\x09signature\x94)"
 _BEGINS: Final = re.compile(_FUNCTION + rb"|" + _PICKLE + rb"\]\x94\(?[BC\x8e].{1,8}?" + _FUNCTION, re.DOTALL)
+_OBJECT: Final = re.compile(r"<([\w.]{1,200}) object at 0x[0-9a-f]{1,16}>")
 _PARTS: Final = frozenset({"signature", "compiled_fn", "original_code", "guards_state"})
 
 
@@ -73,7 +74,10 @@ def _take(entry: Entry, package: dict[object, object], reading: Reading) -> None
         entry.device_types = (device,)
     backend = text(package.get("backend_name"))
     made_by = _system(package.get("system_info"))
-    entry.detail = ", ".join([*made_by, *([f"backend {backend}"] if backend else [])])
+    if backend is not None:
+        # A backend without a name is called by its repr, whose address differs in each process.
+        made_by.append("backend " + _OBJECT.sub(r"\1", backend))
+    entry.detail = ", ".join(made_by)
 
 
 def _place(code: object) -> str | None:

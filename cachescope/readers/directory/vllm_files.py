@@ -1,7 +1,7 @@
 """The files in vLLM's ``torch_compile_cache``: the factors of a folder's name, handles, artifacts, compiled models.
 
 What is said of vLLM is that of 0.13.0 and 0.33.0. Nothing is executed: ``vllm_compile_cache.py`` is parsed as a literal,
-as vLLM itself does, and of a pickle only the first bytes are looked at.
+as vLLM itself does, and pickles are followed without making anything.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from cachescope.json_types import JsonObject
 from cachescope.keys.literals import literal_value
 from cachescope.keys.vllm import place_in_tree, vllm_env_hash
 from cachescope.readers.checked_file import DamagedContent, content_reader
+from cachescope.readers.directory.aot_compile import read_aot_compile
 from cachescope.readers.directory.standalone import fill_standalone
 from cachescope.readers.json_file import load_object
-from cachescope.readers.pickles.inert_pickle import NotRead
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Entry, Reading, VllmFactors
-from cachescope.readers.steady_file import read_steady
 from cachescope.wording import plural
 
 # Real ones have 10 KB and 250 variables, and 250 bytes for each compiled subgraph.
@@ -32,8 +32,6 @@ _LONGEST_HASH: Final = 200
 _SECRET: Final = re.compile(r"key|token(?!s|iz)|secret|passw|credential", re.IGNORECASE)
 
 ARTIFACT: Final = re.compile(r"artifact_compile_range_(\d{1,18})_(\d{1,18})_subgraph_(\d{1,9})")
-_AOT_MAGIC: Final = b"PT2AOT"
-_PICKLE: Final = b"\x80"
 
 
 def fill_factors(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
@@ -121,22 +119,15 @@ def fill_artifact(entry: Entry, name: str, data: bytes, reading: Reading) -> Non
 
 
 def read_model(entry: Entry, path: str, name: str, reading: Reading) -> bool:
-    """Say in which form a whole compiled model is; it may have gigabytes, and is never loaded.
+    """Say what was compiled, for which torch, Python and device; one that has gigabytes is not opened.
 
-    Mirrors ``save_aot_compiled_function`` of ``vllm/compilation/decorators.py``: what torch's
-    ``save_compiled_function`` writes, a pickle before torch 2.15, then with a magic before it.
+    Mirrors ``save_aot_compiled_function`` of ``vllm/compilation/decorators.py``: it is what torch's ``save_compiled_function``
+    writes.
     """
-    try:
-        head, _ = read_steady(path, 16)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    if head.startswith(_AOT_MAGIC):
-        entry.detail = "torch's package of a compiled function"
-    elif head.startswith(_PICKLE):
-        entry.detail = "a pickled compiled function"
-    return True
+    if entry.size_bytes is not None and entry.size_bytes > Limits().size_bytes:
+        entry.detail = "a compiled model that is too big to be opened here"
+        return os.path.exists(path)
+    return read_aot_compile(entry, path, name, reading)
 
 
 read_factors = content_reader(fill_factors)

@@ -200,3 +200,37 @@ def test_what_the_recordings_need_is_there() -> None:
     assert {f"{version}.tar.xz" for version in VERSIONS} == {
         path.name for path in ARCHIVES.iterdir() if path.suffix == ".xz"
     }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_compiled_model_says_what_it_is_and_for_which_torch(version: str, tmp_path: Path) -> None:
+    told = recorded(version, tmp_path)
+    entries = cachescope.read(told.cache).entries
+    models = entries[entries["cache"] == "vllm_aot"]
+    assert set(models["status"]) == {"ok"}
+    assert all("vllm_model.py:" in name and name.startswith("Model.forward at ") for name in models["name"])
+    assert set(models["device_types"]) == {("cpu",)}
+    details = set(models["detail"])
+    assert details == {"torch 2.13.0+cpu, Python 3.11.7, backend vllm.compilation.backends.VllmBackend"}
+
+
+def test_a_model_of_gigabytes_is_not_opened(tmp_path: Path) -> None:
+    path = tmp_path / "torch_aot_compile" / ("0" * 64) / "rank_0_0" / "model"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        file.write(b"PT2AOT\x01")
+        file.truncate(3 << 30)
+    scope = cachescope.read(tmp_path)
+    (row,) = scope.entries.to_dict("records")
+    assert (row["status"], row["detail"]) == ("ok", "a compiled model that is too big to be opened here")
+    assert scope.problems.empty
+
+
+def test_a_model_that_holds_something_else_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "torch_aot_compile" / ("0" * 64) / "rank_0_0" / "model"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\x80\x04}\x94.")
+    scope = cachescope.read(tmp_path)
+    (row,) = scope.entries.to_dict("records")
+    assert (row["status"], row["damage"]) == ("damaged", "no package of a compiled function")
+    assert len(scope.problems) == 1

@@ -1,0 +1,65 @@
+"""What is said against caches that vLLM wrote: no danger, and of each compiled model that its graphs are not looked at."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from tests.hostile_pickles import hostile
+from tests.vllm_recordings import VERSIONS, recorded
+
+MESSAGE = "loading it rebuilds graphs of vLLM's; what these call is not looked at"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_of_a_real_cache_only_models_are_not_known_to_be_safe(version: str, tmp_path: Path) -> None:
+    cache = recorded(version, tmp_path).cache
+    found = cachescope.audit(cache)
+    against = found[found["level"] != "note"]
+    assert set(against["message"]) == {MESSAGE}
+    assert set(against["level"]) == {"warning"}
+    assert sorted(against["path"]) == sorted(str(path) for path in cache.rglob("model") if path.is_file())
+
+
+def model_at(tmp_path: Path, data: bytes, key: str = "a" * 64) -> Path:
+    path = tmp_path / "torch_aot_compile" / key / "rank_0_0" / "model"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    return path
+
+
+def test_the_graphs_of_another_file_are_no_excuse(tmp_path: Path) -> None:
+    """The same bytes elsewhere: torch's own packages need no graph pickler."""
+    model = next(path for path in recorded(VERSIONS[-1], tmp_path).cache.rglob("model") if path.is_file())
+    path = tmp_path / "function.pt"
+    path.write_bytes(model.read_bytes())
+    assert "danger" in set(cachescope.audit(path)["level"])
+
+
+@pytest.mark.parametrize("made", ["os.system", "partial of a partial", "another function of a partial"])
+def test_a_model_that_runs_a_program_is_a_danger(made: str, tmp_path: Path) -> None:
+    parts = {"signature": 0, "original_code": 0, "guards_state": b""}
+    start = b"\x80\x04cfunctools\npartial\n"
+    inside = {
+        "os.system": b"\x80\x04cos\nsystem\n\x8c\x04true\x85R.",
+        "partial of a partial": start + b"(cfunctools\npartial\n(cbuiltins\nint\ntRtR)R.",
+        # __setstate__ of a partial: the function is the result of a call.
+        "another function of a partial": start + b"(cbuiltins\nint\ntR(cbuiltins\nint\n)R)}Ntb)R.",
+    }[made]
+    data = pickle.dumps(parts | {"compiled_fn": inside}, 4)
+    found = cachescope.audit(model_at(tmp_path, data))
+    assert "danger" in set(found["level"])
+
+
+def test_every_hostile_pickle_is_found_in_a_model_too(tmp_path: Path) -> None:
+    for number, (name, data) in enumerate(hostile(str(tmp_path / "ran")).items()):
+        whole = pickle.dumps({"signature": 0, "compiled_fn": data}, 4)
+        path = model_at(tmp_path / str(number), whole)
+        elsewhere = tmp_path / f"{number}.pt"
+        elsewhere.write_bytes(whole)
+        levels = [set(cachescope.audit(one)["level"]) - {"note"} for one in (path, elsewhere)]
+        assert levels[0] == levels[1], name
+    assert not (tmp_path / "ran").exists()
