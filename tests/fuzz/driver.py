@@ -26,6 +26,7 @@ WEIGHTS = {
     "JSON files": 100,
     "files of a directory": 100,
     "mega-caches": 100,
+    "shipped files": 40,
     "packed logs": 40,
     "directories": 4,
     "saved scopes": 4,

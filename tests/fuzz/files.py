@@ -20,6 +20,7 @@ from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.readers.reading import Entry, Reading
 from fuzz.pickles import made_pickle
 from fuzz.seeds import Seeds
+from fuzz.shipped import Shipped
 from fuzz.use import scope_of, use
 from fuzz.values import bad_value, changed_bytes, changed_json
 
@@ -276,6 +277,7 @@ def file_kinds(seeds: Seeds) -> list[object]:
         JsonFiles(seeds),
         Blobs(seeds),
         MegaCaches(seeds),
+        Shipped(seeds),
         Directories(seeds),
     ]
     return list(kinds)

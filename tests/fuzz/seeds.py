@@ -20,6 +20,18 @@ RECORDINGS = (
     "2.13.0/config_flip_fx", "2.15.0/training",
 )  # fmt: skip
 DIRECTORIES = ("torch_2.13.0", "torch_2.6.0", "caching_2.10.0", "triton_kernels", "cutlass_configs")
+SHIPPED = (
+    "vllm/0.13.0",
+    "vllm/0.33.0",
+    "sglang/0.5.23",
+    "shipped/2.10.0",
+    "shipped/2.13.0",
+    "shipped/2.15.0",
+)
+_SHIPPED = re.compile(
+    r"cache_key_factors\.json|(?:vllm|sglang)_compile_cache\.py|artifact_compile_range.*|model|"
+    r"standalone(?:_aot)?\.bin|bundle\.bin|function\.pt|model\.pt|sources\.pt2"
+)
 _RECORD = re.compile(rb"(?m)^(?=[VIWEC]\d{4} )")
 _LOOKUP = re.compile(rb'\{"artifact": \{"name": "(fx_graph|aotautograd)_cache_(?:hash|hit|miss|bypass)"')
 _OUTCOME = re.compile(rb"(fx graph|AOTAutograd) cache (?:hit|miss) for key ([af][a-z2-7]{51})(?!\S)")
@@ -64,6 +76,9 @@ class Seeds:
         for name in DIRECTORIES:
             with tarfile.open(DATA / "directories" / f"{name}.tar.xz") as archive:
                 archive.extractall(folder / "directories" / name, filter="tar")
+        for name in SHIPPED:
+            with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+                archive.extractall(folder / "shipped" / name, filter="data")
 
     @cached_property
     def traces(self) -> list[list[Piece]]:
@@ -102,6 +117,25 @@ class Seeds:
             for path in found
             if path.is_file() and not path.is_symlink() and 0 < path.stat().st_size < 60_000
         ]
+
+    @cached_property
+    def shipped(self) -> list[tuple[Path, bytes]]:
+        """Files of each kind that vLLM, SGLang and people ship, the smallest of each; where it lies says what some are."""
+        found: dict[tuple[str, str], tuple[Path, bytes]] = {}
+        for path in sorted(self.folder.glob("shipped/**/*")):
+            if not path.is_file() or path.is_symlink() or not _SHIPPED.fullmatch(path.name):
+                continue
+            parts = path.relative_to(self.folder / "shipped").parts
+            place = (
+                Path(*parts[parts.index("torch_compile_cache") :]) if "torch_compile_cache" in parts else None
+            )
+            if place is None and "torch_aot_compile" in parts:
+                place = Path(*parts[parts.index("torch_aot_compile") :])
+            data = path.read_bytes()
+            kind = (parts[1], path.name.partition("_range")[0])
+            if kind not in found or len(data) < len(found[kind][1]):
+                found[kind] = place or Path(path.name), data
+        return list(found.values())
 
     @cached_property
     def json_files(self) -> list[tuple[Path, object]]:

@@ -46,7 +46,7 @@ def looks_like_aotinductor(path: str, head: bytes) -> bool:
             check_directory(file)
             with zipfile.ZipFile(file) as archive:
                 return any(_MEMBER.fullmatch(name) for name in archive.namelist())
-    except (OSError, NotRead, zipfile.BadZipFile, ValueError):
+    except (OSError, NotRead, zipfile.BadZipFile, NotImplementedError, ValueError):
         # One that is cut has no directory: its first name tells.
         return b"data/aotinductor/" in head
 

@@ -55,6 +55,13 @@ def row_of(path: Path) -> dict[str, Any]:
     return row
 
 
+def row_of_damaged(path: Path) -> tuple[str, str, str]:
+    scope = cachescope.read(path)
+    assert len(scope.problems) == 1
+    (row,) = scope.entries.to_dict("records")
+    return row["cache"], row["status"], row["damage"]
+
+
 def torchs(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "torchs.json").read_text())
 
@@ -263,6 +270,15 @@ def test_a_package_with_too_many_members_is_not_read(tmp_path: Path) -> None:
     path.write_bytes(bytes(data))
     entry, _ = filled(path, "sources.pt2")
     assert (entry.status, entry.damage) == ("unreadable", "its directory has 5242880 bytes: not read")
+
+
+def test_an_archive_of_a_later_version_of_zip_is_damaged(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.pt2", {"x.so": b""})
+    data = bytearray(path.read_bytes())
+    at = data.rindex(b"PK\x01\x02")
+    data[at + 6 : at + 8] = b"\xff\x00"
+    path.write_bytes(bytes(data))
+    assert row_of_damaged(path) == ("aotinductor", "damaged", "no whole archive: zip file version 25.5")
 
 
 def test_a_changed_library_is_noticed(tmp_path: Path) -> None:
