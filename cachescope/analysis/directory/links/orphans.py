@@ -16,7 +16,18 @@ from cachescope.columns import rows_of
 from cachescope.frames.directory import ORPHANS
 from cachescope.frames.directory_rows import EntryRow, LinkRow, OrphanRow
 from cachescope.readers.directory.triton_dir import MOVED
-from cachescope.terms import BEST_CONFIG, BUNDLES, CACHES, CODE, FXGRAPH, LOCK, TRITON, UNREADABLE
+from cachescope.terms import (
+    BEST_CONFIG,
+    BUNDLES,
+    CACHES,
+    CODE,
+    FXGRAPH,
+    LOCK,
+    TRITON,
+    UNREADABLE,
+    VLLM_AOT,
+    VLLM_ARTIFACT,
+)
 
 UNUSED_CODE: Final = "no FX entry uses this code"
 UNUSED_KERNEL: Final = "only code that no FX entry uses defines this kernel"
@@ -27,13 +38,17 @@ NO_KERNEL: Final = "no kernel lies beside it"
 OTHER_PATHS: Final = "its paths are those of another directory, so Triton compiles again"
 
 
+# An artifact lies in <prefix> of a rank, a model in the folder of its rank.
+_LEVELS: Final = 2
+
+
 def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
     """The frame orphans, from the frames entries and links.
 
     A file is not called gone if it may lie where something was not read, and not called alone if something that could
     refer to it was not read. So code is judged only in a directory whose FX entries name the code they use, C++ kernels only
     if wrappers define them and all of those are alone, Triton directories only if best configurations or bundles
-    name others.
+    name others. Code beside vLLM's artifacts and models is not judged: they hold graphs of their own.
     """
     rows = rows_of(entries, EntryRow)
     linked = rows_of(links, LinkRow)
@@ -82,7 +97,8 @@ def _gone(link: LinkRow) -> str:
 
 def _alone_code(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterator[OrphanRow]:
     judged = {row.root for row in rows if row.cache == FXGRAPH and row.code_key is not None}
-    judged = {root for root in judged if unread.names_all_code(root)}
+    of_vllm = _folders_of_models(rows)
+    judged = {root for root in judged if unread.names_all_code(root) and os.path.dirname(root) not in of_vllm}
     children: dict[int, list[int]] = defaultdict(list)
     for link in links:
         if link.child is not None:
@@ -103,6 +119,17 @@ def _alone_code(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> I
             yield _orphan(row, UNUSED_CODE)
         elif is_cpp(row) and row.entry in defined and row.root not in lacking:
             yield _orphan(row, UNUSED_KERNEL)
+
+
+def _folders_of_models(rows: list[EntryRow]) -> set[str]:
+    """The folders around vLLM's artifacts and models: graphs in these use code of the cache of torch beside them."""
+    found = set()
+    for row in rows:
+        path = row.path if row.cache in (VLLM_ARTIFACT, VLLM_AOT) else ""
+        for _ in range(_LEVELS if path else 0):
+            path = os.path.dirname(path)
+            found.add(path)
+    return found
 
 
 def _reached(starts: list[int], children: dict[int, list[int]]) -> set[int]:

@@ -1,0 +1,58 @@
+"""What can go from vLLM's folders: nothing of which it is not proven that no engine uses it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.analysis.directory.links.removable import removable_frame
+from tests.vllm_recordings import VERSIONS, recorded
+
+A_MONTH_NS = 30 * 24 * 3_600_000_000_000
+
+
+def removable_later(cache: Path) -> pd.DataFrame:
+    """What can go a month from now: nothing is kept for being new."""
+    scope = cachescope.read(cache)
+    return removable_frame(scope.entries, scope.orphans, time.time_ns() + A_MONTH_NS)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nothing_can_go_from_a_real_cache(version: str, tmp_path: Path) -> None:
+    assert removable_later(recorded(version, tmp_path).cache).empty
+
+
+def test_code_that_a_compiled_model_uses_stays(tmp_path: Path) -> None:
+    """The model holds its graphs itself: an FX entry of another graph beside it does not say that its code is not used."""
+    cache = recorded("0.33.0", tmp_path).cache
+    folders = sorted(cache.rglob("torch_aot_compile/*/inductor_cache"))
+    (with_graphs, *_) = (folder for folder in folders if (folder / "fxgraph").exists())
+    for folder in folders:
+        shutil.rmtree(folder / "aotautograd")
+        if folder != with_graphs:
+            shutil.copytree(with_graphs, folder, dirs_exist_ok=True)
+    before = len(list(cache.rglob("torch_aot_compile/*/inductor_cache/*/*.py")))
+    scope = cachescope.read(cache)
+    assert before > len(folders)
+    assert scope.orphans.empty
+    assert removable_later(cache).empty
+    # Without the models beside them nothing holds graphs that are not listed.
+    for model in cache.rglob("model"):
+        model.unlink()
+    assert set(removable_later(cache)["cache"]) == {"code"}
+
+
+def test_a_model_that_was_never_finished_can_go(tmp_path: Path) -> None:
+    cache = recorded("0.33.0", tmp_path).cache
+    model = next(path for path in cache.rglob("model") if path.is_file())
+    unfinished = model.with_name("model.4242.tmp")
+    unfinished.write_bytes(b"")
+    found = removable_later(cache)
+    assert found[["path", "reason"]].to_numpy().tolist() == [
+        [str(unfinished), "left behind by a process that died"]
+    ]
