@@ -197,7 +197,7 @@ def from_recordings(known: Known) -> None:
                 for name in globals_of(data) if kind is not None and data[:1] == b"\x80" else ():
                     if name[0] == "__main__":
                         continue  # the program's own
-                    engine = "vLLM " if archive.parent.name == "vllm" else ""
+                    engine = {"vllm": "vLLM ", "sglang": "SGLang "}.get(archive.parent.name, "")
                     add(known, str(kind), name, f"recording {engine}{version}")
 
 
