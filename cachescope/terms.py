@@ -75,6 +75,7 @@ VERDICTS: Final[dict[str, str]] = {
 CODE: Final = "code"
 AUTOTUNE: Final = "autotune"
 BEST_CONFIG: Final = "best_config"
+BUNDLED_AUTOTUNE: Final = "bundled_autotune"
 CUTLASS_CONFIGS: Final = "cutlass_configs"
 CACHING_PACKAGE: Final = "caching_package"
 IMC: Final = "imc"
@@ -107,6 +108,7 @@ ENTRY_KINDS: Final[dict[str, str]] = {
     CODE: "generated code (.py, .cpp, .cu) and what was compiled from it (.so, .cubin)",
     AUTOTUNE: "timings of max-autotune on one system, one file for all operators",
     BEST_CONFIG: "the fastest configuration of one Triton kernel",
+    BUNDLED_AUTOTUNE: "the fastest configurations of the Triton kernels of one graph, as a remote cache holds them",
     CUTLASS_CONFIGS: "the CUTLASS operations for one architecture, toolkit and level",
     CACHING_PACKAGE: "a result that fcache or dcache stored (torch 2.10)",
     IMC: "what a deterministic cache held in memory at exit (torch 2.10)",

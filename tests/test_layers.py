@@ -58,6 +58,7 @@ ONLY_IN = {
     # The cell magic gives a Scope, so it lives with it; it imports IPython when a cell is run.
     "IPython": {"views", "capture", "scope"},
     "rich": {"report", "cli"},
+    "redis": {"readers"},
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -74,6 +75,7 @@ HEAVY = {
     "plotly",
     "pyarrow",
     "pynvml",
+    "redis",
     "rich",
     "torch",
 }

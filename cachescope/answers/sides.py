@@ -13,6 +13,7 @@ from cachescope.analysis.named import is_number
 from cachescope.answers.difference import SeenKey, side_of_runs
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
+from cachescope.readers.remote_cache.address import is_redis, without_password
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class Side:
 
 
 def side_below(read: Read, path: str) -> Side:
-    """What was read from a path, or from what a pattern matches."""
+    """What was read from a path, from what a pattern matches, or from a remote cache."""
+    path = without_password(path)
     folders, is_below = _below(path)
     runs = runs_below(read, path)
     contexts = read.contexts[read.contexts["run"].isna()]
@@ -52,7 +54,7 @@ def runs_below(read: Read, path: str) -> list[int]:
 
 def _below(path: str) -> tuple[tuple[str, ...], Callable[[str], bool]]:
     """The folders that a path or pattern names, and whether a file is one of what it names, or lies in it."""
-    given = [path] if os.path.lexists(path) else glob.glob(path, recursive=True)
+    given = [path] if is_redis(path) or os.path.lexists(path) else glob.glob(path, recursive=True)
     folders = tuple(os.path.join(name, "") for name in given)
     return folders, lambda source: source in given or source.startswith(folders)
 

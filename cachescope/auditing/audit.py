@@ -16,6 +16,7 @@ from cachescope.auditing.audited_file import File
 from cachescope.auditing.contents import audit_content, is_code
 from cachescope.auditing.finding import Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
+from cachescope.auditing.remote_caches import audit_value, is_remote_cache, values_of
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive
 from cachescope.auditing.where import place_here
 from cachescope.errors import SourceError
@@ -24,6 +25,9 @@ from cachescope.frames.checks import AUDIT
 from cachescope.readers.directory.place_of import place_of_file
 from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
 from cachescope.readers.directory.shipped import HEAD_BYTES, shipped_kind
+from cachescope.readers.reading import Reading
+from cachescope.readers.remote_cache.address import without_password
+from cachescope.readers.remote_cache.stored import kind_and_key
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUDIT_LEVELS,
@@ -67,7 +71,7 @@ class Audit:
     findings : list of Finding
         The worst first.
     files : int
-        Regular files that were audited.
+        Regular files, or values of remote caches, that were audited.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -112,7 +116,8 @@ def audit(*paths: str | os.PathLike[str]) -> pd.DataFrame:
     Parameters
     ----------
     *paths : path
-        Cache directories, single files from one, mega-cache files, or tar files of any of them.
+        Cache directories, single files from one, mega-cache files, or tar files of any of them; dumps of a remote cache, or the
+        address of a Redis.
 
     Raises
     ------
@@ -133,8 +138,12 @@ def run_audit(paths: Iterable[str]) -> Audit:
     """Like `audit`, but with counts."""
     whole = Audit()
     for path in paths:
+        path = without_password(path)
         run = _Run(path)
-        run.all()
+        if is_remote_cache(path):
+            run.remote(path)
+        else:
+            run.all()
         whole.add(Audit(list(run.limited()), run.files))
     return whole
 
@@ -180,6 +189,21 @@ class _Run:
             raise SourceError(
                 self.path, "holds nothing that torch or Triton writes into a cache", "unknown_source"
             )
+
+    def remote(self, source: str) -> None:
+        """Audit the values of a remote cache."""
+        lines = Reading()
+        for one in values_of(source, lines):
+            kind, _ = kind_and_key(one.key)
+            self.files += 1
+            if kind in _HOLD_CODE:
+                self._code.setdefault(kind, Counter())["entry"] += 1
+            self._keep(audit_value(self.path, one))
+        self._keep(
+            Finding("entry-damaged", self.path, f"{problem.where}: {problem.message}")
+            for problem in lines.problems
+        )
+        self._keep(self._unverified())
 
     def limited(self) -> Iterator[Finding]:
         """The findings, each once, and with a limit per rule."""

@@ -14,6 +14,7 @@ from cachescope.cli.arguments import COMMANDS
 from cachescope.cli.messages import redaction_if_asked, say
 from cachescope.cli.needed import NEEDED
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
+from cachescope.readers.remote_cache.address import text_without_passwords, without_password
 from cachescope.version import __version__
 from cachescope.wording import harmless_line
 
@@ -51,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help(sys.stderr)
             return 2
         parser.parse_args(arguments, args)
+        _hide_passwords(args)
         status: int = import_module(args.module).run(args)
         if getattr(args, "unread", None):
             # What could be read is answered for; that there was more must not pass unseen.
@@ -76,6 +78,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _hide_passwords(args: argparse.Namespace) -> None:
+    """Pass addresses on without their passwords; the words of a command to run stay as they are."""
+    for name, given in vars(args).items():
+        if name in ("command", "words"):
+            continue
+        if isinstance(given, str):
+            setattr(args, name, without_password(given))
+        elif isinstance(given, list):
+            setattr(args, name, [without_password(one) if isinstance(one, str) else one for one in given])
+
+
 def _failed(error: CachescopeError, status: int, args: argparse.Namespace) -> int:
     say(error, redaction_if_asked(args))
     return status
@@ -93,7 +106,7 @@ class _Parser(argparse.ArgumentParser):
         """Say it, and end with status 2."""
         redaction = redaction_if_asked(argparse.Namespace(redact=_Parser.redacts))
         message = message if redaction is None else redaction(message)
-        super().error(harmless_line(message))
+        super().error(harmless_line(text_without_passwords(message)))
 
 
 class _Command(_Parser):

@@ -25,6 +25,9 @@ from cachescope.readers.logs.text_log import looks_like_text_log, read_text_log
 from cachescope.readers.logs.trace_log import looks_like_trace_log, read_trace_log
 from cachescope.readers.logs.vllm_log import looks_like_vllm_log, read_vllm_log
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
+from cachescope.readers.remote_cache.address import is_redis
+from cachescope.readers.remote_cache.dump import looks_like_dump, read_dump
+from cachescope.readers.remote_cache.server import read_redis
 from cachescope.readers.snapshot import looks_like_snapshot, moment_ns, read_snapshot
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ def read_sources(
     Parameters
     ----------
     paths : list of str
-        Paths, glob patterns, or addresses that fsspec knows.
+        Paths, glob patterns, or addresses: of a Redis, or what fsspec knows.
     reading : Reading
         Results are appended to it.
     progress : callable, optional
@@ -169,7 +172,9 @@ def _expand(path: str) -> list[str]:
 
 def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
     """The sources at a path and below it; what may not be read becomes a problem."""
-    if is_address(path):
+    if is_redis(path):
+        yield read_redis, path
+    elif is_address(path):
         yield from _find_remote(path)
     elif looks_like_cache_dir(path):
         yield read_cache_dir, path
@@ -247,6 +252,8 @@ def _reader_of_file(path: str) -> ReadSource | None:
         return read_shipped_file
     if looks_like_snapshot(head):
         return _read_context
+    if looks_like_dump(head):
+        return read_dump
     return _reader_of_log(path, head)
 
 

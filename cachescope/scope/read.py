@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Executor
 from pathlib import Path
 
 from cachescope.answers.reading import tables_of
+from cachescope.readers.remote_cache.address import without_password
 from cachescope.readers.sources import Progress
 from cachescope.samples import refuse_packed
 from cachescope.scope.scope import Scope
@@ -64,7 +66,7 @@ def read(
     >>> scope.lookups["outcome"].value_counts().to_dict()
     {'full_miss': 4, 'hit': 2}
     """
-    paths = [str(source) for source in sources]
+    paths = [without_password(os.fspath(source)) for source in sources]
     if not paths:
         raise TypeError("read() needs at least one source")
     for path in paths:

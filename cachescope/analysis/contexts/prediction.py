@@ -33,6 +33,7 @@ from cachescope.frames.answer_rows import PredictionRow
 from cachescope.frames.answers import PREDICTIONS
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.key_fields import is_of_the_program
+from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE, WOULD_BYPASS
 from cachescope.wording import listed
 
@@ -45,7 +46,7 @@ _NOT_ALWAYS: Final = re.compile(
 )
 _SAME_PROGRAM: Final = "the same graph and inputs"
 # Kernels are compiled with -march=native (torch/_inductor/cpp_builder.py): the same text, and so the same file name, on
-# every CPU. A mega-cache contains no binaries: the root of its entries is the file itself.
+# every CPU. A mega-cache contains no binaries (the root of its entries is the file itself), nor does a remote cache.
 _SAME_CPU: Final = "a CPU that runs the kernels compiled beside it (-march=native)"
 # torch/_inductor/cpu_vec_isa.py: with it, not the CPU decides how wide vectors are.
 _WIDTH_OPTION: Final = "inductor_config[cpp.simdlen]"
@@ -317,7 +318,8 @@ class _Comparison:
         return detail.detail_hash not in defaults
 
     def _assumptions(self, row: EntryRow) -> tuple[str, ...]:
-        compiled = (_SAME_CPU,) if "cpu" in row.device_types and row.root != row.path else ()
+        has_binaries = row.root != row.path and not is_in_remote_cache(row.path)
+        compiled = (_SAME_CPU,) if "cpu" in row.device_types and has_binaries else ()
         return (_SAME_PROGRAM, *_guards(row), *self._left_out(row), *compiled)
 
     def _left_out(self, row: EntryRow) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from cachescope.analysis.history.places_by_group import NONE
 from cachescope.analysis.history.rows import EntryRow
 from cachescope.analysis.history.timeline import Timeline, shows_symbol
 from cachescope.details import HashDetails
+from cachescope.keys.paths import is_in_remote_cache
 
 
 def inferred_guard_misses(
@@ -46,6 +47,9 @@ def inferred_guard_misses(
     }
     of_key: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
     for entry in entries:
+        if is_in_remote_cache(entry.path):
+            # There an entry with other guards replaces the one before, so the number of entries says nothing.
+            continue
         of_key[entry.cache, entry.cache_key].append(entry)
     symbolic: dict[int, bool] = {NONE: False}
     found: dict[int, None] = {}

@@ -20,6 +20,7 @@ from cachescope.analysis.history.places_by_group import NONE, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_KNOWN, last_line
 from cachescope.analysis.verdicts.misses import Why
+from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
 
 
@@ -67,6 +68,9 @@ class UnavailableEntries:
         self._cache_dir = {run.run: run.cache_dir for run in history.runs}
         self._entries: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
         for entry in history.entries:
+            if is_in_remote_cache(entry.path):
+                # Whether a process asked that cache is not recorded.
+                continue
             self._entries[entry.cache, entry.cache_key].append(entry)
 
     @property

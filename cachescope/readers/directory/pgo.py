@@ -10,6 +10,8 @@ from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.readers.reading import Entry, Reading
 
+CODE_STATE: Final = "code_state_"
+"""How the name of a file begins."""
 _SHOWN: Final = 20
 
 
@@ -18,7 +20,7 @@ def fill_code_state(entry: Entry, name: str, data: bytes, reading: Reading) -> N
 
     Mirrors ``put_local_code_state`` (torch/_dynamo/pgo.py): a ``defaultdict`` of ``CodeId`` to ``CodeState``.
     """
-    if not name.startswith("code_state_"):
+    if not name.startswith(CODE_STATE):
         # A "/" in the job id turned its first part into a folder (2.6).
         entry.cache_key = f"{entry.cache_key}/{well_formed(name.removesuffix('.pkl'))}"
     state = loads_harmless(data)

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.directory.aotautograd import read_aotautograd_entry
 from cachescope.readers.directory.fxgraph import read_fxgraph_entry
 from cachescope.readers.reading import Entry, Reading
@@ -77,6 +78,8 @@ def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode
     path, cache, cache_key
         As in the frame ``entries``.
     """
+    if is_in_remote_cache(path):
+        return SourceCode(None, why_not="it is in a remote cache, which is not asked again")
     if cache in _GRAPHS:
         return _of_graph(path, cache, cache_key)
     language = _LANGUAGES.get(os.path.splitext(path)[1])

@@ -15,6 +15,7 @@ from cachescope.analysis.directory.links.unread import Unread
 from cachescope.columns import rows_of
 from cachescope.frames.directory import ORPHANS
 from cachescope.frames.directory_rows import EntryRow, LinkRow, OrphanRow
+from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.directory.triton_dir import MOVED
 from cachescope.terms import (
     BEST_CONFIG,
@@ -48,7 +49,8 @@ def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
     A file is not called gone if it may lie where something was not read, and not called alone if something that could
     refer to it was not read. So code is judged only in a directory whose FX entries name the code they use, C++ kernels only
     if wrappers define them and all of those are alone, Triton directories only if best configurations or bundles
-    name others. Code beside vLLM's artifacts and models is not judged: they hold graphs of their own.
+    name others. Code beside vLLM's artifacts and models is not judged: they hold graphs of their own. What lies in a
+    remote cache is not judged: each cache is switched on by itself, and keeps no code.
     """
     rows = rows_of(entries, EntryRow)
     linked = rows_of(links, LinkRow)
@@ -73,7 +75,8 @@ def _lost(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterato
     for link in links:
         parent = by_number[link.parent]
         # torch writes the file of a kernel again from the wrapper, or loads the kernel from a bundle without one.
-        if link.child is not None or link.parent_kind == CODE or parent.status != "ok":
+        is_judged = link.parent_kind != CODE and not is_in_remote_cache(parent.path)
+        if link.child is not None or not is_judged or parent.status != "ok":
             continue
         if link.child_kind in (FXGRAPH, CODE):
             is_unseen = unread.may_hold(parent.root, link.child_kind)
@@ -83,7 +86,7 @@ def _lost(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterato
             yield OrphanRow(link.parent, link.parent_kind, _gone(link))
     with_code = {os.path.dirname(row.path) for row in rows if row.cache == CODE}
     for row in rows:
-        is_best = row.cache == BEST_CONFIG and row.status == "ok"
+        is_best = row.cache == BEST_CONFIG and row.status == "ok" and not is_in_remote_cache(row.path)
         if is_best and os.path.dirname(row.path) not in with_code:
             yield _orphan(row, NO_KERNEL)
 

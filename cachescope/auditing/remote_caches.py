@@ -1,0 +1,66 @@
+"""Audits the values of a remote cache: torch unpickles some of them, and writes others to files that it then reads."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from cachescope.auditing.audited_file import File
+from cachescope.auditing.contents import audit_content
+from cachescope.auditing.finding import Finding, shown
+from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.json_file import load_object
+from cachescope.readers.logs.byte_source import read_head
+from cachescope.readers.reading import Reading
+from cachescope.readers.remote_cache.address import RedisAddress, is_redis
+from cachescope.readers.remote_cache.dump import looks_like_dump, stored_in_dump
+from cachescope.readers.remote_cache.server import stored_in
+from cachescope.readers.remote_cache.stored import Stored, content_of, kind_and_key
+from cachescope.terms import BUNDLED_AUTOTUNE, HASH, OTHER
+
+_HEAD_BYTES: Final = 256
+# `_AutotuneCacheBundlerImpl._load_cache` (torch/_inductor/runtime/autotune_cache.py) joins the name to a folder.
+_BEST_CONFIG: Final = re.compile(rf"(?:[0-9a-f]{{64}}|c{HASH})\.best_config")
+
+
+def is_remote_cache(path: str) -> bool:
+    """Whether this is the address of a Redis, or a dump of one."""
+    return is_redis(path) or (os.path.isfile(path) and looks_like_dump(read_head(path, _HEAD_BYTES)))
+
+
+def values_of(path: str, reading: Reading) -> Iterator[Stored]:
+    """Yield the values of a remote cache; lines of a dump that are none become problems."""
+    if is_redis(path):
+        address = path if isinstance(path, RedisAddress) else RedisAddress.of(path)
+        yield from stored_in(address)
+    else:
+        yield from stored_in_dump(path, reading)
+
+
+def audit_value(root: str, one: Stored) -> Iterator[Finding]:
+    """Yield the findings in one value."""
+    kind, key = kind_and_key(one.key)
+    path = f"{root}/{one.key}"
+    if kind == OTHER:
+        yield Finding("unknown-file", path, "a value that torch does not store")
+    elif one.value is None:
+        yield Finding("entry-not-read", path, one.why_not)
+    else:
+        try:
+            content = content_of(kind, one.value)
+        except DamagedContent as error:
+            yield Finding("entry-damaged", path, error.what, error.offset, kind)
+            return
+        if kind == BUNDLED_AUTOTUNE:
+            yield from _names(path, content)
+        # torch names the entry only when it writes it.
+        yield from audit_content(File(path, ".0.0.tmp", kind, key, content))
+
+
+def _names(path: str, bundle: bytes) -> Iterator[Finding]:
+    for name in load_object(bundle):
+        if not _BEST_CONFIG.fullmatch(name):
+            message = f"its configuration is written to the place {shown(name)}"
+            yield Finding("path-escapes", path, message, None, BUNDLED_AUTOTUNE)

@@ -1,0 +1,173 @@
+"""Values of torch's remote caches as rows of ``entries``: what they hold are the same entries as in a cache directory.
+
+Mirrors ``RedisRemoteCache`` and its users, torch 2.6 to 2.15: the key ``pt2:<cache id>::<key>:c1``, and JSON as the value.
+A cache holds one value per key: an entry with other guards replaces the one before.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.readers.checked_file import (
+    DamagedContent,
+    Fill,
+    mark_damaged,
+    mark_unreadable,
+    well_formed,
+)
+from cachescope.readers.directory.aotautograd import check_aotautograd
+from cachescope.readers.directory.best_config import fill_best_config
+from cachescope.readers.directory.fxgraph import check_fxgraph
+from cachescope.readers.directory.pgo import CODE_STATE, fill_code_state
+from cachescope.readers.json_file import load_object
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
+from cachescope.readers.reading import Entry, FileFacts, Reading
+from cachescope.terms import AOTAUTOGRAD, BEST_CONFIG, BUNDLED_AUTOTUNE, FXGRAPH, OTHER, PGO
+
+MOST_BYTES: Final = Limits().size_bytes // 3 * 4 + 1024
+"""What a value may have: the largest entry that is read, as base64."""
+
+# `RedisRemoteCache.__init__` (torch/_inductor/remote_cache.py); another version is of a torch that is not known yet.
+_KEY: Final = re.compile(r"pt2:(.+?)::(.*):c1", re.DOTALL)
+# The `cache_id` of each `create_cache` in torch.
+_KINDS: Final = {
+    "fx-graph-v1": FXGRAPH,
+    "autograd-experimental": AOTAUTOGRAD,
+    "bundled-autotune-v1": BUNDLED_AUTOTUNE,
+    "dynamo-pgo": PGO,
+}
+# `AutotuneCache._setup_remote_autotune_cache`: a hash of torch, backend and configurations.
+_OF_A_KERNEL: Final = re.compile(r"[0-9a-f]{64}")
+# `code_state_path` (torch/_dynamo/pgo.py): so the same key of PGO reads alike in a directory.
+_NOT_IN_NAMES: Final = re.compile(r'[<>:"/\\|?*]')
+_PICKLED: Final = (FXGRAPH, AOTAUTOGRAD, PGO)
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One value of a remote cache.
+
+    Attributes
+    ----------
+    key : str
+        The whole key.
+    value : bytes, dict or None
+        The value, as text or parsed; None if it was not read.
+    size_bytes : int or None
+        The size of a value that was not read.
+    why_not : str
+        Why it was not read.
+    """
+
+    key: str
+    value: bytes | dict[str, object] | None
+    size_bytes: int | None = None
+    why_not: str = ""
+
+
+def kind_and_key(key: str) -> tuple[str, str | None]:
+    """The kind of entry under a whole key, and its own key; `OTHER` if torch is not known to store anything there."""
+    match = _KEY.fullmatch(key)
+    kind = OTHER if match is None else _KINDS.get(match[1], OTHER)
+    if match is None:
+        return OTHER, None
+    if kind == OTHER and _OF_A_KERNEL.fullmatch(match[1]):
+        kind = BEST_CONFIG
+    return kind, _NOT_IN_NAMES.sub("_", match[2]) if kind == PGO else match[2]
+
+
+def read_stored(root: str, found: Iterable[Stored], reading: Reading) -> None:
+    """Read values into ``reading.entries``, as those of the directory `root`."""
+    seen_ns = time.time_ns()
+    facts: list[FileFacts] = []
+    opened: dict[int, Entry | None] = {}
+    try:
+        for number, one in enumerate(found):
+            kind, key = kind_and_key(one.key)
+            status = "foreign" if kind == OTHER else "ok"
+            facts.append((kind, f"{root}/{one.key}", root, one.size_bytes, None, key, status, None))
+            if kind != OTHER:
+                opened[number] = entry = Entry(*facts[number])
+                _fill(entry, one, reading)
+    finally:
+        # What was read before a server went away is there.
+        reading.entries.add(facts, opened, seen_ns)
+        reading.cache_roots.append(root)
+
+
+def content_of(kind: str, value: bytes | dict[str, object]) -> bytes:
+    """The bytes that torch would have in a file.
+
+    Raises
+    ------
+    DamagedContent
+        If torch could not take them out of the value.
+    """
+    stored = load_object(value) if isinstance(value, bytes) else value
+    if kind not in _PICKLED:
+        return json.dumps(stored).encode("ascii")
+    data = stored.get("data")
+    if not isinstance(data, str):
+        raise DamagedContent("holds no text called data")
+    try:
+        return base64.b64decode(data)
+    except (binascii.Error, ValueError) as error:
+        raise DamagedContent("its data are no base64") from error
+
+
+def _fill(entry: Entry, one: Stored, reading: Reading) -> None:
+    try:
+        if one.value is None:
+            raise NotRead(one.why_not)
+        content = content_of(entry.cache, one.value)
+        entry.size_bytes = len(content)
+        if len(content) > Limits().size_bytes:
+            raise NotRead(f"more than {Limits().size_bytes} bytes: not read")
+        _FILLS[entry.cache](entry, CODE_STATE, content, reading)
+    except NotRead as error:
+        mark_unreadable(entry, error.what, error.offset, reading)
+    except (DamagedContent, UnreadablePickle) as error:
+        mark_damaged(entry, error.what, error.offset, reading)
+
+
+_Check = Callable[[Entry, bytes, Reading], tuple[str | None, int | None]]
+
+
+def _filled_by(check: _Check) -> Fill:
+    def fill(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+        damage, offset = check(entry, data, reading)
+        if damage is not None:
+            raise DamagedContent(damage, offset)
+
+    return fill
+
+
+def _fill_bundle(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Note the configurations in a bundle (``_AutotuneCacheBundlerImpl``, torch/_inductor/runtime/autotune_cache.py)."""
+    shown: list[str] = []
+    bundle = load_object(data)
+    for file, best in bundle.items():
+        inner = Entry(BEST_CONFIG, entry.path, entry.root)
+        fill_best_config(inner, file, json.dumps(best).encode("ascii"), reading)
+        entry.triton_hashes += inner.triton_hashes
+        if len(shown) < _SHOWN:
+            shown.append(f"{well_formed(file)[:12]}…: {inner.detail}")
+    more = [f"{len(bundle) - _SHOWN} more"] if len(bundle) > _SHOWN else []
+    entry.detail = "; ".join([*shown, *more])
+
+
+_FILLS: Final[dict[str, Fill]] = {
+    FXGRAPH: _filled_by(check_fxgraph),
+    AOTAUTOGRAD: _filled_by(check_aotautograd),
+    PGO: fill_code_state,
+    BEST_CONFIG: fill_best_config,
+    BUNDLED_AUTOTUNE: _fill_bundle,
+}

@@ -1,0 +1,77 @@
+"""A Redis of its own on loopback, without persistence, for as long as a test or a recording needs it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SERVER = shutil.which("redis-server")
+CLI = shutil.which("redis-cli")
+# As the how-to on remote caches has it.
+DUMP = """\
+redis-cli --scan --pattern 'pt2:*' | while read -r key; do
+    printf '{"key": "%s", "value": %s}\\n' "$key" "$(redis-cli --raw get "$key")"
+done > remote.jsonl
+"""
+
+
+def missing() -> str:
+    """What a test with a server lacks, in one line; empty where it has all."""
+    if SERVER is None or CLI is None:
+        return "redis-server is missing: apt-get install redis-server"
+    if importlib.util.find_spec("redis") is None:
+        return "redis is missing: pip install redis"
+    return ""
+
+
+@contextmanager
+def redis_server(*options: str) -> Iterator[int]:
+    """Run a server; gives its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        words = [
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            folder,
+        ]
+        assert SERVER is not None
+        with subprocess.Popen([SERVER, *words, *options], stdout=subprocess.DEVNULL) as server:
+            try:
+                _wait(port)
+                yield port
+            finally:
+                server.terminate()
+
+
+def _wait(port: int) -> None:
+    ends = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            if time.monotonic() > ends:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def dump(port: int, folder: str) -> None:
+    """Write ``remote.jsonl`` into a folder as the how-to says."""
+    script = DUMP.replace("redis-cli", f"{CLI} -p {port}")
+    subprocess.run(["bash", "-c", script], check=True, cwd=folder)
