@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from cachescope.auditing.audited_file import File
 from cachescope.auditing.contents import audit_content
 from cachescope.auditing.finding import Finding, shown
+from cachescope.keys.paths import get_path
 from cachescope.readers.checked_file import DamagedContent
 from cachescope.readers.json_file import load_object
 from cachescope.readers.logs.byte_source import read_head
@@ -18,11 +18,10 @@ from cachescope.readers.remote_cache.address import RedisAddress, is_redis
 from cachescope.readers.remote_cache.dump import looks_like_dump, stored_in_dump
 from cachescope.readers.remote_cache.server import stored_in
 from cachescope.readers.remote_cache.stored import Stored, content_of, kind_and_key
-from cachescope.terms import BUNDLED_AUTOTUNE, HASH, OTHER
+from cachescope.terms import BUNDLED_AUTOTUNE, OTHER
 
 _HEAD_BYTES: Final = 256
-# `_AutotuneCacheBundlerImpl._load_cache` (torch/_inductor/runtime/autotune_cache.py) joins the name to a folder.
-_BEST_CONFIG: Final = re.compile(rf"(?:[0-9a-f]{{64}}|c{HASH})\.best_config")
+_CACHE: Final = "/cache"
 
 
 def is_remote_cache(path: str) -> bool:
@@ -60,7 +59,10 @@ def audit_value(root: str, one: Stored) -> Iterator[Finding]:
 
 
 def _names(path: str, bundle: bytes) -> Iterator[Finding]:
+    """Names that lead elsewhere: ``_AutotuneCacheBundlerImpl._load_cache`` makes a path of each, and writes to it."""
     for name in load_object(bundle):
-        if not _BEST_CONFIG.fullmatch(name):
+        root, ending = os.path.splitext(name)
+        written = os.path.normpath(get_path(root, ending[1:], cache_root=_CACHE)[2])
+        if not written.startswith(_CACHE + os.sep):
             message = f"its configuration is written to the place {shown(name)}"
             yield Finding("path-escapes", path, message, None, BUNDLED_AUTOTUNE)

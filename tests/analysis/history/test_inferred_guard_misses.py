@@ -96,6 +96,8 @@ ONE, TWO = {"guards_expr": "s7 > 4"}, {"guards_expr": "s7 < 4"}
         # Entries of another key, or of another cache, are none of it.
         ([{**ONE, "cache_key": "l"}], True),
         ([{**ONE, "cache": "aotautograd"}], True),
+        # A remote cache keeps the last one only.
+        ([{**ONE, "path": "redis://host/0/pt2:fx-graph-v1::k:c1"}], True),
     ],
 )
 def test_the_entries_that_lie_there_decide(entries: list[Told], is_one: bool) -> None:

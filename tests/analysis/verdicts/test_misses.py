@@ -297,6 +297,15 @@ def test_entries_tell_of_damage() -> None:
     assert last(*refused, entries=[other, SOUND])["kind"] == "load error"
 
 
+@pytest.mark.parametrize("status", ["damaged", "unreadable"])
+def test_an_entry_in_a_remote_cache_tells_nothing_of_the_directory(status: str) -> None:
+    """Whether the process asked there is not recorded."""
+    first, second = again(graph("f11", **SAVED))
+    remote, details = entry("fxgraph", "f11", at=200, status=status, damage=REFUSED)
+    remote.path = "redis://host/0/pt2:fx-graph-v1::f11:c1"
+    assert last(first, second, entries=[(remote, details), SOUND]) == last(first, second, entries=[SOUND])
+
+
 def test_an_entry_that_may_not_be_read_proves_nothing() -> None:
     row = last(*again(graph("f11", **SAVED)), entries=[entry("fxgraph", "f11", status="unreadable")])
     assert (row["kind"], row["evidence"]) == ("not known", "not_known")
