@@ -21,6 +21,17 @@ done > remote.jsonl
 """
 
 
+def remote_settings(port: int) -> dict[str, str]:
+    """The environment in which torch uses its remote caches at a port of loopback."""
+    return {
+        "TORCHINDUCTOR_REDIS_URL": f"redis://127.0.0.1:{port}/0",
+        "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1",
+        "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE": "1",
+        "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_REMOTE_PGO": "1",
+        "TORCH_COMPILE_JOB_ID": "job1",
+    }
+
+
 def missing() -> str:
     """What a test with a server lacks, in one line; empty where it has all."""
     if SERVER is None or CLI is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from packing import pack
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from redis_server import dump, redis_server
+from redis_server import dump, redis_server, remote_settings
 
 _PROGRAM = Path(__file__).with_name("remote_program.py")
 # The entries hold the path of the program.
@@ -30,14 +30,9 @@ def run(python: str, program: Path, folder: Path, port: int, cache: Path) -> Non
         "TORCH_TRACE": str(folder / "trace"),
         "TORCH_LOGS": _LOGS,
         "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        "TORCHINDUCTOR_REDIS_URL": f"redis://127.0.0.1:{port}/0",
-        "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1",
-        "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE": "1",
-        "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_REMOTE_PGO": "1",
-        "TORCH_COMPILE_JOB_ID": "job1",
     }
     with (folder / "run.log").open("wb") as log:
-        environment = os.environ | settings
+        environment = os.environ | settings | remote_settings(port)
         subprocess.run([python, program], check=True, env=environment, cwd=program.parent, stderr=log)
 
 

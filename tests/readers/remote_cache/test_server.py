@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from redis_server import missing, redis_server
-from remote_recordings import unpacked
+from redis_server import missing, redis_server, remote_settings
+from remote_recordings import keys_of_trace, unpacked
 
 import cachescope
 from cachescope.readers.remote_cache import server
+
+PROGRAM = Path(__file__).parents[2] / "data" / "remote_program.py"
 
 needs_server = pytest.mark.skipif(bool(missing()), reason=missing())
 COLUMNS = ["cache", "cache_key", "size_bytes", "status", "guards_expr", "detail_set", "detail"]
@@ -216,6 +220,28 @@ def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.Monkey
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         assert "no answer within 0.2 seconds" in refused(f"redis://:pa55@127.0.0.1:{port}/0")
+
+
+@pytest.mark.torch
+@needs_server
+def test_a_server_that_torch_fills(tmp_path: Path) -> None:
+    """What one process stores is there, and a process with an empty directory finds it."""
+    with redis_server() as port:
+        for name in ("cold", "warm"):
+            folder = tmp_path / name
+            settings = remote_settings(port) | {
+                "TORCH_TRACE": str(folder / "trace"),
+                "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
+            }
+            subprocess.run(
+                [sys.executable, PROGRAM], check=True, env=os.environ | settings, capture_output=True
+            )
+        remote = cachescope.read(f"redis://127.0.0.1:{port}/0").entries
+    graphs = remote[remote["cache"].isin(["fxgraph", "aotautograd"])]
+    assert set(graphs["cache_key"]) == keys_of_trace(tmp_path / "cold")
+    assert set(graphs["status"]) == {"ok"}
+    assert set(cachescope.read(tmp_path / "cold" / "trace").lookups["outcome"]) == {"full_miss"}
+    assert set(cachescope.read(tmp_path / "warm" / "trace").lookups["outcome"]) == {"hit"}
 
 
 def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
