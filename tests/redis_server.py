@@ -82,7 +82,7 @@ def _wait(port: int) -> None:
             return
 
 
-def dump(port: int, folder: str) -> None:
+def write_dump(port: int, folder: str) -> None:
     """Write ``remote.jsonl`` into a folder as the how-to says."""
     script = DUMP.replace("redis-cli", f"{CLI} -p {port}")
     subprocess.run(["bash", "-c", script], check=True, cwd=folder)

@@ -8,17 +8,17 @@ from cachescope.columns import FLAG, REAL, TEXT, TIME, TUPLE, WHOLE, Column, Fra
 
 ENTRIES: Final = Frame(
     "entries",
-    "one file in a cache directory, or one folder in it that may not be listed",
+    "one file in a cache directory, one folder in it that may not be listed, or one value in a remote cache",
     (
         Column("entry", WHOLE, "number of the entry"),
         Column("cache", TEXT, 'what the file is: ``describe("entry_kinds")``'),
         Column("cache_key", TEXT, "the key, from the name of the file or of its folder; of a lock, what it is for",
                missing="the name holds none"),
-        Column("path", TEXT, "path, as reached from the source given"),
-        Column("root", TEXT, "the cache directory"),
-        Column("size_bytes", WHOLE, "size of the file; of a link that is not followed, its own", "bytes",
-               "a folder"),
-        Column("modified_time", TIME, "last written", "UTC"),
+        Column("path", TEXT, "path, as reached from the source given; in a remote cache, its address and the key there"),
+        Column("root", TEXT, "the cache directory, or the remote cache"),
+        Column("size_bytes", WHOLE, "size of the file; of a link that is not followed, its own; of a value in a remote cache, what torch "
+               "makes of it", "bytes", "a folder"),
+        Column("modified_time", TIME, "last written", "UTC", "not told: in a remote cache"),
         Column("status", TEXT, "ok, damaged, unreadable (it may not be opened, or was not read wholly; nothing is known "
                "to be wrong), temporary (being written, or left behind) or foreign (not known to be torch's, or no file)"),
         Column("damage", TEXT, "what is wrong with it, or why it was not read", missing="nothing"),

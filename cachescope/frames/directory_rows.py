@@ -15,7 +15,7 @@ class EntryRow:
     path: str
     root: str
     size_bytes: int | None
-    modified_time: int
+    modified_time: int | None
     status: str
     damage: str | None
     guards_expr: str | None

@@ -21,14 +21,15 @@ def read(
     executor: Executor | None = None,
     index: bool = True,
 ) -> Scope:
-    """Read traces, text logs, cache directories, also those of vLLM, snapshots, saved scopes and what `collect` collected.
+    """Read traces, text logs, cache directories (vLLM's too), remote caches, snapshots, saved scopes and what `collect` collected.
 
     Parameters
     ----------
     *sources : str or Path
         Any mix of files, directories (searched for everything cachescope knows) and glob patterns. What a
         file is, is told by looking inside. Logs may be at any address that fsspec knows as well:
-        ``s3://bucket/rank_*.log.zst``.
+        ``s3://bucket/rank_*.log.zst``. torch's remote caches are read at ``redis://host:port/db``, or from a dump; a password in
+        an address is never shown.
     strict : bool, default False
         Raise at the first damaged record (`RecordError`) or source that cannot be read (`SourceError`) instead of
         noting it in ``problems``.

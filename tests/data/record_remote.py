@@ -16,7 +16,7 @@ from pathlib import Path
 from packing import pack
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from redis_server import dump, redis_server, remote_settings
+from redis_server import redis_server, remote_settings, write_dump
 
 _PROGRAM = Path(__file__).with_name("remote_program.py")
 # The entries hold the path of the program.
@@ -42,7 +42,7 @@ def record_into(folder: Path, python: str) -> None:
     program = Path(shutil.copy(_PROGRAM, _FOLDER / "program.py"))
     with tempfile.TemporaryDirectory(dir=_FOLDER) as cache, redis_server() as port:
         run(python, program, folder, port, Path(cache))
-        dump(port, str(folder))
+        write_dump(port, str(folder))
         for kind in ("fxgraph", "aotautograd"):
             shutil.copytree(Path(cache, kind), folder / "cache" / kind)
 

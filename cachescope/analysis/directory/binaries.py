@@ -93,9 +93,10 @@ class KernelBinaries:
         made = row.modified_time
         if made is None or len(forms) < 2:
             return list(forms)
-        before = [form for form in forms if form.modified_time is not None and form.modified_time <= made]
-        own = [form for form in before if form.modified_time >= made - (row.time_taken_ns or 0)]
-        return own or before or list(forms)
+        timed = [(form.modified_time, form) for form in forms if form.modified_time is not None]
+        before = [(at, form) for at, form in timed if at <= made]
+        own = [form for at, form in before if at >= made - (row.time_taken_ns or 0)]
+        return own or [form for _, form in before] or list(forms)
 
     def _cpp(self, forms: list[EntryRow], others: list[EntryRow]) -> Compared:
         if not forms or not others:

@@ -170,7 +170,7 @@ class NewKeys:
         """Why a graph without a baseline may still be an earlier one; None if nothing suggests it."""
         row = self._rows[at]
         if self._baselines.may_be_stored(at):
-            return "entries of the same graph lie in the cache directory, and nothing tells when they were stored"
+            return "entries of the same graph are stored, and nothing tells since when"
         first = self._first_without_details.get(row.cache)
         if first is not None and first < at and self._rows.run[first] != row.run:
             return "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"

@@ -3,7 +3,8 @@
     cachescope audit /opt/baked-cache            a cache directory, or any folder of one
     cachescope audit cache.tar.gz mega-cache.bin --format sarif > audit.sarif
 
-DIR|FILE is a cache directory, one file of it, a mega-cache file, or a tar file, which is not unpacked. Every function and
+DIR|FILE is a cache directory, one file of it, a mega-cache file, a tar file, which is not unpacked, or a remote cache
+(redis://HOST:PORT/DB, or a dump). Every function and
 class that a pickle names is held against those that torch itself writes; what is not among them is not known to be safe.
 Generated code, guards, links, owners and rights are looked at as well. Nothing is unpickled, imported or run, no link is
 followed, no pipe or device opened. A cache holds code by its nature: what nothing can be held against is counted in notes,

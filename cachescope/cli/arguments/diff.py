@@ -1,7 +1,7 @@
 """Compare two keys, runs, directories or machines field by field.
 
-    cachescope diff A B            A and B are paths: one log, one cache directory, a directory of runs, or a
-                                   snapshot made by cachescope capture
+    cachescope diff A B            A and B are paths: one log, one cache directory, a directory of runs, a snapshot
+                                   made by cachescope capture, or a remote cache (redis://HOST:PORT/DB)
     cachescope diff A B PATH...    A and B are in what the PATHs hold: a key (or its beginning), the number of
                                    a lookup, or run:N
 

@@ -4,7 +4,7 @@
     cachescope entries KEY [DIR]   one entry: a key of any kind or enough of its beginning; guards, links, kernels, past
                                    misses and its source. Without DIR in the directory torch would use here
 
-What exists as a path is a DIR. DIRs are opened read-only; entries are parsed, never unpickled. Nothing is removed:
+What exists as a path is a DIR, and so is redis://HOST:PORT/DB. DIRs are opened read-only; entries are parsed, never unpickled. Nothing is removed:
 --prune-list only prints paths: of what was wholly read and proven to be of no use to any lookup. What may not be
 read, and whatever it may need, is never among them.
 """

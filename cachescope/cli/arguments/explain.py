@@ -1,7 +1,7 @@
 """Explain why lookups missed: the changed fields, old and new value, and what it cost.
 
 PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, vLLM's torch_compile_cache and its
-logs, or directories and globs of them; what each is, is told by looking inside. With --key or --lookup, one lookup in full.
+logs, remote caches (redis://HOST:PORT/DB), or directories and globs of files; what each is, is told by looking inside. With --key or --lookup, one lookup in full.
 """
 
 from __future__ import annotations

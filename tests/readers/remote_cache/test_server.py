@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from redis_server import missing, redis_server, remote_settings
+from redis_server import DUMP, missing, redis_server, remote_settings, write_dump
 from remote_recordings import keys_of_trace, unpacked
 
 import cachescope
@@ -61,6 +61,13 @@ def rows(*sources: object) -> Any:
 @needs_server
 def test_a_server_is_read_like_its_dump(port: int, dump: Path) -> None:
     assert rows(f"redis://127.0.0.1:{port}/0").equals(rows(dump))
+
+
+@needs_server
+def test_a_dump_is_written_as_the_how_to_says(port: int, dump: Path, tmp_path: Path) -> None:
+    assert DUMP in (Path(__file__).parents[3] / "docs" / "how-to" / "remote.md").read_text()
+    write_dump(port, str(tmp_path))
+    assert rows(tmp_path / "remote.jsonl").equals(rows(dump))
 
 
 @needs_server
