@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from redis_server import DUMP, missing, redis_server, remote_settings, write_dump
 from remote_recordings import keys_of_trace, unpacked
@@ -21,7 +22,7 @@ from cachescope.readers.remote_cache import server
 PROGRAM = Path(__file__).parents[2] / "data" / "remote_program.py"
 
 needs_server = pytest.mark.skipif(bool(missing()), reason=missing())
-COLUMNS = ["cache", "cache_key", "size_bytes", "status", "guards_expr", "detail_set", "detail"]
+COLUMNS = ["cache", "cache_key", "size_bytes", "status", "guards_expr", "hash_details", "detail"]
 # What redis-py says to begin with, and what a look costs.
 ALLOWED = {"scan", "strlen", "get", "select", "auth", "hello", "client|setinfo", "info", "config|resetstat"}
 FX_KEY = "pt2:fx-graph-v1::f" + "a" * 51 + ":c1"
@@ -51,11 +52,16 @@ def port(dump: Path) -> Iterator[int]:
 
 
 def rows(*sources: object) -> Any:
-    return (
-        cachescope.read(*map(str, sources))
-        .entries[COLUMNS]
-        .sort_values(["cache", "cache_key"], ignore_index=True)
+    """The entries in one order. The number of a set of details depends on the order of reading, which a server chooses."""
+    scope = cachescope.read(*map(str, sources))
+    details = scope.tables.hash_details
+    entries = scope.entries.assign(
+        hash_details=[
+            None if pd.isna(code) else sorted(map(str, details.details(int(code))))
+            for code in scope.entries["detail_set"]
+        ]
     )
+    return entries[COLUMNS].sort_values(["cache", "cache_key"], ignore_index=True)
 
 
 @needs_server
