@@ -52,7 +52,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 ONLY_IN = {
     "torch": {"capture"},
     "triton": {"capture"},
-    "plotly": {"figures", "views"},
+    "plotly": {"figures"},
     "ipywidgets": {"views"},
     "anywidget": {"views"},
     # The cell magic gives a Scope, so it lives with it; it imports IPython when a cell is run.
@@ -89,9 +89,9 @@ OWN_AND_HEAVY = {
     # pyarrow
     "cachescope.readers.index.log_tables": {"readers"},
     "cachescope.readers.logs.trace_parts": {"readers"},
-    # plotly
+    # all of the report, and nothing else is written by it
     "cachescope.report.page.file": {"scope"},
-    # ipywidgets and plotly
+    # ipywidgets
     "cachescope.views.compare": {"scope"},
     "cachescope.views.explorer": {"scope"},
     "cachescope.views.following": {"scope"},

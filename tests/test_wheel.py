@@ -81,6 +81,7 @@ assert pathlib.Path(cachescope.__file__).is_relative_to(sys.prefix), cachescope.
 assert not [name for name in ("torch", "plotly", "ipywidgets", "pytest") if importlib.util.find_spec(name)]
 scope = cachescope.read(cachescope.sample("config_flip"))
 scope._repr_html_()
+scope.report("out.html")
 try:
     scope.explore()
 except cachescope.CachescopeError as error:

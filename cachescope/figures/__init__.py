@@ -4,19 +4,22 @@ Colour-blind people can distinguish the colours, an outcome always has the same 
 ``dark=True`` is for a dark page; the background is the page's own.
 """
 
-from cachescope.figures.ages import entry_ages
-from cachescope.figures.compile_bars import compiles
-from cachescope.figures.context_grid import context_sharing
-from cachescope.figures.datasheets import device_rates
-from cachescope.figures.graph_grid import runs_by_graph
-from cachescope.figures.key_strip import key_difference
-from cachescope.figures.layers import link_layers
-from cachescope.figures.margins import autotune_margins
-from cachescope.figures.over_time import timeline
-from cachescope.figures.ranking import causes, sensitivity
-from cachescope.figures.rates import outcomes, what_if_rates
-from cachescope.figures.sizes import entry_sizes
-from cachescope.figures.spent import phases
+from cachescope.figures import (
+    ages,
+    compile_bars,
+    context_grid,
+    datasheets,
+    graph_grid,
+    key_strip,
+    layers,
+    margins,
+    over_time,
+    ranking,
+    rates,
+    sizes,
+    spent,
+)
+from cachescope.figures.picture import as_plotly
 
 __all__ = [
     "autotune_margins",
@@ -35,3 +38,19 @@ __all__ = [
     "timeline",
     "what_if_rates",
 ]
+
+autotune_margins = as_plotly(margins.autotune_margins)
+causes = as_plotly(ranking.causes)
+compiles = as_plotly(compile_bars.compiles)
+context_sharing = as_plotly(context_grid.context_sharing)
+device_rates = as_plotly(datasheets.device_rates)
+entry_ages = as_plotly(ages.entry_ages)
+entry_sizes = as_plotly(sizes.entry_sizes)
+key_difference = as_plotly(key_strip.key_difference)
+link_layers = as_plotly(layers.link_layers)
+outcomes = as_plotly(rates.outcomes)
+phases = as_plotly(spent.phases)
+runs_by_graph = as_plotly(graph_grid.runs_by_graph)
+sensitivity = as_plotly(ranking.sensitivity)
+timeline = as_plotly(over_time.timeline)
+what_if_rates = as_plotly(rates.what_if_rates)

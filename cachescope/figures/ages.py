@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.figures.canvas import DATES, canvas, count_axis, empty, legend_room, note
 from cachescope.figures.palette import GREY, KIND_COLOURS
+from cachescope.figures.picture import Picture
 from cachescope.figures.sizes import NO_FILES
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.wording import file_size, plural
@@ -17,7 +17,7 @@ _BINS: Final = 40
 _FEWEST_STEPS: Final = 12
 
 
-def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     """When files were last written: a histogram of 40 steps, stacked by kind.
 
     Parameters
@@ -62,7 +62,8 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     for name, members in series:
         mine = counts[counts.index.get_level_values("cache").isin(members)].groupby("bin").sum()
         at = [int(step) for step in mine.index]
-        figure.add_bar(
+        figure.add(
+            "bar",
             x=[_moment(first + step * width + width // 2) for step in at],
             y=[int(n) for n in mine["size"]],
             width=[width / 1e6 * 0.92] * len(at),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import plotly.graph_objects as go
-
 from cachescope.figures.palette import theme
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import wrapped
 from cachescope.json_types import JsonObject
 from cachescope.wording import duration
@@ -36,12 +35,12 @@ def legend_room(kinds: int) -> int:
     return _LEGEND + (_LEGEND_LINE if kinds > _KINDS_ON_ONE_LINE else 0)
 
 
-def canvas(dark: bool, height: int, **layout: Any) -> go.Figure:
+def canvas(dark: bool, height: int, **layout: Any) -> Picture:
     """An empty figure in the theme, as wide as its place; `layout` is merged over it."""
     look = theme(dark)
-    base: JsonObject = {
+    base: dict[str, Any] = {
         # An empty template: the figure looks the same whatever plotly.io.templates.default is.
-        "template": go.layout.Template(),
+        "template": {},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": look.text, "size": FONT, "family": "system-ui, sans-serif"},
@@ -82,12 +81,12 @@ def canvas(dark: bool, height: int, **layout: Any) -> go.Figure:
         },
         "uniformtext": {"mode": "hide", "minsize": 9},
     }
-    figure = go.Figure(layout=base)
-    figure.update_layout(**layout)
+    figure = Picture(base)
+    figure.lay_out(**layout)
     return figure
 
 
-def stacked_rows(labels: Sequence[str], top: int, dark: bool, **layout: Any) -> go.Figure:
+def stacked_rows(labels: Sequence[str], top: int, dark: bool, **layout: Any) -> Picture:
     """A canvas for stacked bars, a row per label, below `top` pixels."""
     pixels = max(11.0, min(30.0, 600 / len(labels)))
     height = int(top + max(44, pixels * len(labels)) + AXIS)
@@ -95,7 +94,7 @@ def stacked_rows(labels: Sequence[str], top: int, dark: bool, **layout: Any) -> 
     return canvas(dark, height, barmode="stack", margin={"t": top}, bargap=0.25, yaxis=rows, **layout)
 
 
-def empty(reason: str, dark: bool) -> go.Figure:
+def empty(reason: str, dark: bool) -> Picture:
     """A figure without marks that states why there are none."""
     figure = canvas(
         dark,
@@ -104,7 +103,7 @@ def empty(reason: str, dark: bool) -> go.Figure:
         yaxis={"visible": False, "range": [0, 1]},
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
     )
-    figure.add_annotation(
+    figure.annotate(
         text=wrapped(reason, 84), x=0.5, y=0.5, showarrow=False, font={"color": theme(dark).muted}
     )
     return figure
@@ -150,31 +149,31 @@ def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> JsonObjec
     }
 
 
-def panel_title(figure: go.Figure, text: str, axis: str = "x") -> None:
+def panel_title(figure: Picture, text: str, axis: str = "x") -> None:
     """A left-aligned title above a panel."""
-    figure.add_annotation(
+    figure.annotate(
         text=text, xref=f"{axis} domain", x=0, xanchor="left", yref="paper", y=1, yanchor="bottom",
         showarrow=False, align="left",
     )  # fmt: skip
 
 
-def note(figure: go.Figure, text: str, dark: bool, *, below: int = AXIS) -> None:
+def note(figure: Picture, text: str, dark: bool, *, below: int = AXIS) -> None:
     """A remark below the plot; makes room for itself."""
     lines = wrapped(text, 100)
-    figure.add_annotation(
+    figure.annotate(
         text=lines, xref="paper", x=0, xanchor="left", yref="paper", y=0, yanchor="top", yshift=-below + 4,
         showarrow=False, align="left", font={"size": SMALL, "color": theme(dark).muted},
     )  # fmt: skip
     room = NOTE * (1 + lines.count("<br>"))
-    figure.update_layout(
-        margin={"b": below + room}, height=figure.layout.height + room + below - figure.layout.margin.b
-    )
+    layout = figure.layout
+    figure.lay_out(margin={"b": below + room}, height=layout["height"] + room + below - layout["margin"]["b"])
 
 
-def key_marks(figure: go.Figure, colours: dict[str, str]) -> None:
+def key_marks(figure: Picture, colours: dict[str, str]) -> None:
     """A legend for marks without a trace, such as the colours of a heatmap."""
     for name, colour in colours.items():
-        figure.add_scatter(
+        figure.add(
+"scatter",
             x=[None], y=[None], mode="markers", name=name, hoverinfo="skip", showlegend=True,
             marker={"color": colour, "symbol": "square", "size": 11},
         )  # fmt: skip

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, row_axis, value_axis
 from cachescope.figures.folding import folded_runs
 from cachescope.figures.origins import origins
 from cachescope.figures.palette import COMPILE_COLOURS, text_on
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, run_labels, shown
 from cachescope.wording import duration, plural, short_names
 
@@ -26,7 +26,7 @@ _LEAST_SHARE_WITH_EDGE: Final = 0.005
 _EDGE: Final = "rgba(0,0,0,0.45)"
 
 
-def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
     """Compiles over time: a bar for each, as long as it took, coloured by why it was compiled.
 
     One row per run; a compile within another is a bar below it. Time counts from the start of the run, or of the
@@ -164,7 +164,7 @@ class _Bar:
     span: float
 
 
-def _draw(figure: go.Figure, bars: pd.DataFrame, lanes: int) -> None:
+def _draw(figure: Picture, bars: pd.DataFrame, lanes: int) -> None:
     height = _FILLED / lanes
     whole = float((bars["x"] + bars["span"]).max() - min(0.0, bars["x"].min())) or 1.0
     # Kinds of the palette first: a legend in one order, whatever was compiled first.
@@ -173,7 +173,8 @@ def _draw(figure: go.Figure, bars: pd.DataFrame, lanes: int) -> None:
         rows = rows_of(mine, _Bar)
         colour = COMPILE_COLOURS[kind]
         is_wide = [row.span / whole >= _LEAST_SHARE_WITH_TEXT and row.count == 1 for row in rows]
-        figure.add_bar(
+        figure.add(
+"bar",
             x=[row.span for row in rows],
             y=(mine["row"] - _FILLED / 2 + (mine["lane"] + 0.5) * height).tolist(),
             base=[row.x for row in rows],

@@ -8,11 +8,11 @@ from string import ascii_uppercase
 from typing import Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import canvas, empty, key_marks, legend_room, note, row_axis, stepped
 from cachescope.figures.palette import CYCLE, text_on, theme
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
 from cachescope.json_types import JsonObject
 from cachescope.wording import listed, plural
@@ -47,7 +47,7 @@ class _Context:
     host: str | None
 
 
-def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dark: bool = False) -> Picture:
     """Which contexts share a key: a row per schema, a column per context, equal colour and letter for an equal key.
 
     A context that shares its key with no other is faint; one for which that is unknown has a question mark.
@@ -104,10 +104,11 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
                         if code == _UNDECIDED
                         else text_on(palette[code])
                     )
-                    figure.add_annotation(
+                    figure.annotate(
                         text=letter, x=x, y=y, showarrow=False, font={"size": 12, "color": colour}
                     )
-    figure.add_heatmap(
+    figure.add(
+"heatmap",
         z=z, text=texts, hoverinfo="text", hoverongaps=False, zmin=-0.5, zmax=len(palette) - 0.5,
         colorscale=stepped(palette), showscale=False, xgap=2, ygap=3,
     )  # fmt: skip

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, empty, note, value_axis
 from cachescope.figures.palette import SKY, theme
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.frames.devices import RATE_COLUMNS
 from cachescope.wording import listed, plural
@@ -47,7 +47,7 @@ class _Device:
     datasheet_note: str | None
 
 
-def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
     """The devices seen, each with the peak dense rates, the bandwidth and the memory of its datasheet.
 
     Ten devices at most, those with a datasheet first. A device without one shows what is known and no number.
@@ -97,7 +97,8 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
             bars.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", said))
         y += tall
     most = max((bar[0] for bar in bars), default=1.0)
-    figure.add_bar(
+    figure.add(
+        "bar",
         x=[bar[0] for bar in bars],
         y=[bar[1] for bar in bars],
         width=[_BAR * 0.72] * len(bars),
@@ -111,8 +112,10 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         hoverinfo="text",
         showlegend=False,
     )
-    figure.update_xaxes(range=[0, most * 1.12])
-    figure.update_yaxes(tickvals=[bar[1] for bar in bars], ticktext=[bar[2] for bar in bars])
+    figure.lay_out(
+        xaxis={"range": [0, most * 1.12]},
+        yaxis={"tickvals": [bar[1] for bar in bars], "ticktext": [bar[2] for bar in bars]},
+    )
     if len(rows) > len(top):
         note(figure, f"{plural(len(rows) - len(top), 'more device')} not shown", dark)
     return figure
@@ -124,10 +127,10 @@ def _rates(row: _Device) -> dict[str, float]:
     }
 
 
-def _head(figure: go.Figure, row: _Device, y: int, dark: bool) -> None:
+def _head(figure: Picture, row: _Device, y: int, dark: bool) -> None:
     texts = (f"<b>{shown(row.name, 60)}</b>", shown(", ".join(_facts(row)), 108))
     for text, shift, colour in zip(texts, (4, 22), (theme(dark).text, theme(dark).muted), strict=True):
-        figure.add_annotation(
+        figure.annotate(
             text=text, xref="paper", x=0, xanchor="left", xshift=8 - _LEFT, y=y, yanchor="top", yshift=-shift,
             showarrow=False, align="left", font={"color": colour, "size": 12 if shift == 4 else 11},
         )  # fmt: skip

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
@@ -24,6 +23,7 @@ from cachescope.figures.canvas import (
 from cachescope.figures.compile_ids import compile_order
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import OUTCOME_COLOURS
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, run_labels, shown
 from cachescope.terms import AOTAUTOGRAD, CACHES
 from cachescope.wording import duration, plural
@@ -63,7 +63,7 @@ class _Graph:
         return shown(self.compile_id + again, 9) + (f"<br>{shown(self.function, 9)}" if self.function else "")
 
 
-def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
     """Outcomes as a heatmap: a row per run, a column per graph; a block of columns per cache and direction.
 
     A graph is a compile id of a function; where a run looks that up several times, as after ``torch._dynamo.reset()``,
@@ -98,7 +98,6 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
         yaxis=row_axis(rows.labels, pixels),
     )
     key_marks(figure, {name: colour for name, colour in OUTCOME_COLOURS.items() if name in worst})
-    figure.update_traces(xaxis="x", yaxis="y")
     texts = columns * len(rows.labels) <= _MOST_TEXTS
     for number, (block, domain) in enumerate(zip(blocks, _domains(blocks), strict=True)):
         _add_block(figure, number, block, domain, rows, texts, few)
@@ -190,7 +189,7 @@ def _domains(blocks: list[_Block]) -> list[tuple[float, float]]:
 
 
 def _add_block(
-    figure: go.Figure,
+    figure: Picture,
     number: int,
     block: _Block,
     domain: tuple[float, float],
@@ -212,7 +211,8 @@ def _add_block(
         lookups[cell.row][at] = cell.lookup
         said[cell.row][at] = _hover(cell, block, rows) if texts else _short_hover(cell, rows)
     gap = 2 if count <= 40 else (1 if count <= 120 else 0)
-    figure.add_heatmap(
+    figure.add(
+        "heatmap",
         z=z,
         xaxis=axis,
         zmin=-0.5,
@@ -229,8 +229,8 @@ def _add_block(
     # Labels as wide as their column: about eight characters for a tenth of a page.
     fitting = max(1, int((domain[1] - domain[0]) * 14))
     at_ticks = list(range(0, count, -(-count // fitting)))
-    figure.update_layout(
-        {
+    figure.lay_out(
+        **{
             f"xaxis{axis[1:]}": {
                 "domain": list(domain),
                 "tickvals": at_ticks,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import plain_columns, rows_of
 from cachescope.figures.canvas import NOTE, canvas, empty, key_marks, legend_room, stepped
 from cachescope.figures.palette import ORANGE, SKY, VERMILLION, theme
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.wording import and_more
 
@@ -45,7 +45,7 @@ class _Cell:
 
 def key_difference(
     changes: pd.DataFrame, fields: pd.DataFrame | Sequence[str], *, dark: bool = False
-) -> go.Figure:
+) -> Picture:
     """All fields of a key as cells in groups, the changed ones in colour, numbered, and named below.
 
     A group shows 900 cells at most, the changed ones among them.
@@ -89,7 +89,8 @@ def key_difference(
     codes = {cell.code for _, cells, _ in groups for cell in cells}
     key_marks(figure, {name: c for i, (name, c) in enumerate(colours.items()) if i in codes})
     pad = [[None] * (_PER_LINE - len(cells)) for _, cells, _, _ in lines]
-    figure.add_heatmap(
+    figure.add(
+        "heatmap",
         z=[[cell.code for cell in line[1]] + rest for line, rest in zip(lines, pad, strict=True)],
         text=[[cell.hover for cell in line[1]] + rest for line, rest in zip(lines, pad, strict=True)],
         hoverinfo="text",
@@ -104,7 +105,7 @@ def key_difference(
     for y, line in enumerate(lines):
         for x, cell in enumerate(line[1]):
             if cell.field in numbers:
-                figure.add_annotation(
+                figure.annotate(
                     text=f"<b>{numbers[cell.field]}</b>", x=x, y=y, showarrow=False,
                     font={"size": 9, "color": "#ffffff" if cell.code == _CHANGED else "#1a1a1a"},
                 )  # fmt: skip
@@ -112,7 +113,7 @@ def key_difference(
     return figure
 
 
-def _names(figure: go.Figure, changed: dict[str, _Change], numbers: dict[str, int], dark: bool) -> None:
+def _names(figure: Picture, changed: dict[str, _Change], numbers: dict[str, int], dark: bool) -> None:
     lines = [
         f"<b>{n}</b>  {shown(field, 50)}  <span style='color:{theme(dark).muted}'>"
         f"{shown(_short_summary(field, changed[field].summary), max(24, 92 - min(len(field), 50)))}</span>"
@@ -121,7 +122,7 @@ def _names(figure: go.Figure, changed: dict[str, _Change], numbers: dict[str, in
     if len(changed) > len(numbers):
         lines.append(and_more(len(changed) - len(numbers), "field"))
     for i, line in enumerate(lines):
-        figure.add_annotation(
+        figure.annotate(
             text=line, xref="paper", x=0, xanchor="left", xshift=-_LEFT + 8, yref="paper", y=0, yanchor="top",
             yshift=-6 - NOTE * i, showarrow=False, align="left",
         )  # fmt: skip

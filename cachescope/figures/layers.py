@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import count_axis, empty, note, stacked_rows
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
 from cachescope.terms import AOTAUTOGRAD, CODE, ENTRY_KINDS, FXGRAPH, LOCK
 from cachescope.wording import file_size, plural
@@ -51,7 +51,7 @@ class _Link:
     known_by: str
 
 
-def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     """References between the layers: AOTAutograd, FX, wrapper, kernel, best configuration, Triton; missing ones in red.
 
     One bar per pair of layers, as long as its number of references: the picture is as small for a
@@ -79,7 +79,8 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
     figure = stacked_rows(
         labels, 8, dark, xaxis=count_axis(dark, int(max(counts) * _ROOM), range=[0, max(counts) * _ROOM])
     )
-    figure.add_bar(
+    figure.add(
+        "bar",
         x=counts,
         y=list(range(len(names))),
         orientation="h",

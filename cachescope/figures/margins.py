@@ -8,11 +8,11 @@ from math import floor, log10, prod
 from typing import Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, value_axis
 from cachescope.figures.palette import GREEN, GREY, VERMILLION, theme
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import escaped, hover, plain, shown
 from cachescope.json_types import JsonObject
 from cachescope.wording import plural
@@ -43,7 +43,7 @@ class _Choice:
     device_name: str | None
 
 
-def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
     """The measured choices of each operator on a logarithmic scale of time; the fastest stands out, with its margin.
 
     The 20 operators whose fastest choice takes longest, with 60 choices each.
@@ -76,7 +76,7 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> go.Figure
     slowest = max((row.time_ms or 0 for rows in top for row in rows), default=0) or 1.0
     _add_choices(figure, top, slowest)
     for y, rows in enumerate(top):
-        figure.add_annotation(
+        figure.annotate(
             text=f"{_operator(rows[0])}  <span style='color:{theme(dark).muted}'>{_won(rows)}</span>",
             xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0, showarrow=False,
         )  # fmt: skip
@@ -99,7 +99,7 @@ def _axis(groups: list[list[_Choice]]) -> JsonObject:
     return {"range": [low, high], "tickvals": at, "ticktext": [f"{ms:g} ms" for ms in at]}
 
 
-def _add_choices(figure: go.Figure, groups: list[list[_Choice]], slowest: float) -> None:
+def _add_choices(figure: Picture, groups: list[list[_Choice]], slowest: float) -> None:
     marks: dict[str, list[tuple[float, float, str]]] = {"fastest": [], "other choice": [], "failed": []}
     for y, rows in enumerate(groups):
         by_time = sorted(rows, key=lambda row: (row.time_ms is None, row.time_ms or 0.0))
@@ -123,7 +123,8 @@ def _add_choices(figure: go.Figure, groups: list[list[_Choice]], slowest: float)
     }
     for kind, points in marks.items():
         if points:
-            figure.add_scatter(
+            figure.add(
+"scatter",
                 x=[x for x, _, _ in points], y=[y for _, y, _ in points], mode="markers", name=kind,
                 marker=looks[kind], hovertext=[said for _, _, said in points], hoverinfo="text", cliponaxis=False,
             )  # fmt: skip

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, DATES, canvas, empty, legend_room, note, row_axis, value_axis
@@ -14,6 +13,7 @@ from cachescope.figures.compile_ids import compile_order
 from cachescope.figures.folding import MOST_ROWS, folded_runs
 from cachescope.figures.origins import origins
 from cachescope.figures.palette import OUTCOME_COLOURS
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, run_labels, shown
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.wording import clock as time_of_day
@@ -30,7 +30,7 @@ Clock = Literal["first", "wall", "run"]
 
 def timeline(
     lookups: pd.DataFrame, runs: pd.DataFrame, *, clock: Clock = "first", dark: bool = False
-) -> go.Figure:
+) -> Picture:
     """Lookups over time: a mark for each, and a bar for the compile that followed if it did not hit.
 
     One row per run (for a single run: per compile id and function), AOTAutograd above FX in each. If there are very many
@@ -178,7 +178,7 @@ def _shared(marks: pd.DataFrame, rows: int) -> pd.DataFrame:
     return folded.assign(span=(folded["end"] - folded["x"]).where(folded["longest"] > 0, 0.0))
 
 
-def _draw(figure: go.Figure, marks: pd.DataFrame, size: int, is_wall: bool) -> None:
+def _draw(figure: Picture, marks: pd.DataFrame, size: int, is_wall: bool) -> None:
     # On an axis of dates plotly counts in milliseconds.
     unit = 1000 if is_wall else 1
     lanes = marks["row"] + (marks["cache"] != AOTAUTOGRAD) * 2 * _LANE - _LANE
@@ -189,7 +189,8 @@ def _draw(figure: go.Figure, marks: pd.DataFrame, size: int, is_wall: bool) -> N
             continue
         spans = mine[mine["span"] > 0]
         if len(spans):
-            figure.add_bar(
+            figure.add(
+                "bar",
                 x=(spans["span"] * unit).tolist(),
                 y=spans["y"].tolist(),
                 base=(spans["x"] * unit).tolist(),
@@ -207,7 +208,8 @@ def _draw(figure: go.Figure, marks: pd.DataFrame, size: int, is_wall: bool) -> N
                 hoverinfo="text",
                 customdata=spans["lookup"].tolist(),
             )
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=(mine["x"] * unit).tolist(),
             y=mine["y"].tolist(),
             mode="markers",

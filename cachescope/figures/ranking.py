@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, count_axis, empty, legend_room, note, time_axis
 from cachescope.figures.palette import AFFECTS_COLOURS, GREY, VERDICT_COLOURS
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
 from cachescope.terms import VERDICTS
 from cachescope.wording import duration, listed, plural
@@ -67,7 +67,7 @@ class _Fields:
     advice: str | None
 
 
-def causes(causes: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def causes(causes: pd.DataFrame, *, dark: bool = False) -> Picture:
     """Misses and compile time lost by cause, the costliest on top: what to fix first.
 
     Bars are clickable: ``customdata`` holds the number of the cause.
@@ -102,7 +102,7 @@ def causes(causes: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     return _ranking(bars, "compile time lost", ("cause", "causes"), dark)
 
 
-def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> Picture:
     """Which fields would help: the misses that hit when exactly these do not count, by the compile time they cost.
 
     What is the program itself comes last. The colour says what the fields affect. Bars are clickable: ``customdata`` holds the fields.
@@ -145,7 +145,7 @@ def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     return _ranking(bars, "compile time saved if it did not count", ("set of fields", "sets of fields"), dark)
 
 
-def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -> go.Figure:
+def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -> Picture:
     timed = any(bar.time_ns is not None for bar in bars)
     ordered = sorted(bars, key=lambda bar: (bar.is_last, -(bar.time_ns or 0), -bar.misses))
     top, rest = ordered[:_MOST], ordered[_MOST:]
@@ -166,7 +166,8 @@ def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool)
     )
     for kind in kinds:
         at = [i for i, bar in enumerate(top) if bar.kind == kind]
-        figure.add_bar(
+        figure.add(
+            "bar",
             x=[amounts[i] for i in at],
             # Below the middle of its row: the name is above it.
             y=[i + 0.18 for i in at],
@@ -184,7 +185,7 @@ def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool)
             customdata=[top[i].custom for i in at],
         )
     for i, bar in enumerate(top):
-        figure.add_annotation(
+        figure.annotate(
             text=shown(bar.name, _LABEL), xref="paper", x=0, xanchor="left", y=i, yanchor="bottom", yshift=-1,
             showarrow=False,
         )  # fmt: skip

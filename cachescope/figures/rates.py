@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
@@ -24,6 +23,7 @@ from cachescope.figures.canvas import (
 )
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW, text_on
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, run_labels, shown
 from cachescope.terms import CACHES
 from cachescope.wording import duration, plural
@@ -32,7 +32,7 @@ _GAP: Final = 0.06
 _Panels = dict[str, tuple[str, list[float]]]
 
 
-def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
     """Outcomes per cache and run: stacked bars, a panel per cache, a row per run.
 
     Beyond 64 runs, neighbours share a row.
@@ -69,7 +69,7 @@ def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
 
 
 def _outcome_panel(
-    figure: go.Figure,
+    figure: Picture,
     number: int,
     panels: int,
     cache: str,
@@ -82,8 +82,8 @@ def _outcome_panel(
     totals = counts.groupby("row").sum()
     width = (1 - _GAP * (panels - 1)) / panels
     left = number * (width + _GAP)
-    figure.update_layout(
-        {
+    figure.lay_out(
+        **{
             f"xaxis{axis[1:]}": count_axis(
                 dark,
                 int(totals.max()),
@@ -98,7 +98,8 @@ def _outcome_panel(
         hits += sum(of_row.values()) if outcome in ("hit", "would_hit") else 0
         at = sorted(of_row)
         colour = OUTCOME_COLOURS[outcome]
-        figure.add_bar(
+        figure.add(
+            "bar",
             x=[of_row[row] for row in at],
             y=at,
             orientation="h",
@@ -120,7 +121,8 @@ def _outcome_panel(
             customdata=[[rows.first[row], cache, outcome] for row in at],
         )
         if number == 0:
-            figure.add_bar(
+            figure.add(
+"bar",
                 x=[None], y=[None], orientation="h", name=outcome, legendgroup=outcome,
                 marker={"color": colour}, hoverinfo="skip",
             )  # fmt: skip
@@ -150,7 +152,7 @@ class _Rate:
     undecided: int | None
 
 
-def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> Picture:
     """Before and after a what-if: lookups by outcome, and compile time saved and lost.
 
     Parameters
@@ -205,7 +207,7 @@ def _count_parts(rows: list[_Rate]) -> list[tuple[str, str, list[int]]]:
 
 
 def _part(
-    figure: go.Figure,
+    figure: Picture,
     axis: str,
     name: str,
     colour: str,
@@ -213,7 +215,8 @@ def _part(
     texts: list[str],
     labels: list[str],
 ) -> None:
-    figure.add_bar(
+    figure.add(
+        "bar",
         x=amounts,
         y=list(range(len(amounts))),
         orientation="h",

@@ -9,11 +9,11 @@ from pathlib import PurePath
 from typing import Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.figures.canvas import canvas, empty
 from cachescope.figures.folding import File, Files, Folder, Kind, folded_entries
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, text_on, theme
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
 from cachescope.terms import CACHES, ENTRY_KINDS
 from cachescope.wording import file_size, plural
@@ -24,7 +24,7 @@ _LONGEST: Final = 200
 NO_FILES: Final = "No file was found: no cache directory was read, or it is empty."
 
 
-def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     """A treemap of sizes: kind, then folder, then file; damaged files in the colour of misses.
 
     The 30 largest folders of each kind and the 12 largest files of each folder are shown; the others are folded into
@@ -48,26 +48,24 @@ def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> go.Figure:
         _add_kind(boxes, number, kind)
     look = theme(dark)
     figure = canvas(dark, 520, margin={"l": 4, "r": 4, "t": 4, "b": 4})
-    # As a dictionary: plotly checks thousands of boxes once, and a trace object a second time.
-    trace = {
-        "type": "treemap",
-        "ids": boxes.ids,
-        "labels": boxes.labels,
-        "parents": boxes.parents,
-        "values": boxes.values,
-        "branchvalues": "total",
-        "hovertext": boxes.hovers,
-        "hoverinfo": "text",
-        "textinfo": "label",
-        "customdata": boxes.entries,
-        "marker": {"colors": boxes.colours, "line": {"width": 1, "color": look.surface}, "cornerradius": 2},
-        "textfont": {"color": boxes.text_colours(look.text), "size": 11},
-        "tiling": {"pad": 2, "packing": "squarify"},
-        "pathbar": {"visible": False},
-        "maxdepth": 4,
-        "sort": True,
-    }
-    figure.add_trace(trace)
+    figure.add(
+        "treemap",
+        ids=boxes.ids,
+        labels=boxes.labels,
+        parents=boxes.parents,
+        values=boxes.values,
+        branchvalues="total",
+        hovertext=boxes.hovers,
+        hoverinfo="text",
+        textinfo="label",
+        customdata=boxes.entries,
+        marker={"colors": boxes.colours, "line": {"width": 1, "color": look.surface}, "cornerradius": 2},
+        textfont={"color": boxes.text_colours(look.text), "size": 11},
+        tiling={"pad": 2, "packing": "squarify"},
+        pathbar={"visible": False},
+        maxdepth=4,
+        sort=True,
+    )
     return figure
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from cachescope.figures.canvas import empty, legend_room, note, stacked_rows, time_axis
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import CYCLE, GREY, text_on
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, run_labels, shown
 from cachescope.wording import duration, percent, plural
 
@@ -17,7 +17,7 @@ _OTHERS: Final = "other phases"
 _LEAST_SHARE_WITH_TEXT: Final = 0.06
 
 
-def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
     """Self time of each phase per run: stacked bars, a row per run, the longest phases first.
 
     Beyond 64 runs, neighbours share a row.
@@ -56,12 +56,13 @@ def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> g
 
 
 def _add_phase(
-    figure: go.Figure, name: str, colour: str, times: pd.Series[Any], totals: pd.Series[Any], rows: Folded
+    figure: Picture, name: str, colour: str, times: pd.Series[Any], totals: pd.Series[Any], rows: Folded
 ) -> None:
     mine = times[times.index.get_level_values("part") == name].droplevel("part")
     of_row = {int(row): int(ns) for row, ns in zip(mine.index.tolist(), mine.tolist(), strict=True)}
     shares = {row: ns / int(totals[row]) if totals[row] else 0.0 for row, ns in of_row.items()}
-    figure.add_bar(
+    figure.add(
+        "bar",
         x=[ns / 1e9 for ns in of_row.values()],
         y=list(of_row),
         orientation="h",

@@ -1,4 +1,4 @@
-"""What of a scope is looked at in a notebook or a browser; ipywidgets and plotly are loaded when it is asked for."""
+"""What of a scope is looked at in a notebook or a browser; ipywidgets is loaded when it is asked for."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Shown(Read):
         Raises
         ------
         CachescopeError
-            If plotly is not installed, or the file cannot be written.
+            If the file cannot be written.
 
         Examples
         --------
@@ -174,8 +174,7 @@ class Shown(Read):
         ...     scope.report(f"{folder}/out.html").stat().st_size < 6_000_000
         True
         """
-        with _needs_widgets():
-            from cachescope.report.page.file import report
+        from cachescope.report.page.file import report
 
         return report(self, Path(path), redact=redact)
 

@@ -8,11 +8,14 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope import figures
 from cachescope.answers.chosen import Chosen, Span, within
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
+from cachescope.figures.ages import entry_ages
+from cachescope.figures.layers import link_layers
+from cachescope.figures.margins import autotune_margins
+from cachescope.figures.sizes import entry_sizes
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
 from cachescope.terms import UNREADABLE
@@ -54,13 +57,13 @@ class Entries(Pane):
             return
         guarded = state.guarded
         self.sizes_plot = Plot(
-            lambda dark: figures.entry_sizes(self._entries, dark=dark),
+            lambda dark: entry_sizes(self._entries, dark=dark),
             "sizes of the entries, in boxes",
             self._clicked,
             guarded,
         )
         self.ages_plot = Plot(
-            lambda dark: figures.entry_ages(self._entries, dark=dark),
+            lambda dark: entry_ages(self._entries, dark=dark),
             "ages of the entries",
             self._clicked,
             guarded,
@@ -144,14 +147,14 @@ def _pictures(scope: Read, state: State) -> Iterator[Pane]:
     """Links and autotuning, if there are any."""
     if len(scope.links):
         plot = Plot(
-            lambda dark: figures.link_layers(scope.links, scope.entries, dark=dark),
+            lambda dark: link_layers(scope.links, scope.entries, dark=dark),
             "links between the layers",
             guarded=state.guarded,
         )
         yield Pane([markup(html.title("What refers to what")), Tabled(plot, lambda: scope.links)])
     if len(scope.autotune):
         plot = Plot(
-            lambda dark: figures.autotune_margins(scope.autotune, dark=dark),
+            lambda dark: autotune_margins(scope.autotune, dark=dark),
             "what max-autotune measured",
             guarded=state.guarded,
         )

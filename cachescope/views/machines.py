@@ -9,12 +9,13 @@ import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
-from cachescope import figures
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing
 from cachescope.answers.side_by_side import Form, SideBySide, context_names
 from cachescope.columns import rows_of
+from cachescope.figures.context_grid import context_sharing
+from cachescope.figures.datasheets import device_rates
 from cachescope.figures.texts import run_labels
 from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
 from cachescope.frames.device_rows import DeviceRow
@@ -166,7 +167,7 @@ class Machines(Pane):
             return markup()
         groups = self._scope.context_groups()
         plot = Plot(
-            lambda dark: figures.context_sharing(groups, self._scope.contexts, dark=dark),
+            lambda dark: context_sharing(groups, self._scope.contexts, dark=dark),
             "which contexts share a key under which schema",
             guarded=self._state.guarded,
         )
@@ -176,7 +177,7 @@ class Machines(Pane):
         if self._scope.devices["datasheet"].isna().all():
             return markup()
         return Plot(
-            lambda dark: figures.device_rates(self._scope.devices, dark=dark),
+            lambda dark: device_rates(self._scope.devices, dark=dark),
             "devices beside their datasheets",
             guarded=self._state.guarded,
         )

@@ -8,9 +8,9 @@ import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
-from cachescope import figures
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
+from cachescope.figures.over_time import timeline
 from cachescope.json_types import JsonObject
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
@@ -56,7 +56,7 @@ class OverTime(Pane):
             style={"button_width": "auto", "description_width": "initial"},
         )
         self.plot = Plot(
-            lambda dark: figures.timeline(scope.lookups, scope.runs, clock=self.clock.value, dark=dark),
+            lambda dark: timeline(scope.lookups, scope.runs, clock=self.clock.value, dark=dark),
             "lookups over time",
             self._clicked,
             guarded,

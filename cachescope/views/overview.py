@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from cachescope import figures
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, foretold_lookups, headline, seen_text
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import empty
+from cachescope.figures.graph_grid import runs_by_graph
+from cachescope.figures.picture import Picture
+from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import CacheRate, RateRow, RunCacheRate
 from cachescope.json_types import JsonObject
@@ -27,9 +29,6 @@ from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.views.tabled import Tabled
 from cachescope.views.worklist import WorklistView
 from cachescope.wording import percent
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 _RATES = (
     Head("run", "Run"),
@@ -65,14 +64,14 @@ class Overview(Pane):
         self.numbers = markup()
         self.worklist = WorklistView(self._chosen, guarded(self._opened))
         self.outcomes_plot = Plot(
-            lambda dark: self._drawn(figures.outcomes, dark),
+            lambda dark: self._drawn(outcomes, dark),
             "outcomes by cache and run",
             self._clicked_outcome,
             guarded,
         )
         self.over_time = OverTime(scope, state)
         self.graphs_plot = Plot(
-            lambda dark: self._drawn(figures.runs_by_graph, dark),
+            lambda dark: self._drawn(runs_by_graph, dark),
             "runs by graphs",
             self._clicked_lookup,
             guarded,
@@ -134,7 +133,7 @@ class Overview(Pane):
         self.rates = rows_of(self._chosen.hit_rates(by=["run", "cache"]), RunCacheRate)
         self.by_run.show(ListedRows(_RATES, [(at, self._rate_row(row)) for at, row in enumerate(self.rates)]))
 
-    def _drawn(self, figure: Callable[..., go.Figure], dark: bool) -> go.Figure:
+    def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
         if not len(self._chosen) and not self._chosen.is_all:
             return empty("No lookup is of this time.", dark)
         return figure(self._chosen.lookups, self._scope.runs, dark=dark)

@@ -6,12 +6,13 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope import figures
 from cachescope.answers.chosen import Chosen, within
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import RunTime
 from cachescope.answers.time_spent import TimeSpent
+from cachescope.figures.compile_bars import compiles
+from cachescope.figures.spent import phases
 from cachescope.figures.texts import run_labels
 from cachescope.json_types import JsonObject
 from cachescope.report.time_contrast import said_texts
@@ -71,13 +72,13 @@ class Time(Pane):
         runs = [(run_name(row), run) for run, row in scope.facts.runs.items()]
         guarded = state.guarded
         self.phases_plot = Plot(
-            lambda dark: figures.phases(self.frame(), scope.runs, dark=dark),
+            lambda dark: phases(self.frame(), scope.runs, dark=dark),
             "self time of each phase, by run",
             self._clicked_phase,
             guarded,
         )
         self.compiles_plot = Plot(
-            lambda dark: figures.compiles(self._compiles(), scope.runs, dark=dark),
+            lambda dark: compiles(self._compiles(), scope.runs, dark=dark),
             "compiles over time",
             self._clicked_compile,
             guarded,

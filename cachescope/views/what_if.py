@@ -6,13 +6,13 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope import figures
 from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
 from cachescope.columns import rows_of
 from cachescope.figures.palette import OUTCOME_COLOURS
+from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import SensitivityRow, WhatIfRate
 from cachescope.keys.key_schema import KeySchema
@@ -82,7 +82,7 @@ class WhatIfView(Pane):
             page_size=8,
         )
         self.rates_plot = Plot(
-            lambda dark: figures.what_if_rates(self.found.rates_of(self._chosen), dark=dark),
+            lambda dark: what_if_rates(self.found.rates_of(self._chosen), dark=dark),
             "hit rates before and after",
             guarded=guarded,
         )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
-from cachescope import figures
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.named import is_number
 from cachescope.answers.chosen import Chosen
@@ -20,6 +19,8 @@ from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
 from cachescope.answers.sides import side_named
 from cachescope.errors import NotFoundError
+from cachescope.figures.key_strip import key_difference
+from cachescope.figures.picture import Picture
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded import HASH_DETAILS
@@ -34,10 +35,6 @@ from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.wording import duration, plural
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 _KINDS = {
     "title": "faint",
@@ -135,12 +132,12 @@ class Why(Pane):
             self._state.lookup = self._first
         self._show_same()
 
-    def _draw(self, dark: bool) -> go.Figure:
+    def _draw(self, dark: bool) -> Picture:
         assert self.explained is not None
         lookup = self._scope.facts.lookups[self.explained.lookup]
         recorded = lookup.detail_set is not None
         fields = self._scope.hash_details(lookup=lookup.lookup) if recorded else HASH_DETAILS.build([])
-        return figures.key_difference(_changes_frame(self.explained, self._changes), fields, dark=dark)
+        return key_difference(_changes_frame(self.explained, self._changes), fields, dark=dark)
 
     def _picked(self, change: Bunch) -> None:
         name = "lookup" if change["owner"] is self.lookup else "other"

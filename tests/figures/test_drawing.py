@@ -142,18 +142,25 @@ def boxes(page: Any) -> list[dict[str, float]]:
 
 
 def test_stacked_bars_end_where_the_next_begins_and_are_as_long_as_their_numbers(page: Any) -> None:
-    import plotly.graph_objects as go
-
     from cachescope.figures.canvas import stacked_rows
 
     made = stacked_rows(["a", "b"], 30, False, xaxis={"range": [0, 10], "nticks": 5})
-    made.add_bar(
-        x=[2, 4], y=[0, 1], orientation="h", marker={"color": "#009E73", "line": {"width": 0}}, name="hit"
+    made.add(
+        "bar",
+        x=[2, 4],
+        y=[0, 1],
+        orientation="h",
+        marker={"color": "#009E73", "line": {"width": 0}},
+        name="hit",
     )
-    made.add_bar(
-        x=[3, None], y=[0, 1], orientation="h", marker={"color": "#D55E00", "line": {"width": 0}}, name="miss"
+    made.add(
+        "bar",
+        x=[3, None],
+        y=[0, 1],
+        orientation="h",
+        marker={"color": "#D55E00", "line": {"width": 0}},
+        name="miss",
     )
-    assert isinstance(made, go.Figure)
     draw(page, json.loads(made.to_json()))
     first, second = boxes(page)[-2:]
     # Both bars of the first trace are one path: it is as wide as the longer.

@@ -103,6 +103,15 @@ def test_one_row_is_drawn(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
+def test_the_browser_draws_what_plotly_holds(name: str) -> None:
+    make, arguments = getattr(figures, name), _arguments("word")[name]
+    held = json.loads(make(*arguments).to_json())
+    # Plotly adds a trace of its own to every template.
+    held["layout"]["template"] = {}
+    assert json.loads(make.__wrapped__(*arguments).to_json()) == held
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_the_same_frames_give_the_same_figure_and_stay_as_they_are(name: str) -> None:
     arguments = _arguments("word")[name]
     before = [f.copy() for f in arguments]

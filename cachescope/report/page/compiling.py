@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from cachescope import figures
 from cachescope.analysis.phases.names import PHASES
 from cachescope.answers.compiled import Compiled
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import RunTime
 from cachescope.answers.time_spent import TimeSpent
+from cachescope.figures.compile_bars import compiles
+from cachescope.figures.spent import phases
 from cachescope.frames.compile_rows import RecompileRow
 from cachescope.report.compiled import compiled_headline, short_break
 from cachescope.report.page.outcomes import timed
@@ -62,7 +63,7 @@ def spent_section(scope: Read) -> Section:
         drawn = (scope.phases[["run", "phase", "self_time_ns"]], scope.runs[_RUN_COLUMNS])
         readings = [_time_row(one) for one in spent.runs]
         parts = [
-            Drawing("Self time of each phase, by run", figures.phases, drawn),
+            Drawing("Self time of each phase, by run", phases, drawn),
             *map(Text, said_texts(spent)),
             table("What caches could do about it", _TIMES, readings, "runs", "cachescope time --json"),
             table("Phases of all runs", _PHASES, _phase_rows(spent), "phases", "scope.phases"),
@@ -87,7 +88,7 @@ def compiles_section(scope: Read) -> Section:
     drawn = (scope.compiles[columns], scope.runs[_RUN_COLUMNS])
     parts: list[Part] = [
         Text(f"{compiled_headline(compiled)}."),
-        Drawing("Compiles over time", figures.compiles, drawn),
+        Drawing("Compiles over time", compiles, drawn),
     ]
     if compiled.recompiles:
         rows = [_recompile_row(compiled, row) for row in compiled.recompiles]

@@ -6,9 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from cachescope import figures
 from cachescope.answers.directory import Directory, Total, newest_first, size_of
 from cachescope.answers.read import Read
+from cachescope.figures.ages import entry_ages
+from cachescope.figures.layers import link_layers
+from cachescope.figures.margins import autotune_margins
+from cachescope.figures.sizes import entry_sizes
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import (
@@ -89,8 +92,8 @@ def entries_section(scope: Read) -> Section:
     drawn = scope.entries[_DRAWN]
     parts = (
         _numbers(found),
-        Drawing("Sizes by kind, folder and file", figures.entry_sizes, (drawn,)),
-        Drawing("When the files were written", figures.entry_ages, (drawn,)),
+        Drawing("Sizes by kind, folder and file", entry_sizes, (drawn,)),
+        Drawing("When the files were written", entry_ages, (drawn,)),
         _kinds(found),
         *_standing_out(found),
         *_links(scope),
@@ -204,14 +207,14 @@ def _links(scope: Read) -> Iterator[Part]:
     if scope.links.empty:
         yield Group("links", "What refers to what", (Text("No file refers to another one.", "faint"),))
         return
-    drawing = Drawing("References between files", figures.link_layers, (scope.links, scope.entries[_DRAWN]))
+    drawing = Drawing("References between files", link_layers, (scope.links, scope.entries[_DRAWN]))
     yield Group("links", "What refers to what", (drawing,))
 
 
 def _measured(scope: Read) -> Iterator[Part]:
     if scope.autotune.empty:
         return
-    drawing = Drawing("What max-autotune measured", figures.autotune_margins, (scope.autotune,))
+    drawing = Drawing("What max-autotune measured", autotune_margins, (scope.autotune,))
     intro = Text("The choices that max-autotune timed for each operator, beside the fastest.")
     yield Group("autotune", "What max-autotune measured", (intro, drawing))
 

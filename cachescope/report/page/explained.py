@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from cachescope import figures
 from cachescope.answers.causes import Struck, ways
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.read import Read
+from cachescope.figures.key_strip import key_difference
 from cachescope.report.explanation import sentences
 from cachescope.report.page.cuts import bounded, diff_lines
 from cachescope.report.page.parts import Cell, Diff, Drawing, Group, Head, Items, Part, Text
@@ -92,9 +92,7 @@ def _strip(scope: Read, explained: Explanation) -> Drawing:
     # The hover text of a cell is a line: the values are in the table.
     fields = fields.assign(value_text=fields["value_text"].str.slice(0, 200))
     frame = replace(explained, changes=explained.changes).frame.drop(columns=["before", "after"])
-    return Drawing(
-        "All fields of the key, the changed ones numbered", figures.key_difference, (frame, fields)
-    )
+    return Drawing("All fields of the key, the changed ones numbered", key_difference, (frame, fields))
 
 
 def _change_row(change: FieldChange) -> tuple[Cell, ...]:

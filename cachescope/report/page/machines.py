@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from cachescope import figures
 from cachescope.answers.foretold import Foretold
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing
 from cachescope.answers.side_by_side import SideBySide, context_names
 from cachescope.columns import rows_of
+from cachescope.figures.context_grid import context_sharing
+from cachescope.figures.datasheets import device_rates
 from cachescope.frames.answer_rows import PredictionRow
 from cachescope.frames.context_rows import ContextRow, FormDifference
 from cachescope.frames.device_rows import DeviceRow
@@ -72,9 +73,7 @@ def contexts_section(scope: Read) -> Section:
         found = Sharing.of(scope, most=_PAIRS)
         parts += _contexts(scope, found)
         if found.is_decided:
-            parts.append(
-                Drawing("Which contexts share a key under which schema", figures.context_sharing, drawn)
-            )
+            parts.append(Drawing("Which contexts share a key under which schema", context_sharing, drawn))
         parts += _pairs(found)
     parts.append(_predictions(scope))
     return Section("machines", "Would a cache made there be used here?", sentence, tuple(parts))
@@ -98,7 +97,7 @@ def devices_section(scope: Read) -> Section:
         lines = Lines(tuple(device_lines(devices.head(len(kept)))))
         parts = (lines, *([Text(note, "faint")] if note else []))
         if devices["datasheet"].notna().any():
-            parts = (Drawing("Devices beside their datasheets", figures.device_rates, (devices,)), *parts)
+            parts = (Drawing("Devices beside their datasheets", device_rates, (devices,)), *parts)
         else:
             parts = (*parts, Text("None of them has a datasheet, so no rates are shown.", "faint"))
     return Section("devices", "Which device was each key made for?", sentence, parts)

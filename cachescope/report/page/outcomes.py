@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cachescope import figures
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, seen_text
 from cachescope.columns import rows_of
+from cachescope.figures.graph_grid import runs_by_graph
+from cachescope.figures.over_time import timeline
+from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import CacheRate, RateRow, RunCacheRate
 from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
@@ -66,8 +68,8 @@ def time_section(scope: Read) -> Section:
         "When and where did it miss?",
         sentence,
         (
-            Drawing("Lookups over time", figures.timeline, drawn),
-            Drawing("Outcomes, runs by graphs", figures.runs_by_graph, drawn),
+            Drawing("Lookups over time", timeline, drawn),
+            Drawing("Outcomes, runs by graphs", runs_by_graph, drawn),
         ),
     )
 
@@ -112,7 +114,7 @@ def _numbers(scope: Read) -> list[tuple[str, str, str]]:
 
 
 def _outcomes(scope: Read) -> Drawing:
-    return Drawing("Outcomes by cache and run", figures.outcomes, drawn_lookups(scope))
+    return Drawing("Outcomes by cache and run", outcomes, drawn_lookups(scope))
 
 
 def _rates(scope: Read) -> Table:

@@ -1,0 +1,69 @@
+"""A figure as plain values. Plotly's objects check every value, which took most of the time of drawing a figure again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from cachescope.json_types import JsonObject
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_Frames = ParamSpec("_Frames")
+
+
+class Picture:
+    """What a plotly Figure is made from: its traces and its layout, in plotly's words.
+
+    Parameters
+    ----------
+    layout : dict
+    """
+
+    def __init__(self, layout: dict[str, Any]) -> None:
+        self.data: list[JsonObject] = []
+        self.layout = layout
+
+    def add(self, kind: str, **trace: Any) -> None:
+        """Add a trace; what is None is left out."""
+        self.data.append(
+            {"type": kind, **{name: value for name, value in trace.items() if value is not None}}
+        )
+
+    def annotate(self, **annotation: Any) -> None:
+        """Add a text."""
+        self.layout.setdefault("annotations", []).append(annotation)
+
+    def lay_out(self, **layout: Any) -> None:
+        """Change the layout; what is not named stays."""
+        _merge(self.layout, layout)
+
+    def to_json(self) -> str:
+        """What the browser draws."""
+        return json.dumps({"data": self.data, "layout": self.layout}, allow_nan=False)
+
+
+def as_plotly(draw: Callable[_Frames, Picture]) -> Callable[_Frames, go.Figure]:
+    """The function that draws the same, for people's own notebooks."""
+
+    @wraps(draw)
+    def figure(*args: _Frames.args, **kwargs: _Frames.kwargs) -> go.Figure:
+        import plotly.graph_objects as go
+
+        picture = draw(*args, **kwargs)
+        return go.Figure(picture.data, picture.layout)
+
+    figure.__signature__ = signature(draw).replace(return_annotation="go.Figure")  # type: ignore[attr-defined]
+    return figure
+
+
+def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:
+    for name, value in changes.items():
+        if isinstance(value, dict) and isinstance(into.get(name), dict):
+            _merge(into[name], value)
+        else:
+            into[name] = value
