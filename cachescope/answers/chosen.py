@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -110,22 +111,29 @@ class Chosen:
     @cached_property
     def _of_misses(self) -> Flags:
         """Which misses are of these lookups."""
-        return self.are_among(self.read.facts.misses.frame["lookup"])
+        missed = self.read.facts.missed
+        return np.ones(len(missed), dtype=bool) if self._are_chosen is None else self._are_chosen[missed]
 
     def _counted(self) -> dict[int, dict[str, Any]]:
         """What is counted of each cause that struck, in the order of causes."""
-        misses = self.read.facts.misses.frame.loc[self._of_misses, ["lookup", "cause", "root"]]
-        runs = self.read.runs[["run", "rank"]]
-        timed = self.lookups[["lookup", "run", "time_taken_ns"]].merge(runs, on="run", how="left")
-        of_cause = misses.merge(timed, on="lookup").groupby("cause", sort=True)
+        facts = self.read.facts
+        misses = facts.misses.frame[["cause", "root"]][self._of_misses].reset_index(drop=True)
+        missed = facts.missed[self._of_misses]
+        for name in ("run", "time_taken_ns"):
+            misses[name] = self.read.lookups[name].array[missed]
+        of_cause = misses.groupby("cause", sort=True)
         lost = of_cause["time_taken_ns"].sum(min_count=1)
-        struck = {name: of_cause[name].unique() for name in ("run", "rank")}
+        runs: dict[int, list[int]] = defaultdict(list)
+        for cause, run in misses[["cause", "run"]].drop_duplicates().itertuples(index=False):
+            runs[cause].append(run)
         return {
-            int(cause): {
+            cause: {
                 "misses": count,
                 "roots": roots,
-                "runs": tuple(sorted(struck["run"][cause].tolist())),
-                "ranks": tuple(sorted(pd.Series(struck["rank"][cause]).dropna().tolist())),
+                "runs": tuple(sorted(runs[cause])),
+                "ranks": tuple(
+                    sorted({rank for run in runs[cause] if (rank := facts.runs[run].rank) is not None})
+                ),
                 "time_lost_ns": None if pd.isna(lost[cause]) else int(lost[cause]),
             }
             for cause, count, roots in zip(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cachescope.answers.frames import Frames
-from cachescope.answers.rows import Places, Rows
+from cachescope.answers.rows import Places, PlacesOf, Rows
 from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
@@ -54,22 +54,26 @@ class Facts:
         place = row.compile_id, row.segment
         return [other for other in others if (other.compile_id, other.segment) == place]
 
+    def below(self, lookup: int) -> Sequence[LookupRow]:
+        """The lookups that an AOTAutograd lookup made."""
+        return self.lookups.at(self._by_above[lookup])
+
     def _places_of(self, cause: int, among: Flags | None = None) -> Places:
-        first, end = np.searchsorted(self._sorted_causes, [cause, cause + 1])
-        places = self._by_cause[first:end]
+        places = self._by_cause[cause]
         return places if among is None else places[among[places]]
 
     @cached_property
-    def _cause(self) -> Places:
-        return self.misses.frame["cause"].to_numpy(dtype=np.intp)
+    def missed(self) -> Places:
+        """Where in ``lookups`` each miss is."""
+        return self.lookups.places(self.misses.frame["lookup"].to_numpy(dtype=np.int64))
 
     @cached_property
-    def _by_cause(self) -> Places:
-        return np.argsort(self._cause, kind="stable")
+    def _by_cause(self) -> PlacesOf:
+        return PlacesOf(self.misses.frame["cause"].to_numpy(dtype=np.int64))
 
     @cached_property
-    def _sorted_causes(self) -> Places:
-        return self._cause[self._by_cause]
+    def _by_above(self) -> PlacesOf:
+        return PlacesOf(self.lookups.frame["aot_lookup"].to_numpy(dtype=np.int64, na_value=-1))
 
     @cached_property
     def _is_root(self) -> Flags:
@@ -78,6 +82,5 @@ class Facts:
     @cached_property
     def _run(self) -> Places:
         """The run of each miss."""
-        numbers = self.misses.frame["lookup"].to_numpy(dtype=np.int64)
-        lookups = self.lookups.frame.set_index("lookup")["run"]
-        return lookups.reindex(numbers).to_numpy(dtype=np.intp)
+        runs: Places = self.lookups.frame["run"].to_numpy(dtype=np.intp)[self.missed]
+        return runs

@@ -77,8 +77,5 @@ def _settings(read: Read, struck: Struck, fields: Sequence[str]) -> dict[str, tu
 
 def _were_graphs_found(read: Read, lookup: int) -> bool:
     """Whether the FX lookups below an AOTAutograd lookup hit."""
-    lookups = read.facts.lookups.frame
-    # Texts are compared of these few alone.
-    below = lookups.loc[lookups["aot_lookup"] == lookup, ["cache", "outcome"]]
-    outcomes = below.loc[below["cache"] == FXGRAPH, "outcome"]
-    return len(outcomes) > 0 and bool((outcomes == "hit").all())
+    outcomes = [below.outcome for below in read.facts.below(lookup) if below.cache == FXGRAPH]
+    return len(outcomes) > 0 and all(outcome == "hit" for outcome in outcomes)

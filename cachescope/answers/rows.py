@@ -73,6 +73,11 @@ class Rows(Mapping[int, SomeRow]):
                 return int(self._order[at])
         raise KeyError(number)
 
+    def places(self, numbers: npt.NDArray[np.int64]) -> Places:
+        """Where in the frame the rows of some ids are; each is there."""
+        places: Places = self._order[self._sorted.searchsorted(numbers)]
+        return places
+
     def at(self, places: Places) -> Sequence[SomeRow]:
         """The rows at some places, each made when it is looked at."""
         return _Chosen(self._row, places)
@@ -88,6 +93,18 @@ class Rows(Mapping[int, SomeRow]):
     def _read_block(self, number: int) -> list[list[Any]]:
         some = self.frame.iloc[number * _AT_ONCE : (number + 1) * _AT_ONCE]
         return list(plain_columns(some, [field.name for field in fields(self._kind)]).values())
+
+
+class PlacesOf:
+    """Where each number stands in a column, in the order of its rows."""
+
+    def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
+        self._order = np.argsort(numbers, kind="stable")
+        self._sorted = numbers[self._order]
+
+    def __getitem__(self, number: int) -> Places:
+        first, end = self._sorted.searchsorted([number, number + 1])
+        return self._order[first:end]
 
 
 class _Chosen(Sequence[SomeRow]):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -34,22 +35,42 @@ _LINE: Final = 14
 _DIRECTIONS: Final = {"inference": 0, "forward": 1, "backward": 2}
 _SHORTEST_BLOCK: Final = 0.15
 _TITLES_ON_ONE_LINE: Final = 3
-_CODES: Final = {outcome: code for code, outcome in enumerate(OUTCOME_COLOURS)}
+_OUTCOMES: Final = tuple(OUTCOME_COLOURS)
+_CODES: Final = {outcome: code for code, outcome in enumerate(_OUTCOMES)}
 # As many long hover texts as a page should hold; beyond that they are a few words.
 _MOST_TEXTS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
-    """One cache and direction, with the graphs that were looked up there."""
+class _Cell:
+    """One cell: the worst outcome of its lookups, how many they are, and the lookup that it shows."""
 
-    title: str
-    cells: pd.DataFrame
-    graphs: list[_Graph]
+    row: int
+    cache: str
+    direction: str
+    compile_id: str
+    function: str
+    nth: int
+    order: int
+    place: str | None
+    code: int
+    count: int
+    taken: float | None
+    cache_key: str | None
+    lookup: int
+
+    @property
+    def graph(self) -> _Graph:
+        """The graph that it is of."""
+        return _Graph(self.compile_id, self.function, self.nth)
+
+    @property
+    def outcome(self) -> str:
+        """The worst outcome."""
+        return _OUTCOMES[self.code]
 
 
-@dataclass(frozen=True, slots=True)
-class _Graph:
+class _Graph(NamedTuple):
     """What is one graph in every run: a compile id has many after ``torch._dynamo.reset()``, or where one compile is split."""
 
     compile_id: str
@@ -61,6 +82,15 @@ class _Graph:
         """The compile id with its number in the run, and the function below it."""
         again = f"·{self.nth + 1}" if self.nth else ""
         return shown(self.compile_id + again, 9) + (f"<br>{shown(self.function, 9)}" if self.function else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """One cache and direction, with the graphs that were looked up there."""
+
+    title: str
+    cells: list[_Cell]
+    graphs: list[_Graph]
 
 
 def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -84,11 +114,12 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
             "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
         )
     rows = folded_runs(lookups["run"], run_labels(runs))
-    blocks, left_out = _blocks(_cells(lookups, rows))
+    cells = _cells(lookups, rows)
+    blocks, left_out = _blocks(cells)
     columns = sum(len(block.graphs) for block in blocks)
     pixels = max(11.0, min(30.0, 600 / len(rows.labels)))
     few = len(blocks) <= _TITLES_ON_ONE_LINE
-    worst = {name for block in blocks for name in block.cells["outcome"].unique()}
+    worst = {cell.outcome for cell in cells}
     top = legend_room(len(worst)) + PANEL_TITLE + (0 if few else 16)
     bottom = AXIS + (_LINE if any(graph.function for block in blocks for graph in block.graphs) else 0)
     figure = canvas(
@@ -111,8 +142,8 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
     return figure
 
 
-def _cells(lookups: pd.DataFrame, rows: Folded) -> pd.DataFrame:
-    """One row per cell: the worst outcome, the number of lookups, their compile time, and the lookup that it shows."""
+def _cells(lookups: pd.DataFrame, rows: Folded) -> list[_Cell]:
+    """The cells: the worst outcome, the number of lookups, their compile time, and the lookup that each shows."""
     # Without a compile id, the place among the lookups of the run distinguishes graphs.
     order = "#" + lookups["order"].astype("str")
     known = pd.DataFrame(
@@ -130,7 +161,7 @@ def _cells(lookups: pd.DataFrame, rows: Folded) -> pd.DataFrame:
             "order": lookups["order"],
             "run": lookups["run"],
             "code": lookups["outcome"].map(_CODES),
-            "key": lookups["cache_key"],
+            "cache_key": lookups["cache_key"],
             "lookup": lookups["lookup"],
             "taken": lookups["time_taken_ns"].astype("Float64"),
         }
@@ -142,34 +173,36 @@ def _cells(lookups: pd.DataFrame, rows: Folded) -> pd.DataFrame:
     cells = worst.groupby([*graph, "nth", "row"], as_index=False).agg(
         code=("code", "last"),
         count=("code", "size"),
-        key=("key", "last"),
+        cache_key=("cache_key", "last"),
         lookup=("lookup", "last"),
         place=("place", "last"),
         order=("order", "min"),
         taken=("taken", "sum"),
     )
-    return cells.assign(outcome=cells["code"].map(dict(enumerate(OUTCOME_COLOURS))))
+    return rows_of(cells, _Cell)
 
 
-def _blocks(cells: pd.DataFrame) -> tuple[list[_Block], int]:
-    found = [(str(cache), str(direction)) for cache, direction in
-             cells[["cache", "direction"]].drop_duplicates().itertuples(index=False)]  # fmt: skip
-    found.sort(key=lambda pair: (pair[0] not in CACHES, CACHES.index(pair[0]) if pair[0] in CACHES else pair[0],
-                                 _DIRECTIONS.get(pair[1], 3), pair[1]))  # fmt: skip
-    share = max(1, _MOST_GRAPHS // max(1, len(found)))
+def _blocks(cells: list[_Cell]) -> tuple[list[_Block], int]:
+    of_block: dict[tuple[str, str], list[_Cell]] = defaultdict(list)
+    for cell in cells:
+        of_block[cell.cache, cell.direction].append(cell)
+    share = max(1, _MOST_GRAPHS // max(1, len(of_block)))
     blocks, left_out = [], 0
-    for cache, direction in found:
-        mine = cells[(cells["cache"] == cache) & (cells["direction"] == direction)]
-        names = ["compile_id", "function", "nth"]
-        first = (
-            mine.groupby(names, as_index=False)
-            .agg(order=("order", "min"))
-            .sort_values("order", kind="stable")
-        )
-        graphs = sorted(rows_of(first, _Graph), key=lambda graph: compile_order(graph.compile_id))
+    for cache, direction in sorted(of_block, key=_place_of_block):
+        mine = of_block[cache, direction]
+        first: dict[_Graph, int] = {}
+        for cell in mine:
+            first[cell.graph] = min(cell.order, first.get(cell.graph, cell.order))
+        graphs = sorted(first, key=lambda graph: (compile_order(graph.compile_id), first[graph], graph))
         left_out += len(graphs[share:])
         blocks.append(_Block(f"{cache} {direction}".strip(), mine, graphs[:share]))
     return blocks, left_out
+
+
+def _place_of_block(block: tuple[str, str]) -> tuple[object, ...]:
+    cache, direction = block
+    place = CACHES.index(cache) if cache in CACHES else len(CACHES)
+    return place, cache, _DIRECTIONS.get(direction, len(_DIRECTIONS)), direction
 
 
 def _domains(blocks: list[_Block]) -> list[tuple[float, float]]:
@@ -203,8 +236,8 @@ def _add_block(
     z: list[list[int | None]] = [[None] * count for _ in rows.labels]
     said = [[""] * count for _ in rows.labels]
     lookups: list[list[int | None]] = [[None] * count for _ in rows.labels]
-    for cell in rows_of(block.cells, _Cell):
-        at = column.get(_Graph(cell.compile_id, cell.function, cell.nth))
+    for cell in block.cells:
+        at = column.get(cell.graph)
         if at is None:
             continue
         z[cell.row][at] = cell.code
@@ -254,25 +287,8 @@ def _title(text: str, few: bool) -> str:
     return f"<b>{shown(cache)}</b>" + (f"{' ' if few else '<br>'}{shown(direction)}" if direction else "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    """One cell: the worst outcome of its lookups, how many they are, and the lookup that it shows."""
-
-    row: int
-    compile_id: str
-    function: str
-    nth: int
-    place: str | None
-    code: int
-    outcome: str
-    count: int
-    taken: float | None
-    key: str | None
-    lookup: int
-
-
 def _hover(cell: _Cell, block: _Block, rows: Folded) -> str:
-    count, taken, key = cell.count, cell.taken, cell.key
+    count, taken, key = cell.count, cell.taken, cell.cache_key
     several = f" ({count} lookups, the worst shown)" if count > 1 else ""
     time = f", {duration(int(taken))} compiled" if taken else ""
     return hover(

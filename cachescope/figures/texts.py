@@ -6,6 +6,7 @@ import html
 import re
 import textwrap
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import pandas as pd
@@ -15,7 +16,7 @@ from cachescope.wording import clock, harmless, place_text, short_names
 
 NAME: Final = 44
 HOVER_LINE: Final = 72
-_HOVER_LINES: Final = 6
+_HOVER: Final = 6 * HOVER_LINE
 _SPACE: Final = re.compile(r"\s+")
 
 
@@ -38,15 +39,16 @@ def shown(text: object, limit: int = NAME) -> str:
 
 def hover(*lines: object) -> str:
     """A hover text of several lines, each wrapped and cut; None is left out."""
-    made = []
-    for line in lines:
-        if line is None:
-            continue
-        whole = plain(str(line), HOVER_LINE * _HOVER_LINES)
-        # A figure has thousands, and most are short.
-        parts = [whole] if len(whole) <= HOVER_LINE else textwrap.wrap(whole, HOVER_LINE)
-        made += [escaped(part) for part in parts] or [""]
-    return "<br>".join(made)
+    # Cut first: a value may be a megabyte, and lines are kept.
+    return "<br>".join(_hover_line(str(line)[: 2 * _HOVER + 2]) for line in lines if line is not None)
+
+
+# A figure has thousands of lines, most of them many times.
+@lru_cache(10_000)
+def _hover_line(line: str) -> str:
+    whole = plain(line, _HOVER)
+    parts = [whole] if len(whole) <= HOVER_LINE else textwrap.wrap(whole, HOVER_LINE)
+    return "<br>".join(map(escaped, parts))
 
 
 def wrapped(text: str, width: int) -> str:
