@@ -158,8 +158,10 @@ def _other_values(read: Read, roots: Sequence[MissRow], first: FieldChange) -> I
         return
     seen = {first.summary}
     for root in roots[1:_ROOTS_TRIED]:
+        if len(seen) > _OTHER_VALUES:
+            return
         for change in read.changes(root.lookup):
-            if change.summary not in seen and len(seen) <= _OTHER_VALUES:
+            if change.summary not in seen:
                 seen.add(change.summary)
                 yield read.facts.lookups[root.lookup].run, change.summary
 

@@ -15,7 +15,7 @@ from cachescope.figures.folding import folded_runs
 from cachescope.figures.origins import origins
 from cachescope.figures.palette import COMPILE_COLOURS, text_on
 from cachescope.figures.picture import Picture
-from cachescope.figures.texts import hover, run_labels, shown
+from cachescope.figures.texts import hover, shown
 from cachescope.wording import duration, plural, short_names
 
 _MOST_BARS: Final = 2500
@@ -48,7 +48,7 @@ def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) 
     if timed.empty:
         return empty("No compile has an end in its log: the processes ended in them, or still run.", dark)
     bars, since = _placed(timed, runs)
-    folded = folded_runs(bars["run"], run_labels(runs))
+    folded = folded_runs(bars["run"], runs)
     bars["row"] = bars["run"].map(folded.row_of)
     is_shared = len(bars) > _MOST_BARS
     if is_shared:

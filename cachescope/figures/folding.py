@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from cachescope.columns import rows_of
+from cachescope.figures.texts import run_labels
 
 MOST_ROWS: Final = 64
 
@@ -42,11 +43,12 @@ class Folded:
         return self.members > len(self.labels)
 
 
-def folded_runs(of: pd.Series[Any], labels: dict[int, str], most: int = MOST_ROWS) -> Folded:
+def folded_runs(of: pd.Series[Any], runs: pd.DataFrame, most: int = MOST_ROWS) -> Folded:
     """The rows for the runs that occur in a column, in their order."""
     numbers = sorted(int(run) for run in of.dropna().unique())
     per_row = max(1, -(-len(numbers) // most))
     groups = [numbers[at : at + per_row] for at in range(0, len(numbers), per_row)]
+    labels = run_labels(runs) if per_row == 1 else {}
     names = [
         labels.get(group[0], f"run {group[0]}") if len(group) == 1 else f"runs {group[0]}–{group[-1]}"
         for group in groups

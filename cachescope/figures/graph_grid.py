@@ -25,7 +25,7 @@ from cachescope.figures.compile_ids import compile_order
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.picture import Picture
-from cachescope.figures.texts import hover, place_labels, run_labels, shown
+from cachescope.figures.texts import hover, place_labels, shown
 from cachescope.terms import AOTAUTOGRAD, CACHES
 from cachescope.wording import duration, plural
 
@@ -113,7 +113,7 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
         return empty(
             "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
         )
-    rows = folded_runs(lookups["run"], run_labels(runs))
+    rows = folded_runs(lookups["run"], runs)
     cells = _cells(lookups, rows)
     blocks, left_out = _blocks(cells)
     columns = sum(len(block.graphs) for block in blocks)

@@ -147,7 +147,6 @@ def _at_once(marks: pd.DataFrame, time: pd.Series[Any]) -> pd.Series[bool]:
 
 def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
     """Give each mark its row; return the labels of the rows, and a remark on them."""
-    names = run_labels(runs)
     if marks["run"].nunique() == 1:
         compiles = list(zip(marks["compile_id"], marks["function"], strict=True))
         graphs = sorted(dict.fromkeys(compiles), key=lambda one: compile_order(one[0]))
@@ -156,8 +155,8 @@ def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
             marks["row"] = [row_of[graph] for graph in compiles]
             only = int(marks["run"].iloc[0])
             labels = [shown(f"{compile_id} {function}".strip(), 20) for compile_id, function in graphs]
-            return labels, f"a row per compile id of {names.get(only, f'run {only}')}"
-    folded = folded_runs(marks["run"], names)
+            return labels, f"a row per compile id of {run_labels(runs).get(only, f'run {only}')}"
+    folded = folded_runs(marks["run"], runs)
     marks["row"] = marks["run"].map(folded.row_of)
     return folded.labels, f"{folded.members} runs, neighbours share a row" if folded.folded else ""
 

@@ -24,7 +24,7 @@ from cachescope.figures.canvas import (
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW, text_on
 from cachescope.figures.picture import Picture
-from cachescope.figures.texts import hover, run_labels, shown
+from cachescope.figures.texts import hover, shown
 from cachescope.terms import CACHES
 from cachescope.wording import duration, plural
 
@@ -50,7 +50,7 @@ def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
         return empty(
             "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
         )
-    rows = folded_runs(lookups["run"], run_labels(runs))
+    rows = folded_runs(lookups["run"], runs)
     counts = (
         lookups.assign(row=lookups["run"].map(rows.row_of))
         .groupby(["cache", "row", "outcome"], dropna=False)

@@ -10,7 +10,7 @@ from cachescope.figures.canvas import empty, legend_room, note, stacked_rows, ti
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import CYCLE, GREY, text_on
 from cachescope.figures.picture import Picture
-from cachescope.figures.texts import hover, run_labels, shown
+from cachescope.figures.texts import hover, shown
 from cachescope.wording import duration, percent, plural
 
 _OTHERS: Final = "other phases"
@@ -33,7 +33,7 @@ def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> P
     """
     if phases.empty:
         return empty("No trace with events was read: they are in the files that TORCH_TRACE writes.", dark)
-    rows = folded_runs(phases["run"], run_labels(runs))
+    rows = folded_runs(phases["run"], runs)
     ordered = phases.groupby("phase")["self_time_ns"].sum().sort_values(ascending=False, kind="stable")
     named = [str(name) for name in ordered.index[: len(CYCLE)]]
     colours = dict(zip(named, CYCLE, strict=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -129,8 +129,8 @@ class Overview(Pane):
         self.graphs.redraw()
 
     def _count(self) -> None:
-        self.numbers.value = _rates(self._chosen)
         self.rates = rows_of(self._chosen.hit_rates(by=["run", "cache"]), RunCacheRate)
+        self.numbers.value = _rates(self._chosen, self.rates)
         self.by_run.show(ListedRows(_RATES, [(at, self._rate_row(row)) for at, row in enumerate(self.rates)]))
 
     def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
@@ -182,10 +182,10 @@ def _foretold(chosen: Chosen) -> str:
     return ", foretold" if foretold == len(chosen) else f", {foretold:,} of them foretold"
 
 
-def _rates(chosen: Chosen) -> str:
+def _rates(chosen: Chosen, by_run: Sequence[RunCacheRate]) -> str:
     (rate,) = rows_of(chosen.hit_rates(), RateRow)
-    runs = rows_of(chosen.hit_rates(by=["run"]), RateRow)
-    all_hit = sum(row.hits == row.lookups for row in runs)
+    runs = {row.run for row in by_run}
+    all_hit = len(runs - {row.run for row in by_run if row.hits < row.lookups})
     caches = rows_of(chosen.hit_rates(by=["cache"]), CacheRate)
     return html.numbers(
         [

@@ -112,6 +112,17 @@ GOALS = [
         lambda measured: 1000 * measured["toggle[100000-inductor_configs]"].stats.median,
         at_most=100,
     ),
+    *(
+        Goal(
+            f"a brush over {lookups:,} lookups, in milliseconds",
+            lambda measured, lookups=lookups: (  # type: ignore[misc]
+                1000 * measured[f"brush[{lookups}-Overview]"].stats.median
+            ),
+            at_most=most,
+            where_it_goes="runs by graphs, then the worklist",
+        )
+        for lookups, most in ((10_000, 100), (100_000, 300))
+    ),
     Goal(
         "import cachescope, in times of pandas",
         _ratio("import[import cachescope]", "import[import pandas]"),
