@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import CauseRow, MissRow
@@ -84,17 +83,14 @@ class Chosen:
 
     @cached_property
     def causes(self) -> Sequence[CauseRow]:
-        """The causes, counted where they struck these lookups: the costliest first, after a change of torch."""
+        """The causes, counted where they struck these lookups: the costliest first."""
         causes = self.read.facts.causes
         if self.is_all:
             return causes
         counted = self._counted()
         of_number = {cause.cause: cause for cause in causes}
         mine = [replace(of_number[number], **counts) for number, counts in counted.items()]
-        return sorted(
-            mine,
-            key=lambda one: (not one.kind.startswith(UPGRADE), -(one.time_lost_ns or 0), -one.misses),
-        )
+        return sorted(mine, key=lambda one: (-(one.time_lost_ns or 0), -one.misses))
 
     def misses_of(self, cause: int) -> Sequence[MissRow]:
         """Their misses of one cause, in the order of the lookups."""

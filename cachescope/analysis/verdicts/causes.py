@@ -234,9 +234,7 @@ def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[Cau
     lost = np.zeros(len(first), dtype=np.int64)
     np.add.at(lost, group[taken != MISSING], taken[taken != MISSING])
     keys = [kind_of.cause_keys[kind_of.of_why[misses.why[roots[one]]]] for one in first.tolist()]
-    # A change of torch first, since all else may follow from it; then time lost and misses.
-    is_upgrade = [key[2].startswith(UPGRADE) for key in keys]
-    ordered = sorted(range(len(first)), key=lambda one: (not is_upgrade[one], -lost[one], -count[one]))
+    ordered = sorted(range(len(first)), key=lambda one: (-lost[one], -count[one]))
     number = np.empty(len(first), dtype=np.int64)
     number[ordered] = np.arange(len(first))
     misses.cause = number[group]
