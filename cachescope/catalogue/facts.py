@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
@@ -111,8 +111,8 @@ def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
     ('TORCHINDUCTOR_COORDINATE_DESCENT_TUNING',)
     >>> field_facts("inputs_to_check[0]", "2.13.0")
     """
-    facts = _facts().get(field) or _facts().get(re.sub(r"\[.*\]", "[*]", field, flags=re.DOTALL))
-    if facts is None:
+    facts = _history(field) or _history(re.sub(r"\[.*\]", "[*]", field, flags=re.DOTALL))
+    if not facts:
         return None
     read = max(facts, key=release) if version is None else nearest(version, versions())
     return facts.get(read) if read else None
@@ -143,14 +143,18 @@ def _document() -> _Document:
     return document
 
 
-@cache
 def _facts() -> dict[str, dict[str, FieldFacts]]:
     """Facts by field and version."""
-    return {field: _history(field, changes) for field, changes in _document()["fields"].items()}
+    return {field: _history(field) for field in _document()["fields"]}
 
 
-def _history(field: str, changes: dict[str, JsonObject | None]) -> dict[str, FieldFacts]:
+# One by one: an answer names some of 780.
+@lru_cache(1000)
+def _history(field: str) -> dict[str, FieldFacts]:
     """Facts of one field by version: the file lists them once, and then the changes (None: the field is gone)."""
+    changes = _document()["fields"].get(field)
+    if changes is None:
+        return {}
     found: dict[str, JsonObject] = {}
     now: JsonObject | None = None
     for version in versions():
