@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,20 +129,41 @@ def test_nothing_reaches_beyond_the_page(browser: Any, tour: Path, width: int, s
         assert ((text, back) == light) == (scheme == "light")
 
 
-def test_it_prints_in_light_and_whole(browser: Any, tour: Path) -> None:
+def test_it_prints_in_light_and_nothing_is_cut_off(browser: Any, tour: Path) -> None:
     with opened(browser, tour, scheme="dark") as shown:
         page = shown.page
         page.emulate_media(media="print", color_scheme="dark")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate("document.querySelector('.cs-drawing text').getAttribute('fill')") == "#333333"
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        assert page.locator("details:not([open])").count() == 0
         cut = page.evaluate(
             "[...document.querySelectorAll('.scroll, pre')].filter(one => one.scrollHeight > one.clientHeight + 2).length"
         )
         assert cut == 0
-        page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert page.locator("details[open]").count() == 0
+
+
+def test_paper_has_the_first_rows_and_says_how_many_more_there_are(
+    browser: Any, recording: Recording, tmp_path: Path
+) -> None:
+    names = ("tour", "four_graphs", "two_services", "recompiles")
+    scope = cachescope.read(*(recording("2.13.0", name) for name in names))
+    with opened(browser, scope.report(tmp_path / "out.html")) as shown:
+        page = shown.page
+        few = page.pdf(format="A4")
+        page.emulate_media(media="print")
+        misses = page.locator(".table", has_text="Lookups that missed")
+        assert misses.locator("tbody tr:visible").count() == 20
+        more = misses.locator(".unfold").evaluate("one => getComputedStyle(one, '::after').content")
+        assert more == f'"{len(scope.misses) - 20} more in the page"'
+        # What someone opened is printed whole.
+        page.evaluate("document.querySelectorAll('.unfold').forEach(one => one.click())")
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        assert pages(few) < 0.8 * pages(page.pdf(format="A4"))
+
+
+def pages(pdf: bytes) -> int:
+    """How many sheets a PDF has."""
+    return len(re.findall(rb"/Type\s*/Page\b", pdf))
 
 
 def test_hostile_texts_do_nothing(browser: Any, tmp_path: Path) -> None:

@@ -62,6 +62,7 @@
     button.type = "button";
     button.className = "unfold";
     button.textContent = `Show all ${count} rows`;
+    button.dataset.more = `${count - FIRST} more in the page`; // for print
     button.addEventListener("click", () => unfold(table));
     table.classList.add("folded");
     table.closest(".scroll").after(button);
@@ -95,15 +96,8 @@
     if (rows > FIRST) foldable(table, rows);
   });
 
-  const opened = [];
-  addEventListener("beforeprint", () => {
-    document.querySelectorAll("details:not([open])").forEach((one) => { one.open = true; opened.push(one); });
-    draw(false, PRINTED);
-  });
-  addEventListener("afterprint", () => {
-    opened.splice(0).forEach((one) => { one.open = false; });
-    draw(darkness.matches, 0);
-  });
+  addEventListener("beforeprint", () => draw(false, PRINTED));
+  addEventListener("afterprint", () => draw(darkness.matches, 0));
   darkness.addEventListener("change", () => draw(darkness.matches, 0));
   let wide = innerWidth;
   addEventListener("resize", () => {
