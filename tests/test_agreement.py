@@ -12,6 +12,9 @@ from cachescope.answers.worklist import Worklist
 from cachescope.cli import main
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause
+from cachescope.report.page.parts import Group, Replayable
+from cachescope.report.page.replay import replay_parts
+from cachescope.report.what_if_forms import cause_lines, warning_lines
 from cachescope.scope import Scope
 from cachescope.views.what_if import WhatIfView
 from cachescope.wording import duration
@@ -92,6 +95,25 @@ def pane_agrees(scope: Scope, savings: list[CauseSaving]) -> None:
     assert shown == scope.sensitivity()["fields"].tolist()[: len(shown)]
 
 
+def report_agrees(scope: Scope) -> None:
+    """The toggles of the report say what those of the pane say."""
+    if not (parts := replay_parts(scope)):
+        return
+    (group,) = parts
+    assert isinstance(group, Group) and isinstance(group.parts[0], Replayable)
+    beside = {
+        one["name"]: one["saves"] for form in WhatIfView(scope).tree.groups for one in (form, *form["fields"])
+    }
+    for form in group.parts[0].forms:
+        for toggle in (form, *form.fields):
+            if toggle.place is None:
+                continue
+            assert toggle.saves == beside[toggle.name]
+            found = scope.what_if(without=toggle.name)
+            assert toggle.told.warnings == tuple(line.text for line in warning_lines(found))
+            assert toggle.told.causes == tuple(line.text for line in cause_lines(found))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_one_truth_of_what_is_lost_and_what_would_help(
@@ -107,3 +129,4 @@ def test_one_truth_of_what_is_lost_and_what_would_help(
     toggles_agree(scope, savings)
     command_agrees(folder, savings, capsys)
     pane_agrees(scope, savings)
+    report_agrees(scope)

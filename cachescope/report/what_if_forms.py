@@ -58,10 +58,10 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
     if not found.has_lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     return [
-        *_warning_lines(found),
+        *warning_lines(found),
         *_answer_lines(found),
         *_safety_lines(found),
-        *_cause_lines(found),
+        *cause_lines(found),
         *_run_lines(found),
         *_caveats(found),
     ]
@@ -109,7 +109,8 @@ def time_won(before: WhatIfRate, after: WhatIfRate) -> str:
     return f"{duration(won)} saved" if won else "times not recorded"
 
 
-def _warning_lines(found: answer.WhatIf) -> Iterator[Line]:
+def warning_lines(found: answer.WhatIf) -> Iterator[Line]:
+    """That keys would become one which hold different code."""
     pairs = rows_of(found.warnings, WhatIfWarning)
     if not pairs:
         return
@@ -124,7 +125,8 @@ def _warning_lines(found: answer.WhatIf) -> Iterator[Line]:
         yield Line(and_more(len(pairs) - 3, where=".warnings lists all"), 2, "dim")
 
 
-def _cause_lines(found: answer.WhatIf) -> Iterator[Line]:
+def cause_lines(found: answer.WhatIf) -> Iterator[Line]:
+    """Cause by cause: how many of its misses would hit, and why the others would not."""
     causes = [row for row in rows_of(found.by_cause, WhatIfCause) if row.hits_after or row.unknown or row.why]
     for row in causes[:_SHOWN]:
         text = f"{harmless(row.summary)}  [{row.verdict}]"

@@ -16,6 +16,7 @@ from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import SensitivityRow, WhatIfRate
 from cachescope.keys.key_schema import KeySchema
+from cachescope.report.page.toggle_texts import forms_of, savings_of
 from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, columns, markup, row
@@ -28,7 +29,7 @@ from cachescope.views.state import State
 from cachescope.views.table import Head, Table
 from cachescope.views.tabled import Tabled
 from cachescope.views.tree import Tree, tree_groups
-from cachescope.views.what_if_text import by_cause, forms_of, numbers, remarks, savings_of, warnings
+from cachescope.views.what_if_text import by_cause, numbers, remarks, warnings
 from cachescope.wording import duration, plural
 
 _HEADS: Final = (

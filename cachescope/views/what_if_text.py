@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
@@ -12,11 +11,8 @@ from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
 from cachescope.answers.worklist import Worklist
 from cachescope.columns import rows_of
-from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfRate
-from cachescope.keys.isolation_schema import CONTEXT_FORMS
-from cachescope.keys.key_fields import form_fields
-from cachescope.keys.key_schema import KeySchema
-from cachescope.report.what_if_forms import NOTHING_ALONE, saves, saving_text, time_won, what_if_lines
+from cachescope.frames.replay_rows import CauseSaving, WhatIfRate
+from cachescope.report.what_if_forms import saving_text, time_won, what_if_lines
 from cachescope.views import html
 from cachescope.views.table import Head, ListedRows, Shown
 from cachescope.wording import duration, percent, plural
@@ -62,28 +58,6 @@ def remarks(found: WhatIf) -> str:
     lines = what_if_lines(found) if found.removed else []
     said = [line for line in lines if line.style not in ("bold", _WARNING)]
     return "".join(html.paragraph(line.text, "faint" if line.style == "dim" else "") for line in said)
-
-
-def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence[str]) -> dict[str, str]:
-    """What leaving out each form with varying fields, and each varying field, saves by itself."""
-    texts = dict.fromkeys(varying, NOTHING_ALONE)
-    texts |= {row.fields[0]: saves(row) for row in ranking if len(row.fields) == 1}
-    of_form = forms_of(varying)
-    for form in dict.fromkeys(of_form.values()):
-        before, after = rows_of(WhatIf.of(scope, KeySchema(without=(form,))).rates, WhatIfRate)
-        more = after.hits - before.hits
-        texts[form] = f"{more:,} would hit, {time_won(before, after)}" if more else NOTHING_ALONE
-    return texts
-
-
-def forms_of(fields: Sequence[str]) -> dict[str, str]:
-    """The context form that holds each field, of those that are in one."""
-    return {
-        name: form
-        for forms in CONTEXT_FORMS.values()
-        for form in forms
-        for name in form_fields([form], fields).fields
-    }
 
 
 def by_cause(scope: Read) -> ListedRows:

@@ -11,7 +11,9 @@ from typing import Any
 from cachescope.analysis.what_if.codes import ReplayCodes
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import WhatIfRate
+from cachescope.report.page.cuts import shortened
 from cachescope.report.page.replay import codes_object
+from cachescope.report.what_if_forms import cause_lines, warning_lines
 from cachescope.scope import Scope
 from cachescope.wording import duration, percent
 
@@ -95,3 +97,20 @@ def expected(scope: Scope, *without: str) -> list[str]:
         f"{more}, of {before.misses} misses",
         f"{after.undecided}, {'no details of the key, or guards that no log tells' if after.undecided else ''}",
     ]
+
+
+def told(toggle: Any) -> list[str]:
+    """What stands below a toggle, besides its note."""
+    return [
+        line
+        for one in toggle.locator("xpath=ancestor::li[1]/p[@data-when]").all()
+        if one.is_visible()
+        for line in one.inner_text().splitlines()
+    ]
+
+
+def told_of(scope: Scope, name: str, *, warnings_only: bool = False) -> list[str]:
+    """The same of the package, as `what_if` prints it."""
+    found = scope.what_if(without=name)
+    lines = [*warning_lines(found), *([] if warnings_only else cause_lines(found))]
+    return [" ".join(shortened(line.text, 300).split()) for line in lines]

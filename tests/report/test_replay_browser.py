@@ -14,9 +14,10 @@ import cachescope
 from cachescope.report.page.parts import Group, Replayable, Text
 from cachescope.report.page.replay import replay_parts
 from cachescope.scope import Scope
+from tests.conftest import Recording
 from tests.made import CODE, fx, run, scope_of
 from tests.report.conftest import Written
-from tests.report.replays import box, every_box, expected, numbers
+from tests.report.replays import box, every_box, expected, numbers, told, told_of
 from tests.report.test_page_browser import opened
 from tests.report.test_replay import ARCHIVES, DATA
 
@@ -59,6 +60,21 @@ def test_a_toggle_changes_the_numbers_and_is_taken_back(
         assert not box(page, FUSION).is_visible()
 
 
+def test_a_warning_stays_while_other_fields_are_left_out_too(
+    browser: Any, recording: Recording, tmp_path: Path
+) -> None:
+    scope = cachescope.read(recording("2.13.0", "four_graphs"))
+    with opened(browser, scope.report(tmp_path / "out.html")) as shown:
+        graph, other = (box(shown.page, name) for name in ("gm", "aot_config"))
+        graph.uncheck()
+        assert told(graph) == told_of(scope, "gm")
+        other.uncheck()
+        assert shown.page.get_by_text("What is said beside each is of it alone").is_visible()
+        assert told(graph)[0].startswith("Not safe: ") and told(graph) == told_of(
+            scope, "gm", warnings_only=True
+        )
+
+
 def test_the_keyboard_alone_is_enough(browser: Any, written: Written, scope_of: Any) -> None:
     scope = scope_of("tour")
     with opened(browser, written("tour")) as shown:
@@ -92,7 +108,9 @@ def test_every_toggle_says_what_the_package_says(
         for name, toggle in boxes:
             toggle.uncheck()
             assert numbers(page) == expected(scope, name), name
+            assert told(toggle) == told_of(scope, name), name
             toggle.check()
+            assert told(toggle) == []
 
 
 @pytest.mark.sweep
@@ -110,6 +128,7 @@ def test_the_page_of_every_recording_says_what_the_package_says(
         for name, toggle in boxes[:: max(1, len(boxes) // _BOXES)]:
             toggle.uncheck()
             assert numbers(shown.page) == expected(scope, name), name
+            assert told(toggle) == told_of(scope, name), name
             toggle.check()
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line
+from cachescope.report.page.toggle_texts import NOTHING_TOLD, Alone
 from cachescope.report.worklist import ChangeText
 
 # Nobody reads more of a text in a page; a value in a log can be a megabyte.
@@ -160,12 +161,18 @@ class Toggle:
     name, note : str
     fields : tuple of Toggle
         Those of a form.
+    saves : str
+        What leaving it out saves by itself.
+    told : Alone
+        What is said once it is left out.
     """
 
     place: int | None
     name: str
     note: str
     fields: tuple[Toggle, ...] = ()
+    saves: str = ""
+    told: Alone = NOTHING_TOLD
 
 
 @dataclass(frozen=True, slots=True)

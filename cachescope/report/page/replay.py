@@ -15,9 +15,12 @@ from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.analysis.what_if.frames import Rates
 from cachescope.analysis.what_if.recorded import NEVER
 from cachescope.answers.read import Read
+from cachescope.columns import rows_of
+from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.key_fields import VERSION_FIELD
 from cachescope.report.page.parts import Group, Part, Replayable, Text, Toggle
+from cachescope.report.page.toggle_texts import Alone, savings_of
 from cachescope.wording import file_size, plural
 
 Packed = list[int | list[int]]
@@ -48,16 +51,22 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Part, ...]:
             "faint",
         )
     else:
-        part = Replayable(tuple(_toggles(codes, SafetyOfFields(scope.evidence))), numbers)
+        part = Replayable(tuple(_toggles(scope, codes)), numbers)
     return (Group("replay", "Leave fields out, and see", (part,)),)
 
 
-def _toggles(codes: ReplayCodes, safety: SafetyOfFields) -> Iterator[Toggle]:
+def _toggles(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     """The forms with their varying fields, and the fields of no form; a field may be in several forms."""
-    leaves = [Toggle(place, name, safety.on([name]).advice) for place, name in enumerate(codes.fields)]
+    safety = SafetyOfFields(scope.evidence)
+    savings = savings_of(scope, rows_of(scope.sensitivity(), SensitivityRow), codes.fields)
+
+    def toggle(place: int, name: str, note: str, fields: tuple[Toggle, ...] = ()) -> Toggle:
+        return Toggle(place, name, note, fields, savings.get(name, ""), Alone.of(scope, name))
+
+    leaves = [toggle(place, name, safety.on([name]).advice) for place, name in enumerate(codes.fields)]
     for place, form in enumerate(codes.forms):
         note = f"a part of {VERSION_FIELD}" if form.part else ""
-        yield Toggle(place, form.name, note, tuple(leaves[field] for field in form.fields))
+        yield toggle(place, form.name, note, tuple(leaves[field] for field in form.fields))
     taken = {field for form in codes.forms for field in form.fields}
     if rest := tuple(leaf for field, leaf in enumerate(leaves) if field not in taken):
         yield Toggle(None, _REST, "", rest)

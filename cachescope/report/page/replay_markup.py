@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Final
 
 from cachescope.report.html import safe
@@ -12,8 +13,8 @@ from cachescope.report.page.parts import Replayable, Toggle
 _TEXT: Final = 300
 _MANY: Final = 10
 _WHAT: Final = (
-    "Untick what should not count in a key: all lookups are replayed here at once. What is known of leaving a field out stands"
-    " beside it."
+    "Untick what should not count in a key: all lookups are replayed here at once. What it saves by itself, and what is known"
+    " of leaving it out, stands beside it."
 )
 
 
@@ -49,6 +50,14 @@ def _data(field: Toggle, form: Toggle) -> str:
 
 
 def _line(toggle: Toggle, data: str) -> str:
-    note = f" <span class='faint'>{safe(shortened(toggle.note, _TEXT))}</span>" if toggle.note else ""
+    beside = "; ".join(text for text in (toggle.saves, toggle.note) if text)
+    note = f" <span class='faint'>{safe(shortened(beside, _TEXT))}</span>" if beside else ""
     name = safe(shortened(toggle.name, _TEXT))
-    return f"<label><input type='checkbox' checked {data}> <code>{name}</code></label>{note}"
+    told = _told("off", "warn", toggle.told.warnings) + _told("alone", "faint", toggle.told.causes)
+    return f"<label><input type='checkbox' checked {data}> <code>{name}</code></label>{note}{told}"
+
+
+def _told(when: str, kind: str, texts: Iterable[str]) -> str:
+    """What is said while a toggle is off, or is the only one that is."""
+    lines = "<br>".join(safe(shortened(text, _TEXT)) for text in texts)
+    return f"<p class='{kind}' data-when='{when}' hidden>{lines}</p>" if lines else ""

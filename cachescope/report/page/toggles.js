@@ -50,7 +50,12 @@ document.querySelectorAll(".replay").forEach((place) => {
       box.checked = !box.disabled && !off.has(nameOf(box));
     });
     const names = new Set(boxes.filter((box) => off.has(nameOf(box))).map((box) => box.labels[0].textContent.trim()));
-    leftOut.textContent = names.size ? `Without ${[...names].join(", ")}` : "Everything counts, as recorded.";
+    const more = names.size > 1 ? ". What is said beside each is of it alone: together they may make more keys one." : "";
+    leftOut.textContent = names.size ? `Without ${[...names].join(", ")}${more}` : "Everything counts, as recorded.";
+    place.querySelectorAll("[data-when]").forEach((told) => {
+      const isOff = off.has(nameOf(told.closest("li").querySelector("input")));
+      told.hidden = !isOff || (told.dataset.when === "alone" && off.size > 1);
+    });
     // A button that is disabled would lose the focus.
     undo.setAttribute("aria-disabled", !past.length);
     reset.setAttribute("aria-disabled", !off.size);
