@@ -54,7 +54,13 @@ function render({ model, el }) {
   const themed = new MutationObserver(() => { if (near) theme(); });
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
   // What the page itself zoomed is drawn already.
-  const zoomedOut = () => { if (!model.get("zoomed").length) draw(); };
+  const zoomedOut = () => {
+    if (model.get("zoomed").length) return;
+    draw();
+    // The button that cleared the span goes: who is at the keyboard stays at the figure.
+    const { activeElement } = document;
+    if (activeElement === document.body || activeElement?.closest(".cs-span")) box.querySelector("svg")?.focus({ preventScroll: true });
+  };
   model.on("change:figure", draw);
   model.on("change:zoomed", zoomedOut);
   return () => {

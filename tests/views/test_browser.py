@@ -186,20 +186,21 @@ def test_a_span_that_is_dragged_narrows_every_pane(tour: Opened) -> None:
     figure.get_by_text("time of day (UTC)").wait_for()
     figure.scroll_into_view_if_needed()
     figure.focus()
-    box = figure.bounding_box()
-    y = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + 0.62 * box["width"], y)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.8 * box["width"], y, steps=5)
-    page.mouse.up()
+    drag(page, figure)
     chip = page.locator(".cs-span")
     chip.get_by_text("of 48 lookups").wait_for()
     said = chip.inner_text()
     count = int(said.split(" UTC, ")[1].split(" of ")[0])
     assert 0 < count < 48
-    # The headline counts these alone, and the figure that was dragged over keeps the focus.
+    # The headline counts these alone, and the figure that was dragged over keeps the focus, also once the span is cleared.
     is_shown(page, f"of {count} lookups")
-    assert page.evaluate("document.activeElement.closest('[role=figure]')?.ariaLabel") == "lookups over time"
+    focused = "document.activeElement.closest('[role=figure]')?.ariaLabel === 'lookups over time'"
+    assert page.evaluate(focused)
+    chip.get_by_role("button", name="Clear").press("Enter")
+    chip.wait_for(state="hidden")
+    page.wait_for_function(focused)
+    drag(page, figure)
+    chip.get_by_text("of 48 lookups").wait_for()
     pane(page, "Lookups")
     chip.get_by_text("of 48 lookups").wait_for()
     page.get_by_text("of 48 lookups").filter(visible=True).nth(1).wait_for()
@@ -213,6 +214,16 @@ def test_a_span_that_is_dragged_narrows_every_pane(tour: Opened) -> None:
     page.get_by_text("48 lookups", exact=True).filter(visible=True).wait_for()
     pane(page, "Overview")
     is_shown(page, "22 of 48 lookups")
+
+
+def drag(page: Any, figure: Any) -> None:
+    """Drag over a part of a figure."""
+    box = figure.bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.62 * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.8 * box["width"], y, steps=5)
+    page.mouse.up()
 
 
 def test_nothing_reaches_beyond_the_page(tour: Opened) -> None:
