@@ -88,12 +88,13 @@ def expected(scope: Scope, *without: str) -> list[str]:
     def moved(one: str, other: str) -> str:
         return one if one == other else f"{one} → {other}"
 
-    saved = duration((after.time_saved_ns or 0) - (before.time_saved_ns or 0))
+    won = (after.time_saved_ns or 0) - (before.time_saved_ns or 0)
+    saved = f"{duration(won)} saved" if won else "times not recorded"
     return [
         f"{moved(percent(before.hit_rate, '–'), percent(after.hit_rate, '–'))}, "
         f"{moved(str(before.hits), str(after.hits))} of {before.lookups} lookups",
         f"{moved(percent(before.time_hit_rate, '–'), percent(after.time_hit_rate, '–'))}, "
-        f"{f'{saved} saved' if more else 'nothing saved'}",
+        f"{saved if more else 'nothing saved'}",
         f"{more}, of {before.misses} misses",
         f"{after.undecided}, {'no details of the key, or guards that no log tells' if after.undecided else ''}",
     ]
