@@ -75,6 +75,34 @@ def test_a_warning_stays_while_other_fields_are_left_out_too(
         )
 
 
+@pytest.mark.parametrize(
+    ("took", "said"),
+    [
+        (None, "times not recorded"),
+        (0.25, "250 ms saved"),
+        (0.9995, "1.0 s saved"),
+        (59.94, "59.9 s saved"),
+        (59.95, "1 min saved"),
+        (113.5, "1 min 54 s saved"),
+        (1020, "17 min saved"),
+        (3599.6, "1 h saved"),
+        (7500, "2 h 5 min saved"),
+    ],
+)
+def test_times_are_written_as_everywhere(browser: Any, tmp_path: Path, took: float | None, said: str) -> None:
+    keys = ({"gm": CODE, "fields": "0"}, {"gm": CODE, "fields": "1"})
+    scope = scope_of(
+        *(
+            run(fx(f"f{at}", "full_miss", key, at=10_000 * at, took=took), cache_dir="/cache")
+            for at, key in enumerate(keys)
+        )
+    )
+    with opened(browser, scope.report(tmp_path / "out.html")) as shown:
+        box(shown.page, "fields").uncheck()
+        assert numbers(shown.page) == expected(scope, "fields")
+        assert numbers(shown.page)[1].endswith(said)
+
+
 def test_the_keyboard_alone_is_enough(browser: Any, written: Written, scope_of: Any) -> None:
     scope = scope_of("tour")
     with opened(browser, written("tour")) as shown:

@@ -12,10 +12,14 @@ document.querySelectorAll(".replay").forEach((place) => {
   // As cachescope.wording writes them: halves become even.
   const fixed = (value, digits) => new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, roundingMode: "halfEven", useGrouping: false }).format(value);
   const percent = (share) => (share === null ? "–" : `${fixed(100 * share, 0)} %`);
+  const twoUnits = (large, ofLarge, small, ofSmall) => `${large} ${ofLarge}${small ? ` ${small} ${ofSmall}` : ""}`;
   const duration = (ns) => {
-    const seconds = ns / 1e9;
-    if (seconds >= 600) return `${fixed(seconds / 60, 0)} min`;
-    return seconds >= 1 ? `${fixed(seconds, 1)} s` : `${fixed(seconds * 1000, 0)} ms`;
+    if (ns < 999500000) return `${fixed(ns / 1e6, 0)} ms`;
+    if (ns < 59950000000) return `${fixed(ns / 1e9, 1)} s`;
+    const seconds = Number(fixed(ns / 1e9, 0));
+    if (seconds < 3600) return twoUnits(Math.floor(seconds / 60), "min", seconds % 60, "s");
+    const minutes = Number(fixed(ns / 60e9, 0));
+    return twoUnits(Math.floor(minutes / 60), "h", minutes % 60, "min");
   };
   const counted = (count) => count.toLocaleString("en");
   const moved = (before, after) => (before === after ? before : `${before} → ${after}`);
