@@ -13,6 +13,7 @@ from cachescope.keys.paths import get_path
 from cachescope.readers.checked_file import DamagedContent
 from cachescope.readers.json_file import load_object
 from cachescope.readers.logs.byte_source import read_head
+from cachescope.readers.pickles.inert_pickle import NotRead
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import RedisAddress, is_redis
 from cachescope.readers.remote_cache.dump import looks_like_dump, stored_in_dump
@@ -51,6 +52,9 @@ def audit_value(root: str, one: Stored) -> Iterator[Finding]:
             content = content_of(kind, one.value)
         except DamagedContent as error:
             yield Finding("entry-damaged", path, error.what, error.offset, kind)
+            return
+        except NotRead as error:
+            yield Finding("entry-not-read", path, error.what)
             return
         if kind == BUNDLED_AUTOTUNE:
             yield from _names(path, content)

@@ -7,11 +7,6 @@ Pure functions without torch: the cache root is an argument, and no directory is
 from __future__ import annotations
 
 import os
-import re
-from typing import Final
-
-# `RedisRemoteCache` (torch/_inductor/remote_cache.py), behind the address or the dump that it was read from.
-_REMOTE: Final = re.compile(r".*/pt2:[^/]+?::.*:c\d+", re.DOTALL)
 
 
 def get_path(
@@ -116,9 +111,13 @@ def aotautograd_folder(key: str, cache_root: str) -> str:
 def is_in_remote_cache(path: str) -> bool:
     """Whether the path of an entry is a key of a remote cache: it is no file, has no time, and nothing lies beside it.
 
+    Such a path is what was read, an address or a dump, and the key of ``RedisRemoteCache``
+    (torch/_inductor/remote_cache.py, 2.6 to 2.15).
+
     Examples
     --------
     >>> is_in_remote_cache("redis://cache-host:6379/0/pt2:dynamo-pgo::job:0::c1")
     True
     """
-    return _REMOTE.fullmatch(path) is not None
+    key, _, version = path.partition("/pt2:")[2].rpartition(":c")
+    return "::" in key and version.isdecimal()

@@ -12,6 +12,8 @@ from redis_server import missing, redis_server
 from remote_recordings import unpacked
 
 import cachescope
+from cachescope.auditing.remote_caches import audit_value
+from cachescope.readers.remote_cache.stored import Stored
 
 FX_KEY = "pt2:fx-graph-v1::f" + "a" * 51 + ":c1"
 BUNDLE = "pt2:bundled-autotune-v1::" + "4" * 64 + ":c1"
@@ -55,6 +57,12 @@ def test_a_bundle_that_writes_elsewhere_is_found(name: str, tmp_path: Path) -> N
 def test_what_torch_cannot_load_is_a_note(tmp_path: Path) -> None:
     assert found(tmp_path, FX_KEY, {"data": "abc"}) == {("entry-damaged", "note")}
     assert found(tmp_path, FX_KEY, []) == {("entry-damaged", "note")}
+
+
+def test_too_many_values_are_not_looked_at() -> None:
+    value = b'{"data": [' + b"[]," * 300_000 + b"[]]}"
+    (finding,) = audit_value("root", Stored(FX_KEY, value))
+    assert (finding.rule, "values of JSON" in finding.message) == ("entry-not-read", True)
 
 
 def test_a_key_that_torch_does_not_make_is_found(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachescope.readers.checked_file import DamagedContent, well_formed
-from cachescope.readers.json_file import load_object
 from cachescope.readers.logs.byte_source import open_bytes
+from cachescope.readers.pickles.inert_pickle import NotRead
 from cachescope.readers.reading import Reading
-from cachescope.readers.remote_cache.stored import MOST_BYTES, Stored, read_stored
+from cachescope.readers.remote_cache.stored import MOST_BYTES, Stored, object_in, read_stored
 
 _BEGINS: Final = re.compile(rb'\s*\{\s*"key"\s*:\s*"pt2:')
 # A key may be as long as a value; torch's have some hundred bytes.
@@ -43,7 +43,7 @@ def stored_in_dump(path: str, reading: Reading) -> Iterator[Stored]:
                 number += 1
                 try:
                     yield _stored(line)
-                except DamagedContent as error:
+                except (DamagedContent, NotRead) as error:
                     reading.problem(path, f"line {number}", "not_json", error.what)
                 while len(line) == _MOST_LINE_BYTES and not line.endswith(b"\n"):
                     line = stream.readline(_MOST_LINE_BYTES)
@@ -52,7 +52,7 @@ def stored_in_dump(path: str, reading: Reading) -> Iterator[Stored]:
 
 
 def _stored(line: bytes) -> Stored:
-    record = load_object(line)
+    record = object_in(line)
     key, value = record.get("key"), record.get("value")
     if not isinstance(key, str) or not isinstance(value, dict):
         raise DamagedContent("no key with an object as its value")

@@ -35,7 +35,7 @@ MOST_BYTES: Final = Limits().size_bytes // 3 * 4 + 1024
 """What a value may have: the largest entry that is read, as base64."""
 
 # `RedisRemoteCache.__init__` (torch/_inductor/remote_cache.py); another version is of a torch that is not known yet.
-_KEY: Final = re.compile(r"pt2:(.+?)::(.*):c1", re.DOTALL)
+_BEGINS, _ENDS = "pt2:", ":c1"
 # The `cache_id` of each `create_cache` in torch.
 _KINDS: Final = {
     "fx-graph-v1": FXGRAPH,
@@ -49,6 +49,8 @@ _OF_A_KERNEL: Final = re.compile(r"[0-9a-f]{64}")
 _NOT_IN_NAMES: Final = re.compile(r'[<>:"/\\|?*]')
 _PICKLED: Final = (FXGRAPH, AOTAUTOGRAD, PGO)
 _SHOWN: Final = 5
+# An empty list takes thirty times its text. A bundle has some values for each kernel of a graph.
+_MOST_VALUES: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,11 @@ class Stored:
 
 def kind_and_key(key: str) -> tuple[str, str | None]:
     """The kind of entry under a whole key, and its own key; `OTHER` if torch is not known to store anything there."""
-    match = _KEY.fullmatch(key)
-    kind = OTHER if match is None else _KINDS.get(match[1], OTHER)
-    if match is None:
+    cache, divided, own = key.removeprefix(_BEGINS).removesuffix(_ENDS).partition("::")
+    if not (divided and key.startswith(_BEGINS) and key.endswith(_ENDS)):
         return OTHER, None
-    if kind == OTHER and _OF_A_KERNEL.fullmatch(match[1]):
-        kind = BEST_CONFIG
-    return kind, _NOT_IN_NAMES.sub("_", match[2]) if kind == PGO else match[2]
+    kind = BEST_CONFIG if _OF_A_KERNEL.fullmatch(cache) else _KINDS.get(cache, OTHER)
+    return kind, _NOT_IN_NAMES.sub("_", own) if kind == PGO else own
 
 
 def read_stored(root: str, found: Iterable[Stored], reading: Reading) -> None:
@@ -103,6 +103,21 @@ def read_stored(root: str, found: Iterable[Stored], reading: Reading) -> None:
         reading.cache_roots.append(root)
 
 
+def object_in(text: bytes) -> dict[str, object]:
+    """The object that a value or a line of a dump is.
+
+    Raises
+    ------
+    DamagedContent
+        If it is no object of JSON.
+    NotRead
+        If it is one of too many values.
+    """
+    if text.count(b",") > _MOST_VALUES:
+        raise NotRead(f"more than {_MOST_VALUES:,} values of JSON: not read")
+    return load_object(text)
+
+
 def content_of(kind: str, value: bytes | dict[str, object]) -> bytes:
     """The bytes that torch would have in a file.
 
@@ -110,8 +125,10 @@ def content_of(kind: str, value: bytes | dict[str, object]) -> bytes:
     ------
     DamagedContent
         If torch could not take them out of the value.
+    NotRead
+        If it is of too many values.
     """
-    stored = load_object(value) if isinstance(value, bytes) else value
+    stored = object_in(value) if isinstance(value, bytes) else value
     if kind not in _PICKLED:
         return json.dumps(stored).encode("ascii")
     data = stored.get("data")

@@ -211,3 +211,15 @@ def test_an_entry_beyond_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch) 
     read_stored("root", [Stored(FX_KEY, {"data": base64.b64encode(b"12345").decode()})], reading)
     (entry,) = reading.entries
     assert (entry.status, entry.damage) == ("unreadable", "more than 3 bytes: not read")
+
+
+def test_json_that_unfolds_is_not_read(tmp_path: Path) -> None:
+    """An empty list takes thirty times its text in memory."""
+    value = {"data": [[]] * 300_000}
+    path = written(tmp_path / "dump.jsonl", line(BUNDLE, {}), line(FX_KEY, value))
+    (problem,) = cachescope.read(path).problems.to_dict("records")
+    assert (problem["where"], "values of JSON" in problem["message"]) == ("line 2", True)
+    reading = Reading()
+    read_stored("root", [Stored(FX_KEY, json.dumps(value).encode())], reading)
+    (entry,) = reading.entries
+    assert entry.status == "unreadable"
