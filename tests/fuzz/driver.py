@@ -27,6 +27,7 @@ WEIGHTS = {
     "files of a directory": 100,
     "mega-caches": 100,
     "shipped files": 40,
+    "remote caches": 40,
     "packed logs": 40,
     "directories": 4,
     "saved scopes": 4,

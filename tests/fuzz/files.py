@@ -19,6 +19,7 @@ from cachescope.readers.directory.value_text import value_text
 from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.readers.reading import Entry, Reading
 from fuzz.pickles import made_pickle
+from fuzz.remote import Remote
 from fuzz.seeds import Seeds
 from fuzz.shipped import Shipped
 from fuzz.use import scope_of, use
@@ -278,6 +279,7 @@ def file_kinds(seeds: Seeds) -> list[object]:
         Blobs(seeds),
         MegaCaches(seeds),
         Shipped(seeds),
+        Remote(seeds),
         Directories(seeds),
     ]
     return list(kinds)

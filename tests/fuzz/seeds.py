@@ -12,6 +12,7 @@ import tarfile
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDINGS = (
@@ -28,6 +29,7 @@ SHIPPED = (
     "shipped/2.13.0",
     "shipped/2.15.0",
 )
+REMOTE = ("2.10.0", "2.13.0", "2.15.0")
 _SHIPPED = re.compile(
     r"cache_key_factors\.json|(?:vllm|sglang)_compile_cache\.py|artifact_compile_range.*|model|"
     r"standalone(?:_aot)?\.bin|bundle\.bin|function\.pt|model\.pt|sources\.pt2"
@@ -79,6 +81,10 @@ class Seeds:
         for name in SHIPPED:
             with tarfile.open(DATA / f"{name}.tar.xz") as archive:
                 archive.extractall(folder / "shipped" / name, filter="data")
+
+        for name in REMOTE:
+            with tarfile.open(DATA / "remote" / f"{name}.tar.xz") as archive:
+                archive.extractall(folder / "remote", filter="data")
 
     @cached_property
     def traces(self) -> list[list[Piece]]:
@@ -136,6 +142,13 @@ class Seeds:
             if kind not in found or len(data) < len(found[kind][1]):
                 found[kind] = place or Path(path.name), data
         return list(found.values())
+
+    @cached_property
+    def remote(self) -> list[tuple[str, dict[str, Any]]]:
+        """Keys of remote caches, and the values under them."""
+        dumps = sorted(self.folder.glob("remote/*/remote.jsonl"))
+        records = [json.loads(line) for dump in dumps for line in dump.read_text().splitlines()]
+        return [(record["key"], record["value"]) for record in records]
 
     @cached_property
     def json_files(self) -> list[tuple[Path, object]]:
