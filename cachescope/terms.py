@@ -160,7 +160,18 @@ AOT_SWITCH: Final = "torch._functorch.config.enable_autograd_cache"
 BUNDLED_SWITCH: Final = "torch._functorch.config.bundled_autograd_cache"
 # Precompilation, too, stores graphs in AOTAutograd entries (2.10 and later).
 PRECOMPILE_SWITCH: Final = "torch._dynamo.config.caching_precompile"
-CACHE_SWITCHES: Final = (FORCE_DISABLE, FX_SWITCH, AOT_SWITCH, BUNDLED_SWITCH, PRECOMPILE_SWITCH)
+# Of the remote caches; None is off outside Meta.
+FX_REMOTE_SWITCH: Final = "torch._inductor.config.fx_graph_remote_cache"
+AOT_REMOTE_SWITCH: Final = "torch._functorch.config.enable_remote_autograd_cache"
+CACHE_SWITCHES: Final = (
+    FORCE_DISABLE,
+    FX_SWITCH,
+    AOT_SWITCH,
+    BUNDLED_SWITCH,
+    PRECOMPILE_SWITCH,
+    FX_REMOTE_SWITCH,
+    AOT_REMOTE_SWITCH,
+)
 # The words of a snapshot if torch would not even compute a key.
 WOULD_BYPASS: Final = "torch would bypass its cache"
 # The kind of the verdict disabled where AOTInductor compiled, whatever the settings.

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pandas as pd
 
-from cachescope.analysis.contexts.prediction import ProcessFields, predictions_frame
+from cachescope.analysis.contexts.prediction import predictions_frame
+from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.answers.opened import Opened
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of

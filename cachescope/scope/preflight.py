@@ -14,6 +14,8 @@ from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.bundles import is_bundle, read_as_directory
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry, Reading
+from cachescope.readers.remote_cache.address import RedisAddress, is_redis, without_password
+from cachescope.readers.remote_cache.server import check_redis, read_redis
 from cachescope.readers.sources import check_sources, read_sources
 from cachescope.report.preflight import preflight_html, preflight_text
 from cachescope.scope.live import Block
@@ -31,7 +33,7 @@ def read_preflight(folder: str, against: Iterable[Against] | None) -> Scope:
         The folder of the traces.
     against : iterable of str or Path, or None
         Cache directories, which may be empty or not there yet, recordings, mega-cache files that the program would
-        load, or locks. None: the directories that the program would use, as the traces name them.
+        load, locks, or remote caches. None: the directories that the program would use, as the traces name them.
 
     Raises
     ------
@@ -49,22 +51,25 @@ def check_against(against: Iterable[Against]) -> None:
     Raises
     ------
     SourceError
-        If one of these is no cache directory, recording, mega-cache or lock.
+        If one of these is no cache directory, recording, mega-cache, lock or remote cache.
     """
-    for place in (os.fspath(one) for one in against):
+    for place in _places(against):
         if _is_empty(place) or is_bundle(place):
             continue
-        if looks_like_lock(place):
+        if isinstance(place, RedisAddress):
+            check_redis(place)
+        elif looks_like_lock(place):
             read_lock(place)
         else:
             check_sources([place])
 
 
 def _held_against(reading: Reading, against: Iterable[Against] | None) -> Scope:
-    places = _named_directories(reading) if against is None else [os.fspath(one) for one in against]
-    for place in places:
+    for place in _named_directories(reading) if against is None else _places(against):
         if _is_empty(place):
             reading.cache_roots.append(place)
+        elif isinstance(place, RedisAddress):
+            read_redis(place, reading, may_be_empty=True)
         elif is_bundle(place):
             read_as_directory(place, reading)
         elif looks_like_lock(place):
@@ -94,8 +99,14 @@ def _named_directories(reading: Reading) -> list[str]:
     return list(dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None))
 
 
+def _places(against: Iterable[Against]) -> list[str]:
+    return [without_password(os.fspath(one)) for one in against]
+
+
 def _is_empty(place: str) -> bool:
     """Whether a cache directory holds nothing, as before the first run."""
+    if is_redis(place):
+        return False
     return not os.path.lexists(place) or (os.path.isdir(place) and not os.listdir(place))
 
 
@@ -103,7 +114,7 @@ class Preflight:
     """What `preflight` gives: a block of code that compiles nothing, and whose lookups are foretold."""
 
     def __init__(self, against: Iterable[Against] | None) -> None:
-        self._against = None if against is None else tuple(against)
+        self._against = None if against is None else tuple(_places(against))
         self._live = LivePreflight()
         self._state = "not begun"
         self._scope: Scope | None = None
@@ -167,8 +178,9 @@ def preflight(*, against: Against | Iterable[Against] | None = None) -> Prefligh
     Parameters
     ----------
     against : str, Path or iterable of them, optional
-        What the lookups are held against: cache directories, recordings of earlier runs, mega-cache files, or locks
-        that `cachescope.lock` made. By default the cache directory that this process uses.
+        What the lookups are held against: cache directories, recordings of earlier runs, mega-cache files, locks
+        that `cachescope.lock` made, or remote caches (``redis://…`` or a dump). By default the cache directory that this
+        process uses.
 
     Returns
     -------

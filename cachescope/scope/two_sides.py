@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from cachescope.analysis.contexts.prediction import ProcessFields
+from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.answers.predictions import predictions, run_fields
 from cachescope.answers.sides import side_below, side_named
 from cachescope.errors import CachescopeError

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pandas as pd
 
 from cachescope.analysis.contexts.outside_keys import (
-    CPU_CAPABILITY,
     OF_EVERY_LATER_KEY,
     OUTSIDE_KEYS,
-    vector_width,
 )
+from cachescope.analysis.contexts.process_fields import ProcessFields, program_of
 from cachescope.analysis.contexts.safety import NOT_ASKED, CpuSafety, Safety, worst
-from cachescope.analysis.contexts.switches import keeps_graphs_inside, never_looked, switched_off
 from cachescope.analysis.directory.generated_code import SourceOf
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.columns import rows_of
 from cachescope.component_sets import Codes
@@ -34,7 +31,7 @@ from cachescope.frames.answers import PREDICTIONS
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE, WOULD_BYPASS
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE
 from cachescope.wording import listed
 
 # Fields that torch adds only to graphs that they matter to, so one side may lack them: C++ kernels, no tensor
@@ -44,97 +41,14 @@ _NOT_ALWAYS: Final = re.compile(
     r"|custom_backend_codegen_implications(?:\[.*)?",
     re.DOTALL,
 )
+# Which server a process asks is in no log.
+_SAME_REMOTE_CACHE: Final = "a process that asks this remote cache"
 _SAME_PROGRAM: Final = "the same graph and inputs"
 # Kernels are compiled with -march=native (torch/_inductor/cpp_builder.py): the same text, and so the same file name, on
 # every CPU. A mega-cache contains no binaries (the root of its entries is the file itself), nor does a remote cache.
 _SAME_CPU: Final = "a CPU that runs the kernels compiled beside it (-march=native)"
-# torch/_inductor/cpu_vec_isa.py: with it, not the CPU decides how wide vectors are.
-_WIDTH_OPTION: Final = "inductor_config[cpp.simdlen]"
 OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
 """The assumption about an AOTAutograd entry: it covers gradient mode and ``torch._functorch.config``."""
-
-Program = frozenset[tuple[str, str]]
-"""The hashes of a graph and its inputs."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessFields:
-    """What is known of a process: for each of its fields, the hashes it was seen with.
-
-    A snapshot has one hash per field; a run may have several if a compile had its own options. For a run, the keys
-    that it looked up (as cache and key) and their programs are known too.
-    """
-
-    hashes: Mapping[str, frozenset[str]]
-    off: Mapping[str, str] = field(default_factory=dict)
-    """Caches it does not look into, and why."""
-    version: str | None = None
-    """Its version of torch."""
-    keeps_graphs_inside: bool | None = None
-    """Whether its AOTAutograd entries contain their graphs."""
-    keys: frozenset[tuple[str, str]] = field(default=frozenset())
-    programs: frozenset[Program] = field(default=frozenset())
-    vector_width: int | None = None
-    """Vector width that it generates code for, in bits; 0 if it uses no vectors, None if unknown."""
-    cpu_capability: str = ""
-
-    @classmethod
-    def of_snapshot(
-        cls,
-        key_fields: Mapping[str, str] | None,
-        settings: Mapping[str, str],
-        problem: str | None,
-        version: str | None,
-        platform: str | None,
-    ) -> ProcessFields:
-        """Create from the values that a snapshot has under these names (`problem`: ``key_fields_problem``)."""
-        off = switched_off(settings)
-        if problem is not None and problem.startswith(WOULD_BYPASS):
-            off = dict.fromkeys(CACHES, problem) | off
-        known = {name: frozenset({hash_}) for name, hash_ in (key_fields or {}).items()}
-        own = {name: found for name, found in known.items() if not is_of_the_program(name)}
-        is_set = own.keys() & {_WIDTH_OPTION} and not own[_WIDTH_OPTION] <= default_hashes(_WIDTH_OPTION)
-        return cls(
-            own,
-            off,
-            version,
-            keeps_graphs_inside(settings),
-            vector_width=None if is_set else vector_width(settings, platform or ""),
-            cpu_capability=settings.get(CPU_CAPABILITY, ""),
-        )
-
-    @classmethod
-    def of_lookups(
-        cls, lookups: Sequence[LookupRow], details: HashDetails, version: str | None
-    ) -> ProcessFields:
-        """Create from the FX lookups of a run whose hash details are its own or equal to its own."""
-        hashes: dict[str, set[str]] = defaultdict(set)
-        keys = {(row.cache, row.cache_key) for row in lookups if row.cache_key is not None}
-        programs: dict[int, Program] = {}
-        for row in lookups:
-            if row.cache != FXGRAPH or row.detail_set is None or row.detail_set in programs:
-                continue
-            programs[row.detail_set] = _program(row.detail_set, details)
-            for detail in details.details(row.detail_set):
-                if not is_of_the_program(detail.field):
-                    hashes[detail.field].add(detail.detail_hash)
-        return cls(
-            {name: frozenset(found) for name, found in hashes.items()},
-            never_looked(lookups),
-            version,
-            keys=frozenset(keys),
-            programs=frozenset(programs.values()),
-        )
-
-
-def _program(detail_set: int, details: HashDetails) -> Program:
-    """The part of a key that describes the graph and its inputs; their ``fx_kwargs`` follow from options too."""
-    return frozenset(
-        (name, details.components[code][1:52])
-        for code in details.sets[detail_set].tolist()
-        if is_of_the_program(name := details.fields[details.field_codes[code]])
-        and not name.startswith("fx_kwargs")
-    )
 
 
 def predictions_frame(
@@ -221,7 +135,8 @@ class _Comparison:
         if row.status not in ("ok", UNREADABLE) and row.damage != OTHER_NAME:
             damage = f"it is {row.status}: {row.damage or 'not an entry yet'}"
             return _Prediction("no", damage, is_lost=True)
-        if (reason := self._process.off.get(row.cache)) is not None:
+        off = self._process.off_remotely if is_in_remote_cache(row.path) else self._process.off
+        if (reason := off.get(row.cache)) is not None:
             return _Prediction("no", reason)
         if row.status == UNREADABLE:
             return _Prediction("unknown", f"it could not be read here: {row.damage}")
@@ -230,7 +145,7 @@ class _Comparison:
     def _by_fields(self, row: EntryRow) -> _Prediction:
         assuming = self._assumptions(row)
         if (FXGRAPH, row.cache_key) in self._process.keys:
-            return _Prediction("yes", "the process looked this very key up", assuming=_guards(row))
+            return _looked_up(row)
         if not self._process.hashes:
             return _Prediction("unknown", "nothing is known of the fields of the process")
         if row.detail_set is None:
@@ -238,7 +153,7 @@ class _Comparison:
         differing = self._differing(row.detail_set)
         if not differing:
             return _Prediction("yes", "every field of the process is equal", assuming=assuming)
-        if _program(row.detail_set, self._details) in self._process.programs:
+        if program_of(row.detail_set, self._details) in self._process.programs:
             reason = f"the process looked this graph up, and {_listed(differing)}"
             return _Prediction("no", reason, differing)
         if self._may_be_options(row, differing):
@@ -274,7 +189,7 @@ class _Comparison:
 
     def _by_graphs(self, row: EntryRow, best: Sequence[_Prediction]) -> _Prediction:
         if (AOTAUTOGRAD, row.cache_key) in self._process.keys:
-            return _Prediction("yes", "the process looked this very key up", assuming=_guards(row))
+            return _looked_up(row)
         if row.fx_keys and all((FXGRAPH, key) in self._process.keys for key in row.fx_keys):
             return self._other_key()
         if not best:
@@ -320,7 +235,7 @@ class _Comparison:
     def _assumptions(self, row: EntryRow) -> tuple[str, ...]:
         has_binaries = row.root != row.path and not is_in_remote_cache(row.path)
         compiled = (_SAME_CPU,) if "cpu" in row.device_types and has_binaries else ()
-        return (_SAME_PROGRAM, *_guards(row), *self._left_out(row), *compiled)
+        return (_SAME_PROGRAM, *_guards(row), *_same_remote_cache(row), *self._left_out(row), *compiled)
 
     def _left_out(self, row: EntryRow) -> tuple[str, ...]:
         """Facts that decide the code of an entry of an older torch and are not in its key."""
@@ -369,6 +284,15 @@ def _unless_altered(row: EntryRow, found: _Prediction) -> _Prediction:
     if row.status == "ok" or found.will_hit != "yes":
         return found
     return _Prediction("unknown", f"{row.damage}: renamed or altered, torch loads it if it can")
+
+
+def _looked_up(row: EntryRow) -> _Prediction:
+    assuming = (*_guards(row), *_same_remote_cache(row))
+    return _Prediction("yes", "the process looked this very key up", assuming=assuming)
+
+
+def _same_remote_cache(row: EntryRow) -> tuple[str, ...]:
+    return (_SAME_REMOTE_CACHE,) if is_in_remote_cache(row.path) else ()
 
 
 def _guards(row: EntryRow) -> tuple[str, ...]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.terms import (
+    AOT_REMOTE_SWITCH,
     AOT_SWITCH,
     AOTAUTOGRAD,
     BUNDLED_SWITCH,
+    CACHE_SWITCHES,
     CACHES,
     FORCE_DISABLE,
+    FX_REMOTE_SWITCH,
     FX_SWITCH,
     FXGRAPH,
     PRECOMPILE_SWITCH,
@@ -25,6 +28,7 @@ _SWITCHES: Final = (
     (AOT_SWITCH, "False", (AOTAUTOGRAD,)),
     (BUNDLED_SWITCH, "True", (FXGRAPH,)),
 )
+_REMOTE_SWITCHES: Final = {FXGRAPH: FX_REMOTE_SWITCH, AOTAUTOGRAD: AOT_REMOTE_SWITCH}
 
 
 def switched_off(settings: Mapping[str, str]) -> dict[str, str]:
@@ -35,9 +39,29 @@ def switched_off(settings: Mapping[str, str]) -> dict[str, str]:
     >>> switched_off({"torch._functorch.config.enable_autograd_cache": "False"})
     {'aotautograd': 'the process has torch._functorch.config.enable_autograd_cache = False'}
     """
+    return _off(settings, CACHE_SWITCHES)
+
+
+def switched_off_remotely(settings: Mapping[str, str]) -> dict[str, str]:
+    """The caches of which the settings of a snapshot ask no remote cache, with the reason.
+
+    Examples
+    --------
+    >>> switched_off_remotely({"torch._inductor.config.fx_graph_remote_cache": "None"})
+    {'fxgraph': 'the process has torch._inductor.config.fx_graph_remote_cache = None'}
+    """
+    # Each remote cache is asked whether or not the local one is on.
+    off = _off(settings, (FORCE_DISABLE, BUNDLED_SWITCH))
+    for cache, name in _REMOTE_SWITCHES.items():
+        if settings.get(name, "True") != "True":
+            off.setdefault(cache, f"the process has {name} = {settings[name]}")
+    return off
+
+
+def _off(settings: Mapping[str, str], switches: Collection[str]) -> dict[str, str]:
     off: dict[str, str] = {}
     for name, value, caches in _SWITCHES:
-        if settings.get(name) == value:
+        if name in switches and settings.get(name) == value:
             for cache in caches:
                 off.setdefault(cache, f"the process has {name} = {value}")
     return off

@@ -12,7 +12,9 @@ import pandas as pd
 
 from cachescope.analysis.guards import GuardError, holds
 from cachescope.columns import rows_of
+from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.reading import ListedEntry
+from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, REFUSED
 
 Sure = Literal["yes", "no", "maybe"]
@@ -39,6 +41,8 @@ class Candidate:
         Its number, where it is an entry that was read.
     graphs : tuple of (key, guards)
         The FX entries that an AOTAutograd entry points to; the guards are None where it does not name them.
+    is_remote : bool
+        Whether it is in a remote cache.
     """
 
     what: str
@@ -48,6 +52,7 @@ class Candidate:
     are_guards_known: bool = True
     entry: int | None = None
     graphs: tuple[tuple[str, str | None], ...] = ()
+    is_remote: bool = False
 
     def fits(self, sizes: Sequence[float | None], *, skips_guards: bool) -> Sure:
         """Whether its guards hold for some sizes."""
@@ -83,18 +88,32 @@ class _StoredEntry:
 
 
 class StoredEntries:
-    """The entries of the directories that were read, and those that locks list, by directory or lock, and key."""
+    """The entries of what was read, and those that locks list, by directory, lock or remote cache, and key.
+
+    Attributes
+    ----------
+    roots : dict of str to str
+        Directories and locks as they were given, by their real paths.
+    remotes : list of str
+        Remote caches.
+    """
 
     def __init__(
         self, entries: pd.DataFrame, roots: Iterable[str], listed: Iterable[ListedEntry] = ()
     ) -> None:
         keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]
         self._of_key: dict[Key, list[tuple[str, Candidate]]] = defaultdict(list)
-        self.roots = {_real(root): root for root in roots}
+        firsts = entries.drop_duplicates("root")
+        dumps = {
+            root
+            for root, path in zip(firsts["root"], firsts["path"], strict=True)
+            if is_in_remote_cache(path)
+        }
+        given = dict.fromkeys([*roots, *keyed["root"]])
+        self.remotes = [root for root in given if is_redis(root) or root in dumps]
+        self.roots = {_real(root): root for root in given if root not in self.remotes}
         for row in rows_of(keyed, _StoredEntry):
-            root = _real(row.root)
-            self.roots.setdefault(root, row.root)
-            self._of_key[row.cache, row.cache_key or ""].append((root, _candidate(row)))
+            self._of_key[row.cache, row.cache_key or ""].append((_real(row.root), _candidate(row)))
         for one in listed:
             self._of_key[one.cache, one.cache_key].append((_real(one.source), _listed(one)))
 
@@ -106,8 +125,12 @@ class StoredEntries:
     def under(self, key: Key, root: str | None) -> Iterator[Candidate]:
         """What lies under a key in one directory, or in any of them."""
         for place, candidate in self._of_key.get(key, ()):
-            if root is None or place == root:
+            if not candidate.is_remote and (root is None or place == root):
                 yield candidate
+
+    def remotely_under(self, key: Key) -> list[Candidate]:
+        """What remote caches have under a key."""
+        return [candidate for _, candidate in self._of_key.get(key, ()) if candidate.is_remote]
 
 
 def _real(path: str) -> str:
@@ -117,13 +140,16 @@ def _real(path: str) -> str:
 def _candidate(row: _StoredEntry) -> Candidate:
     is_there, why_not = _is_there(row)
     guards = row.fx_guards if len(row.fx_guards) == len(row.fx_keys) else (None,) * len(row.fx_keys)
+    is_remote = is_in_remote_cache(row.path)
+    name = row.cache_key or "" if is_remote else os.path.basename(row.path)
     return Candidate(
-        f"{_WAYS[row.cache]} {os.path.basename(row.path)[:12]}… in {row.root}",
+        f"{_WAYS[row.cache]} {name[:12]}… in {row.root}",
         is_there,
         why_not,
         row.guards_expr,
         entry=row.entry,
         graphs=tuple(zip(row.fx_keys, guards, strict=True)),
+        is_remote=is_remote,
     )
 
 

@@ -88,8 +88,6 @@ def found_under(
         return Found("unknown", "several entries fit, and which of them torch takes is not known")
     if open_:
         return Found("unknown", open_[0])
-    if note.is_remote:
-        return Found("unknown", f"nothing fits {where}, and a remote cache was not asked")
     if failed:
         last = failed[-1]
         why = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
 from cachescope.analysis.preflight.candidates import Candidate, Key, StoredEntries, Sure
@@ -56,7 +56,7 @@ class World:
     Attributes
     ----------
     entries : StoredEntries
-        What lies in the directories that were read.
+        What lies in the directories and remote caches that were read.
     recorded : LeftBehind or None
         What recorded runs left behind, where no directory was read that shows it.
     beside : Beside
@@ -70,7 +70,7 @@ class World:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing that lookups could be held against."""
-        return not self.entries.roots and self.recorded is None
+        return not self.entries.roots and not self.entries.remotes and self.recorded is None
 
 
 class RunForetold:
@@ -89,6 +89,8 @@ class RunForetold:
         self._world = world
         # By the directory that it used then.
         self._own: dict[str | None, LeftBehind] = defaultdict(LeftBehind)
+        # A remote cache has one value under a key, the last one.
+        self._remote: dict[Key, list[Candidate]] = {}
         self._lookups = lookups
         self._notes = {
             row.lookup: LookupNote.of_json(row.preflight_note)
@@ -159,35 +161,56 @@ class RunForetold:
             # What it stored itself lies elsewhere, too.
             return Found("unknown", f"by then the program uses another directory: {note.cache_dir}")
 
-        def under(cache: str, key: str) -> Iterable[Candidate]:
-            return self._under((cache, key), root, note)
+        of_graphs = self._note_of_graphs(row, note)
 
+        def under(cache: str, key: str) -> Iterable[Candidate]:
+            return self._under((cache, key), root, note if cache == row.cache else of_graphs)
+
+        where = self._where(root)
         graphs_under = under if row.cache == AOTAUTOGRAD else None
-        found = found_under(under(row.cache, row.cache_key), note, self._where(root), graphs_under)
-        if found.outcome in ("full_miss", "guard_miss") and self._world.is_empty:
+        found = found_under(under(row.cache, row.cache_key), note, where, graphs_under)
+        if found.outcome not in ("full_miss", "guard_miss"):
+            return found
+        if self._world.is_empty:
             return Found(
                 "unknown", "no cache directory and no recording was read that it could be held against"
             )
+        if (note.is_remote or of_graphs.is_remote) and not self._world.entries.remotes:
+            return Found("unknown", f"nothing fits {where}, and a remote cache was not asked")
         return found
 
-    def _under(self, key: Key, root: str | None, note: LookupNote) -> Iterable[Candidate]:
-        if not note.is_local:
-            return ()
-        recorded = () if self._world.recorded is None else self._world.recorded.under(key)
-        return chain(
-            self._own[note.cache_dir].under(key),
-            self._world.entries.under(key, root),
-            recorded,
-            self._world.beside.under(self._run, note, key),
-        )
+    def _note_of_graphs(self, row: LookupRow, note: LookupNote) -> LookupNote:
+        """How the graphs of an AOTAutograd entry would be looked up: always locally (`FxGraphCacheLoadable.load`)."""
+        if row.cache != AOTAUTOGRAD:
+            return note
+        noted = (self._notes.get(graph.lookup) for graph in self._graphs[row.lookup])
+        return replace(next((one for one in noted if one is not None), note), is_local=True)
+
+    def _under(self, key: Key, root: str | None, note: LookupNote) -> Iterator[Candidate]:
+        """What torch would go through under a key, in its order."""
+        if note.is_local:
+            yield from self._own[note.cache_dir].under(key)
+            yield from self._world.entries.under(key, root)
+            if self._world.recorded is not None:
+                yield from self._world.recorded.under(key)
+        beside = list(self._world.beside.under(self._run, note, key))
+        yield from beside
+        for one in self._remotely_under(key):
+            if not note.is_remote:
+                yield replace(one, is_there="no", why_not="the program asks no remote cache for it")
+            elif any(other.guards != one.guards for other in beside):
+                yield _perhaps_replaced(one, "another process of the command")
+            else:
+                yield one
+
+    def _remotely_under(self, key: Key) -> list[Candidate]:
+        return self._remote.get(key) or self._world.entries.remotely_under(key)
 
     def _where(self, root: str | None) -> str:
-        roots = self._world.entries.roots
-        if root is not None:
-            return f"in {roots[root]}"
-        if roots:
-            return f"in {', '.join(roots.values())}"
-        return "in what was recorded"
+        entries = self._world.entries
+        local = entries.roots.values() if root is None else [entries.roots[root]]
+        places = [*local, *entries.remotes]
+        return f"in {', '.join(places)}" if places else "in what was recorded"
 
     def _store(self, row: LookupRow, found: Found, graphs: Sequence[LookupRow]) -> None:
         """Keep what a real run would store after this lookup."""
@@ -196,11 +219,19 @@ class RunForetold:
             return
         if note.lacks_values:
             return
-        if row.cache_key is None or not note.is_local:
+        if row.cache_key is None:
             return
+        key = row.cache, row.cache_key
         is_there: Sure = "maybe" if found.outcome == "unknown" else "yes"
         candidate = stored_candidate(row, note, self._pointed_to(graphs), is_there)
-        self._own[note.cache_dir].add((row.cache, row.cache_key), candidate)
+        if note.is_local:
+            self._own[note.cache_dir].add(key, candidate)
+        if note.is_remote:
+            before = [] if is_there == "yes" else self._remotely_under(key)
+            self._remote[key] = [
+                replace(candidate, is_remote=True),
+                *(_perhaps_replaced(one, "the run") for one in before),
+            ]
 
     def _pointed_to(self, graphs: Sequence[LookupRow]) -> Iterator[tuple[str, str | None]]:
         for graph in graphs:
@@ -212,7 +243,11 @@ class RunForetold:
         """Tell the other processes of the command what it would store, whatever lies there before."""
         for row in self._lookups:
             note = self._notes.get(row.lookup)
-            if note is not None and note.is_stored and note.is_local and row.cache_key is not None:
+            if note is not None and note.is_stored and row.cache_key is not None:
                 graphs = self._pointed_to(self._graphs.get(row.lookup, []))
                 candidate = stored_candidate(row, note, graphs, "yes")
                 self._world.beside.add(self._run, note, (row.cache, row.cache_key), candidate)
+
+
+def _perhaps_replaced(one: Candidate, by: str) -> Candidate:
+    return replace(one, is_there="maybe", why_not=f"{by} may have replaced it by one with other guards")

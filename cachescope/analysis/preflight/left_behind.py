@@ -99,8 +99,9 @@ class Beside:
         for other, of_other, candidate in self._stored.get(key, ()):
             if other.run == run.run or run.pid in of_other.ended_before:
                 continue
-            if of_other.cache_dir != note.cache_dir:  # neither finds what the other one stores
-                continue
+            is_shared = note.is_local and of_other.is_local and of_other.cache_dir == note.cache_dir
+            if not is_shared and not (note.is_remote and of_other.is_remote):
+                continue  # neither finds what the other one stores
             what = f"what run {other.run} of the same command would store"
             if other.pid in note.ended_before:
                 yield replace(candidate, what=what)

@@ -80,6 +80,11 @@ def patch_autograd_cache(module: Any, replace: Any) -> None:
     replace(module.AOTAutogradCache, "save", staticmethod(save))
 
 
+def patch_pgo(module: Any, replace: Any) -> None:
+    """Let no profile of sizes reach a remote cache (torch/_dynamo/pgo.py); it is read, as by the real run."""
+    replace(module, "put_remote_code_state", lambda *_, **__: None)
+
+
 def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: Any) -> dict[str, Any]:
     config: Any = importlib.import_module("torch._inductor.config")
     told: dict[str, Any] = {

@@ -51,6 +51,7 @@ def _patch_compile_fx(module: Any, replace: Replace) -> None:
 PATCHES: Final[dict[str, Callable[[Any, Replace], None]]] = {
     "torch": _patch_torch,
     "torch._dynamo.callback": cheaper.patch_callback,
+    "torch._dynamo.pgo": notes.patch_pgo,
     "torch._dynamo.output_graph": without_weights.patch_output_graph,
     "torch._inductor.runtime.cache_dir_utils": cache_folder.patch_cache_dir,
     "torch._inductor.codecache": _patch_codecache,

@@ -5,8 +5,8 @@
 
 Every graph is executed op by op, so the program goes its way; of each lookup that a real run would make, the answer is
 whether it would hit, would miss, would be bypassed, and why, or that it cannot be told. Held against the cache directory
-that the program would use, or against PATH: a cache directory, which may be empty, or recordings of earlier runs.
-The directory is only read. Python processes that the command starts are covered, but for those that ignore PYTHONPATH
+that the program would use, or against PATH: a cache directory, which may be empty, recordings of earlier runs, or
+a remote cache (redis://… or a dump of one). They are only read. Python processes that the command starts are covered, but for those that ignore PYTHONPATH
 (python -I). Needs torch 2.10 or later, in the command's Python.
 
 With --fake no weights are allocated: for models that do not fit here. A program that asks a tensor for a value, as

@@ -23,20 +23,31 @@ _BYTES_AT_ONCE: Final = 16 << 20
 _MOST_KEYS: Final = 1_000_000
 
 
-def read_redis(address: str, reading: Reading) -> None:
+def read_redis(address: str, reading: Reading, *, may_be_empty: bool = False) -> None:
     """Read the remote caches at an address into ``reading.entries``.
 
     Raises
     ------
     SourceError
-        If the server cannot be reached, does not answer or refuses.
+        If the server cannot be reached, does not answer or refuses; if it holds nothing and that may not be.
     """
     if not isinstance(address, RedisAddress):
         address = RedisAddress.of(address)
-    read_stored(address, stored_in(address), reading)
+    read_stored(address, stored_in(address, may_be_empty=may_be_empty), reading)
 
 
-def stored_in(address: RedisAddress) -> Iterator[Stored]:
+def check_redis(address: RedisAddress) -> None:
+    """Say at once whether the server at an address can be read; it may hold nothing.
+
+    Raises
+    ------
+    SourceError
+        As `read_redis`.
+    """
+    next(stored_in(address, may_be_empty=True), None)
+
+
+def stored_in(address: RedisAddress, *, may_be_empty: bool = False) -> Iterator[Stored]:
     """Yield the values of torch's remote caches at an address, in the order of their keys.
 
     Raises
@@ -48,7 +59,7 @@ def stored_in(address: RedisAddress) -> Iterator[Stored]:
     try:
         with contextlib.closing(_client(redis, address)) as client:
             listed = set(islice(client.scan_iter(match="pt2:*", count=_KEYS_AT_ONCE), _MOST_KEYS + 1))
-            if not listed:
+            if not listed and not may_be_empty:
                 raise SourceError(address, "this Redis holds no key of torch (pt2:…)", "empty")
             if len(listed) > _MOST_KEYS:
                 raise SourceError(address, f"more than {_MOST_KEYS:,} keys: not read")

@@ -10,15 +10,22 @@ import pytest
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
 from cachescope.analysis.contexts.keys import context_groups, joining_schemas, known_contexts
-from cachescope.analysis.contexts.switches import keeps_graphs_inside, never_looked, switched_off
+from cachescope.analysis.contexts.switches import (
+    keeps_graphs_inside,
+    never_looked,
+    switched_off,
+    switched_off_remotely,
+)
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.errors import NotFoundError
 from cachescope.frames.contexts import CONTEXTS
 from cachescope.readers.snapshot import context_row
 from cachescope.terms import (
+    AOT_REMOTE_SWITCH,
     AOT_SWITCH,
     BUNDLED_SWITCH,
     FORCE_DISABLE,
+    FX_REMOTE_SWITCH,
     FX_SWITCH,
     PRECOMPILE_SWITCH,
 )
@@ -197,6 +204,21 @@ def test_what_settings_switch_off(settings: dict[str, str], off: set[str]) -> No
     # The first switch that says so is the reason.
     both = switched_off({**settings, FORCE_DISABLE: "True"})
     assert set(both.values()) == {f"the process has {FORCE_DISABLE} = True"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "off"),
+    [
+        ({}, set()),
+        ({FORCE_DISABLE: "True", FX_REMOTE_SWITCH: "True"}, {"aotautograd", "fxgraph"}),
+        ({FX_SWITCH: "False", AOT_SWITCH: "False"}, set()),
+        ({FX_REMOTE_SWITCH: "None", AOT_REMOTE_SWITCH: "True"}, {"fxgraph"}),
+        ({FX_REMOTE_SWITCH: "True", AOT_REMOTE_SWITCH: "False"}, {"aotautograd"}),
+        ({BUNDLED_SWITCH: "True"}, {"fxgraph"}),
+    ],
+)
+def test_which_remote_caches_settings_switch_off(settings: dict[str, str], off: set[str]) -> None:
+    assert set(switched_off_remotely(settings)) == off
 
 
 @pytest.mark.parametrize(

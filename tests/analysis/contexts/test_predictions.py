@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cachescope.analysis.contexts.prediction import ProcessFields, predictions_frame
+from cachescope.analysis.contexts.prediction import predictions_frame
+from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.details import HashDetails
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.readers.reading import Entry
@@ -104,6 +105,21 @@ GRAPHS: dict[str, tuple[tuple[Entry, Details | None], ProcessFields, tuple[str, 
         graph(),
         of_process(off={"fxgraph": "it is off"}),
         ("no", (), "it is off"),
+    ),
+    "only its remote cache is off": (
+        graph(),
+        of_process(off_remotely={"fxgraph": "it is off"}),
+        ("yes", (), "every field of the process is equal"),
+    ),
+    "the remote cache that it lies in is off": (
+        graph(path="redis://host/0/pt2:fx-graph-v1::f11:c1"),
+        of_process(off_remotely={"fxgraph": "it is off"}),
+        ("no", (), "it is off"),
+    ),
+    "it lies in a remote cache, and the local one is off": (
+        graph(path="redis://host/0/pt2:fx-graph-v1::f11:c1"),
+        of_process(off={"fxgraph": "it is off"}),
+        ("yes", (), "every field of the process is equal"),
     ),
     "another cache is off": (
         graph(),
@@ -508,3 +524,10 @@ def test_the_assumptions_of_an_autograd_entry() -> None:
     assert assumed(of_process(), own, graph()) == (SAME, "sizes for which s0 > 4", OWN_OF_AOT)
     assert assumed(looked_up, own, graph()) == ("sizes for which s0 > 4",)
     assert assumed(DIFFERS, own, graph()) == ()
+
+
+def test_whether_a_process_asks_a_remote_cache_is_assumed() -> None:
+    there = graph(path="redis://host/0/pt2:fx-graph-v1::f11:c1")
+    for process in (of_process(), of_process(keys=frozenset({("fxgraph", "f11")}))):
+        (row,) = predicted(process, there)
+        assert "a process that asks this remote cache" in row["assuming"]

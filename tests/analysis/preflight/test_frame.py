@@ -40,3 +40,53 @@ def test_a_foretold_hit_saves_what_its_entry_took() -> None:
     assert [plain(value) for value in lookups["time_saved_ns"]] == [3 * SECOND_NS, None, None, None]
     # The stand-in for the compiler took no time of a compile.
     assert lookups["time_taken_ns"].isna().all()
+
+
+REMOTE = "redis://host:1/0"
+
+
+def stored_remotely(key: str, **told: Any) -> Any:
+    return entry("fxgraph", key, root=REMOTE, path=f"{REMOTE}/pt2:fx-graph-v1::{key}:c1", **told)
+
+
+def remotely(key: str, **noted: Any) -> Made:
+    """A lookup of a pre-flight of a program that asks a remote cache, by itself or as noted."""
+    asks = {"cache": "fxgraph", "key": key, "cache_dir": "/cache", "sizes": [4], "remote": True} | noted
+    stores = {"cache": "fxgraph", "key": key, "guards": "L['t0'] > 3"}
+    return fx(
+        key, "full_miss", at=0, took=0.25, preflight_note=json.dumps({"lookup": asks, "stored": stores})
+    )
+
+
+def outcomes(lookups: list[Made], *entries: Any) -> list[str]:
+    made: list[str] = scope_of(run(*lookups, is_preflight=True), entries=entries).lookups["outcome"].tolist()
+    return made
+
+
+def test_a_remote_cache_is_asked_where_the_program_asks_one() -> None:
+    made = run(remotely("f11"), remotely("f22"), asked("f11"), is_preflight=True)
+    told = scope_of(made, entries=[stored_remotely("f11")]).lookups
+    assert told["outcome"].tolist() == ["would_hit", "would_miss", "would_miss"]
+    assert told["foretold"].tolist()[1:] == [
+        f"no entry under this key in {REMOTE}",
+        f"the FX entry f11… in {REMOTE} is under this key, but the program asks no remote cache for it",
+    ]
+
+
+def test_a_remote_cache_that_was_not_read_leaves_a_miss_open() -> None:
+    beside = entry("fxgraph", "f99")
+    assert outcomes([remotely("f11"), remotely("f99")], beside) == ["not_known", "would_hit"]
+    assert outcomes([remotely("f11")], beside, stored_remotely("f22")) == ["would_miss"]
+
+
+def test_a_value_in_a_remote_cache_is_replaced_by_one_with_other_guards() -> None:
+    """Alone it has one value under a key; a directory beside it keeps both."""
+    for_few = stored_remotely("f11", guards_expr="L['t0'] < 4")
+    few, many = [2], [5]
+    alone = [remotely("f11", not_local=True, sizes=sizes) for sizes in (few, many, few)]
+    assert outcomes(alone, for_few) == ["would_hit", "would_miss", "would_miss"]
+    assert outcomes([remotely("f11", sizes=sizes) for sizes in (few, many, many)], for_few) == [
+        "would_hit",
+        "would_miss",
+        "would_hit",
+    ]

@@ -1,0 +1,112 @@
+"""What is known of a process that would look entries up: the fields of its keys, and which caches it asks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from cachescope.analysis.contexts.outside_keys import CPU_CAPABILITY, vector_width
+from cachescope.analysis.contexts.switches import (
+    keeps_graphs_inside,
+    never_looked,
+    switched_off,
+    switched_off_remotely,
+)
+from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.verdicts.option_defaults import default_hashes
+from cachescope.details import HashDetails
+from cachescope.keys.key_fields import is_of_the_program
+from cachescope.terms import CACHES, FXGRAPH, WOULD_BYPASS
+
+# torch/_inductor/cpu_vec_isa.py: with it, not the CPU decides how wide vectors are.
+_WIDTH_OPTION: Final = "inductor_config[cpp.simdlen]"
+
+Program = frozenset[tuple[str, str]]
+"""The hashes of a graph and its inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFields:
+    """What is known of a process: for each of its fields, the hashes it was seen with.
+
+    A snapshot has one hash per field; a run may have several if a compile had its own options. For a run, the keys
+    that it looked up (as cache and key) and their programs are known too.
+    """
+
+    hashes: Mapping[str, frozenset[str]]
+    off: Mapping[str, str] = field(default_factory=dict)
+    """Caches it does not look into, and why."""
+    off_remotely: Mapping[str, str] = field(default_factory=dict)
+    """Caches of which it asks no remote cache, and why."""
+    version: str | None = None
+    """Its version of torch."""
+    keeps_graphs_inside: bool | None = None
+    """Whether its AOTAutograd entries contain their graphs."""
+    keys: frozenset[tuple[str, str]] = field(default=frozenset())
+    programs: frozenset[Program] = field(default=frozenset())
+    vector_width: int | None = None
+    """Vector width that it generates code for, in bits; 0 if it uses no vectors, None if unknown."""
+    cpu_capability: str = ""
+
+    @classmethod
+    def of_snapshot(
+        cls,
+        key_fields: Mapping[str, str] | None,
+        settings: Mapping[str, str],
+        problem: str | None,
+        version: str | None,
+        platform: str | None,
+    ) -> ProcessFields:
+        """Create from the values that a snapshot has under these names (`problem`: ``key_fields_problem``)."""
+        off, off_remotely = switched_off(settings), switched_off_remotely(settings)
+        if problem is not None and problem.startswith(WOULD_BYPASS):
+            off, off_remotely = (dict.fromkeys(CACHES, problem) | one for one in (off, off_remotely))
+        known = {name: frozenset({hash_}) for name, hash_ in (key_fields or {}).items()}
+        own = {name: found for name, found in known.items() if not is_of_the_program(name)}
+        is_set = own.keys() & {_WIDTH_OPTION} and not own[_WIDTH_OPTION] <= default_hashes(_WIDTH_OPTION)
+        return cls(
+            own,
+            off,
+            off_remotely,
+            version,
+            keeps_graphs_inside(settings),
+            vector_width=None if is_set else vector_width(settings, platform or ""),
+            cpu_capability=settings.get(CPU_CAPABILITY, ""),
+        )
+
+    @classmethod
+    def of_lookups(
+        cls, lookups: Sequence[LookupRow], details: HashDetails, version: str | None
+    ) -> ProcessFields:
+        """Create from the FX lookups of a run whose hash details are its own or equal to its own."""
+        hashes: dict[str, set[str]] = defaultdict(set)
+        keys = {(row.cache, row.cache_key) for row in lookups if row.cache_key is not None}
+        programs: dict[int, Program] = {}
+        for row in lookups:
+            if row.cache != FXGRAPH or row.detail_set is None or row.detail_set in programs:
+                continue
+            programs[row.detail_set] = program_of(row.detail_set, details)
+            for detail in details.details(row.detail_set):
+                if not is_of_the_program(detail.field):
+                    hashes[detail.field].add(detail.detail_hash)
+        off = never_looked(lookups)
+        return cls(
+            {name: frozenset(found) for name, found in hashes.items()},
+            off,
+            off,
+            version,
+            keys=frozenset(keys),
+            programs=frozenset(programs.values()),
+        )
+
+
+def program_of(detail_set: int, details: HashDetails) -> Program:
+    """The part of a key that describes the graph and its inputs; their ``fx_kwargs`` follow from options too."""
+    return frozenset(
+        (name, details.components[code][1:52])
+        for code in details.sets[detail_set].tolist()
+        if is_of_the_program(name := details.fields[details.field_codes[code]])
+        and not name.startswith("fx_kwargs")
+    )

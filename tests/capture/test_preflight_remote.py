@@ -1,0 +1,202 @@
+"""Pre-flights held against a Redis that torch filled, and what torch then really did with it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis_server import missing, redis_server, remote_settings, write_dump
+
+from cachescope.errors import SourceError
+from cachescope.scope.preflight import check_against, read_preflight
+from tests.capture.preflights import (
+    assert_came_true,
+    environment,
+    foretold,
+    preflown,
+    program,
+    really,
+)
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.sweep,
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+]
+# Without the profile of sizes, which decides what the next run compiles.
+PROFILE = ("TORCH_DYNAMO_AUTOMATIC_DYNAMIC_REMOTE_PGO", "TORCH_COMPILE_JOB_ID")
+
+
+def settings(port: int, **more: str) -> dict[str, str]:
+    """The variables under which torch asks its remote caches at a port."""
+    return {name: value for name, value in remote_settings(port).items() if name not in PROFILE} | more
+
+
+def client_of(port: int) -> Any:
+    import redis
+
+    return redis.Redis(port=port)
+
+
+def address(port: int) -> str:
+    return f"redis://127.0.0.1:{port}/0"
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """A server that a run of `training` filled, and the traces of a pre-flight that would use it."""
+    folder = tmp_path_factory.mktemp("filled")
+    with redis_server() as port:
+        went = really(program("training"), folder / "cache", folder / "cold", **settings(port))
+        assert went.counted["fxgraph miss"] and not went.counted["fxgraph hit"]
+        preflown(program("training"), folder / "none", folder / "preflight", **settings(port))
+        yield port, folder
+
+
+def test_a_preflight_writes_nothing_there(tmp_path: Path) -> None:
+    """Not even the profile of sizes, which torch reads there and writes."""
+    with redis_server() as port:
+        preflown(program("training"), tmp_path / "none", tmp_path / "preflight", **remote_settings(port))
+        asked = client_of(port).info("commandstats")
+        assert "cmdstat_get" in asked
+        assert "cmdstat_set" not in asked
+
+
+@pytest.fixture
+def port(filled: tuple[int, Path]) -> Iterator[int]:
+    """The same server with values of its own, which a test may change."""
+    values = {key: client_of(filled[0]).get(key) for key in client_of(filled[0]).scan_iter()}
+    with redis_server() as port:
+        for key, value in values.items():
+            client_of(port).set(key, value)
+        yield port
+
+
+def traces_of(filled: tuple[int, Path]) -> Path:
+    (traces,) = (filled[1] / "preflight").iterdir()
+    return traces
+
+
+def test_what_a_server_has_would_hit(filled: tuple[int, Path], port: int, tmp_path: Path) -> None:
+    told = foretold(traces_of(filled), address(port))
+    assert {way for *_, way in told} == {"hit"}
+    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(port)))
+    scope = read_preflight(str(traces_of(filled)), [address(port)])
+    assert all(f"in {address(port)}" in why for why in scope.lookups["foretold"])
+    assert scope.lookups["time_saved_ns"].notna().any()
+
+
+def test_a_dump_says_the_same(filled: tuple[int, Path], tmp_path: Path) -> None:
+    write_dump(filled[0], str(tmp_path))
+    assert foretold(traces_of(filled), tmp_path / "remote.jsonl") == foretold(
+        traces_of(filled), address(filled[0])
+    )
+
+
+def test_an_empty_server_has_nothing(filled: tuple[int, Path], tmp_path: Path) -> None:
+    with redis_server() as empty:
+        told = foretold(traces_of(filled), address(empty))
+        assert {way for *_, way in told} == {"miss"}
+        assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(empty)))
+
+
+@pytest.mark.parametrize("gone", ["pt2:fx-graph-v1::*", "pt2:autograd-experimental::*"])
+def test_what_expired_would_miss(filled: tuple[int, Path], port: int, tmp_path: Path, gone: str) -> None:
+    client_of(port).delete(next(client_of(port).scan_iter(match=gone)))
+    told = foretold(traces_of(filled), address(port))
+    assert {way for *_, way in told} == {"hit", "miss"}
+    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(port)))
+
+
+def test_a_value_that_torch_cannot_load_would_miss(
+    filled: tuple[int, Path], port: int, tmp_path: Path
+) -> None:
+    for key in client_of(port).scan_iter(match="pt2:autograd-experimental::*"):
+        client_of(port).set(key, '{"data": "gASV"}')
+    told = foretold(traces_of(filled), address(port))
+    assert {way for cache, _, way in told if cache == "aotautograd"} == {"miss"}
+    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(port)))
+
+
+def test_a_changed_config_is_in_no_key_of_the_server(
+    filled: tuple[int, Path], port: int, tmp_path: Path
+) -> None:
+    changed = settings(port, PREFLIGHT_PROGRAM_CONFIG="epilogue_fusion")
+    traces = preflown(program("training"), tmp_path / "none", tmp_path / "preflight", **changed)
+    told = foretold(traces, address(port))
+    assert {way for *_, way in told} == {"miss"}
+    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **changed))
+
+
+@pytest.mark.parametrize(
+    "switch", ["TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE"]
+)
+def test_a_remote_cache_that_is_not_asked_is_of_no_use(port: int, tmp_path: Path, switch: str) -> None:
+    off = settings(port, **{switch: "0"})
+    traces = preflown(program("training"), tmp_path / "none", tmp_path / "preflight", **off)
+    told = foretold(traces, address(port))
+    assert "miss" in {way for *_, way in told}
+    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **off))
+    if "FX" in switch:  # AOTAutograd has its own switch in its key
+        scope = read_preflight(str(traces), [address(port)])
+        assert any("asks no remote cache" in why for why in scope.lookups["foretold"])
+
+
+def test_only_remote_caches(port: int, tmp_path: Path) -> None:
+    """What the run stores itself is found again, in the server alone."""
+    alone = settings(port, TORCHINDUCTOR_FX_GRAPH_CACHE="0", TORCHINDUCTOR_AUTOGRAD_CACHE="0")
+    twice = program("training,training")
+    with redis_server() as empty:
+        alone |= {"TORCHINDUCTOR_REDIS_URL": address(empty)}
+        traces = preflown(twice, tmp_path / "none", tmp_path / "preflight", **alone)
+        told = foretold(traces, address(empty))
+        assert {way for *_, way in told} == {"hit", "miss"}
+        assert_came_true(told, really(twice, tmp_path / "c", tmp_path / "r", **alone))
+
+
+def test_a_directory_beside_it_comes_first(filled: tuple[int, Path], port: int, tmp_path: Path) -> None:
+    for key in client_of(port).scan_iter(match="pt2:fx-graph-v1::*"):
+        client_of(port).delete(key)
+    told = foretold(traces_of(filled), filled[1] / "cache", address(port))
+    assert {way for *_, way in told} == {"hit"}
+
+
+def test_without_it_nothing_is_foretold(filled: tuple[int, Path], tmp_path: Path) -> None:
+    told = foretold(traces_of(filled), tmp_path / "empty")
+    assert {way for *_, way in told} == {"not_known"}
+
+
+def test_a_server_has_one_value_for_each_key(tmp_path: Path) -> None:
+    """The one with other guards replaces the first: what is foretold comes true, or is left open."""
+    with redis_server() as port:
+        really(program("guarded_size"), tmp_path / "first", tmp_path / "r1", **settings(port))
+        traces = preflown(
+            program("guarded_size"), tmp_path / "none", tmp_path / "preflight", **settings(port)
+        )
+        told = foretold(traces, address(port))
+        assert_came_true(
+            told, really(program("guarded_size"), tmp_path / "c", tmp_path / "r2", **settings(port))
+        )
+
+
+def test_the_command_takes_an_address(filled: tuple[int, Path], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cachescope", "preflight", "--min-hit-rate", "1", "--against",
+         address(filled[0]).replace("//", "//:pa55@"), "--", *program("training")],
+        env=environment(tmp_path / "none", **settings(filled[0])),
+        capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "refuses the user or the password" in done.stderr
+    assert "pa55" not in done.stdout + done.stderr
+
+
+def test_a_server_out_of_reach_is_told_before_the_program_runs() -> None:
+    with redis_server() as port:
+        check_against([address(port)])
+    with pytest.raises(SourceError, match="cannot be reached"):
+        check_against([address(port)])
