@@ -129,6 +129,8 @@ def test_a_changed_config_is_in_no_key_of_the_server(
     traces = preflown(program("training"), tmp_path / "none", tmp_path / "preflight", **changed)
     told = foretold(traces, address(port))
     assert {way for *_, way in told} == {"miss"}
+    misses = read_preflight(str(traces), [address(port)]).misses
+    assert set(misses["changed"]) == {("inductor_config[epilogue_fusion]",)}
     assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **changed))
 
 

@@ -2,7 +2,7 @@
 
 A modification time proves nothing by itself. Archives, image layers and many file systems keep whole seconds,
 copies get the time of the copy, reproducible images one fixed time, and the clock of a file server may be minutes
-off. What must hold is that a process writes an entry after it missed its key. So the entries whose miss was recorded
+off. What a remote cache holds has no time at all. What must hold is that a process writes an entry after it missed its key. So the entries whose miss was recorded
 show how far to trust the times of a directory: as they are, shifted by a constant, or not at all.
 """
 
@@ -17,6 +17,8 @@ from typing import Final
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import known
 from cachescope.analysis.history.rows import EntryRow
+from cachescope.keys.paths import is_in_remote_cache
+from cachescope.readers.logs.preflight_notes import LookupNote
 
 NEVER: Final = 2**63 - 1
 LONG_AGO: Final = -(2**63)
@@ -51,14 +53,30 @@ class EntryTimes:
         for entry in history.entries:
             of_root[entry.root].append(entry)
         self._clocks = {root: _clock(found, history) for root, found in of_root.items()}
+        is_any_remote = any(is_in_remote_cache(found[0].path) for found in of_root.values())
+        self._asked_remotely = _asked_remotely(history) if is_any_remote else frozenset()
 
     def interval(self, entry: EntryRow) -> tuple[int, int]:
         """The earliest and latest time an entry can have been stored, nanoseconds since the epoch; any time if unknown."""
+        if entry.cache in self._asked_remotely and is_in_remote_cache(entry.path):
+            return LONG_AGO, LONG_AGO
         clock = self._clocks[entry.root]
         if clock.shift_ns is None or entry.modified_time is None:
             return LONG_AGO, NEVER
         begin = entry.modified_time + clock.shift_ns
         return begin, begin + clock.resolution_ns
+
+
+def _asked_remotely(history: History) -> frozenset[str]:
+    """The caches of which all lookups are foretold, for programs that ask a remote cache: they find there what was read."""
+    lookups = history.lookups
+    if not lookups.foretold.is_known.all():
+        return frozenset()
+    asks: dict[str, bool] = {}
+    for at in range(len(lookups)):
+        note = LookupNote.of_json(lookups.preflight_note[at] or "{}")
+        asks[lookups.cache_of(at)] = note.is_remote and asks.get(lookups.cache_of(at), True)
+    return frozenset(cache for cache, is_asked in asks.items() if is_asked)
 
 
 def resolution_ns(entries: Sequence[EntryRow]) -> int | None:

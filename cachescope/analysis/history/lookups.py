@@ -135,6 +135,7 @@ class Lookups(Sequence[LookupRow]):
     aot_mode: Numbers
     bypass_exception: Texts
     foretold: Texts
+    preflight_note: Texts
 
     @classmethod
     def of_frame(cls, lookups: pd.DataFrame, store: HashDetails) -> Self:
@@ -209,6 +210,7 @@ class Lookups(Sequence[LookupRow]):
             _flag(self.aot_mode[at]),
             self.bypass_exception[at],
             self.foretold[at],
+            self.preflight_note[at],
         )
 
     def __iter__(self) -> Iterator[LookupRow]:

@@ -49,6 +49,7 @@ class LookupRow:
     aot_mode: bool | None = None
     bypass_exception: str | None = None
     foretold: str | None = None
+    preflight_note: str | None = None
     """What its outcome rests on, where a pre-flight foretells it: it was not made."""
 
     @property

@@ -18,6 +18,7 @@ from cachescope.analysis.verdicts.changed_fields import Component
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
+from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 
 OF_ITS_OWN: Final = -1
@@ -124,6 +125,8 @@ class ChangedKeys:
             return "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(baseline, row)}"
         if self._baselines.are_concurrent(baseline, row):
             return "inferred", "the processes ran at the same time, and their keys differ by their rank alone"
+        if isinstance(baseline, EntryRow) and is_in_remote_cache(baseline.path):
+            return "inferred", "foretold: the program would ask the remote cache that holds the entry"
         if isinstance(baseline, EntryRow):
             return "inferred", "by its time of modification the entry had been stored before"
         return "recorded", "torch recorded the hash details of both keys"

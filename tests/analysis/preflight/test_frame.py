@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from tests.made import Made, entry, fx, run, scope_of
+from tests.made import Details, Made, entry, fx, run, scope_of
 
 SECOND_NS = 10**9
 
@@ -90,3 +91,28 @@ def test_a_value_in_a_remote_cache_is_replaced_by_one_with_other_guards() -> Non
         "would_miss",
         "would_hit",
     ]
+
+
+OPTION = "inductor_config[epilogue_fusion]"
+WAS: Details = {"gm": "code", "example_inputs[0]": "Tensor(4)", OPTION: "True"}
+
+
+def verdicts(*lookups: Made) -> list[tuple[str, tuple[str, ...]]]:
+    misses = scope_of(run(*lookups, is_preflight=True), entries=[stored_remotely("f11", details=WAS)]).misses
+    return [(row["verdict"], tuple(row["changed"])) for row in misses.to_dict("records")]
+
+
+def changed(**noted: Any) -> Made:
+    return replace(remotely("f22", **noted), details={**WAS, OPTION: "False"})
+
+
+def test_a_foretold_miss_is_compared_with_what_a_remote_cache_holds() -> None:
+    assert verdicts(changed()) == [("key_changed", (OPTION,))]
+
+
+def test_what_is_not_asked_is_no_reason() -> None:
+    """No lookup of a program that asks no remote cache, nor one that was made: nothing says what lay there then."""
+    assert verdicts(changed(remote=False)) == [("first_lookup", ())]
+    made = fx("f22", "full_miss", at=0, details={**WAS, OPTION: "False"})
+    (miss,) = scope_of(run(made), entries=[stored_remotely("f11", details=WAS)]).misses.to_dict("records")
+    assert (miss["verdict"], miss["kind"]) == ("first_lookup", "not known")
