@@ -15,7 +15,7 @@ from cachescope.readers.json_file import load_object
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.pickles.inert_pickle import NotRead
 from cachescope.readers.reading import Reading
-from cachescope.readers.remote_cache.address import RedisAddress, is_redis
+from cachescope.readers.remote_cache.address import is_redis
 from cachescope.readers.remote_cache.dump import looks_like_dump, stored_in_dump
 from cachescope.readers.remote_cache.server import stored_in
 from cachescope.readers.remote_cache.stored import Stored, content_of, kind_and_key
@@ -31,12 +31,8 @@ def is_remote_cache(path: str) -> bool:
 
 
 def values_of(path: str, reading: Reading) -> Iterator[Stored]:
-    """Yield the values of a remote cache; lines of a dump that are none become problems."""
-    if is_redis(path):
-        address = path if isinstance(path, RedisAddress) else RedisAddress.of(path)
-        yield from stored_in(address)
-    else:
-        yield from stored_in_dump(path, reading)
+    """The values of a remote cache; lines of a dump that are none become problems."""
+    return stored_in(path) if is_redis(path) else stored_in_dump(path, reading)
 
 
 def audit_value(root: str, one: Stored) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.bundles import is_bundle, read_as_directory
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry, Reading
-from cachescope.readers.remote_cache.address import RedisAddress, is_redis, without_password
+from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.readers.remote_cache.server import check_redis, read_redis
 from cachescope.readers.sources import check_sources, read_sources
 from cachescope.report.preflight import preflight_html, preflight_text
@@ -56,7 +56,7 @@ def check_against(against: Iterable[Against]) -> None:
     for place in _places(against):
         if _is_empty(place) or is_bundle(place):
             continue
-        if isinstance(place, RedisAddress):
+        if is_redis(place):
             check_redis(place)
         elif looks_like_lock(place):
             read_lock(place)
@@ -68,7 +68,7 @@ def _held_against(reading: Reading, against: Iterable[Against] | None) -> Scope:
     for place in _named_directories(reading) if against is None else _places(against):
         if _is_empty(place):
             reading.cache_roots.append(place)
-        elif isinstance(place, RedisAddress):
+        elif is_redis(place):
             read_redis(place, reading, may_be_empty=True)
         elif is_bundle(place):
             read_as_directory(place, reading)

@@ -24,7 +24,9 @@ class RedisAddress(str):
 
     @classmethod
     def of(cls, url: str) -> RedisAddress:
-        """Take what may be shown out of a whole address."""
+        """Take what may be shown out of a whole address; one that is shown already stays."""
+        if isinstance(url, RedisAddress):
+            return url
         scheme, _, rest = url.partition("://")
         place, _, options = rest.partition("?")
         # A "?" within a password may have cut it.
@@ -59,7 +61,7 @@ def without_password(source: str) -> str:
     >>> without_password("redis://:secret@cache-host:6379/0")
     'redis://cache-host:6379/0'
     """
-    return source if isinstance(source, RedisAddress) or not is_redis(source) else RedisAddress.of(source)
+    return RedisAddress.of(source) if is_redis(source) else source
 
 
 def text_without_passwords(text: str) -> str:

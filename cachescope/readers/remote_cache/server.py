@@ -31,12 +31,11 @@ def read_redis(address: str, reading: Reading, *, may_be_empty: bool = False) ->
     SourceError
         If the server cannot be reached, does not answer or refuses; if it holds nothing and that may not be.
     """
-    if not isinstance(address, RedisAddress):
-        address = RedisAddress.of(address)
+    address = RedisAddress.of(address)
     read_stored(address, stored_in(address, may_be_empty=may_be_empty), reading)
 
 
-def check_redis(address: RedisAddress) -> None:
+def check_redis(address: str) -> None:
     """Say at once whether the server at an address can be read; it may hold nothing.
 
     Raises
@@ -47,7 +46,7 @@ def check_redis(address: RedisAddress) -> None:
     next(stored_in(address, may_be_empty=True), None)
 
 
-def stored_in(address: RedisAddress, *, may_be_empty: bool = False) -> Iterator[Stored]:
+def stored_in(address: str, *, may_be_empty: bool = False) -> Iterator[Stored]:
     """Yield the values of torch's remote caches at an address, in the order of their keys.
 
     Raises
@@ -55,6 +54,7 @@ def stored_in(address: RedisAddress, *, may_be_empty: bool = False) -> Iterator[
     SourceError
         As `read_redis`.
     """
+    address = RedisAddress.of(address)
     redis = _redis(address)
     try:
         with contextlib.closing(_client(redis, address)) as client:

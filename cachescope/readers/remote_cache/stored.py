@@ -11,7 +11,7 @@ import binascii
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,9 +22,8 @@ from cachescope.readers.checked_file import (
     mark_unreadable,
     well_formed,
 )
-from cachescope.readers.directory.aotautograd import check_aotautograd
 from cachescope.readers.directory.best_config import fill_best_config
-from cachescope.readers.directory.fxgraph import check_fxgraph
+from cachescope.readers.directory.mega_cache import CHECKS
 from cachescope.readers.directory.pgo import CODE_STATE, fill_code_state
 from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
@@ -148,23 +147,16 @@ def _fill(entry: Entry, one: Stored, reading: Reading) -> None:
         entry.size_bytes = len(content)
         if len(content) > Limits().size_bytes:
             raise NotRead(f"more than {Limits().size_bytes} bytes: not read")
-        _FILLS[entry.cache](entry, CODE_STATE, content, reading)
+        if entry.cache in _CHECKS:
+            damage, offset = _CHECKS[entry.cache](entry, content, reading)
+            if damage is not None:
+                raise DamagedContent(damage, offset)
+        else:
+            _FILLS[entry.cache](entry, CODE_STATE, content, reading)
     except NotRead as error:
         mark_unreadable(entry, error.what, error.offset, reading)
     except (DamagedContent, UnreadablePickle) as error:
         mark_damaged(entry, error.what, error.offset, reading)
-
-
-_Check = Callable[[Entry, bytes, Reading], tuple[str | None, int | None]]
-
-
-def _filled_by(check: _Check) -> Fill:
-    def fill(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
-        damage, offset = check(entry, data, reading)
-        if damage is not None:
-            raise DamagedContent(damage, offset)
-
-    return fill
 
 
 def _fill_bundle(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
@@ -181,9 +173,8 @@ def _fill_bundle(entry: Entry, name: str, data: bytes, reading: Reading) -> None
     entry.detail = "; ".join([*shown, *more])
 
 
+_CHECKS: Final = dict(CHECKS.values())
 _FILLS: Final[dict[str, Fill]] = {
-    FXGRAPH: _filled_by(check_fxgraph),
-    AOTAUTOGRAD: _filled_by(check_aotautograd),
     PGO: fill_code_state,
     BEST_CONFIG: fill_best_config,
     BUNDLED_AUTOTUNE: _fill_bundle,
