@@ -97,6 +97,17 @@ def test_a_dump_says_the_same(filled: tuple[int, Path], tmp_path: Path) -> None:
     )
 
 
+def test_a_dump_that_was_cut_leaves_misses_open(filled: tuple[int, Path], tmp_path: Path) -> None:
+    write_dump(filled[0], str(tmp_path))
+    path = tmp_path / "remote.jsonl"
+    path.write_bytes(path.read_bytes()[:-100])
+    told = foretold(traces_of(filled), path)
+    assert {way for *_, way in told} <= {"hit", "not_known"}
+    scope = read_preflight(str(traces_of(filled)), [str(path)])
+    why = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "foretold"]
+    assert any("could not be read" in one for one in why)
+
+
 def test_an_empty_server_has_nothing(filled: tuple[int, Path], tmp_path: Path) -> None:
     with redis_server() as empty:
         told = foretold(traces_of(filled), address(empty))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import pandas as pd
@@ -66,6 +66,10 @@ class Candidate:
         except GuardError:
             return "maybe"
 
+    def perhaps_replaced(self, by: str) -> Candidate:
+        """The same in a remote cache that somebody may have stored another one into."""
+        return replace(self, is_there="maybe", why_not=f"{by} may have replaced it by one with other guards")
+
 
 Key = tuple[str, str]
 """A cache and a key."""
@@ -96,10 +100,16 @@ class StoredEntries:
         Directories and locks as they were given, by their real paths.
     remotes : list of str
         Remote caches.
+    unread_remotely : str
+        What of remote caches was not read, so that a key may be there; empty if all was.
     """
 
     def __init__(
-        self, entries: pd.DataFrame, roots: Iterable[str], listed: Iterable[ListedEntry] = ()
+        self,
+        entries: pd.DataFrame,
+        roots: Iterable[str],
+        listed: Iterable[ListedEntry] = (),
+        with_problems: Collection[str] = (),
     ) -> None:
         keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]
         self._of_key: dict[Key, list[tuple[str, Candidate]]] = defaultdict(list)
@@ -111,6 +121,10 @@ class StoredEntries:
         }
         given = dict.fromkeys([*roots, *keyed["root"]])
         self.remotes = [root for root in given if is_redis(root) or root in dumps]
+        damaged = [root for root in self.remotes if root in with_problems]
+        self.unread_remotely = "" if self.remotes else "a remote cache was not asked"
+        if damaged:
+            self.unread_remotely = f"some lines of {damaged[0]} could not be read"
         self.roots = {_real(root): root for root in given if root not in self.remotes}
         for row in rows_of(keyed, _StoredEntry):
             self._of_key[row.cache, row.cache_key or ""].append((_real(row.root), _candidate(row)))

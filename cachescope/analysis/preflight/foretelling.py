@@ -175,8 +175,9 @@ class RunForetold:
             return Found(
                 "unknown", "no cache directory and no recording was read that it could be held against"
             )
-        if (note.is_remote or of_graphs.is_remote) and not self._world.entries.remotes:
-            return Found("unknown", f"nothing fits {where}, and a remote cache was not asked")
+        unread = self._world.entries.unread_remotely
+        if unread and (note.is_remote or of_graphs.is_remote):
+            return Found("unknown", f"nothing fits {where}, and {unread}")
         return found
 
     def _note_of_graphs(self, row: LookupRow, note: LookupNote) -> LookupNote:
@@ -199,7 +200,7 @@ class RunForetold:
             if not note.is_remote:
                 yield replace(one, is_there="no", why_not="the program asks no remote cache for it")
             elif any(other.guards != one.guards for other in beside):
-                yield _perhaps_replaced(one, "another process of the command")
+                yield one.perhaps_replaced("another process of the command")
             else:
                 yield one
 
@@ -230,7 +231,7 @@ class RunForetold:
             before = [] if is_there == "yes" else self._remotely_under(key)
             self._remote[key] = [
                 replace(candidate, is_remote=True),
-                *(_perhaps_replaced(one, "the run") for one in before),
+                *(one.perhaps_replaced("the run") for one in before),
             ]
 
     def _pointed_to(self, graphs: Sequence[LookupRow]) -> Iterator[tuple[str, str | None]]:
@@ -247,7 +248,3 @@ class RunForetold:
                 graphs = self._pointed_to(self._graphs.get(row.lookup, []))
                 candidate = stored_candidate(row, note, graphs, "yes")
                 self._world.beside.add(self._run, note, (row.cache, row.cache_key), candidate)
-
-
-def _perhaps_replaced(one: Candidate, by: str) -> Candidate:
-    return replace(one, is_there="maybe", why_not=f"{by} may have replaced it by one with other guards")

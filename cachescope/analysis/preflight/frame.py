@@ -26,7 +26,9 @@ def with_foretold(tables: Tables) -> Tables:
     if any(row.foretold is not None for row in rows):
         return tables  # it was saved, and what it was held against may not be here
     made = [row for row in rows if row.run not in runs]
-    entries = StoredEntries(tables.entries, tables.cache_roots, tables.listed)
+    # Of an entry its path is the source; of a line without one the dump is.
+    with_problems = frozenset(tables.problems["source"])
+    entries = StoredEntries(tables.entries, tables.cache_roots, tables.listed, with_problems)
     recorded = LeftBehind.by_recorded(made) if made and not entries.roots else None
     foretold: dict[int, list[Foretold]] = {}
     for command in Command.all_of(runs.values()):
