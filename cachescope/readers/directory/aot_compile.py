@@ -10,6 +10,7 @@ from typing import Final
 
 from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.directory.aotautograd import take_bundled
+from cachescope.readers.directory.dynamo_package import place_of, system_of
 from cachescope.readers.directory.entry_file import text
 from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.readers.pickles.inert_pickle import NotRead, Stub
@@ -35,8 +36,7 @@ def looks_like_aot_compile(head: bytes) -> bool:
 def fill_aot_compile(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
     """Say what was compiled, for which torch, Python and device.
 
-    Mirrors ``AOTCompiledFunction.serialize`` and ``AOTCompiledModel.serialize`` (torch/_dynamo/aot_compile.py) and
-    ``SystemInfo`` (torch/_dynamo/package.py), which torch compares with the process that loads it.
+    Mirrors ``AOTCompiledFunction.serialize`` and ``AOTCompiledModel.serialize`` (torch/_dynamo/aot_compile.py).
     """
     packages = _packages(data)
     for package in packages[:1]:
@@ -73,7 +73,7 @@ def _take(entry: Entry, package: dict[object, object], reading: Reading) -> None
     if not entry.device_types and (device := text(package.get("device_type"))) is not None:
         entry.device_types = (device,)
     backend = text(package.get("backend_name"))
-    made_by = _system(package.get("system_info"))
+    made_by = system_of(package.get("system_info"))
     if backend is not None:
         # A backend without a name is called by its repr, whose address differs in each process.
         made_by.append("backend " + _OBJECT.sub(r"\1", backend))
@@ -83,25 +83,7 @@ def _take(entry: Entry, package: dict[object, object], reading: Reading) -> None
 def _place(code: object) -> str | None:
     """The function and where it stands, of a ``SerializedCode`` (torch/_dynamo/package.py)."""
     state = code.state if isinstance(code, Stub) else {}
-    function, file, line = (state.get(name) for name in ("co_qualname", "co_filename", "co_firstlineno"))
-    if not isinstance(function, str):
-        return None
-    return text(f"{function} at {file}:{line}" if isinstance(file, str) and type(line) is int else function)
-
-
-def _system(info: object) -> list[str]:
-    state = info.state if isinstance(info, Stub) else {}
-    version = state.get("torch_version")
-    if isinstance(version, Stub) and version.args:  # `TorchVersion`, a kind of str
-        version = version.args[0]
-    known = {
-        "torch": version,
-        "Python": state.get("python_version"),
-        "toolkit": state.get("toolkit_version"),
-    }
-    found = [f"{what} {value}" for what, value in known.items() if isinstance(value, str)]
-    device = state.get("gpu_name")
-    return [text(part) or "" for part in (*found, *([device] if isinstance(device, str) else []))]
+    return place_of(*(state.get(name) for name in ("co_qualname", "co_filename", "co_firstlineno")))
 
 
 read_aot_compile = content_reader(fill_aot_compile)

@@ -18,6 +18,7 @@ from cachescope.readers.directory.places import (
     FX_KEY_FOLDER,
     LOCKS,
     MEMOIZED,
+    PRECOMPILE_FOLDER,
     ROOT,
     SYSTEM_CACHE,
     TRITON_DEVICES,
@@ -31,6 +32,7 @@ from cachescope.readers.directory.vllm_places import vllm_place_of, vllm_place_o
 from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
 
 _LOOK_AT: Final = 1_000
+_PACKAGE: Final = "entry"
 _LEVELS: Final = 4
 
 KEY_FOLDERS: Final = (
@@ -85,7 +87,7 @@ def place_of(path: str, levels: int = _LEVELS) -> Place | None:
     name = os.path.basename(os.path.abspath(path))
     for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(name):
-            return place
+            return PRECOMPILE_FOLDER if place is TRITON_FOLDER and _is_package(path) else place
     # vLLM's first: one look tells, where there are a thousand folders.
     of_vllm = vllm_place_of(path)
     if of_vllm is not None:
@@ -100,7 +102,8 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
     parent, above = os.path.basename(folder), os.path.basename(os.path.dirname(folder))
     for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(parent):
-            return _ruled(place, name)
+            is_package = place is TRITON_FOLDER and name == _PACKAGE
+            return _ruled(PRECOMPILE_FOLDER if is_package else place, name)
     if parent == "cache":
         return _ruled(SYSTEM_CACHE, name)
     if above == "cache":
@@ -119,6 +122,11 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
 def _ruled(place: Place, name: str) -> tuple[Place, FileRule] | None:
     rule = place.file_rule(name)
     return None if rule is None else (place, rule)
+
+
+def _is_package(path: str) -> bool:
+    """Whether a folder that Triton could have named so is one of Dynamo's: ``DiskDynamoStore`` of torch/_dynamo/package.py."""
+    return os.path.isfile(os.path.join(path, _PACKAGE))
 
 
 def is_linked_root(path: str) -> bool:
@@ -153,7 +161,7 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
         is_folder = _is_folder(item)
         for pattern, place in _TELLING_FOLDERS if is_folder else _TELLING_FILES:
             if pattern.fullmatch(item.name):
-                yield place
+                yield DYNAMO if place is TRITON_KEYS and _is_package(item.path) else place
         if is_folder:
             folders.append(item)
     if levels <= 1:

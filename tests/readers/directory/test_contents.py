@@ -391,7 +391,7 @@ PACKAGE = "torch._dynamo.package._DynamoCacheEntry"
 @pytest.mark.parametrize(
     ("data", "detail", "damage"),
     [
-        (entry_bytes(Object(PACKAGE, {"backends": {"a": 1, "b": 2}})), "2 backends", None),
+        (entry_bytes(Object(PACKAGE, {"backends": {"a": 1, "b": 2}})), "2 compiled graphs", None),
         (entry_bytes(Object(PACKAGE, {"backends": [1]})), None, None),
         (entry_bytes(Object(PACKAGE, {})), None, None),
         (entry_bytes(Object("torch.other.Package", {"backends": {}})), None, "no precompile package: holds torch.other.Package"),
