@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 VERSIONS = ("0.13.0", "0.33.0")
+RANKS = "0.33.0_ranks"
 ARCHIVES = Path(__file__).parent / "data" / "vllm"
 
 _FACTORS = re.compile(
@@ -52,6 +53,11 @@ class Recorded:
     steps: dict[str, Any]
     factors: dict[str, dict[str, str]]
 
+    @property
+    def logs(self) -> Path:
+        """What each step printed, as ``<step>.log``."""
+        return self.cache.parent / "logs"
+
     def folder(self, step: str) -> str:
         """The name of the folder that a step used, as its log has it."""
         return Path(self.factors[step]["dir"]).parent.parent.name
@@ -59,13 +65,28 @@ class Recorded:
 
 def recorded(version: str, folder: Path) -> Recorded:
     """The recording of a release, unpacked into a folder."""
-    with tarfile.open(ARCHIVES / f"{version}.tar.xz") as packed:
-        packed.extractall(folder, filter="data")
-    about = json.loads((folder / "provenance.json").read_text())
-    steps = {step["step"]: step for step in about["steps"]}
+    steps = _unpacked(version, folder)
     factors = {}
     for name in steps:
         found = _FACTORS.search((folder / "logs" / f"{name}.log").read_text())
         if found is not None:
             factors[name] = found.groupdict()
     return Recorded(version, folder / "cache", steps, factors)
+
+
+def recorded_ranks(folder: Path) -> Recorded:
+    """The recording of several ranks of one engine (tests/data/record_vllm_ranks.py); factors are of ``<step>_<rank>``."""
+    steps = _unpacked(RANKS, folder)
+    factors = {}
+    for name in steps:
+        for found in _FACTORS.finditer((folder / "logs" / f"{name}.log").read_text()):
+            rank = Path(found["dir"]).parent.name.split("_")[1]
+            factors[f"{name}_{rank}"] = found.groupdict()
+    return Recorded(RANKS, folder / "cache", steps, factors)
+
+
+def _unpacked(name: str, folder: Path) -> dict[str, Any]:
+    with tarfile.open(ARCHIVES / f"{name}.tar.xz") as packed:
+        packed.extractall(folder, filter="data")
+    about = json.loads((folder / "provenance.json").read_text())
+    return {step["step"]: step for step in about["steps"]}

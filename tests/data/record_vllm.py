@@ -24,7 +24,7 @@ from typing import Any
 
 from record import HERE, STEP_TIMEOUT_S, WORKSHOP, without_owner
 
-PROGRAM, MODEL = "vllm_program.py", "vllm_model.py"
+PROGRAM, MODEL, STAND_INS = "vllm_program.py", "vllm_model.py", "vllm_stand_ins.py"
 STUBS = "xgrammar,llguidance"
 SITE = '''"""Stands in for packages that vLLM imports and this program never calls."""
 import importlib.abc, importlib.machinery, os, sys
@@ -93,40 +93,49 @@ def main() -> None:
     parser.add_argument("--stubs", default=STUBS)
     args = parser.parse_args()
     work = WORKSHOP / "vllm" / args.version
+    prepare(work, args.version, PROGRAM)
+    done = [run(step, work, args) for step in STEPS if step.name in args.steps]
+    pack(work, args, done)
+
+
+def prepare(work: Path, version: str, *programs: str) -> None:
+    """An empty folder with what each process needs."""
     shutil.rmtree(work, ignore_errors=True)
     for name in ("logs", "program", "site", "home", "other_home"):
         (work / name).mkdir(parents=True)
     (work / "site" / "sitecustomize.py").write_text(SITE)
     # vLLM tells by its version that it was built for CPUs.
-    about = work / "site" / f"vllm-{args.version}+cpu.dist-info" / "METADATA"
+    about = work / "site" / f"vllm-{version}+cpu.dist-info" / "METADATA"
     about.parent.mkdir()
-    about.write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {args.version}+cpu\n")
-    shutil.copy(HERE / PROGRAM, work / "program")
-    done = [run(step, work, args) for step in STEPS if step.name in args.steps]
-    pack(work, args, done)
+    about.write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}+cpu\n")
+    for program in (STAND_INS, *programs):
+        shutil.copy(HERE / program, work / "program")
+
+
+def environment(work: Path, home: str, stubs: str, *paths: Path) -> dict[str, str]:
+    """What all steps have: nothing of the caller's shell but PATH."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(work / home),
+        "PYTHONPATH": os.pathsep.join(map(str, (*paths, work / "site", work / "program"))),
+        "VLLM_CACHE_ROOT": str(work / "cache"),
+        "VLLM_TARGET_DEVICE": "cpu",
+        "VLLM_LOGGING_LEVEL": "DEBUG",
+        "VLLM_NO_USAGE_STATS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "STUBS": stubs,
+    }
 
 
 def run(step: Step, work: Path, args: argparse.Namespace) -> dict[str, object]:
     """Run one process, its output in logs/<name>.log."""
     source = (HERE / MODEL).read_text()
     (work / "program" / MODEL).write_text(source.replace(*step.source) if step.source else source)
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(work / step.home),
-        "PYTHONPATH": os.pathsep.join(map(str, (args.wheel, work / "site", work / "program"))),
-        "VLLM_CACHE_ROOT": str(work / "cache"),
-        "VLLM_TARGET_DEVICE": "cpu",
-        "VLLM_LOGGING_LEVEL": "DEBUG",
-        "VLLM_NO_USAGE_STATS": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "STUBS": args.stubs,
-        **step.environment,
-    }
     command = [str(args.python), str(work / "program" / PROGRAM), json.dumps(step.change)]
     with (work / "logs" / f"{step.name}.log").open("wb") as log:
         found = subprocess.run(
             command,
-            env=environment,
+            env=environment(work, step.home, args.stubs, args.wheel) | dict(step.environment),
             stdout=log,
             stderr=subprocess.STDOUT,
             timeout=STEP_TIMEOUT_S,
@@ -144,12 +153,16 @@ def run(step: Step, work: Path, args: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def pack(work: Path, args: argparse.Namespace, steps: list[dict[str, object]]) -> None:
-    """Pack the cache and the logs, and say what they are."""
-    for library in work.glob("cache/**/*.so"):
+def without_libraries(cache: Path) -> None:
+    """Replace compiled libraries by as many zero bytes."""
+    for library in cache.glob("**/*.so"):
         times = library.stat().st_atime_ns, library.stat().st_mtime_ns
         library.write_bytes(bytes(library.stat().st_size))
         os.utime(library, ns=times)
+
+
+def pack(work: Path, args: argparse.Namespace, steps: list[dict[str, object]]) -> None:
+    """Say what the cache and the logs are, and pack them."""
     asked = "import torch; print(torch.__version__)"
     torch = subprocess.run(
         [args.python, "-c", asked], capture_output=True, text=True, check=True
@@ -163,8 +176,13 @@ def pack(work: Path, args: argparse.Namespace, steps: list[dict[str, object]]) -
         "stood_in_for": "vllm._C (FixFunctionalizationPass does nothing), packages: " + args.stubs,
         "steps": steps,
     }
+    write(work, HERE / "vllm" / f"{args.version}.tar.xz", about)
+
+
+def write(work: Path, target: Path, about: Mapping[str, object]) -> None:
+    """Pack the cache, the logs and what they are."""
+    without_libraries(work / "cache")
     (work / "provenance.json").write_text(json.dumps(about, indent=1) + "\n")
-    target = HERE / "vllm" / f"{args.version}.tar.xz"
     target.parent.mkdir(exist_ok=True)
     with tarfile.open(target, "w:xz", preset=9) as archive:
         for name in ("provenance.json", "cache", "logs"):

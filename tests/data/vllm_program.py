@@ -10,30 +10,19 @@ vLLM's compiled extensions are here:
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
 
 import torch
-from vllm import logger as vllm_logger
-
-if hasattr(vllm_logger, "configure_logging"):  # 0.33
-    from vllm.config.logging import LoggingConfig
-
-    vllm_logger.configure_logging(LoggingConfig(log_level="DEBUG"))
-    vllm_logger.set_vllm_process_name("EngineCore")
-else:
-    from vllm.utils.system_utils import decorate_logs
-
-    decorate_logs("EngineCore")
-
 from vllm.config import CompilationConfig, CompilationMode, VllmConfig, set_current_vllm_config
 from vllm.forward_context import set_forward_context
+from vllm_stand_ins import name_the_process, without_compiled_operators
 
 
 def main() -> None:
     """Make the configuration, compile the model and run it."""
+    name_the_process("EngineCore")
     change = json.loads(sys.argv[1])
     for name, value in change.get("inductor", {}).items():
         setattr(torch._inductor.config, name, value)
@@ -42,7 +31,7 @@ def main() -> None:
     config.compilation_config.mode = CompilationMode.VLLM_COMPILE
     config.compilation_config.backend = "inductor"
     config.parallel_config.rank = change.get("rank", 0)
-    _without_compiled_operators()
+    without_compiled_operators()
     from vllm_model import Model
 
     with set_current_vllm_config(config), torch.no_grad():
@@ -51,13 +40,6 @@ def main() -> None:
         with set_forward_context(None, config):
             for size in (8, 16):
                 print(float(model(torch.ones(size, 16)).sum()))
-
-
-def _without_compiled_operators() -> None:
-    for module in ("passes.utility.fix_functionalization", "fix_functionalization"):
-        with contextlib.suppress(ImportError):
-            found = __import__(f"vllm.compilation.{module}", fromlist=["FixFunctionalizationPass"])
-            found.FixFunctionalizationPass.__call__ = lambda self, graph: None
 
 
 if __name__ == "__main__":

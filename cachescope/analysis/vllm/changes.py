@@ -15,7 +15,8 @@ from cachescope.frames.vllm import VLLM_CHANGES, VllmChange
 
 _HASH_TEXTS: Final = {
     "config_hash": "the configuration differs (the model, its settings, vLLM's version); vLLM keeps only its hash",
-    "code_hash": "the files of the model that were traced differ, in their text or in their paths; vLLM keeps only their hash",
+    "code_hash": "the files that were traced differ, in their text or in their paths: the model's, or torch's among them; "
+    "vLLM keeps only their hash",
     "compiler_hash": "torch, its settings or the machine differ; vLLM keeps only their hash",
 }
 _NOT_COUNTED: Final = "not counted"
