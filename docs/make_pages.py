@@ -101,7 +101,7 @@ FRAME_GROUPS = {
         "devices",
         "device_measurements",
     ),
-    "vLLM": ("vllm_folders", "vllm_changes", "vllm_fragments", "vllm_factors", "vllm_starts"),
+    "vLLM": ("vllm_folders", "vllm_changes", "vllm_fragments", "vllm_ranks", "vllm_factors", "vllm_starts"),
     "Fields of keys, bypasses": ("fields", "bypasses"),
 }
 _WIDGET = "application/vnd.jupyter.widget-view+json"

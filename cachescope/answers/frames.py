@@ -39,6 +39,7 @@ from cachescope.analysis.vllm.changes import changes_frame
 from cachescope.analysis.vllm.factors import Named, named_folders
 from cachescope.analysis.vllm.folders import folders_frame
 from cachescope.analysis.vllm.fragments import fragments_frame
+from cachescope.analysis.vllm.ranks import ranks_frame
 from cachescope.analysis.what_if.evidence import evidence_frame
 from cachescope.analysis.what_if.frames import ReplayInput
 from cachescope.columns import DEEP
@@ -121,6 +122,11 @@ class Frames:
     def vllm_fragments(self) -> pd.DataFrame:
         """One row per factor that makes folders of vLLM differ: how many there would be without it."""
         return fragments_frame(self._vllm_named)
+
+    @property
+    def vllm_ranks(self) -> pd.DataFrame:
+        """One row per factor in which ranks of one configuration of vLLM have folders of their own."""
+        return ranks_frame(self.tables.vllm_factors, self._vllm_named)
 
     @property
     def vllm_factors(self) -> pd.DataFrame:

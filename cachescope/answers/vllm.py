@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
-from cachescope.frames.vllm import FolderRow, FragmentRow, StartRow
+from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow, StartRow
 
 _HASHES: Final = {
     "env_hash": "the environment",
@@ -36,6 +36,24 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """Folders of ranks that differ from those of other ranks in the same factors.
+
+    Attributes
+    ----------
+    factors : tuple of str
+    is_of_a_rank : bool
+        Whether each differs in nothing but what each rank has of its own.
+    folders : tuple of tuple of RankRow
+        The rows of each folder: one for each factor.
+    """
+
+    factors: tuple[str, ...]
+    is_of_a_rank: bool
+    folders: tuple[tuple[RankRow, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """One part of a model that was compiled, as a log says; and why, where something tells."""
 
@@ -55,6 +73,8 @@ class VllmFolders:
         Those of them that another had been there before, by what differs; the reason of most folders comes first.
     fragments : tuple of FragmentRow
         Factors without which there would be fewer folders; what leaves the fewest comes first.
+    apart : tuple of Apart
+        Ranks that have a folder of their own, by what differs; what no rank has of its own comes first.
     unknown : tuple of FolderRow
         One row of each folder of which it is not known what its name was made of, but those of ``torch_aot_compile``.
     sglang : tuple of FolderRow
@@ -70,6 +90,7 @@ class VllmFolders:
     named: int
     again: tuple[Again, ...]
     fragments: tuple[FragmentRow, ...]
+    apart: tuple[Apart, ...]
     unknown: tuple[FolderRow, ...]
     sglang: tuple[FolderRow, ...]
     packages: int
@@ -93,6 +114,7 @@ class VllmFolders:
             fragments=tuple(
                 row for row in rows_of(read.vllm_fragments, FragmentRow) if row.folders_without < row.folders
             ),
+            apart=_apart_ranks(rows_of(read.vllm_ranks, RankRow)),
             unknown=tuple(
                 row for row in others.values() if row.prefix is not None and row.name_is != "of_torch"
             ),
@@ -139,4 +161,18 @@ def _again(rows: list[FolderRow]) -> tuple[Again, ...]:
     return tuple(
         Again(changed, tuple(row for row in rows if row.changed == changed))
         for changed, _ in counts.most_common()
+    )
+
+
+def _apart_ranks(rows: list[RankRow]) -> tuple[Apart, ...]:
+    of_folder: dict[str, list[RankRow]] = defaultdict(list)
+    for row in rows:
+        of_folder[row.folder].append(row)
+    alike: dict[tuple[bool, tuple[str, ...]], list[tuple[RankRow, ...]]] = defaultdict(list)
+    for found in of_folder.values():
+        is_of_a_rank = all(row.is_of_a_rank for row in found)
+        alike[is_of_a_rank, tuple(row.factor for row in found)].append(tuple(found))
+    return tuple(
+        Apart(factors, is_of_a_rank, tuple(folders))
+        for (is_of_a_rank, factors), folders in sorted(alike.items(), key=lambda item: item[0][0])
     )

@@ -61,7 +61,14 @@ from cachescope.frames.replay import (
     WHAT_IF_RUNS,
     WHAT_IF_WARNINGS,
 )
-from cachescope.frames.vllm import VLLM_CHANGES, VLLM_FACTORS, VLLM_FOLDERS, VLLM_FRAGMENTS, VLLM_STARTS
+from cachescope.frames.vllm import (
+    VLLM_CHANGES,
+    VLLM_FACTORS,
+    VLLM_FOLDERS,
+    VLLM_FRAGMENTS,
+    VLLM_RANKS,
+    VLLM_STARTS,
+)
 from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES, VERDICTS
 
 FRAMES: Final = {
@@ -92,6 +99,7 @@ FRAMES: Final = {
         VLLM_FOLDERS,
         VLLM_CHANGES,
         VLLM_FRAGMENTS,
+        VLLM_RANKS,
         VLLM_FACTORS,
         VLLM_STARTS,
         HASH_DETAILS,

@@ -76,6 +76,24 @@ VLLM_FRAGMENTS: Final = Frame(
     ),
 )  # fmt: skip
 
+VLLM_RANKS: Final = Frame(
+    "vllm_ranks",
+    "one factor in which the folder of some ranks differs from that of others of the same configuration",
+    (
+        Column("folder", TEXT, "the name of a folder that lacks a rank which others of the same configuration have: the first, or all of the baseline's"),
+        Column("ranks", TUPLE, "the ranks that are in it, as their folders are named: rank_1_0"),
+        Column("baseline", TEXT, "the nearest that has such a rank: of the fewest changed factors, then without the same ranks, "
+               "then of the lowest rank, then of the nearest time"),
+        Column("baseline_ranks", TUPLE, "the ranks that are in that"),
+        Column("factor", TEXT, "an environment variable; or configuration, code, compiler"),
+        Column("before", TEXT, "its value in the baseline, as JSON", missing="not counted there, or vLLM keeps only its hash"),
+        Column("after", TEXT, "its value in the folder, as JSON", missing="not counted here, or vLLM keeps only its hash"),
+        Column("differs_by", TUPLE, "values of a process by which both differ: rank, host, path, port, time, ..."),
+        Column("is_of_a_rank", FLAG, "whether they differ in nothing but what each rank has of its own: rank, port, bundle index, host"),
+        Column("text", TEXT, "the same in a sentence"),
+    ),
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class FactorsRow:
@@ -136,6 +154,22 @@ class FragmentRow:
     differs_by: tuple[str, ...]
     examples: tuple[str, ...]
     ignored_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """A row of the frame ``vllm_ranks``."""
+
+    folder: str
+    ranks: tuple[str, ...]
+    baseline: str
+    baseline_ranks: tuple[str, ...]
+    factor: str
+    before: str | None
+    after: str | None
+    differs_by: tuple[str, ...]
+    is_of_a_rank: bool
+    text: str
 
 
 VLLM_STARTS: Final = Frame(

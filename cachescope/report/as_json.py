@@ -44,6 +44,7 @@ def explain_object(scope: Read) -> JsonObject:
         "vllm_folders": frame_rows(scope.vllm_folders),
         "vllm_changes": frame_rows(scope.vllm_changes),
         "vllm_fragments": frame_rows(scope.vllm_fragments),
+        "vllm_ranks": frame_rows(scope.vllm_ranks),
         "vllm_starts": frame_rows(scope.vllm_starts),
         "false_hits": frame_rows(scope.false_hits),
         "problems": frame_rows(scope.problems),

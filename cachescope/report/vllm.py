@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachescope.analysis.differences import short
-from cachescope.answers.vllm import Again, VllmFolders
+from cachescope.answers.vllm import Again, Apart, VllmFolders
 from cachescope.frames.vllm import FragmentRow
 from cachescope.report.layout import Line
 from cachescope.wording import and_more, duration, harmless, listed, plural
@@ -17,8 +17,18 @@ _FACTORS_NAMED: Final = 3
 _FRAGMENTS_SHOWN: Final = 8
 _UNKNOWN_SHOWN: Final = 3
 _STARTS_SHOWN: Final = 5
+_APART_SHOWN: Final = 4
+_FOLDERS_SHOWN: Final = 3
+_RANKS_NAMED: Final = 4
 _LONGEST_REASON: Final = 400
 _ROWS: Final = 5
+_BY_DESIGN: Final = (
+    "each rank has a value of its own, as ranks do; where vLLM counts it, each needs a folder of its own"
+)
+_NOT_BY_DESIGN: Final = (
+    "nothing that each rank has of its own. Either these ranks alone had it, or the others wrote no such folder here: they keep it "
+    "on another machine, loaded a whole compiled model, or stopped before"
+)
 
 
 def vllm_lines(found: VllmFolders) -> list[Line]:
@@ -44,6 +54,12 @@ def _folder_lines(found: VllmFolders) -> list[Line]:
             Line(),
             Line("what makes the folders many:", style="bold"),
             *_fragment_lines(found.fragments),
+        ]
+    if found.apart:
+        lines += [
+            Line(),
+            Line("ranks of one configuration in folders of their own:", style="bold"),
+            *_apart_lines(found.apart),
         ]
     return [*lines, *_left(found)]
 
@@ -77,6 +93,24 @@ def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
         yield Line(text, 3)
     if len(rows) > _FRAGMENTS_SHOWN:
         yield Line(and_more(len(rows) - _FRAGMENTS_SHOWN, "factor", "see scope.vllm_fragments"), 3)
+
+
+def _apart_lines(found: tuple[Apart, ...]) -> Iterator[Line]:
+    for one in found[:_APART_SHOWN]:
+        yield Line(_names(one.factors), 3, style="bold", right=plural(len(one.folders), "folder"))
+        for rows in one.folders[:_FOLDERS_SHOWN]:
+            sides = f"{_ranks(rows[0].ranks)} in {rows[0].folder} beside {_ranks(rows[0].baseline_ranks)} in {rows[0].baseline}: "
+            differing = listed((row.text for row in rows), _FACTORS_NAMED, "; ")
+            yield Line(harmless(short(sides + differing, _LONGEST_REASON)), 5, rows=_ROWS)
+        if len(one.folders) > _FOLDERS_SHOWN:
+            yield Line(and_more(len(one.folders) - _FOLDERS_SHOWN, "folder", "see scope.vllm_ranks"), 5)
+        yield Line(_BY_DESIGN if one.is_of_a_rank else _NOT_BY_DESIGN, 5, "dim", rows=_ROWS)
+    if len(found) > _APART_SHOWN:
+        yield Line(and_more(len(found) - _APART_SHOWN, "difference", "see scope.vllm_ranks"), 3)
+
+
+def _ranks(names: tuple[str, ...]) -> str:
+    return listed(names, _RANKS_NAMED)
 
 
 def _start_lines(found: VllmFolders) -> Iterator[Line]:

@@ -46,7 +46,7 @@ def test_json_has_the_frames(told: Recorded, capsys: pytest.CaptureFixture[str])
     assert main(["explain", "--json", str(told.cache)]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert len(printed["vllm_folders"]) == 18
-    assert {"vllm_changes", "vllm_fragments", "vllm_starts"} <= printed.keys()
+    assert {"vllm_changes", "vllm_fragments", "vllm_ranks", "vllm_starts"} <= printed.keys()
 
 
 def test_without_vllm_there_is_no_word_of_it() -> None:

@@ -45,6 +45,7 @@ ROWS: dict[str, Any] = {
     "vllm_folders": vllm.FolderRow,
     "vllm_changes": vllm.VllmChange,
     "vllm_fragments": vllm.FragmentRow,
+    "vllm_ranks": vllm.RankRow,
     "vllm_starts": vllm.StartRow,
     "past_misses": directory_rows.PastMiss,
     "contexts": context_rows.ContextRow,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-Kind = Literal["rank", "host", "path", "port", "time", "address", "pid", "random number"]
+Kind = Literal["rank", "host", "path", "port", "time", "address", "pid", "random number", "bundle index"]
 
 _DAY_NS: Final = 86_400 * 10**9
 _INTEGER: Final = re.compile(r"\d{1,20}")

@@ -24,6 +24,10 @@ _OF_KIND: Final[Mapping[Kind, tuple[str, str]]] = {
         "a random number",
         "only a run that draws the same number finds what was stored; or choose it once for all runs",
     ),
+    "bundle index": (
+        "the bundles of Ray that the process has",
+        "no process of other bundles finds what was stored",
+    ),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -17,6 +18,9 @@ from cachescope.keys.vllm import FOLDER_NAME, vllm_folder_name
 CONFIGURATION, CODE, COMPILER = "config_hash", "code_hash", "compiler_hash"
 HASHES: Final = (CONFIGURATION, CODE, COMPILER)
 """Factors of which vLLM keeps only the hash."""
+
+_BUNDLES: Final = "env[VLLM_RAY_BUNDLE_INDICES]"
+_INDICES: Final = re.compile(r'"[\d,]{0,1000}"')
 
 NameIs = Literal["recomputed", "given_by_other", "differs", "not_known"]
 NAME_TEXTS: Final[Mapping[NameIs, str]] = {
@@ -59,6 +63,8 @@ def name_of_variable(factor: str) -> str | None:
 
 def process_kinds(factor: str, before: str, after: str) -> DiffersBy | None:
     """The values of a process by which two values of a variable differ; ``VLLM_DP_RANK`` is a rank as ``DP_RANK`` is."""
+    if factor == _BUNDLES and _INDICES.fullmatch(before) and _INDICES.fullmatch(after):
+        return DiffersBy(("bundle index",), is_certain=True, is_all=True)
     return differs_by(factor.replace("env[VLLM_", "env[", 1), before, after)
 
 

@@ -67,6 +67,29 @@ def test_what_was_changed_is_named_and_nothing_else(told: Recorded, scope: Scope
     } == changed
 
 
+def test_only_ranks_that_were_given_other_values_stand_apart(told: Recorded, scope: Scope) -> None:
+    rows = {row.folder: row for row in scope.vllm_ranks.itertuples()}
+    one, port = rows.pop(told.folder("on_one_1")), rows.pop(told.folder("ports_1"))
+    assert not rows
+    assert (one.ranks, one.baseline, one.baseline_ranks) == (
+        ("rank_1_0",),
+        told.folder("first_0"),
+        ("rank_0_0", "rank_1_0"),
+    )
+    assert (one.factor, one.before, one.after, one.is_of_a_rank) == (
+        "env[VLLM_USE_TRITON_AWQ]",
+        "false",
+        "true",
+        False,
+    )
+    assert (port.ranks, port.baseline, port.baseline_ranks) == (
+        ("rank_1_0",),
+        told.folder("ports_0"),
+        ("rank_0_0",),
+    )
+    assert (port.before, port.after, port.differs_by, port.is_of_a_rank) == ("5701", "5702", ("port",), True)
+
+
 def test_whole_compiled_models_are_of_the_torch_of_their_step(told: Recorded, scope: Scope) -> None:
     models = scope.entries[scope.entries["cache"] == "vllm_aot"].set_index("path")
     saved = {}
