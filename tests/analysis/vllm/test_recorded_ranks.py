@@ -90,6 +90,19 @@ def test_only_ranks_that_were_given_other_values_stand_apart(told: Recorded, sco
     assert (port.before, port.after, port.differs_by, port.is_of_a_rank) == ("5701", "5702", ("port",), True)
 
 
+def test_logs_of_both_ranks_are_rows_of_the_right_rank(told: Recorded) -> None:
+    starts = cachescope.read(told.logs).vllm_starts
+    ranks = {"Worker_TP0": 0, "Worker_TP1": 1, "Worker": 0}
+    found = {}
+    for row in starts.itertuples():
+        assert row.rank == ranks[row.process]
+        found[f"{Path(row.source).stem}_{row.rank}"] = row
+    assert len(found) == len(starts) == sum(step["ranks"] for step in told.steps.values())
+    assert {name for name, row in found.items() if row.outcome == "compiled"} == COMPILED
+    assert {row.outcome for name, row in found.items() if name not in COMPILED} == {"loaded"}
+    assert {name: found[name].folder for name in COMPILED} == {name: told.folder(name) for name in COMPILED}
+
+
 def test_whole_compiled_models_are_of_the_torch_of_their_step(told: Recorded, scope: Scope) -> None:
     models = scope.entries[scope.entries["cache"] == "vllm_aot"].set_index("path")
     saved = {}

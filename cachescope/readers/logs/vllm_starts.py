@@ -1,0 +1,183 @@
+"""The parts of models that processes of vLLM compile or load, put together of the messages of each process.
+
+Lines of several processes are mixed in one log. Where they have no names, only what has a path in it is known to be of one
+rank: the rest is taken only while one process alone can have said it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.frames.vllm import StartRow
+from cachescope.keys.vllm import PlaceInTree, place_in_tree
+from cachescope.readers.checked_file import well_formed
+from cachescope.readers.reading import Reading
+
+_MOST_STARTS: Final = 100_000
+_Ranks = tuple[int | None, int | None]
+_Process = tuple[str | None, str | None, str | None, _Ranks | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message.
+
+    Attributes
+    ----------
+    name : str
+        Which message it is.
+    line : int
+    lead : dict
+        What stands before it: ``process``, ``pid``, ``host`` (of Ray's processes), ``logged``, ``prefix``.
+    values : dict
+        What it says.
+    others : int
+        How many more processes said the same, and are not named.
+    """
+
+    name: str
+    line: int
+    lead: Mapping[str, str | None]
+    values: Mapping[str, str]
+    others: int
+
+    @property
+    def ranks(self) -> _Ranks | None:
+        """The ranks of the folder that it names; None if it names none."""
+        path = self.values.get("path") or self.values.get("package")
+        place = None if path is None else _place(path)
+        return None if place is None or place.rank is None else (place.rank, place.dp_rank)
+
+
+class _Start:
+    """What was said so far of one part of a model."""
+
+    def __init__(self, said: Said) -> None:
+        self.line = said.line
+        self.lead = said.lead
+        self.prefix: str | None = said.lead["prefix"]
+        self.ranks: _Ranks | None = None
+        self.texts: dict[str, str] = {}
+        self.times: dict[str, int] = {}
+        self.said: set[str] = set()
+
+    def take(self, said: Said) -> None:
+        """Add what a message says."""
+        self.said.add(said.name)
+        self.prefix = self.prefix or said.lead["prefix"]
+        self.ranks = said.ranks or self.ranks
+        for group, value in said.values.items():
+            if group == "seconds":
+                self.times[said.name] = self.times.get(said.name, 0) + round(float(value) * 1e9)
+            elif group != "package":
+                self.texts[group] = well_formed(value)
+
+    def is_attempt(self) -> bool:
+        """Whether all of it may be of a whole compiled model that was tried, whose graphs were loaded before it was refused."""
+        return "graphs_loaded" in self.said and not self.said & {"begins", "compiled"}
+
+    def row(self, source: str) -> StartRow:
+        """The row; a part is loaded only where something says so and nothing that it compiled."""
+        path, pid = self.texts.get("path"), self.lead["pid"]
+        place = None if path is None else _place(path)
+        is_loaded = bool(self.said & {"aot_loaded", "graphs_loaded"})
+        outcome = "compiled" if "compiled" in self.said else "loaded" if is_loaded else "not_known"
+        return StartRow(
+            source=source,
+            line=self.line,
+            process=self.lead["process"],
+            pid=None if pid is None else int(pid),
+            logged=self.lead["logged"] or "",
+            prefix=self.prefix or (None if place is None else place.prefix),
+            path=path,
+            folder=None if place is None else place.folder,
+            rank=None if self.ranks is None else self.ranks[0],
+            env_hash=self.texts.get("env"),
+            config_hash=self.texts.get("cfg"),
+            code_hash=self.texts.get("code"),
+            compiler_hash=self.texts.get("comp"),
+            outcome=outcome,
+            is_disabled="disabled" in self.said,
+            load_error=self.texts.get("why"),
+            dynamo_time_ns=self.times.get("dynamo"),
+            compile_time_ns=self.times.get("compiled"),
+            total_time_ns=self.times.get("ends"),
+        )
+
+
+class Starts:
+    """The parts of models that processes are compiling or loading, by process."""
+
+    def __init__(self, path: str, reading: Reading) -> None:
+        self._path = path
+        self._reading = reading
+        self._open: dict[_Process, _Start] = {}
+        self._count = 0
+        self._not_named = 0
+
+    def take(self, said: Said) -> None:
+        """Add a message to the part that its process is at."""
+        self._not_named += said.others
+        process = self._process(said)
+        if process is None:
+            return
+        start = self._open.get(process)
+        if start is not None and said.name == "aot_failed" and start.is_attempt():
+            del self._open[process]
+            start, self._count = None, self._count - 1
+        if start is None or _begins_another(start, said):
+            self._close(process)
+            if self._count == _MOST_STARTS:
+                return
+            self._count += 1
+            start = self._open[process] = _Start(said)
+        start.take(said)
+        if said.name == "ends":
+            self._close(process)
+
+    def _process(self, said: Said) -> _Process | None:
+        """Which process said it; None where several without a name may have."""
+        name, pid, host = (said.lead[group] for group in ("process", "pid", "host"))
+        if pid is not None:
+            return name, pid, host, None
+        unnamed = [process for process in self._open if process[1] is None]
+        if said.ranks is not None:
+            # The first that was said of a process may have had no path.
+            of_rank = [process for process in unnamed if self._open[process].ranks in (said.ranks, None)]
+            return of_rank[0] if of_rank else (None, None, None, said.ranks)
+        if len(unnamed) > 1:
+            return None
+        return unnamed[0] if unnamed else (None, None, None, None)
+
+    def _close(self, process: _Process) -> None:
+        if (start := self._open.pop(process, None)) is not None:
+            self._reading.vllm_starts.append(start.row(self._path))
+
+    def finish(self) -> None:
+        """Close what the log left open."""
+        for process in list(self._open):
+            self._close(process)
+        if self._count == _MOST_STARTS:
+            message = f"says of more than {_MOST_STARTS:,} parts that they were compiled or loaded: the rest is left out"
+            self._reading.problem(self._path, "", "limit", message)
+        if self._not_named:
+            message = f"Ray left out {self._not_named} lines that other processes wrote: what these compiled is not all known"
+            self._reading.problem(self._path, "", "not_logged", message)
+
+
+def _begins_another(start: _Start, said: Said) -> bool:
+    """Whether a process that says this is at another part than before: it crashed, and was started again.
+
+    A whole compiled model is tried first, then Dynamo begins, then the folder is named.
+    """
+    if said.name == "aot_failed":
+        return bool(start.said)
+    if said.name == "begins":
+        return bool(start.said - {"aot_failed"})
+    return said.name == "directory" and said.name in start.said
+
+
+def _place(path: str) -> PlaceInTree:
+    return place_in_tree(f"{path}/")
