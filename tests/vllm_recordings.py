@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 VERSIONS = ("0.13.0", "0.33.0")
-RANKS = "0.33.0_ranks"
 ARCHIVES = Path(__file__).parent / "data" / "vllm"
 
 _FACTORS = re.compile(
@@ -74,15 +73,15 @@ def recorded(version: str, folder: Path) -> Recorded:
     return Recorded(version, folder / "cache", steps, factors)
 
 
-def recorded_ranks(folder: Path) -> Recorded:
+def recorded_ranks(version: str, folder: Path) -> Recorded:
     """The recording of several ranks of one engine (tests/data/record_vllm_ranks.py); factors are of ``<step>_<rank>``."""
-    steps = _unpacked(RANKS, folder)
+    steps = _unpacked(f"{version}_ranks", folder)
     factors = {}
     for name in steps:
         for found in _FACTORS.finditer((folder / "logs" / f"{name}.log").read_text()):
             rank = Path(found["dir"]).parent.name.split("_")[1]
             factors[f"{name}_{rank}"] = found.groupdict()
-    return Recorded(RANKS, folder / "cache", steps, factors)
+    return Recorded(version, folder / "cache", steps, factors)
 
 
 def _unpacked(name: str, folder: Path) -> dict[str, Any]:

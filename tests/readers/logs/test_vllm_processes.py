@@ -11,7 +11,7 @@ import pytest
 from cachescope.frames.vllm import StartRow
 from cachescope.readers.logs.vllm_log import read_vllm_log
 from cachescope.readers.reading import Reading
-from tests.vllm_recordings import recorded_ranks
+from tests.vllm_recordings import VERSIONS, recorded_ranks
 
 LEAD = "INFO 11-22 10:00:00 [backends.py:500] "
 COMPILED = "Compiling a graph for compile range (1, 2048) takes {}.50 s"
@@ -44,7 +44,7 @@ def said(process: str, *messages: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return recorded_ranks(tmp_path_factory.mktemp("vllm")).logs
+    return recorded_ranks(VERSIONS[-1], tmp_path_factory.mktemp("vllm")).logs
 
 
 def test_processes_of_ray_are_told_apart_by_their_hosts(tmp_path: Path) -> None:
