@@ -14,9 +14,11 @@ from cachescope.readers.directory.places import (
     DYNAMO,
     FX_GRAPHS,
     MEMOIZED,
+    PRECOMPILE_FOLDER,
     ROOT,
     SYSTEM_CACHE,
     TRITON_DEVICES,
+    TRITON_FOLDER,
     TRITON_KEYS,
     Place,
 )
@@ -31,7 +33,6 @@ _OF_SYSTEM: Final = frozenset({"inductor_on_disk_cache", "on_disk_cache", "dcach
 _BY_NAME: Final = {
     "fxgraph": FX_GRAPHS,
     "aotautograd": AOT_GRAPHS,
-    "dynamo": DYNAMO,
     "triton": TRITON_DEVICES,
 }
 
@@ -46,9 +47,13 @@ def place_here(tree: Tree, folder: Item) -> Place | None:
         return None
     for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(folder.name):
-            return place
+            is_package = place is TRITON_FOLDER and [item.name for item in items] == ["entry"]
+            return PRECOMPILE_FOLDER if is_package else place
     if inner & _OF_ROOT:
         return ROOT
+    if folder.name == "dynamo":
+        # Its packages have names that look like keys of Triton.
+        return DYNAMO
     for pattern, place in ((FX_KEY, FX_GRAPHS), (AOT_KEY, AOT_GRAPHS), (_TRITON_KEY, TRITON_KEYS)):
         if any(pattern.fullmatch(name) for name in inner):
             return place

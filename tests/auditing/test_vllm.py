@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import cachescope
 from tests.hostile_pickles import hostile
-from tests.vllm_recordings import VERSIONS, recorded
+from tests.vllm_recordings import VERSIONS, Recorded, recorded, recorded_ranks
 
 MESSAGE = "loading it rebuilds graphs of vLLM's; what these call is not looked at"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_of_a_real_cache_only_models_are_not_known_to_be_safe(version: str, tmp_path: Path) -> None:
-    cache = recorded(version, tmp_path).cache
+@pytest.mark.parametrize("recording", [recorded, recorded_ranks])
+def test_of_a_real_cache_only_models_are_not_known_to_be_safe(
+    recording: Callable[[str, Path], Recorded], version: str, tmp_path: Path
+) -> None:
+    cache = recording(version, tmp_path).cache
     found = cachescope.audit(cache)
     against = found[found["level"] != "note"]
     assert set(against["message"]) == {MESSAGE}

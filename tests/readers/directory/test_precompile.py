@@ -52,3 +52,12 @@ def test_a_package_is_known_wherever_one_points(below: str, tmp_path: Path) -> N
     (folder / "torchs.json").unlink()
     (path,) = folder.glob(below) if below else (folder,)
     assert only_row(path)["cache"] == "precompile"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_audit_says_nothing_against_what_torch_wrote(version: str, tmp_path: Path) -> None:
+    folder = unpacked(version, tmp_path)
+    (folder / "torchs.json").unlink()
+    (package,) = (folder / "dynamo").iterdir()
+    for path in (folder, folder / "dynamo", package, package / "entry"):
+        assert set(cachescope.audit(path)["level"]) <= {"note"}

@@ -197,7 +197,7 @@ def test_caches_of_torch_in_a_folder_are_read_as_such(tmp_path: Path) -> None:
 
 
 def test_what_the_recordings_need_is_there() -> None:
-    assert {f"{version}.tar.xz" for version in VERSIONS} == {
+    assert {f"{version}{kind}.tar.xz" for version in VERSIONS for kind in ("", "_ranks")} == {
         path.name for path in ARCHIVES.iterdir() if path.suffix == ".xz"
     }
 
