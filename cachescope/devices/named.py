@@ -32,6 +32,7 @@ _ARCH: Final = re.compile(r"arch ([^,]+)")
 _MOST_BYTES: Final = 16 << 20
 
 _NO_RUN: Final = frozenset[int]()
+_Indices = tuple[tuple[str, int | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,15 @@ def in_hash_details(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashD
         of_set.setdefault(detail_set, set()).add(run)
     stored = set(entries["detail_set"].dropna().tolist()) - of_set.keys()
     codes = _codes_of_devices(details)
+    # Most keys of a job name the same devices.
+    named: dict[bytes, tuple[str | None, _Indices]] = {}
     for code, runs in [*of_set.items(), *((code, set[int]()) for code in sorted(stored))]:
         chosen = details.sets[code]
         place = "keys of lookups" if runs else "keys of entries"
-        yield from _in_set(details, chosen[codes[chosen]].tolist(), frozenset(runs), place)
+        of_devices = chosen[codes[chosen]]
+        if (same := of_devices.tobytes()) not in named:
+            named[same] = _in_set(details, of_devices.tolist())
+        yield from _mentions(*named[same], frozenset(runs), place)
 
 
 def _codes_of_devices(details: HashDetails) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -109,7 +115,8 @@ def _codes_of_devices(details: HashDetails) -> np.ndarray[Any, np.dtype[np.bool_
     return fields[details.field_codes] if len(fields) else np.zeros(0, dtype=bool)
 
 
-def _in_set(details: HashDetails, codes: list[int], runs: frozenset[int], place: str) -> Iterator[Mention]:
+def _in_set(details: HashDetails, codes: list[int]) -> tuple[str | None, _Indices]:
+    """The name in a set of hash details, and the types and indices of devices."""
     found = [detail for code in codes if (detail := parse_component(details.components[code]))]
     named = [detail.value_text for detail in found if detail.field == "system_info[device]"]
     name = next((match["name"] for text in named if (match := _SYSTEM_NAME.match(text))), None)
@@ -119,6 +126,10 @@ def _in_set(details: HashDetails, codes: list[int], runs: frozenset[int], place:
             indices.setdefault(("cuda", int(detail.value_text[:6])))
         for device_type, index in _TENSOR_DEVICE.findall(detail.value_text):
             indices.setdefault((device_type, int(index) if index else None))
+    return name, tuple(indices)
+
+
+def _mentions(name: str | None, indices: _Indices, runs: frozenset[int], place: str) -> Iterator[Mention]:
     if name is not None:
         yield of_name(name, place, runs=runs)
     for device_type, at in indices:

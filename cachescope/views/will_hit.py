@@ -22,7 +22,7 @@ class WillHit(Pane):
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope = scope
-        looked_up = sorted({lookup.run for lookup in scope.facts.lookups.values()})
+        looked_up = sorted(scope.lookups["run"].unique().tolist())
         if not looked_up or not scope.facts.entries:
             super().__init__(
                 [markup(html.title("Will it hit") + html.paragraph(_missing(bool(looked_up)), "faint"))]
@@ -33,6 +33,7 @@ class WillHit(Pane):
             options=[(labels[run], run) for run in looked_up],
             value=looked_up[-1],
             description="A process like",
+            tooltip="",  # without it, the page says null
             style={"description_width": "initial"},
             layout=ipywidgets.Layout(width="auto", max_width="420px"),
         )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import pandas as pd
@@ -96,7 +97,9 @@ def as_schema(schema: IsolationSchema | Mapping[str, object]) -> IsolationSchema
 def known_contexts(contexts: pd.DataFrame | Sequence[Mapping[str, object]]) -> list[KnownContext]:
     """The known parts of the rows of ``contexts``, or of snapshots and bare contexts numbered by their place in the list."""
     if isinstance(contexts, pd.DataFrame):
-        return [_of_row(row) for row in rows_of(contexts, ContextRow)]
+        # Ranks by the thousand have equal values, and some are long.
+        read = cache(json.loads)
+        return [_of_row(row, read) for row in rows_of(contexts, ContextRow)]
     return [_of_snapshot(at, item) for at, item in enumerate(contexts)]
 
 
@@ -212,14 +215,12 @@ def _grouped(
     return list(groups.values()), undecided
 
 
-def _of_row(row: ContextRow) -> KnownContext:
+def _of_row(row: ContextRow, read: Callable[[str], object]) -> KnownContext:
     texts: dict[str, str | None] = {
         form: getattr(row, form) for form in FORMS if form not in row.missing_forms
     }
     context: dict[str, dict[str, object]] = {
-        "runtime_context": {
-            form: json.loads(texts[form] or "null") for form in RUNTIME_FORMS if form in texts
-        },
+        "runtime_context": {form: read(texts[form] or "null") for form in RUNTIME_FORMS if form in texts},
         "compile_context": {form: texts[form] for form in COMPILE_FORMS if form in texts},
     }
     tokens: dict[str, Token] = dict.fromkeys(FORMS)
