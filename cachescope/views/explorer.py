@@ -35,6 +35,7 @@ from cachescope.views.state import (
     WHY,
     State,
 )
+from cachescope.views.style import Style
 from cachescope.views.time import Time
 from cachescope.views.watching import Watching
 from cachescope.views.what_if import WhatIfView
@@ -105,7 +106,7 @@ class Explorer(Pane):
         self.tabs = ipywidgets.Tab(children=list(self._places.values()), titles=PANES)
         self.tabs.layout.width = "auto"
         self.tabs.observe(self._turned, "selected_index")
-        parts = [self._error, self.span, self.tabs, self._line]
+        parts = [Style(), self._error, self.span, self.tabs, self._line]
         if following is not None:
             self.watching = Watching(following, self.state.guarded(self.show), self._is_seen)
             parts = [self.watching, *parts]

@@ -1,0 +1,23 @@
+"""The style sheet of the panes, on the page before anything that needs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import anywidget
+
+_HERE: Final = Path(__file__).parent
+
+
+class Style(anywidget.AnyWidget):
+    """Shows nothing: it brings the style sheet, which a page without a table or figure would not have."""
+
+    _esm = "export default { render() {} };"
+    _css = _HERE / "style.css"
+
+    def __init__(self) -> None:
+        super().__init__(layout={"display": "none"})
+
+    def __repr__(self) -> str:
+        return "Style()"
