@@ -217,14 +217,21 @@ def and_more(count: int, what: str = "", where: str = "") -> str:
 
 
 def percent(share: float | None, unknown: str = "-") -> str:
-    """Format a share for people.
+    """Format a share for people; none and all are said only of none and all.
 
     Examples
     --------
     >>> percent(0.125), percent(None)
     ('12 %', '-')
+    >>> percent(0.001), percent(0.999), percent(1.0)
+    ('<1 %', '>99 %', '100 %')
     """
-    return unknown if share is None else f"{100 * share:.0f} %"
+    if share is None:
+        return unknown
+    text = f"{100 * share:.0f} %"
+    if text == "0 %" and share > 0:
+        return "<1 %"
+    return ">99 %" if text == "100 %" and share < 1 else text
 
 
 def clock(ns: int) -> str:

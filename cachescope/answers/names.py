@@ -74,7 +74,7 @@ def baseline_name(facts: Facts, miss: MissRow) -> str | None:
 
 def lookups_of_cause(verdict: str, count: int) -> str:
     """``3 misses``, ``2 bypassed``: a cause counts in the words of the headline, where a bypass is no miss."""
-    return f"{count} {verdict}" if verdict in ("bypassed", "disabled") else plural(count, "miss", "misses")
+    return f"{count:,} {verdict}" if verdict in ("bypassed", "disabled") else plural(count, "miss", "misses")
 
 
 def lookup_in_run(facts: Facts, row: LookupRow) -> str:

@@ -26,7 +26,7 @@ from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMIL
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
 from cachescope.terms import CACHES
-from cachescope.wording import duration, plural
+from cachescope.wording import duration, percent, plural
 
 _GAP: Final = 0.06
 _Panels = dict[str, tuple[str, list[float]]]
@@ -235,4 +235,4 @@ def _part(
 
 
 def _percents(rates: list[float | None]) -> str:
-    return " → ".join("-" if rate is None else f"{100 * rate:.0f} %" for rate in rates)
+    return " → ".join(shown(percent(rate)) for rate in rates)

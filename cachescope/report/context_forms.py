@@ -129,7 +129,7 @@ def shared_lines(found: SideBySide) -> list[str]:
     count = sum(map(len, found.columns))
     if not count:
         return []
-    whose = f"all {count} contexts" if count > 1 else "the one context"
+    whose = f"all {count:,} contexts" if count > 1 else "the one context"
     lines = [f"Known and equal in {whose}: {', '.join(found.same)}."] if found.same and count > 1 else []
     if found.same and count == 1:
         lines.append(f"Known: {', '.join(found.same)}.")

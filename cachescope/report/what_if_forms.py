@@ -152,7 +152,7 @@ def _turned(row: WhatIfCause | CauseSaving, misses: int) -> str:
     if row.time_won_ns is not None:
         parts.append(f"{duration(row.time_won_ns)} saved")
     if row.unknown:
-        parts.append(f"{row.unknown} cannot be known")
+        parts.append(f"{row.unknown:,} cannot be known")
     return ", ".join(parts)
 
 
@@ -223,10 +223,10 @@ def field_note(row: SensitivityRow) -> str:
     if row.needs_all:
         notes.append(f"only all {len(row.fields)} together")
     elif len(row.fields) > 1 and row.misses_alone:
-        notes.append(f"{row.misses_together} of them only with all {len(row.fields)}")
+        notes.append(f"{row.misses_together:,} of them only with all {len(row.fields)}")
     notes.append(row.advice)
     if row.unknown:
-        notes.append(f"{row.unknown} more cannot be known")
+        notes.append(f"{row.unknown:,} more cannot be known")
     return "; ".join(notes)
 
 

@@ -32,6 +32,7 @@ from cachescope.analysis.verdicts.running_compiles import RunningCompiles
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.cells import code_file
 from cachescope.details import HashDetails
+from cachescope.wording import percent
 
 _NEARER_TRIED: Final = 32
 # Lookups of one graph that are processed together.
@@ -199,7 +200,7 @@ class Baselines:
     def are_alike_by(self, found: Candidate, row: LookupRow) -> str:
         """A clause on why one graph is taken for another form of the other."""
         share = self._replaced.code_likeness(found, row)
-        text = f"{share * 100:.0f} % of their code is alike"
+        text = f"{percent(share)} of their code is alike"
         if isinstance(found, LookupRow) and found.function is not None:
             is_one = (found.function, code_file(found.file)) == (row.function, code_file(row.file))
             return f"both are of the function {row.function} of one file, and {text}" if is_one else text

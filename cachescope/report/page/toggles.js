@@ -11,8 +11,13 @@ document.querySelectorAll(".replay").forEach((place) => {
 
   // As cachescope.wording writes them: halves become even.
   const fixed = (value, digits) => new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, roundingMode: "halfEven", useGrouping: false }).format(value);
-  const percent = (share) => (share === null ? "–" : `${fixed(100 * share, 0)} %`);
   const twoUnits = (large, ofLarge, small, ofSmall) => `${large} ${ofLarge}${small ? ` ${small} ${ofSmall}` : ""}`;
+  const percent = (share) => {
+    if (share === null) return "–";
+    const text = `${fixed(100 * share, 0)} %`;
+    if (text === "0 %" && share > 0) return "<1 %";
+    return text === "100 %" && share < 1 ? ">99 %" : text;
+  };
   const duration = (ns) => {
     if (ns < 999500000) return `${fixed(ns / 1e6, 0)} ms`;
     if (ns < 59950000000) return `${fixed(ns / 1e9, 1)} s`;
