@@ -86,7 +86,7 @@ def _print_one(args: argparse.Namespace, scope: Scope, paths: list[str], key: st
         write_json(one_entry_object(one), redaction)
         return 0
     source = one.source
-    write_lines([*one_entry_lines(one), *source_title(source)], redaction)
+    write_lines([*one_entry_lines(one, "--json lists all"), *source_title(source)], redaction)
     if source.text is not None:
         write_source(source.text, source.language, redaction)
     return 0

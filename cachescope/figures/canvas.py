@@ -121,7 +121,7 @@ def time_axis(dark: bool, longest_s: float, **settings: Any) -> JsonObject:
         return value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, **settings)
     step = next((step for step in _TIME_STEPS if longest_s / step <= _TIME_TICKS), longest_s / _TIME_TICKS)
     at = [step * count for count in range(1 + int(longest_s / step))]
-    texts = ["0 s", *(duration(round(second * 1e9)) for second in at[1:])]
+    texts = [f"{at_s:.0f} s" if at_s < _MINUTE else duration(round(at_s * 1e9)) for at_s in at]
     return value_axis(dark, rangemode="tozero", tickvals=at, ticktext=texts, **settings)
 
 

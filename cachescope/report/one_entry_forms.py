@@ -30,7 +30,6 @@ from cachescope.wording import and_more, duration, file_size, file_time, harmles
 
 _LABEL: Final = 12
 _SHOWN: Final = 8
-_ALL: Final = "--json lists all"
 # torch/_inductor/select_algorithm.py: `hash_key` of a choice is of the kernel that was timed, `output_node` makes another.
 _ENDED_IN: Final = "entries that are not known: the chosen kernel is written again, with what is fused into it, under another hash"
 _VERDICTS: Final = {
@@ -52,8 +51,8 @@ class OneEntry(answer.OneEntry):
         return one_entry_html(self)
 
 
-def one_entry_lines(one: answer.OneEntry) -> list[Line]:
-    """Everything but the source."""
+def one_entry_lines(one: answer.OneEntry, rest: str = "") -> list[Line]:
+    """Everything but the source; `rest` says where the rest of a list is, by default in the frames of `one`."""
     row = one.row
     name = f" of {row.name}" if row.name else ""
     title = f"{row.cache} {row.cache_key or '(no key)'}{name}"
@@ -65,9 +64,9 @@ def one_entry_lines(one: answer.OneEntry) -> list[Line]:
     for title, body in (
         (_candidates_title(one), _candidate_lines(one)),
         ("other files under the key", _file_lines(one)),
-        ("linked", _link_lines(one)),
+        ("linked", _link_lines(one, rest or ".links has all")),
         ("made by a miss", _past_lines(one)),
-        (plural(len(one.kernels), "kernel"), _kernel_lines(one)),
+        (plural(len(one.kernels), "kernel"), _kernel_lines(one, rest or ".kernels has all")),
     ):
         if listed := list(body):
             lines += [Line(), Line(title, style="bold"), *listed]
@@ -131,7 +130,7 @@ def _files(one: answer.OneEntry) -> list[EntryRow]:
     return rows_of(one.frame, EntryRow)
 
 
-def _link_lines(one: answer.OneEntry) -> Iterator[Line]:
+def _link_lines(one: answer.OneEntry, rest: str) -> Iterator[Line]:
     mine = set(one.frame["entry"])
     texts: dict[str, None] = {}
     for link in rows_of(one.links, LinkRow):
@@ -144,7 +143,7 @@ def _link_lines(one: answer.OneEntry) -> Iterator[Line]:
     for text in list(texts)[:_SHOWN]:
         yield Line(harmless(text), 3, hang=2)
     if len(texts) > _SHOWN:
-        yield Line(and_more(len(texts) - _SHOWN, where=_ALL), 3)
+        yield Line(and_more(len(texts) - _SHOWN, where=rest), 3)
 
 
 def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
@@ -160,13 +159,13 @@ def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
         yield Line(harmless(f"a later miss made {one.names[miss.entry]} beside it{fields}"), 3, hang=2)
 
 
-def _kernel_lines(one: answer.OneEntry) -> Iterator[Line]:
+def _kernel_lines(one: answer.OneEntry, rest: str) -> Iterator[Line]:
     rows = rows_of(one.kernels, KernelRow)
     for row in rows[:_SHOWN]:
         ops = f": {', '.join(row.aten_ops)}" if row.aten_ops else ""
         yield Line(harmless(f"{row.kernel} ({row.kind}){ops}"), 3, hang=2)
     if len(rows) > _SHOWN:
-        yield Line(and_more(len(rows) - _SHOWN, where=_ALL), 3)
+        yield Line(and_more(len(rows) - _SHOWN, where=rest), 3)
 
 
 def source_title(source: SourceCode) -> list[Line]:
@@ -180,6 +179,13 @@ def one_entry_lines_html(one: answer.OneEntry) -> str:
     """The same lines as HTML."""
     parts = []
     for line in one_entry_lines(one):
+        if line.hang == _LABEL:
+            label, text = (safe(part.strip()) for part in (line.text[:_LABEL], line.text[_LABEL:]))
+            parts.append(
+                f"<div style='display: flex'><span style='flex: 0 0 7em; {FAINT_STYLE}'>{label}</span>"
+                f"<span style='white-space: pre-wrap; overflow-wrap: anywhere'>{text}</span></div>"
+            )
+            continue
         text = f"<b>{safe(line.text)}</b>" if line.style == "bold" else safe(line.text)
         faint = f"; {FAINT_STYLE}" if line.style == "dim" else ""
         place = f"margin-left: {line.indent / 2}em; white-space: pre-wrap"

@@ -12,6 +12,8 @@ from cachescope.wording import and_more
 
 _FIELDS: Final = 40
 _DIFFS: Final = 3
+# A longer name may be broken.
+_KEPT: Final = 40
 HEADS: Final = ("Field", "Before", "After")
 
 
@@ -28,7 +30,8 @@ def changed_fields(changes: Sequence[FieldChange], heads: Sequence[str] = HEADS,
 
 def _field(change: FieldChange) -> str:
     """The field, and what of a process it differs by."""
-    named = f"<code>{safe(change.field)}</code>"
+    keep = " class='cs-keep'" if len(change.field) <= _KEPT else ""
+    named = f"<code{keep}>{safe(change.field)}</code>"
     return named if change.process_values is None else f"{named}<br>{safe(change.process_values.words)}"
 
 

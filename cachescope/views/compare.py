@@ -69,7 +69,10 @@ class Compare(Pane):
         self.picker = RunPicker(starts, guarded(self._pick))
         self.said, self.headline, self.differences, self.side_by_side = (markup() for _ in range(4))
         self.changes = ipywidgets.ToggleButtons(
-            description="Show", style={"button_width": "auto", "description_width": "initial"}
+            description="Show",
+            tooltip="",  # without it, the page says null
+            style={"button_width": "auto", "description_width": "initial"},
+            layout={"width": "auto"},
         )
         self.changes.observe(guarded(self._filtered), "value")
         self.table = Table(

@@ -81,6 +81,7 @@ def choice(state: State, name: str, label: str, options: Iterable[tuple[str, Any
         options=[(harmless(text)[:80], at) for at, (text, _) in enumerate(listed)],
         value=place(getattr(state, name)),
         description=label,
+        tooltip="",  # without it, the page says null
         style={"description_width": "initial"},
         layout=ipywidgets.Layout(width="auto", max_width="330px"),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os.path import basename
 from typing import Any, Final
 
@@ -95,9 +95,7 @@ class Entries(Pane):
         state.observe(guarded(self._filter), "kind")
         state.observe(guarded(self._show), "entry")
         if state.entry is None:
-            # Damaged files are what people come for.
-            damaged = (entry.entry for entry in self._rows if entry.status == "damaged")
-            state.entry = next(damaged, self._rows[0].entry)
+            state.entry = _first_to_show(self._rows)
         else:
             self._show()
 
@@ -159,6 +157,13 @@ def _pictures(scope: Read, state: State) -> Iterator[Pane]:
             guarded=state.guarded,
         )
         yield Pane([markup(html.title("What max-autotune measured")), Tabled(plot, lambda: scope.autotune)])
+
+
+def _first_to_show(entries: Sequence[EntryRow]) -> int:
+    """A damaged file, which is what people come for; else one that was compiled, not a lock or a list of sizes."""
+    damaged = (one.entry for one in entries if one.status == "damaged")
+    compiled = (one.entry for one in entries if one.time_taken_ns is not None)
+    return next(damaged, next(compiled, entries[0].entry))
 
 
 def _row(entry: EntryRow) -> list[Any]:

@@ -29,6 +29,7 @@ class Lookups(Pane):
         self.text = ipywidgets.Text(
             value=state.text,
             description="Search",
+            tooltip="",  # without it, the page says null
             placeholder="key, compile, field, reason",
             continuous_update=True,
             layout=ipywidgets.Layout(width="240px"),

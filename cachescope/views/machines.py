@@ -16,7 +16,6 @@ from cachescope.answers.side_by_side import Form, SideBySide, context_names
 from cachescope.columns import rows_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
-from cachescope.figures.texts import run_labels
 from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
 from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.context_forms import folded_differences, shared_lines
@@ -138,9 +137,8 @@ class Machines(Pane):
         if not found.columns:
             return title + html.paragraph("No run looked anything up in this time.")
         shown = found.columns[:_MOST]
-        heads = ["", *(listed((one.context for one in column), _NAMED) for column in shown)]
+        heads = ["", *map(self._members, shown)]
         rows = [
-            ["From", *(self._members(column) for column in shown)],
             ["torch", *(safe(column[0].torch_version or "–") for column in shown)],
             *(
                 [_form_name(form), *(html.cut(cell, 40) for cell in form.cells[:_MOST])]
@@ -156,10 +154,11 @@ class Machines(Pane):
         )
 
     def _members(self, column: Sequence[ContextRow]) -> str:
-        labels = run_labels(self._scope.runs)
-        names = (self._names[one.context] if one.run is None else labels[one.run] for one in column)
-        count = f"{len(column)} alike: " if len(column) > 1 else ""
-        return safe(count + listed(names, _NAMED))
+        """What a column is of, without the times of many runs."""
+        if len(column) == 1:
+            return self._names[column[0].context]
+        names = (self._names[one.context] if one.run is None else f"run {one.run}" for one in column)
+        return f"{len(column):,} alike: {listed(names, _NAMED)}"
 
     def _sharing(self) -> ipywidgets.Widget:
         # There would be a grid of question marks.
@@ -191,6 +190,7 @@ def _choice(label: str, names: list[tuple[str, int]]) -> ipywidgets.Dropdown:
     return ipywidgets.Dropdown(
         options=names,
         description=label,
+        tooltip="",  # without it, the page says null
         style={"description_width": "initial"},
         layout=ipywidgets.Layout(width="auto", max_width="420px"),
     )

@@ -53,7 +53,9 @@ class OverTime(Pane):
             options=_CLOCKS,
             value=_first_clock(scope.lookups),
             description="Clock",
+            tooltip="",  # without it, the page says null
             style={"button_width": "auto", "description_width": "initial"},
+            layout={"width": "auto"},
         )
         self.plot = Plot(
             lambda dark: timeline(scope.lookups, scope.runs, clock=self.clock.value, dark=dark),

@@ -108,10 +108,11 @@ class WhatIfView(Pane):
         )
         every = Pane(
             [
+                markup(html.title("Before and after")),
+                self.rates,
                 markup(html.title("What counts in a key", _TREE)),
                 row(self.undo, self.reset),
                 self.tree,
-                self.rates,
             ]
         )
         super().__init__(

@@ -234,6 +234,7 @@ def first_to_show(chosen: Chosen) -> int:
 def _box(label: str, hint: str) -> ipywidgets.Text:
     return ipywidgets.Text(
         description=label,
+        tooltip="",  # without it, the page says null
         placeholder=hint,
         continuous_update=False,
         style={"description_width": "initial"},

@@ -1,4 +1,6 @@
 // What to fix first: one item for each cause. Texts go in as textContent only.
+// What to do about further causes is folded away: figures stand below.
+const OPEN = 5;
 
 function render({ model, el }) {
   el.classList.add("cs");
@@ -24,7 +26,7 @@ function render({ model, el }) {
     return line;
   };
 
-  const item = (work) => {
+  const item = (work, place) => {
     const made = make("li", { class: "cs-work" });
     const title = make("div", { class: "cs-work-title" });
     const opens = make("button", { type: "button", class: "cs-link", "aria-label": `Why: ${work.title}` }, work.title);
@@ -41,12 +43,15 @@ function render({ model, el }) {
       bar.firstChild.style.width = `${100 * work.share}%`;
       made.append(bar);
     }
+    const body = make(place < OPEN ? "div" : "details");
+    if (place >= OPEN) body.append(make("summary", { class: "cs-faint", "aria-label": `What to do: ${work.title}` }, "What to do"));
     const changes = make("ul");
     changes.append(...work.changes.map(changed));
-    if (work.changes.length) made.append(changes);
-    made.append(make("div", { class: "cs-faint" }, work.where));
-    if (work.advice) made.append(make("div", {}, work.advice));
-    made.append(button("Lookups", work.cause, "Its lookups", `Lookups of ${work.title}`));
+    if (work.changes.length) body.append(changes);
+    body.append(make("div", { class: "cs-faint" }, work.where));
+    if (work.advice) body.append(make("div", {}, work.advice));
+    body.append(button("Lookups", work.cause, "Its lookups", `Lookups of ${work.title}`));
+    made.append(body);
     return made;
   };
 

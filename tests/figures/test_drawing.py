@@ -259,3 +259,20 @@ def test_texts_from_logs_stay_texts(page: Any) -> None:
     svg = draw(page, figure)
     assert page.locator("#place img, #place script").count() == 0
     assert "<img src=x" in "".join(svg.locator("text").all_text_contents())
+
+
+def test_ticks_of_seconds_are_said_as_texts_say_durations(page: Any) -> None:
+    def ticks(longest: float, suffix: str = " s") -> list[str]:
+        figure = drawn("compiles", dark=False)
+        figure["data"] = [{**figure["data"][0], "x": [longest], "y": [0], "base": [0], "text": [""]}]
+        figure["layout"]["xaxis"] |= {"range": [0, longest], "ticksuffix": suffix}
+        texts = draw(page, figure).locator("text").all_text_contents()
+        found = [text for text in texts if re.fullmatch(r"[\d.,]+( (s|min|h))?( \d+ (s|min))?", text)]
+        return list(dict.fromkeys(found))
+
+    assert ticks(40)[:3] == ["0 s", "5 s", "10 s"]
+    assert ticks(280) == ["0 s", "1 min", "2 min", "3 min", "4 min"]
+    assert ticks(100)[-3:] == ["1 min", "1 min 15 s", "1 min 30 s"]
+    assert ticks(4 * 3600)[:3] == ["0 s", "30 min", "1 h"]
+    # What is no duration stays a number.
+    assert ticks(280, "")[:2] == ["0", "50"]

@@ -566,3 +566,25 @@ def test_each_cell_of_a_possible_false_hit_is_below_its_heading(recording: Recor
     )
     cells = dict(zip([head["label"] for head in table.columns], table.rows[0], strict=True))
     assert "before 2.13" in cells["What was seen"]
+
+
+def test_the_style_sheet_is_there_where_neither_table_nor_figure_is() -> None:
+    explorer = Explorer(cachescope.read(cachescope.sample("whole_directory")))
+    brought = [one for one in explorer.children if getattr(one, "_css", "")]
+    assert explorer.state.pane == "Overview" and brought
+
+
+def test_the_first_entry_is_compiled_code_if_none_is_damaged() -> None:
+    scope = cachescope.read(cachescope.sample("whole_directory"))
+    explorer = Explorer(scope)
+    explorer.state.pane = "Entries"
+    # The first two are the lock and the dump of a memoizer.
+    assert scope.entries["cache"].iloc[:2].tolist() == ["memoizer_dump", "lock"]
+    assert scope.facts.entries[explorer.state.entry].cache == "fxgraph"
+
+
+def test_processes_that_are_alike_share_a_column_without_their_times(scopes: dict[str, Scope]) -> None:
+    explorer = Explorer(scopes["config_flip"])
+    explorer.state.pane = "Machines"
+    heads = explorer.pane("Machines").side_by_side.value.partition("</thead>")[0]
+    assert "2 alike: run 0, run 2" in heads and "run 1 (" in heads

@@ -4,6 +4,8 @@ const SECOND = 1000;
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400]
   .map((seconds) => seconds * SECOND);
 const DAY = TIME_STEPS.at(-1);
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
 
 const numberOf = (type, value) => {
   if (value === null || value === undefined) return null;
@@ -18,6 +20,22 @@ function rangeOf(axis, extent) {
   if (axis.type !== "date" && (axis.rangemode === "tozero" || extent.hasBars)) low = Math.min(low, 0);
   const room = (high - low || 1) * 0.04;
   return [low === 0 && !extent.hasPoints ? 0 : low - room, high + room];
+}
+
+// Seconds as texts say them: from a minute on in minutes, from an hour on in hours.
+function durationText(seconds) {
+  const two = (large, small, names) => `${large} ${names[0]}${small ? ` ${small} ${names[1]}` : ""}`;
+  if (seconds < MINUTE) return `${seconds} s`;
+  if (seconds < HOUR) return two(Math.floor(seconds / MINUTE), seconds % MINUTE, ["min", "s"]);
+  return two(Math.floor(seconds / HOUR), Math.floor((seconds % HOUR) / MINUTE), ["h", "min"]);
+}
+
+function durationTicks([low, high], axis) {
+  const wanted = (high - low) / Math.max(1, axis.nticks ?? 6);
+  const step = TIME_STEPS.map((ms) => ms / SECOND).find((s) => s >= wanted) ?? Math.ceil(wanted / (DAY / SECOND)) * (DAY / SECOND);
+  const ticks = [];
+  for (let value = Math.ceil(low / step) * step; value <= high; value += step) ticks.push({ value, text: durationText(value) });
+  return ticks;
 }
 
 function linearTicks([low, high], axis) {
@@ -56,7 +74,10 @@ function ticksOf(axis, range) {
     return axis.tickvals.map((value, i) => ({ value: numberOf(axis.type, value), text: axis.ticktext[i] }))
       .filter(({ value }) => value >= low && value <= high);
   }
-  return axis.type === "date" ? dateTicks([low, high], axis) : linearTicks([low, high], axis);
+  if (axis.type === "date") return dateTicks([low, high], axis);
+  // Below a second a step has a fraction, which texts do not have.
+  const isLong = axis.ticksuffix === " s" && high > MINUTE && high - low > (axis.nticks ?? 6);
+  return isLong ? durationTicks([low, high], axis) : linearTicks([low, high], axis);
 }
 
 // An axis laid out between two pixels.
