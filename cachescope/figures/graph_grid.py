@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
     PANEL_TITLE,
@@ -23,10 +22,11 @@ from cachescope.figures.canvas import (
 )
 from cachescope.figures.compile_ids import compile_order
 from cachescope.figures.folding import Folded, folded_runs
+from cachescope.figures.graph_cells import CODES, Cell, Graph, cells_of
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.picture import Picture
-from cachescope.figures.texts import hover, place_labels, shown
-from cachescope.terms import AOTAUTOGRAD, CACHES
+from cachescope.figures.texts import hover, shown
+from cachescope.terms import CACHES
 from cachescope.wording import duration, plural
 
 _MOST_GRAPHS: Final = 400
@@ -35,53 +35,8 @@ _LINE: Final = 14
 _DIRECTIONS: Final = {"inference": 0, "forward": 1, "backward": 2}
 _SHORTEST_BLOCK: Final = 0.15
 _TITLES_ON_ONE_LINE: Final = 3
-_OUTCOMES: Final = tuple(OUTCOME_COLOURS)
-_CODES: Final = {outcome: code for code, outcome in enumerate(_OUTCOMES)}
 # As many long hover texts as a page should hold; beyond that they are a few words.
 _MOST_TEXTS: Final = 4_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    """One cell: the worst outcome of its lookups, how many they are, and the lookup that it shows."""
-
-    row: int
-    cache: str
-    direction: str
-    compile_id: str
-    function: str
-    nth: int
-    order: int
-    place: str | None
-    code: int
-    count: int
-    taken: float | None
-    cache_key: str | None
-    lookup: int
-
-    @property
-    def graph(self) -> _Graph:
-        """The graph that it is of."""
-        return _Graph(self.compile_id, self.function, self.nth)
-
-    @property
-    def outcome(self) -> str:
-        """The worst outcome."""
-        return _OUTCOMES[self.code]
-
-
-class _Graph(NamedTuple):
-    """What is one graph in every run: a compile id has many after ``torch._dynamo.reset()``, or where one compile is split."""
-
-    compile_id: str
-    function: str
-    nth: int
-
-    @property
-    def label(self) -> str:
-        """The compile id with its number in the run, and the function below it."""
-        again = f"·{self.nth + 1}" if self.nth else ""
-        return shown(self.compile_id + again, 9) + (f"<br>{shown(self.function, 9)}" if self.function else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +44,8 @@ class _Block:
     """One cache and direction, with the graphs that were looked up there."""
 
     title: str
-    cells: list[_Cell]
-    graphs: list[_Graph]
+    cells: list[Cell]
+    graphs: list[Graph]
 
 
 def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -114,7 +69,7 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
             "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
         )
     rows = folded_runs(lookups["run"], runs)
-    cells = _cells(lookups, rows)
+    cells = cells_of(lookups, rows)
     blocks, left_out = _blocks(cells)
     columns = sum(len(block.graphs) for block in blocks)
     pixels = max(11.0, min(30.0, 600 / len(rows.labels)))
@@ -142,57 +97,18 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
     return figure
 
 
-def _cells(lookups: pd.DataFrame, rows: Folded) -> list[_Cell]:
-    """The cells: the worst outcome, the number of lookups, their compile time, and the lookup that each shows."""
-    # Without a compile id, the place among the lookups of the run distinguishes graphs.
-    order = "#" + lookups["order"].astype("str")
-    known = pd.DataFrame(
-        {
-            "row": lookups["run"].map(rows.row_of),
-            "cache": lookups["cache"],
-            # AOTAutograd keys cover both directions; a bypassed FX lookup may record none.
-            "direction": lookups["direction"]
-            .fillna("no direction")
-            .where(lookups["cache"] != AOTAUTOGRAD, ""),
-            "compile_id": lookups["compile_id"].where(lookups["compile_id"].notna(), order),
-            # Not file and line: they differ between machines and edits of one program.
-            "function": lookups["function"].fillna(""),
-            "place": place_labels(lookups),
-            "order": lookups["order"],
-            "run": lookups["run"],
-            "code": lookups["outcome"].map(_CODES),
-            "cache_key": lookups["cache_key"],
-            "lookup": lookups["lookup"],
-            "taken": lookups["time_taken_ns"].astype("Float64"),
-        }
-    )
-    known = known[known["code"].notna()].sort_values(["run", "order"], kind="stable")
-    graph = ["cache", "direction", "compile_id", "function"]
-    known["nth"] = known.groupby(["run", *graph]).cumcount()
-    worst = known.sort_values("code", kind="stable")
-    cells = worst.groupby([*graph, "nth", "row"], as_index=False).agg(
-        code=("code", "last"),
-        count=("code", "size"),
-        cache_key=("cache_key", "last"),
-        lookup=("lookup", "last"),
-        place=("place", "last"),
-        order=("order", "min"),
-        taken=("taken", "sum"),
-    )
-    return rows_of(cells, _Cell)
-
-
-def _blocks(cells: list[_Cell]) -> tuple[list[_Block], int]:
-    of_block: dict[tuple[str, str], list[_Cell]] = defaultdict(list)
+def _blocks(cells: list[Cell]) -> tuple[list[_Block], int]:
+    of_block: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
         of_block[cell.cache, cell.direction].append(cell)
     share = max(1, _MOST_GRAPHS // max(1, len(of_block)))
     blocks, left_out = [], 0
     for cache, direction in sorted(of_block, key=_place_of_block):
         mine = of_block[cache, direction]
-        first: dict[_Graph, int] = {}
+        first: dict[Graph, int] = {}
         for cell in mine:
-            first[cell.graph] = min(cell.order, first.get(cell.graph, cell.order))
+            graph = cell.graph
+            first[graph] = min(cell.order, first.get(graph, cell.order))
         graphs = sorted(first, key=lambda graph: (compile_order(graph.compile_id), first[graph], graph))
         left_out += len(graphs[share:])
         blocks.append(_Block(f"{cache} {direction}".strip(), mine, graphs[:share]))
@@ -233,6 +149,8 @@ def _add_block(
     axis = "x" if number == 0 else f"x{number + 1}"
     count = len(block.graphs)
     column = {graph: i for i, graph in enumerate(block.graphs)}
+    names = [label.partition(" · ")[0] for label in rows.labels]
+    ids = [shown(graph.compile_id, 12) for graph in block.graphs]
     z: list[list[int | None]] = [[None] * count for _ in rows.labels]
     said = [[""] * count for _ in rows.labels]
     lookups: list[list[int | None]] = [[None] * count for _ in rows.labels]
@@ -242,14 +160,16 @@ def _add_block(
             continue
         z[cell.row][at] = cell.code
         lookups[cell.row][at] = cell.lookup
-        said[cell.row][at] = _hover(cell, block, rows) if texts else _short_hover(cell, rows)
+        said[cell.row][at] = (
+            _hover(cell, block, rows) if texts else f"{names[cell.row]}, {ids[at]}: {cell.outcome}"
+        )
     gap = 2 if count <= 40 else (1 if count <= 120 else 0)
     figure.add(
         "heatmap",
         z=z,
         xaxis=axis,
         zmin=-0.5,
-        zmax=len(_CODES) - 0.5,
+        zmax=len(CODES) - 0.5,
         colorscale=stepped(list(OUTCOME_COLOURS.values())),
         showscale=False,
         xgap=gap,
@@ -287,7 +207,7 @@ def _title(text: str, few: bool) -> str:
     return f"<b>{shown(cache)}</b>" + (f"{' ' if few else '<br>'}{shown(direction)}" if direction else "")
 
 
-def _hover(cell: _Cell, block: _Block, rows: Folded) -> str:
+def _hover(cell: Cell, block: _Block, rows: Folded) -> str:
     count, taken, key = cell.count, cell.taken, cell.cache_key
     several = f" ({count} lookups, the worst shown)" if count > 1 else ""
     time = f", {duration(int(taken))} compiled" if taken else ""
@@ -299,7 +219,3 @@ def _hover(cell: _Cell, block: _Block, rows: Folded) -> str:
         f"{cell.outcome}{several}{time}",
         None if key is None else f"key {key[:14]}…",
     )
-
-
-def _short_hover(cell: _Cell, rows: Folded) -> str:
-    return f"{rows.labels[cell.row].partition(' · ')[0]}, {shown(cell.compile_id, 12)}: {cell.outcome}"
