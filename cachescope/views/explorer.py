@@ -22,6 +22,7 @@ from cachescope.views.entries import Entries
 from cachescope.views.lookups import Lookups
 from cachescope.views.machines import Machines
 from cachescope.views.overview import Overview
+from cachescope.views.placeholders import Failed, waiting
 from cachescope.views.span import SpanChip
 from cachescope.views.state import (
     COMPARE,
@@ -102,7 +103,7 @@ class Explorer(Pane):
         self._error.layout.display = "none"
         self._line = markup()
         # The tabs stay: if their children changed, the page might go back to the first.
-        self._places = {name: Pane([_waiting()]) for name in PANES}
+        self._places = {name: Pane([waiting()]) for name in PANES}
         self.tabs = ipywidgets.Tab(children=list(self._places.values()), titles=PANES)
         self.tabs.layout.width = "auto"
         self.tabs.observe(self._turned, "selected_index")
@@ -149,7 +150,7 @@ class Explorer(Pane):
         self._choose()
         for name, place in self._places.items():
             if name != self.state.pane:
-                place.children = [_waiting()]
+                place.children = [waiting()]
         self.pane(self.state.pane)
         for pane in before:
             close_all(pane)
@@ -239,26 +240,3 @@ class Explorer(Pane):
     def __repr__(self) -> str:
         facts = self._scope.facts
         return f"Explorer({plural(len(facts.lookups), 'lookup')}, {plural(len(facts.runs), 'run')}; {self.state.pane})"
-
-
-def _waiting() -> ipywidgets.HTML:
-    """The placeholder of a pane until it is made."""
-    return markup(html.paragraph("One moment …", "faint"))
-
-
-class Failed(Pane):
-    """The placeholder of a pane that could not be made."""
-
-    query = "scope"
-    beyond = ""
-
-    def __init__(self, error: Exception) -> None:
-        self._reason = f"{type(error).__name__}: {error}"
-        super().__init__([markup(html.paragraph(f"This pane could not be made: {self._reason}", "error"))])
-
-    def frame(self) -> pd.DataFrame:
-        """An empty frame: there is none behind it."""
-        return pd.DataFrame()
-
-    def narrow(self, chosen: Chosen) -> None:
-        """Nothing: there is no lookup in it."""

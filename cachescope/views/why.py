@@ -21,10 +21,7 @@ from cachescope.answers.sides import side_named
 from cachescope.errors import NotFoundError
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
-from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded import HASH_DETAILS
-from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.explanation import sentences
 from cachescope.views import html
 from cachescope.views.back import Back
@@ -32,9 +29,9 @@ from cachescope.views.changed_fields import changed_fields
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
+from cachescope.views.same_cause import SameCause
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import duration, plural
+from cachescope.wording import plural
 
 _KINDS = {
     "title": "faint",
@@ -44,16 +41,6 @@ _KINDS = {
     "baseline": "faint",
     "advice": "",
 }
-_SAME_SHOWN = 1000
-_HEADS = (
-    Head("lookup", "Lookup", number=True),
-    Head("run", "Run"),
-    Head("cache", "Cache"),
-    Head("compile_id", "Compile"),
-    Head("function", "Function"),
-    Head("root", "Role"),
-    Head("time", "Compile time", number=True),
-)
 
 
 class Why(Pane):
@@ -75,12 +62,7 @@ class Why(Pane):
         self.other.observe(state.guarded(self._picked), "value")
         self.verdict, self.changes = markup(), markup()
         self.plot = Plot(self._draw, "fields of the key, changed ones named", guarded=state.guarded)
-        self.same = Table(
-            ListedRows(_HEADS, []),
-            "other lookups with the same cause",
-            on_choose=state.guarded(state.show_why),
-        )
-        self.same_title = markup()
+        self.same = SameCause(scope, state)
         steps = [
             button("Previous miss", lambda: self._step(-1)),
             button("Next miss", lambda: self._step(1)),
@@ -93,7 +75,6 @@ class Why(Pane):
                 self.verdict,
                 self.plot,
                 self.changes,
-                self.same_title,
                 self.same,
             ]
         )
@@ -130,7 +111,11 @@ class Why(Pane):
         if self._state.lookup == self._first and len(chosen) and self._first not in chosen:
             self._first = first_to_show(chosen)
             self._state.lookup = self._first
-        self._show_same()
+        self._list_same()
+
+    def _list_same(self) -> None:
+        # Between two that were picked there is no cause.
+        self.same.show(None if self._state.other is not None else self._state.lookup, self._chosen)
 
     def _draw(self, dark: bool) -> Picture:
         assert self.explained is not None
@@ -181,7 +166,7 @@ class Why(Pane):
         self.changes.value = html.title("Changed fields") + fields if fields else ""
         self.plot.layout.display = "" if self._changes else "none"
         self.plot.redraw()
-        self._show_same()
+        self._list_same()
 
     def _two(self, before: str, after: str) -> Any:
         sides = [side_named(self._scope, name).keys for name in (before, after)]
@@ -208,22 +193,6 @@ class Why(Pane):
         )
         count = plural(len(changes), "field differs", "fields differ")
         return changes, f"{count} between the two.{beyond}"
-
-    def _show_same(self) -> None:
-        assert self.explained is not None
-        facts = self._scope.facts
-        labels = run_labels(self._scope.runs)
-        mine = facts.misses.get(self.explained.lookup)
-        others = [] if mine is None or self._state.other is not None else self._chosen.misses_of(mine.cause)
-        rows = [
-            (miss.lookup, _same_row(facts.lookups[miss.lookup], labels, miss))
-            for miss in others[:_SAME_SHOWN]
-            if miss.lookup != self.explained.lookup
-        ]
-        cut = f" (of {len(others):,} the first {_SAME_SHOWN:,})" if len(others) > _SAME_SHOWN else ""
-        self.same_title.value = html.title(f"Other lookups with the same cause{cut}") if rows else ""
-        self.same.layout.display = "" if rows else "none"
-        self.same.show(ListedRows(_HEADS, rows))
 
 
 def first_to_show(chosen: Chosen) -> int:
@@ -258,16 +227,3 @@ def _verdict(explained: Explanation) -> str:
 
 def _changes_frame(explained: Explanation, changes: tuple[FieldChange, ...]) -> pd.DataFrame:
     return replace(explained, changes=changes).frame
-
-
-def _same_row(lookup: LookupRow, labels: dict[int, str], miss: MissRow) -> list[Any]:
-    time = lookup.time_taken_ns
-    return [
-        lookup.lookup,
-        labels[lookup.run],
-        lookup.cache,
-        lookup.compile_id,
-        lookup.function,
-        "root miss" if miss.root else "consequence",
-        None if time is None else Shown(duration(time), time),
-    ]

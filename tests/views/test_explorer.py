@@ -13,8 +13,9 @@ import cachescope
 from cachescope.columns import records
 from cachescope.report.html import safe
 from cachescope.scope import Scope
-from cachescope.views.explorer import Explorer, Failed
+from cachescope.views.explorer import Explorer
 from cachescope.views.lookup_rows import LookupRows, lookups_frame
+from cachescope.views.placeholders import Failed
 from cachescope.views.state import PANES, State
 from cachescope.views.table import Table
 from cachescope.views.time import Time as TimePane
@@ -202,8 +203,8 @@ def test_why_steps_through_the_misses_and_lists_the_same_cause(tour: Explorer) -
     assert tour.state.lookup == 25
     buttons["Previous miss"].click()
     assert tour.state.lookup == 24
-    assert why.same.total == 7
-    why.same.chosen = [31, 0]
+    assert why.same.table.total == 7
+    why.same.table.chosen = [31, 0]
     assert tour.state.lookup == 31
 
 
@@ -483,7 +484,7 @@ def test_a_span_narrows_every_pane_and_judges_nothing_again(tour: Explorer, scop
     assert misses["baseline"].notna().any() and "cold start" not in str(overview.worklist.worklist)
     why = tour.pane("Why")
     assert state.lookup in set(misses["lookup"])
-    assert set(why.same.ids) <= set(misses["lookup"])
+    assert set(why.same.table.ids) <= set(misses["lookup"])
     seen = set()
     for _ in range(len(misses)):
         seen.add(state.lookup)
@@ -524,7 +525,7 @@ def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
         tour.state.pane = name
         for plot in figures_of(tour.pane(name)):
             plot.dark = False
-    assert tour.pane("Why").same.total == 0
+    assert tour.pane("Why").same.table.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
     assert "No lookup is of this time" in tour.pane("Overview").worklist.worklist["notes"][0]
     assert "No lookup is of this time" in tour.pane("Overview").outcomes_plot.figure
