@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from string import ascii_uppercase
@@ -15,7 +16,7 @@ from cachescope.figures.palette import CYCLE, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
 from cachescope.json_types import JsonObject
-from cachescope.wording import listed, plural
+from cachescope.wording import listed, plural, short_names
 
 _MOST_SCHEMAS: Final = 30
 _MOST_CONTEXTS: Final = 120
@@ -69,7 +70,8 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     numbers = sorted({c for groups in schemas.values() for row in groups for c in row.contexts})
     columns = {number: i for i, number in enumerate(numbers[:_MOST_CONTEXTS])}
     shown_schemas = list(schemas.values())[:_MOST_SCHEMAS]
-    named = _context_hovers(contexts)
+    known = rows_of(contexts.reindex(columns=list(_Context.__dataclass_fields__)), _Context)
+    named = _context_hovers(known)
     labels = [_schema_label(groups[0].without) for groups in shown_schemas]
     look = theme(dark)
     palette = [look.faint, look.unknown, *CYCLE]
@@ -79,7 +81,7 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
         _TOP + max(44, pixels * len(labels)) + _AXIS,
         margin={"t": _TOP, "b": _AXIS},
         yaxis=row_axis(labels, pixels),
-        xaxis=_context_axis(list(columns)),
+        xaxis=_context_axis(list(columns), _context_names(known)),
     )
     key_marks(
         figure,
@@ -153,12 +155,13 @@ def _schema_label(without: tuple[str, ...]) -> str:
     return shown(f"without {without[0]}", 36) + rest
 
 
-def _context_axis(numbers: list[int]) -> JsonObject:
+def _context_axis(numbers: list[int], names: dict[int, str]) -> JsonObject:
     step = -(-len(numbers) // 20)
     at = list(range(0, len(numbers), step)) if numbers else []
     return {
         "tickvals": at,
-        "ticktext": [str(numbers[i]) for i in at],
+        # Together as long as a line is wide.
+        "ticktext": [shown(names.get(numbers[i], numbers[i]), max(4, 96 // len(at))) for i in at],
         "range": [-0.5, len(numbers) - 0.5],
         "showgrid": False,
         "zeroline": False,
@@ -167,9 +170,20 @@ def _context_axis(numbers: list[int]) -> JsonObject:
     }
 
 
-def _context_hovers(contexts: pd.DataFrame) -> dict[int, str]:
+def _context_names(contexts: Sequence[_Context]) -> dict[int, str]:
+    """The run of each context, or the file that it was captured in."""
+    files = short_names(row.source for row in contexts if row.run is None and row.source)
+    return {
+        row.context: f"run {row.run}"
+        if row.run is not None
+        else files.get(row.source or "", str(row.context))
+        for row in contexts
+    }
+
+
+def _context_hovers(contexts: Sequence[_Context]) -> dict[int, str]:
     made = {}
-    for row in rows_of(contexts.reindex(columns=list(_Context.__dataclass_fields__)), _Context):
+    for row in contexts:
         parts = [f"context {row.context}"]
         if row.run is not None:
             parts.append(f"run {row.run}")

@@ -57,7 +57,7 @@ def card_html(row: DeviceRow) -> str:
         for label, text in _seen(row)
     )
     kind = kind_of_device(row)
-    beside = f" <span style='{FAINT_STYLE}'>{safe(kind)}</span>" if kind != row.name else ""
+    beside = f" <span style='{FAINT_STYLE}'>{safe(kind)}</span>" if kind else ""
     head = f"<div><b>{safe(row.name[:_CUT])}</b>{beside}</div>"
     return f"<div style='{_CARD}'>{head}<div style='{_GRID}'>{facts}</div>{_datasheet(row)}</div>"
 

@@ -76,9 +76,9 @@ def _device(row: DeviceRow) -> Iterator[Line]:
 
 
 def kind_of_device(row: DeviceRow) -> str:
-    """Its type and architecture."""
-    parts = [row.type, row.arch]
-    return harmless(", ".join(part for part in parts if part is not None))[:60]
+    """Its type and architecture, but for what its name says already."""
+    said = row.name.split()
+    return harmless(", ".join(part for part in (row.type, row.arch) if part and part not in said))[:60]
 
 
 def _facts(row: DeviceRow) -> Iterator[str]:

@@ -170,7 +170,7 @@ class Machines(Pane):
             "which contexts share a key under which schema",
             guarded=self._state.guarded,
         )
-        return Tabled(plot, lambda: groups)
+        return Pane([markup(html.title("Who shares a key", _SHARING)), Tabled(plot, lambda: groups)])
 
     def _devices_plot(self) -> ipywidgets.Widget:
         if self._scope.devices["datasheet"].isna().all():
@@ -183,6 +183,7 @@ class Machines(Pane):
 
 
 _CONTEXTS: Final = "What torch keys a process by, where it differs: in one row, equal letters are equal values, ? is not known."
+_SHARING: Final = "A row for each smallest change of what counts that joins two."
 _DIFFERENCE: Final = ("Form", "Field", "Before", "After", "Note")
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import cachescope
+from cachescope import figures
 from cachescope.columns import records
 from cachescope.report.html import safe
 from cachescope.scope import Scope
@@ -589,3 +590,12 @@ def test_processes_that_are_alike_share_a_column_without_their_times(scopes: dic
     explorer.state.pane = "Machines"
     heads = explorer.pane("Machines").side_by_side.value.partition("</thead>")[0]
     assert "2 alike: run 0, run 2" in heads and "run 1 (" in heads
+
+
+def test_captured_contexts_are_named_by_their_files() -> None:
+    scope = cachescope.read(cachescope.sample("isolation_context"))
+    figure = figures.context_sharing(scope.context_groups(), scope.contexts)
+    assert figure.layout.xaxis.ticktext == ("base.json", "settings.json", "run 0", "run 1")
+    explorer = Explorer(scope)
+    explorer.state.pane = "Machines"
+    assert "base.json" in explorer.pane("Machines").side_by_side.value.partition("</thead>")[0]
