@@ -136,7 +136,7 @@ class Shown(Read):
         >>> import cachescope
         >>> scope = cachescope.read(cachescope.sample("tour"))
         >>> scope.device_card(0)
-        0  cpu  cpu
+        0  cpu
            seen in keys of lookups; runs 0, 1, 2, 3, 4, 5
         """
         return DeviceCard(one_device(self.devices, which))
