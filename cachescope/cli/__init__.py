@@ -8,11 +8,12 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from cachescope.cli.arguments import COMMANDS
 from cachescope.cli.messages import redaction_if_asked, say
 from cachescope.cli.needed import NEEDED
+from cachescope.cli.parser import CommandParser, Parser
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
 from cachescope.readers.remote_cache.address import text_without_passwords, without_password
 from cachescope.version import __version__
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else argv
     args = argparse.Namespace()
-    _Parser.redacts = "--redact" in arguments
+    Parser.redacts = "--redact" in arguments
     try:
         parser = _parser()
         if not arguments:
@@ -94,58 +95,12 @@ def _failed(error: CachescopeError, status: int, args: argparse.Namespace) -> in
     return status
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line: it quotes arguments, which a shell may have made of the names of files.
-
-    Without what was given where that is to be hidden.
-    """
-
-    redacts = False
-
-    def error(self, message: str) -> NoReturn:
-        """Say it, and end with status 2."""
-        redaction = redaction_if_asked(argparse.Namespace(redact=_Parser.redacts))
-        message = message if redaction is None else redaction(message)
-        super().error(harmless_line(text_without_passwords(message)))
-
-
-class _Command(_Parser):
-    """One command, which takes options between its paths as well: `parse_args` splits a list of them there."""
-
-    _is_within = False
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse, in the mixed way where no rest is left to another program."""
-        takes_rest = any(action.nargs == argparse.REMAINDER for action in self._get_positional_actions())
-        if self._is_within or takes_rest:
-            return super().parse_known_args(args, namespace)
-        self._is_within = True  # which comes back here
-        before, given = self._without_rest(args)
-        found, unknown = self.parse_known_intermixed_args(before, namespace)
-        for name, rest in given.items():
-            setattr(found, name, rest)
-        return found, unknown
-
-    def _without_rest(self, args: list[str]) -> tuple[list[str], dict[str, list[str]]]:
-        """The arguments before an option that takes all that follow, and what it takes."""
-        takes_rest = {
-            flag: action.dest
-            for action in self._actions
-            for flag in action.option_strings
-            if action.nargs == argparse.REMAINDER
-        }
-        for at, word in enumerate(args):
-            if word in takes_rest:
-                return args[:at], {takes_rest[word]: args[at + 1 :]}
-        return args, {}
-
-
 def _parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = _Parser(prog="cachescope", description=_DESCRIPTION, epilog=_EPILOG)
+    parser = Parser(prog="cachescope", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"cachescope {__version__}")
     commands = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, parser_class=_Command
+        title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
     )
     for name, (arguments, module) in COMMANDS.items():
         summary, _, rest = inspect.cleandoc(arguments.__doc__ or "").partition("\n")

@@ -55,14 +55,14 @@ def test_made_anew_from_the_installed_sources_it_is_the_same(
     assert json.loads(from_sources.read_text())["versions"] == [VERSION]
     shipped = fields(VERSION).drop(columns=ACROSS_VERSIONS)
     facts._document.cache_clear()
-    facts._facts.cache_clear()
+    facts._history.cache_clear()
     try:
         with monkeypatch.context() as patch:
             patch.setattr(facts, "_FILE", from_sources)
             made = fields(VERSION).drop(columns=ACROSS_VERSIONS)
     finally:
         facts._document.cache_clear()
-        facts._facts.cache_clear()
+        facts._history.cache_clear()
     assert shipped.equals(made)
 
 
