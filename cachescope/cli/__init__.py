@@ -8,16 +8,15 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from cachescope.cli.arguments import COMMANDS
 from cachescope.cli.messages import redaction_if_asked, say
 from cachescope.cli.needed import NEEDED
 from cachescope.cli.parser import CommandParser, Parser
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
-from cachescope.readers.remote_cache.address import text_without_passwords, without_password
+from cachescope.readers.remote_cache.address import without_password
 from cachescope.version import __version__
-from cachescope.wording import harmless_line
 
 __all__ = ["COMMANDS", "main"]
 
