@@ -18,7 +18,7 @@ def open_closed_streams() -> None:
             )  # it gets the lowest free number, and no command that is started has it
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115: it is open until Python ends
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def discard(stream: TextIO) -> None:
