@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from os.path import commonprefix
 from typing import Final
 
-from cachescope.analysis.graphs import graph_diff
+from cachescope.analysis.graphs import graph_diff, inner_graphs
 from cachescope.analysis.process_values.kinds import Sides
 from cachescope.analysis.process_values.recognition import DiffersBy, differs_by
 from cachescope.analysis.static_inputs import static_inputs
@@ -17,7 +17,7 @@ from cachescope.keys.device_difference import device_difference
 from cachescope.keys.literals import literal_value
 from cachescope.keys.printed_value import printed_value
 from cachescope.keys.shown_settings import FLAG, NUMBER, shown_settings
-from cachescope.wording import plural
+from cachescope.wording import listed, plural
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
 # Keyword arguments at the top level of a repr: a comma, then a name and an equals sign.
@@ -27,6 +27,7 @@ _OPAQUE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]|^<bytes>$")
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
 _INPUT: Final = re.compile(r"example_inputs\[(\d+)\]")
 _CUT: Final = 200
+_INNER_SHOWN: Final = 3
 _LONG: Final = 80
 _CONTEXT: Final = 24
 
@@ -218,7 +219,9 @@ def _window(text: str, start: int, end: int) -> str:
 def _graph_change(field: str, before: str, after: str) -> FieldChange:
     diff = graph_diff(before, after)
     if not diff:
-        summary = "the printed code is equal: a captured tensor, attribute or annotation in the graph differs"
+        inner = [name for name in inner_graphs(after) if name in inner_graphs(before)]
+        within = f"the code within {listed(inner, _INNER_SHOWN, ' or ')}, " if inner else ""
+        summary = f"the printed code is equal: {within}a captured tensor, attribute or annotation in the graph differs"
         return FieldChange(field, "graph", before, after, summary)
     lines = diff.split("\n")[2:]
     gone = sum(line.startswith("-") for line in lines)
