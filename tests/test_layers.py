@@ -26,6 +26,7 @@ LAYERS = (
         "cells",
         "wording",
         "json_types",
+        "whole_file",
         "catalogue",
         "frames",
         "components",

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from os.path import commonprefix
 from typing import Final
 
-from cachescope.analysis.graphs import graph_diff
+from cachescope.analysis.graphs import graph_diff, inner_graphs
 from cachescope.analysis.process_values.kinds import Sides
 from cachescope.analysis.process_values.recognition import DiffersBy, differs_by
+from cachescope.analysis.static_inputs import static_inputs
 from cachescope.components import Detail
 from cachescope.details import HashDetails
 from cachescope.keys.device_difference import device_difference
 from cachescope.keys.literals import literal_value
 from cachescope.keys.printed_value import printed_value
 from cachescope.keys.shown_settings import FLAG, NUMBER, shown_settings
-from cachescope.wording import plural
+from cachescope.wording import listed, plural
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
 # Keyword arguments at the top level of a repr: a comma, then a name and an equals sign.
@@ -24,7 +25,9 @@ _PART: Final = re.compile(r"(?:^|, )(?P<name>[a-z_]+)=")
 # Raw bytes that torch decoded with replacement (2.10+) or did not print at all (through 2.9).
 _OPAQUE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]|^<bytes>$")
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
+_INPUT: Final = re.compile(r"example_inputs\[(\d+)\]")
 _CUT: Final = 200
+_INNER_SHOWN: Final = 3
 _LONG: Final = 80
 _CONTEXT: Final = 24
 
@@ -49,6 +52,8 @@ class FieldChange:
         Unified diff of the graph's code.
     process_values : DiffersBy or None
         The values of a process by which it differs: a rank, a path, a time; None where none is recognised.
+    is_static : bool
+        Whether it is an input that torch takes for a part of the model, before and after: a parameter or buffer.
     """
 
     field: str
@@ -59,6 +64,7 @@ class FieldChange:
     parts: tuple[tuple[str, str, str], ...] = ()
     diff: str = ""
     process_values: DiffersBy | None = None
+    is_static: bool = False
 
     @property
     def differs_by(self) -> tuple[str, ...]:
@@ -93,7 +99,22 @@ def field_changes(
         if old is not None and new is not None:
             change = _with_process_values(change, old, new, sides)
         changes.append(change)
-    return changes
+    return _with_static_inputs(changes, details, before, after)
+
+
+def _with_static_inputs(
+    changes: list[FieldChange], details: HashDetails, before: int, after: int
+) -> list[FieldChange]:
+    """The changes, where it is noted which inputs are of the model."""
+    if not any(change.kind == "tensor" and _INPUT.fullmatch(change.field) for change in changes):
+        return changes
+    static = static_inputs(details, before) & static_inputs(details, after)
+    return [
+        replace(change, is_static=True)
+        if (match := _INPUT.fullmatch(change.field)) and int(match[1]) in static
+        else change
+        for change in changes
+    ]
 
 
 def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: Sides) -> FieldChange:
@@ -198,7 +219,9 @@ def _window(text: str, start: int, end: int) -> str:
 def _graph_change(field: str, before: str, after: str) -> FieldChange:
     diff = graph_diff(before, after)
     if not diff:
-        summary = "the printed code is equal: a captured tensor, attribute or annotation in the graph differs"
+        inner = [name for name in inner_graphs(after) if name in inner_graphs(before)]
+        within = f"the code within {listed(inner, _INNER_SHOWN, ' or ')}, " if inner else ""
+        summary = f"the printed code is equal: {within}a captured tensor, attribute or annotation in the graph differs"
         return FieldChange(field, "graph", before, after, summary)
     lines = diff.split("\n")[2:]
     gone = sum(line.startswith("-") for line in lines)
@@ -232,7 +255,11 @@ def _tensor_change(
         if old.get(name) != new.get(name)
     )
     if not parts:
-        summary = "the metadata are equal: the values of a constant tensor differ"
+        # torch prints the metadata alone: `get_str` in torch/_inductor/codecache.py, 2.4 to 2.15.
+        summary = (
+            "the printed metadata are equal; what a tensor subclass holds, such as the placements of a DTensor, or the "
+            "values of a constant differ"
+        )
         return FieldChange(field, "tensor", before, after, summary)
     summary = "; ".join(_part(*part) for part in parts)
     return FieldChange(field, "tensor", before, after, summary, parts)

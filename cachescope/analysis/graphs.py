@@ -13,6 +13,8 @@ _EVERYWHERE: Final = frozenset(
     {"def", "forward", "self", "torch", "Tensor", "return", "ops", "aten", "default"}
 )
 _PLACEHOLDER: Final = re.compile(r"(?:arg|primals|tangents|p|s|x)_?\d+(?:_\d+)?|L_\w+_|None")
+# torch/nn/modules/module.py, `Module.__repr__`.
+_INNER: Final = re.compile(r"^  \((\w+)\): ", re.MULTILINE)
 _LAST_HINT: Final = "# To see more debug info"
 
 
@@ -37,6 +39,14 @@ def graph_diff(before: str, after: str, context: int = 2) -> str:
         _body(before).splitlines(), _body(after).splitlines(), "before", "after", lineterm="", n=context
     )
     return "\n".join(lines)
+
+
+def inner_graphs(code: str) -> list[str]:
+    """The names of what a printed graph holds and calls; torch prints them and not their code.
+
+    Such are what flex attention is given, the branches of cond, and regions that are checkpointed.
+    """
+    return _INNER.findall(code.partition("def forward(")[0])
 
 
 def _body(code: str) -> str:

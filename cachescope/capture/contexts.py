@@ -24,6 +24,7 @@ from cachescope.capture.torch_manifest import torch_manifest as manifest_of_torc
 from cachescope.errors import CachescopeError
 from cachescope.keys.json_values import json_ready
 from cachescope.terms import CACHE_SWITCHES
+from cachescope.whole_file import write_whole
 
 SNAPSHOT_VERSION: Final = 1
 
@@ -139,13 +140,10 @@ def write_snapshot(path: str | os.PathLike[str], *, torch_manifest: bool = False
     """
     snapshot = capture(torch_manifest=torch_manifest)
     target = Path(path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         # json, not orjson: contexts may contain NaN and integers beyond 64 bits.
-        part.write_text(json.dumps(snapshot, indent=1) + "\n", encoding="utf-8")
-        part.replace(target)
+        write_whole(target, (json.dumps(snapshot, indent=1) + "\n").encode())
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise CachescopeError(f"{target}: cannot write the snapshot: {error.strerror or error}") from error
     return snapshot
 

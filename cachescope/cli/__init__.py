@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,6 +13,7 @@ from cachescope.cli.arguments import COMMANDS
 from cachescope.cli.messages import redaction_if_asked, say
 from cachescope.cli.needed import NEEDED
 from cachescope.cli.parser import CommandParser, Parser
+from cachescope.cli.streams import discard, open_closed_streams
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
 from cachescope.readers.remote_cache.address import without_password
 from cachescope.version import __version__
@@ -46,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     args = argparse.Namespace()
     Parser.redacts = "--redact" in arguments
+    open_closed_streams()
     try:
         parser = _parser()
         if not arguments:
@@ -70,8 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"cachescope: {error.name} is not installed: pip install cachescope", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read has enough. Python would fail once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read has enough.
+        discard(sys.stdout)
         return 141
     except KeyboardInterrupt:
         return 130

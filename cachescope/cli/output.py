@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from cachescope.cli.streams import discard
+from cachescope.errors import CachescopeError
 from cachescope.report.json_text import json_text
 from cachescope.report.layout import Line, laid_out
 from cachescope.wording import harmless_cut, without_commands
@@ -54,7 +57,8 @@ def write_source(text: str, language: str, redaction: Redaction | None = None) -
     # The terminal's own sixteen colours, on its own background.
     syntax = Syntax("", language, theme="ansi_dark", background_color="default")
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    console.print(syntax.highlight(_encodable(shown)), end="")
+    with _output():
+        console.print(syntax.highlight(_encodable(shown)), end="")
 
 
 def _is_coloured() -> bool:
@@ -72,13 +76,27 @@ def _write_styled(rows: Sequence[tuple[str, str]]) -> None:
 
     # soft_wrap: the rows are laid out already. Text objects: nothing in a log is taken for markup.
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    for text, style in rows:
-        console.print(Text(_encodable(text), style=style))
+    with _output():
+        for text, style in rows:
+            console.print(Text(_encodable(text), style=style))
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(_encodable(text))
-    sys.stdout.flush()
+    with _output():
+        sys.stdout.write(_encodable(text))
+
+
+@contextlib.contextmanager
+def _output() -> Iterator[None]:
+    """What is written in it reaches standard output, or is an error of one line: its disk may be full."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard(sys.stdout)
+        raise CachescopeError(f"standard output cannot be written: {error.strerror or error}") from error
 
 
 def _encodable(text: str) -> str:

@@ -19,6 +19,7 @@ from cachescope.json_types import JsonObject
 from cachescope.locking.lock import LOCK_VERSION, CacheLock, KeyField, LockedFile
 from cachescope.locking.parsed import LockFormatError, checked_lock
 from cachescope.version import __version__
+from cachescope.whole_file import write_whole
 
 SCHEMA: Final = Path(__file__).parent / "lock_schema.json"
 # A file of a lock takes some 400 bytes.
@@ -133,12 +134,9 @@ def write_lock(lock: CacheLock, path: str | os.PathLike[str]) -> None:
         parse(text.encode())
     except LockFormatError as error:
         raise CachescopeError(f"{target}: cannot be locked: {error}") from error
-    part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(target)
+        write_whole(target, text.encode())
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise CachescopeError(f"{target}: cannot write the lock: {error.strerror or error}") from error
 
 

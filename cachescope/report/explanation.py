@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Final, Literal
 
 from cachescope.analysis.differences import FieldChange
@@ -89,11 +90,27 @@ def change_lines(
 def code_lines(change: FieldChange, indent: int, most: int = _DIFF_LINES) -> Iterator[Line]:
     """The diff of a changed graph, without the two lines that name the files of a diff."""
     lines = change.diff.split("\n")[2:] if change.diff else []
-    for text in lines[:most]:
+    lines = [harmless(text) for text in lines]
+    for text, alike in list(zip(lines, _alike(lines), strict=True))[:most]:
         style = {"+": "green", "-": "red", "@": "dim"}.get(text[:1], "")
-        yield Line(harmless(text), indent, style, verbatim=True)
+        yield Line(text, indent, style, verbatim=True, alike=alike)
     if len(lines) > most:
         yield Line(and_more(len(lines) - most, "line", "--key shows all"), indent, "dim")
+
+
+def _alike(lines: list[str]) -> list[int]:
+    """Of each line of a diff the number of letters with which the line that it replaces, or that replaces it, begins alike."""
+    alike = [0] * len(lines)
+    gone: list[int] = []
+    for at, line in enumerate(lines):
+        if line.startswith("-"):
+            gone = [*gone, at] if lines[at - 1].startswith("-") else [at]
+        elif line.startswith("+") and gone:
+            before = gone.pop(0)
+            alike[before] = alike[at] = 1 + len(commonprefix([lines[before][1:], line[1:]]))  # noqa: RUF071
+        else:
+            gone = []
+    return alike
 
 
 def explanation_html(explained: answer.Explanation) -> str:

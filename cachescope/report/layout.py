@@ -15,6 +15,10 @@ from cachescope.wording import harmless_cut, harmless_line, without_commands
 
 _NARROWEST: Final = 20
 _WIDTH_OF_A_REPR: Final = 100
+# Of a line of code that is cut: its beginning, what stands before the place where it differs, and the room for that.
+_BEGINNING: Final = 12
+_CONTEXT: Final = 12
+_SHOWN_OF_A_DIFFERENCE: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,8 @@ class Line:
 
     `right` is set at the right edge, `rows` is the most that wrapping may make of it (0: any number), `hang` is
     the indentation of its further rows. A `verbatim` line is cut, not wrapped; a `whole` one is neither: it
-    contains a path that is meant to be copied.
+    contains a path that is meant to be copied. Of a verbatim line that does not fit, most of the first `alike`
+    letters are left out: those in which it does not differ from the line that it is shown beside.
     """
 
     text: str = ""
@@ -34,6 +39,7 @@ class Line:
     verbatim: bool = False
     hang: int = 0
     whole: bool = False
+    alike: int = 0
 
     def with_texts(self, text: str, right: str) -> Line:
         """The same line with other texts."""
@@ -64,7 +70,7 @@ def _rows(line: Line, width: int) -> Iterator[str]:
         yield pad + line.text
         return
     if line.verbatim:
-        yield pad + _cut(line.text, room)
+        yield pad + _cut(line.text, room, line.alike)
         return
     if line.right:
         room = max(room - len(line.right) - 2, _NARROWEST)
@@ -83,7 +89,9 @@ def _rows(line: Line, width: int) -> Iterator[str]:
         yield pad + text
 
 
-def _cut(code: str, width: int) -> str:
+def _cut(code: str, width: int, alike: int = 0) -> str:
     """A line of code cut at a width, its inner spaces kept."""
+    if len(code.expandtabs(4)) > width and alike > width - _SHOWN_OF_A_DIFFERENCE:
+        code = f"{code[:_BEGINNING]}…{code[alike - _CONTEXT :]}"
     code = code.expandtabs(4)
     return code if len(code) <= width else code[: width - 1] + "…"

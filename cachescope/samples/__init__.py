@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 import tempfile
 from functools import cache
@@ -59,7 +60,9 @@ def refuse_packed(path: str) -> None:
     SourceError
         If it is.
     """
-    place = Path(path).resolve()
+    place = Path(
+        os.path.realpath(path)
+    )  # links may lead in a circle, at which Path.resolve raises before 3.13
     folder = place.parent if place.name == _ARCHIVE else place
     if folder.parent == _FOLDER and is_packed(folder.name):
         how = f'cachescope.sample("{folder.name}") unpacks it, and cachescope demo {folder.name} explains it'

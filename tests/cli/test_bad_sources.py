@@ -38,6 +38,7 @@ BAD = {
     "empty folder": "empty",
     "without caching": "unknown_source",
     "dangling link": "missing",
+    "link to itself": "missing",
 }
 
 
@@ -58,6 +59,8 @@ def make_bad(what: str, folder: Path) -> Path:
         path.write_text("epoch 1 loss 0.3\nepoch 2 loss 0.2\n")
     elif what == "dangling link":
         path.symlink_to(folder / "nowhere")
+    elif what == "link to itself":
+        path.symlink_to(path)
     return path
 
 

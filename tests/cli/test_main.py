@@ -49,7 +49,16 @@ def test_version(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("explain",), ("explode",), ("explain", "x", "--no-such"), ("record",)]
+    "arguments",
+    [
+        (),
+        ("explain",),
+        ("explode",),
+        ("explain", "x", "--no-such"),
+        ("record",),
+        ("explain", "x", "--causes", "-1"),
+        ("entries", "x", "--most", "-1"),
+    ],
 )
 def test_wrong_usage_is_status_2(run: Run, arguments: tuple[str, ...]) -> None:
     assert run(*arguments).status == 2

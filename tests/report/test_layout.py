@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cachescope.analysis.differences import field_change
+from cachescope.report.explanation import code_lines
 from cachescope.report.layout import Line, laid_out
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in
@@ -31,6 +33,21 @@ def test_a_limit_of_rows_is_marked() -> None:
     shown = rows(Line("word " * 40, 3, rows=2))
     assert len(shown) == 2
     assert shown[-1].endswith(" …")
+
+
+def test_two_lines_that_begin_alike_are_shown_where_they_differ() -> None:
+    before, after = (
+        "def forward(self, " + "p : Parameter, " * 9,
+        "def forward(self, " + "p : Parameter, " * 10,
+    )
+    change = field_change("gm", f"{before}):\n    return 1", f"{after}):\n    return 1")
+    shown = rows(*code_lines(change, 0), width=60)
+    old, new = (next(row for row in shown if row.startswith(sign)) for sign in "-+")
+    assert old[1:] != new[1:]
+    assert len(old) <= 60 and len(new) <= 60
+    assert old.startswith("-def forward") and old.endswith("):")
+    # Where there is room they are whole.
+    assert f"-{before}):" in rows(*code_lines(change, 0), width=300)
 
 
 def test_code_is_cut_and_keeps_its_spaces() -> None:

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.graphs import inner_graphs
 
 _TOKEN: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
 _NUMBER: Final = re.compile(r"\d.*")
@@ -20,6 +21,10 @@ _NUMBERS_ONLY: Final = (
 _NOT_PRINTED: Final = (
     "The printed code is equal: a captured tensor, an attribute or an annotation in the graph may differ."
 )
+_INNER_NOT_PRINTED: Final = (
+    "The printed code is equal, and torch does not print the code of the graphs within it, such as the score_mod of "
+    "flex attention: that may differ, or a captured tensor, an attribute or an annotation."
+)
 _OTHER_CODE: Final = (
     "The code of the graph changed. One that changes with every run often holds a value of its environment."
 )
@@ -30,7 +35,7 @@ def graph_advice(change: FieldChange) -> str:
     if change.before is None or change.after is None:
         return _OTHER_CODE
     if not change.diff:
-        return _NOT_PRINTED
+        return _INNER_NOT_PRINTED if inner_graphs(change.after) else _NOT_PRINTED
     old, new = _TOKEN.findall(change.before), _TOKEN.findall(change.after)
     if len(old) != len(new):
         return _OTHER_CODE

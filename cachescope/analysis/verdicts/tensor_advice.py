@@ -21,6 +21,9 @@ _SEVERAL_SIZES: Final = (
     "An input's size changed. Pad it to one size, or compile with dynamic=True or "
     "torch._dynamo.mark_dynamic(tensor, dim): one entry then serves many sizes."
 )
+_SIZE_OF_THE_MODEL: Final = (
+    "A parameter or buffer has another size: the model is another one, which needs code of its own."
+)
 _ZERO_OR_ONE: Final = (
     "An input's size changed to or from 0 or 1, which torch compiles on its own also with dynamic=True: "
     "pad it to one size."
@@ -88,7 +91,9 @@ def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterat
     for name in ("dtype", "layout", "requires_grad"):
         if name in parts:
             yield _ADVICE[name]
-    if "shape" in parts:
+    if "shape" in parts and change.is_static:
+        yield _SIZE_OF_THE_MODEL
+    elif "shape" in parts:
         yield _of_shape(*map(_sizes, parts["shape"]))
     elif "layout" not in parts and ("stride" in parts or "memory_format" in parts):
         yield _ADVICE["order"]

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments.shared import add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments.shared import add_output_arguments, add_reading_arguments, how_many
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("names", nargs="+", metavar="DIR|KEY", help="cache directories; or a key in them")
-    parser.add_argument("--most", type=int, default=20, metavar="N", help="entries to list (20, the newest)")
+    parser.add_argument(
+        "--most", type=how_many, default=20, metavar="N", help="entries to list (20, the newest)"
+    )
     parser.add_argument(
         "--locks",
         action="store_true",

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments.shared import add_baseline_argument, add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments.shared import (
+    add_baseline_argument,
+    add_output_arguments,
+    add_reading_arguments,
+    how_many,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--key", help="only the last miss of this key (or of what begins with this)")
     which.add_argument("--lookup", type=int, metavar="N", help="only this lookup")
-    parser.add_argument("--causes", type=int, default=10, metavar="N", help="causes to show (10)")
+    parser.add_argument("--causes", type=how_many, default=10, metavar="N", help="causes to show (10)")
     add_baseline_argument(parser)
     add_reading_arguments(parser)
     add_output_arguments(parser)

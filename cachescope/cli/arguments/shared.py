@@ -55,6 +55,13 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def how_many(text: str) -> int:
+    """The number of things to show, which may be none."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of things to show: 0 or more")
+    return int(text)
+
+
 def _number_of_processes(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of processes: 1 or more")

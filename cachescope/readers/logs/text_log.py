@@ -59,7 +59,8 @@ def read_on_text_log(path: str, reading: Reading) -> bool:
     -------
     bool
         False if it has to be read anew: it ended within a line or a message, or between the hash details and the
-        outcome of a lookup, or it is of ``TORCH_LOGS_FORMAT=short``, whose lines do not identify their process.
+        outcome of a lookup, a process now says again what it said before, or it is of ``TORCH_LOGS_FORMAT=short``,
+        whose lines do not identify their process.
 
     Raises
     ------
@@ -82,7 +83,7 @@ def read_on_text_log(path: str, reading: Reading) -> bool:
 
 
 class _GoesOnError(Exception):
-    """A message that seemed complete at the end of the log continues."""
+    """What seemed complete at the end of the log continues, or is said again."""
 
 
 class _TextLog:
@@ -95,6 +96,7 @@ class _TextLog:
         self._reading = reading
         self._components = ComponentLines(reading.details, reading.known_lines)
         self._last: dict[Stream, Head] = {}
+        self._ended_us: dict[Stream, int | None] = {}
         self._wrong: set[tuple[Stream, str]] = set()
         self._leads: Leads | None = None
         self._end = self._lines = 0
@@ -110,6 +112,7 @@ class _TextLog:
             stream = (state.name.encode("latin-1"), state.pid, state.rank)
             self._reader(stream, state.first_line).take_up(state, process)
             self._last[stream] = state.last_message
+            self._ended_us[stream] = state.clock_last_us
 
     def read(self, stream: IO[bytes]) -> None:
         """Read the lines of a stream to its end; a failure before the end becomes a problem."""
@@ -119,6 +122,9 @@ class _TextLog:
         for message in _messages(lines, self._leads, self._components, self._last):
             if message.wrong is not None:
                 self._tell_wrong(message.stream, message.line, message.wrong)
+            ended_us = self._ended_us.get(message.stream)
+            if ended_us is not None and message.clock_us is not None and message.clock_us < ended_us:
+                raise _GoesOnError
             self._reader(message.stream, message.line).read(message)
             self._last[message.stream] = message.head
         self._end += lines.bytes
@@ -197,6 +203,8 @@ def _messages(
             if before is None:
                 raise _GoesOnError
             before.go_on(message.lines)
+        elif goes_on and before is not None and message.lines == before.lines[:1]:
+            pass  # the line was delivered twice
         else:
             if before is not None:
                 yield before

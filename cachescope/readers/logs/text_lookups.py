@@ -71,6 +71,7 @@ class MessageReader:
         self._is_behind_details = False
         self._is_2_4 = False
         self._is_one = True
+        self._said: set[int] = set()
         self._components = components
 
     def read(self, message: Message) -> None:
@@ -82,15 +83,13 @@ class MessageReader:
             process.clock_last_us = message.clock_us
         self._is_behind_details = False
         whole = b"\n".join(message.lines)
-        if not may_be_known(whole):
+        if not may_be_known(whole) or message.said in self._said:
             return
+        if message.said is not None:
+            self._said.add(message.said)
         if message.is_too_long:
-            self._reading.problem(
-                process.source,
-                f"line {message.line}",
-                "limit",
-                "the message is too long: its end was not read",
-            )
+            where, wrong = f"line {message.line}", "the message is too long: its end was not read"
+            self._reading.problem(process.source, where, "limit", wrong)
         if match := DETAILS.match(message.lines[0].decode("utf-8", "replace")):
             self._read_details(match, message)
             return

@@ -131,6 +131,15 @@ class Message:
         """What all its lines share."""
         return self.place, self.compile_id, self.level, self.clock_us
 
+    @property
+    def said(self) -> int | None:
+        """A number by which a message of a cache that stands in the log twice is known; None where it has no time.
+
+        Logs are appended to the same file again, and those who ship them deliver some lines twice. No process says the
+        same of a cache twice within a microsecond.
+        """
+        return None if self.clock_us is None else hash((self.head, self.lines[0]))
+
 
 def cache_dir_of(entry_path: str) -> str:
     """The cache directory of ``<cache directory>/aotautograd/<key>/<entry>``."""

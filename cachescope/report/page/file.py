@@ -1,4 +1,4 @@
-"""Writes the report: next to its place first, then renamed, so nobody opens half of it."""
+"""Writes the report to its place, which has to be outside what was read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cachescope.report.page.document import document
 from cachescope.report.page.hiding import hidden
 from cachescope.report.page.page import page_of
 from cachescope.report.redact import Redaction
+from cachescope.whole_file import write_whole
 
 
 def report(scope: Read, target: Path, *, redact: bool) -> Path:
@@ -46,7 +47,7 @@ def refuse(target: Path, read: Iterable[str]) -> None:
         )
     if not target.parent.is_dir():
         raise CachescopeError(f"{target}: there is no directory {target.parent}; make it, or name another")
-    place = target.resolve()
+    place = Path(os.path.realpath(target))
     for source in map(os.path.realpath, read):
         if place == Path(source) or (os.path.isdir(source) and place.is_relative_to(source)):
             raise CachescopeError(f"{target} belongs to what was read: write the report to another place")
@@ -60,14 +61,9 @@ def write_report(text: str, target: Path) -> Path:
     CachescopeError
         If it cannot be written.
     """
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        try:
-            # A browser cannot show a file name that is not UTF-8: its bytes become question marks.
-            beside.write_bytes(text.encode("utf-8", "replace"))
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        # A browser cannot show a file name that is not UTF-8: its bytes become question marks.
+        write_whole(target, text.encode("utf-8", "replace"))
     except OSError as error:
         raise CachescopeError(f"{target}: the report cannot be written: {error.strerror or error}") from error
     return target

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cachescope.analysis.differences import FieldChange, field_change
@@ -67,6 +69,13 @@ def test_what_is_said_of_an_input(change: FieldChange, said: list[str]) -> None:
     found = tensor_advice(change)
     assert len(found) == len(said)
     assert all(words in sentence for words, sentence in zip(said, found, strict=True))
+
+
+def test_a_size_of_the_model_is_not_to_be_padded() -> None:
+    change = replace(size("4, 2", "5, 2"), is_static=True)
+    assert tensor_advice(change) == (
+        "A parameter or buffer has another size: the model is another one, which needs code of its own.",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,64 @@
+"""What is said of inputs that changed, where torch compiles in this test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.analysis.differences import field_change
+from cachescope.terms import LOGGERS
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+PROGRAM = Path(__file__).parents[1] / "capture" / "inputs_program.py"
+
+
+@pytest.fixture(scope="module")
+def scope(tmp_path_factory: pytest.TempPathFactory) -> cachescope.Scope:
+    folder = tmp_path_factory.mktemp("inputs")
+    variables = {
+        "TORCH_TRACE": str(folder / "trace"),
+        "TORCH_LOGS": LOGGERS,
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, PROGRAM],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return cachescope.read(folder / "trace")
+
+
+def test_a_wider_layer_is_a_change_of_the_model(scope: cachescope.Scope) -> None:
+    wider = [
+        advice
+        for fields, advice in scope.causes[["fields", "advice"]].itertuples(index=False)
+        if "example_inputs[3]" in fields
+    ]
+    assert wider
+    for advice in wider:
+        assert "A parameter or buffer has another size" in advice
+        assert "Pad it" not in advice and "mark_dynamic" not in advice
+
+
+def test_a_subclass_is_not_taken_for_a_constant(scope: cachescope.Scope) -> None:
+    lookups = scope.lookups
+    of_autograd = lookups[lookups["function"].eq("double") & lookups["cache"].eq("aotautograd")]
+    plain, subclass = of_autograd["lookup"]
+    before, after = (
+        scope.hash_details(lookup=lookup).set_index("field").loc["example_inputs[0]"]
+        for lookup in (plain, subclass)
+    )
+    # torch hashes the tensors within, and prints the metadata alone.
+    assert before["detail_hash"] != after["detail_hash"]
+    assert before["value_text"] == after["value_text"]
+    change = field_change("example_inputs[0]", before["value_text"], after["value_text"])
+    assert "what a tensor subclass holds" in change.summary

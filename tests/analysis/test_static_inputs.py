@@ -1,0 +1,24 @@
+"""Inputs that are of the model, as every version of torch records them."""
+
+from __future__ import annotations
+
+import pytest
+
+import cachescope
+from cachescope.analysis.static_inputs import static_inputs
+from tests.conftest import Recording
+
+
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+def test_parameters_are_static_and_saved_tensors_are_not(version: str, recording: Recording) -> None:
+    # `small_mlp` of tests/data/record_programs.py: two linear layers; the third argument is the input.
+    scope = cachescope.read(recording(version, "training") / "trace")
+    found = scope.lookups.drop_duplicates("cache_key")
+    found = found[found["detail_set"].notna()]
+    sets = {
+        (cache, bool(is_backward)): static_inputs(scope.tables.hash_details, int(code))
+        for cache, is_backward, code in found[["cache", "is_backward", "detail_set"]].itertuples(index=False)
+    }
+    assert sets[("fxgraph", False)] == {0, 1, 3, 4}
+    assert sets[("fxgraph", True)] == frozenset()
+    assert sets.get(("aotautograd", False), {0, 1, 3, 4}) == {0, 1, 3, 4}
