@@ -72,7 +72,7 @@ HIT_RATES: Final = Frame(
         Column("lookups", WHOLE, "lookups"),
         Column("hits", WHOLE, "lookups that hit"),
         Column("misses", WHOLE, "full misses and guard misses"),
-        Column("bypasses", WHOLE, "lookups that were bypassed or had caching switched off"),
+        Column("bypasses", WHOLE, "lookups bypassed or with caching switched off"),
         Column(
             "unknown",
             WHOLE,
