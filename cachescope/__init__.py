@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-# Not when it is asked for, as the others: the package of the same name would take its place.
+# Imported here, unlike the others: otherwise the package `cachescope.capture` would take the name.
 from cachescope.capture.contexts import capture
 from cachescope.version import __version__
 
@@ -72,7 +72,7 @@ __all__ = [
     "will_hit",
 ]
 
-# Loaded when it is asked for: whoever only wants help, or presses Ctrl-C at once, does not wait for pandas.
+# Loaded on first use, so that printing help or pressing Ctrl-C does not wait for pandas.
 _PLACES: Final = {
     "CachescopeError": "errors",
     "Fix": "scope.fix",
@@ -108,7 +108,7 @@ _PLACES: Final = {
 
 _MODULES: Final = frozenset({"errors", "figures", "frames", "keys", "samples", "scope"})
 
-if not TYPE_CHECKING:  # a checker knows every name from above, and finds one that is misspelt
+if not TYPE_CHECKING:  # a type checker sees the names above, and reports misspelt ones
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:

@@ -25,7 +25,7 @@ Evidence = Literal["recorded", "inferred", "not_known"]
 EVIDENCE_KINDS: Final[dict[str, str]] = {
     "recorded": "torch or the operating system wrote it down",
     "inferred": "it follows from what was written down; the sentence beside it says how",
-    "not_known": "what was read cannot tell; the sentence beside it says what is missing",
+    "not_known": "what was read does not show it; the sentence beside it says what is missing",
 }
 
 FXGRAPH: Final = "fxgraph"
@@ -42,14 +42,14 @@ OUTCOMES: Final[dict[str, str]] = {
     "bypass": "torch would not cache this graph; `bypass_reason` holds its reason",
     "disabled": "the cache was switched off",
     "unknown": "what was read does not show how the lookup ended; it counts in no rate",
-    "would_hit": "foretold by a pre-flight: an entry lies under the key, and its guards hold",
-    "would_miss": "foretold by a pre-flight: there is no entry under the key, none can be loaded, or no guards hold",
-    "would_bypass": "foretold by a pre-flight: torch would not cache this graph; `bypass_reason` holds its reason",
-    "not_known": "a pre-flight cannot tell how the lookup would end; `foretold` says why, and it counts in no rate",
+    "would_hit": "predicted by a pre-flight: there is an entry under the key, and its guards hold",
+    "would_miss": "predicted by a pre-flight: there is no entry under the key, none can be loaded, or no guards hold",
+    "would_bypass": "predicted by a pre-flight: torch would not cache this graph; `bypass_reason` holds its reason",
+    "not_known": "a pre-flight cannot predict how the lookup would end; `foretold` says why, and it counts in no rate",
 }
 
-# The outcomes that a pre-flight foretells, by what they are where they come true. It cannot tell a miss of guards apart by
-# the word: `status_detailed` does.
+# The outcomes that a pre-flight predicts, by the real outcome. Both kinds of misses have the same word here: `status_detailed`
+# distinguishes a guard miss.
 FORETOLD: Final = {
     "hit": "would_hit",
     "full_miss": "would_miss",
@@ -61,14 +61,14 @@ FORETOLD: Final = {
 # Meanings are shown to users: `cachescope.describe("verdicts")`.
 VERDICTS: Final[dict[str, str]] = {
     "first_lookup": "nothing earlier to compare with: the graph is new, as at every cold start",
-    "key_changed": "another key for the same graph: a field's hash differs, is new or is gone",
+    "key_changed": "the same graph has a different key: a field's hash differs, is new or is gone",
     "guard_failed": "the key was found, but no stored entry's guards held",
-    "entry_unavailable": "the same key had been stored, and was not found or could not be loaded",
+    "entry_unavailable": "the same key had been stored, but was not found or could not be loaded",
     "compiled_concurrently": "another process was compiling the same key at that moment",
-    "bypassed": "torch would not cache it, and says why",
+    "bypassed": "torch would not cache it, and gave a reason",
     "disabled": "caching was switched off",
-    "details_not_recorded": "it missed and nothing says what was in the key",
-    "no_detail_differs": "the keys differ and every recorded field is equal",
+    "details_not_recorded": "it missed, and nothing shows what was in the key",
+    "no_detail_differs": "the keys differ, but every recorded field is equal",
 }
 
 # The kinds of files in a cache directory. Shown to users: `cachescope.describe("entry_kinds")`.
@@ -118,13 +118,13 @@ ENTRY_KINDS: Final[dict[str, str]] = {
     PGO: "which sizes varied between runs, for each frame (profile-guided dynamic shapes)",
     PRECOMPILE: "a whole compiled function, guards and all (TORCH_CACHING_PRECOMPILE=1)",
     TRITON: "one file of a kernel that Triton compiled: its metadata, an intermediate form, a binary",
-    MEGA_CACHE: "what torch.compiler.save_cache_artifacts gave: entries of several caches in one file",
-    STANDALONE: "one graph that standalone_compile compiled, saved as one file, with its entries of torch's caches",
+    MEGA_CACHE: "the result of torch.compiler.save_cache_artifacts: entries of several caches in one file",
+    STANDALONE: "one graph compiled by standalone_compile, saved as one file, with its entries of torch's caches",
     AOT_COMPILE: "a function that torch compiled ahead of time, guards, code and all (aot_compile, save_compiled_function)",
     AOTINDUCTOR: "a model that AOTInductor compiled ahead of time: a library and its sources, often with weights (.pt2)",
-    PRECOMPILED_HEADER: "C++ headers compiled ahead, which all runs of a machine share",
-    VLLM_FACTORS: "what the name of a folder of vLLM's torch_compile_cache was made of (cache_key_factors.json)",
-    VLLM_HANDLES: "which artifact vLLM loads for which subgraph and sizes (vllm_compile_cache.py; of SGLang sglang_compile_cache.py); never executed here",
+    PRECOMPILED_HEADER: "precompiled C++ headers, which all runs on a machine share",
+    VLLM_FACTORS: "the factors of the name of a folder in vLLM's torch_compile_cache (cache_key_factors.json)",
+    VLLM_HANDLES: "which artifact vLLM loads for which subgraph and sizes (vllm_compile_cache.py; for SGLang, sglang_compile_cache.py); never executed here",
     VLLM_GRAPH: "the graph that vLLM or SGLang compiled, for people to read (computation_graph.py)",
     VLLM_ARTIFACT: "one compiled subgraph of vLLM: torch's standalone artifact, with entries of torch's caches in it",
     VLLM_AOT: "a whole compiled model of vLLM (torch_aot_compile)",
@@ -160,7 +160,7 @@ AOT_SWITCH: Final = "torch._functorch.config.enable_autograd_cache"
 BUNDLED_SWITCH: Final = "torch._functorch.config.bundled_autograd_cache"
 # Precompilation, too, stores graphs in AOTAutograd entries (2.10 and later).
 PRECOMPILE_SWITCH: Final = "torch._dynamo.config.caching_precompile"
-# Of the remote caches; None is off outside Meta.
+# Switches of the remote caches; None means off outside Meta.
 FX_REMOTE_SWITCH: Final = "torch._inductor.config.fx_graph_remote_cache"
 AOT_REMOTE_SWITCH: Final = "torch._functorch.config.enable_remote_autograd_cache"
 CACHE_SWITCHES: Final = (

@@ -51,7 +51,7 @@ class FieldChange:
     diff : str
         Unified diff of the graph's code.
     process_values : DiffersBy or None
-        The values of a process by which it differs: a rank, a path, a time; None where none is recognised.
+        The process-specific values in which it differs: a rank, a path, a time; None if none is recognised.
     is_static : bool
         Whether it is an input that torch takes for a part of the model, before and after: a parameter or buffer.
     """
@@ -73,7 +73,7 @@ class FieldChange:
 
     @property
     def is_certain(self) -> bool | None:
-        """Whether they are certain; None where there are none."""
+        """Whether these values are certain; None if there are none."""
         return None if self.process_values is None else self.process_values.is_certain
 
 
@@ -136,7 +136,7 @@ def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: S
 
 
 def _in_code(change: FieldChange, sides: Sides) -> DiffersBy | None:
-    """What the changed lines of a graph differ by: only what is certain, as any number may stand in code."""
+    """The process-specific values in changed lines of a graph: only certain ones, because code may contain any number."""
     lines = change.diff.split("\n")[2:]
     old, new = (" ".join(line[1:] for line in lines if line[:1] == sign) for sign in "-+")
     found = differs_by(change.field, old, new, sides)
@@ -185,7 +185,7 @@ def _bytes_change(field: str, before: str, after: str) -> FieldChange:
         open_names = sum(old[name] in (FLAG, NUMBER) for name in names)
         summary += (
             f"; of {plural(len(names), 'setting')} that can be read in them none does, though {open_names} of these print alike"
-            " whatever they are, and what follows is cut"
+            " whatever they are, and the rest is cut"
         )
     return FieldChange(field, "opaque", before, after, summary)
 

@@ -16,7 +16,7 @@ _INPUTS: Final = re.compile(r"example_inputs\[.*|inputs_to_check\[.*|fx_kwargs\[
 
 _ADVICE: Final[tuple[tuple[str, str], ...]] = (
     (r"deterministic_algorithms(_settings)?", "Set by torch.use_deterministic_algorithms(…) and "
-     "torch.utils.deterministic.fill_uninitialized_memory; set them alike before every compile."),
+     "torch.utils.deterministic.fill_uninitialized_memory; set both to the same values before every compile."),
     (r"cuda_matmul_settings", "Set by torch.set_float32_matmul_precision(…), torch.backends.cuda.matmul.* and "
      "torch.backends.fp32_precision; setting the default explicitly also changes the key (2.10 and later)."),
     (r"cache_key_tag", "Set by TORCH_COMPILE_CACHE_KEY_TAG or torch.compiler.config.cache_key_tag: caches under "

@@ -202,7 +202,7 @@ def _size(node: ast.Subscript, sizes: Mapping[str, Number]) -> Number:
     if name is None:
         raise GuardError(f"not a size: {ast.unparse(node)[:80]!r}")
     if name not in sizes:
-        raise GuardError(f"the guards speak of {name}, which was not given")
+        raise GuardError(f"the guards need {name}, which was not given")
     return sizes[name]
 
 

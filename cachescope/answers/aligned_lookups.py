@@ -63,7 +63,7 @@ class Aligned:
 
     @property
     def one(self) -> LookupRow:
-        """The lookup that stands for all: of the later side, if it has one."""
+        """The lookup that represents all: of the later side, if it has one."""
         return (self.after or self.before)[0]
 
     @property
@@ -174,7 +174,7 @@ def _slots(read: Read, runs: Iterable[int]) -> dict[_Identity, _Times]:
 
 
 def _identity(row: LookupRow) -> _Identity:
-    """What tells a lookup from others: its key; of a bypass, which has none, its place in the program."""
+    """What identifies a lookup: its key, or for a bypass, which has none, its place in the program."""
     if row.cache_key is not None:
         return row.cache, row.cache_key
     place = _place(row)

@@ -1,4 +1,4 @@
-"""What was read, held against bars."""
+"""What was read, checked against bars."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CHANGES_NAMED: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """What was read, held against bars.
+    """What was read, checked against bars.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class Check:
     headline : str
         Lookups, hits and misses in one line.
     causes : dict
-        By the number of a cause that stands against a bar: what it is, in one line.
+        By the number of each cause of a failed bar: the cause in one line.
     problems : int
         Records that could not be read; what they held is not in the check.
     is_cold : bool
-        Whether first lookups are among what stands against a bar.
+        Whether first lookups are among the causes of a failed bar.
     unread : tuple of str
         Sources, of what is checked and of the baseline, of which nothing could be read: each with what is wrong with it.
     """

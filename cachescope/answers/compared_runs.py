@@ -1,4 +1,4 @@
-"""Runs held against other runs: which of their lookups hit on one side only, and what differs between their keys."""
+"""Compares runs with other runs: which of their lookups hit on one side only, and what differs between their keys."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRuns:
-    """Some runs held against others.
+    """Some runs compared with others.
 
     Attributes
     ----------

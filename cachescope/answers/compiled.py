@@ -130,7 +130,7 @@ def _where(row: _Place) -> object:
 
 
 def _as_symbol(row: SymbolRow) -> object:
-    """What is the same of symbols that are told as one: another branch leaves another range."""
+    """The common part of symbols that are shown as one: another branch leaves another range."""
     guards = tuple(map(of_any_process, row.guards))
     return row.source, _where(row), row.range_after, guards, row.specialized
 

@@ -32,7 +32,7 @@ class SeenKey:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What tells it from every other key."""
+        """What distinguishes it from every other key."""
         return self.cache, self.cache_key
 
 
@@ -114,7 +114,7 @@ def difference(
     """Pair the keys of two sides and say what differs in each pair.
 
     Keys are paired within one cache and direction: equal keys, then keys of an equal graph (of the same
-    compile if there is one), then graphs that stand where another one stood, as `GraphAligner` has it.
+    compile if there is one), then graphs in the place of another one, according to `GraphAligner`.
     """
     old_keys, new_keys = ({seen.identity for seen in side} for side in (before, after))
     old = [seen for seen in before if seen.identity not in new_keys]
@@ -186,7 +186,7 @@ def _partners(
 
 
 def of_same_graph(row: SeenKey, candidates: Iterable[SeenKey]) -> SeenKey | None:
-    """A key of an equal graph, of the same compile if there is one; without details only the compile tells."""
+    """A key of an equal graph, of the same compile if there is one; without details, only the compile decides."""
     if row.gm is None:
         places = (a for a in candidates if a.compile_id == row.compile_id and row.compile_id is not None)
         return next(places, None)

@@ -1,4 +1,4 @@
-"""What is in the cache directories: totals by kind, and what stands out."""
+"""What is in the cache directories: totals by kind, and anything unusual."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class SharedKey:
-    """A key that holds several entries: how many of each status, and what tells them apart.
+    """A key that holds several entries: how many of each status, and what distinguishes them.
 
     `marks` are those of `same_key.marks_beside`.
     """
@@ -44,7 +44,7 @@ class SharedKey:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Duplicates of one kind that are known by the same: of `files` as many as `groups` would do."""
+    """Duplicates of one kind, recognized in the same way: `groups` files would be enough instead of `files`."""
 
     cache: str
     known_by: str

@@ -21,7 +21,7 @@ from cachescope.wording import duration
 
 # A fleet misses the same by the hundred thousand.
 _SAME_CAUSE: Final = 100
-_FORETOLD: Final = "foretold by a pre-flight, from what was read beside it"
+_FORETOLD: Final = "predicted by a pre-flight, from what was read with it"
 _NOT_SEEN: Final = "the log ends before its outcome, or has lost the line of it"
 
 

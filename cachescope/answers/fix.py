@@ -176,7 +176,7 @@ class _Search:
         return latest
 
     def _is_steady(self, settings: tuple[Setting, ...], best: Read) -> bool:
-        """Whether another pre-flight comes to the same: where sets are ordered anew in each process, hits may be luck."""
+        """Whether another pre-flight gives the same result: if sets have a different order in each process, hits may be luck."""
         names = {setting.name for setting in settings}
         is_seeded = HASH_SEED in names or self._environment.get(HASH_SEED, "random") != "random"
         if not settings or is_seeded or not any(HASH_SEED_WAY in ways for ways in self._ways.values()):

@@ -18,7 +18,7 @@ _WORST_FIRST: Final = ("no", "unknown", "yes")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something is foretold of some entries: plain rows of the frame ``predictions``."""
+    """A reason shared by some predictions: plain rows of the frame ``predictions``."""
 
     text: str
     rows: tuple[PredictionRow, ...]

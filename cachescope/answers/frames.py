@@ -51,14 +51,14 @@ from cachescope.readers.directory.source_code import source_of
 
 
 class Frames:
-    """What was read, as frames. Nothing in it changes; its frames are copies that are cheap to take.
+    """What was read, as frames. It never changes; its frames are cheap copies.
 
     Attributes
     ----------
     tables : Tables
         The frames that come straight from the sources, and the store of hash details with its codes.
     sources : tuple of str
-        The paths and patterns it was read from; empty where it was recorded in this process.
+        The paths and patterns it was read from; empty if it was recorded in this process.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Frames:
 
     @property
     def lookups(self) -> pd.DataFrame:
-        """One row per lookup; of a pre-flight those that a real run would make."""
+        """One row per lookup; for a pre-flight, the lookups that a real run would make."""
         return self._shown_lookups.copy(deep=DEEP)
 
     @property
@@ -90,7 +90,7 @@ class Frames:
 
     @property
     def contexts(self) -> pd.DataFrame:
-        """One row per isolation context. The snapshots come first, then each run, as far as its hash details tell."""
+        """One row per isolation context. The snapshots come first, then each run, as far as its hash details show."""
         return self._contexts.copy(deep=DEEP)
 
     @property
@@ -100,7 +100,7 @@ class Frames:
 
     @property
     def kernels(self) -> pd.DataFrame:
-        """One row per kernel of the FX entries, with the source nodes and ATen operators it stands for."""
+        """One row per kernel of the FX entries, with its source nodes and ATen operators."""
         return self.tables.kernels.copy(deep=DEEP)
 
     @property
@@ -115,27 +115,27 @@ class Frames:
 
     @property
     def vllm_changes(self) -> pd.DataFrame:
-        """One row per factor in which a folder of vLLM differs from the nearest that was there before."""
+        """One row per factor in which a vLLM folder differs from the nearest earlier one."""
         return changes_frame(self._vllm_named)
 
     @property
     def vllm_fragments(self) -> pd.DataFrame:
-        """One row per factor that makes folders of vLLM differ: how many there would be without it."""
+        """One row per factor that makes vLLM folders differ: how many folders would remain without it."""
         return fragments_frame(self._vllm_named)
 
     @property
     def vllm_ranks(self) -> pd.DataFrame:
-        """One row per factor in which ranks of one configuration of vLLM have folders of their own."""
+        """One row per factor in which the folders of ranks with one vLLM configuration differ."""
         return ranks_frame(self.tables.vllm_factors, self._vllm_named)
 
     @property
     def vllm_factors(self) -> pd.DataFrame:
-        """One row per cache_key_factors.json of vLLM: what a folder's name was made of."""
+        """One row per cache_key_factors.json of vLLM: the factors of a folder's name."""
         return self.tables.vllm_factors.copy(deep=DEEP)
 
     @property
     def vllm_starts(self) -> pd.DataFrame:
-        """One row per part of a model that vLLM compiled or loaded, as its logs say."""
+        """One row per part of a model that vLLM compiled or loaded, according to its logs."""
         return self.tables.vllm_starts.copy(deep=DEEP)
 
     @property
@@ -145,12 +145,12 @@ class Frames:
 
     @property
     def orphans(self) -> pd.DataFrame:
-        """One row per file whose other side is gone, or that nothing refers to."""
+        """One row per file that nothing refers to, or that refers to something that is gone."""
         return self._orphans_frame.copy(deep=DEEP)
 
     @property
     def duplicates(self) -> pd.DataFrame:
-        """One row per group of files of which one would do; told by names, sizes and guards, no file is read."""
+        """One row per group of files of which one would be enough, judged by names, sizes and guards; no file is read."""
         return duplicates_frame(self.tables.entries)
 
     @property
@@ -160,52 +160,52 @@ class Frames:
 
     @property
     def past_misses(self) -> pd.DataFrame:
-        """One row per FX entry whose graph had been stored before, a miss that a directory shows without a log."""
+        """One row per FX entry whose graph had been stored before: a miss that a directory shows without a log."""
         return self._past_misses_frame.copy(deep=DEEP)
 
     @property
     def evidence(self) -> pd.DataFrame:
-        """One row per set of fields in which entries of one graph differ, and whether their code does as well."""
+        """One row per set of fields in which entries of one graph differ, and whether their code differs too."""
         return evidence_frame(self._past_misses_frame)
 
     @property
     def false_hits(self) -> pd.DataFrame:
-        """One row per key that seems to stand for more than one thing, a warning with its evidence."""
+        """One row per key that seems to stand for more than one thing: a warning with its evidence."""
         return self._false_hits_frame.copy(deep=DEEP)
 
     @property
     def devices(self) -> pd.DataFrame:
-        """One row per device that any source names, beside its datasheet."""
+        """One row per device that any source names, with its datasheet."""
         return self._devices_frame.copy(deep=DEEP)
 
     @property
     def phases(self) -> pd.DataFrame:
-        """Where the time of compiling went, from the events of traces, which are read when this is first asked for."""
+        """Where compile time went, from the events of traces. These are read on first access."""
         return self._phases_read.phases.copy(deep=DEEP)
 
     @property
     def phase_problems(self) -> pd.DataFrame:
-        """One row per event or trace that could not be read for ``phases``; columns as those of ``problems``."""
+        """One row per event or trace that could not be read for ``phases``; with the columns of ``problems``."""
         return self._phases_read.problems.copy(deep=DEEP)
 
     @property
     def compiles(self) -> pd.DataFrame:
-        """One row per compile, with why it was made, from traces, which are read for it when this is first asked for."""
+        """One row per compile and why it was made, from traces. These are read for it on first access."""
         return self._compiles_read.compiles.copy(deep=DEEP)
 
     @property
     def symbols(self) -> pd.DataFrame:
-        """One row per size or number that became a symbol in a compile; read as ``compiles``."""
+        """One row per size or number that became a symbol in a compile; read together with ``compiles``."""
         return self._compiles_read.symbols.copy(deep=DEEP)
 
     @property
     def recompiles(self) -> pd.DataFrame:
-        """One row per guard for which a function was compiled again, the costliest first; read as ``compiles``."""
+        """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
         return recompiles_frame(self._compiles_read.compiles)
 
     @property
     def compile_problems(self) -> pd.DataFrame:
-        """One row per record or trace that could not be read for ``compiles``; columns as those of ``problems``."""
+        """One row per record or trace that could not be read for ``compiles``; with the columns of ``problems``."""
         return self._compiles_read.problems.copy(deep=DEEP)
 
     @property
@@ -225,7 +225,7 @@ class Frames:
 
     @property
     def rank_differences(self) -> pd.DataFrame:
-        """One row per field in which some ranks of a job differ from the most of them."""
+        """One row per field in which some ranks of a job differ from the majority."""
         return self._rank_differences_frame.copy(deep=DEEP)
 
     # What the frames are made from.
@@ -312,7 +312,7 @@ class Frames:
 
     @cached_property
     def replayed(self) -> ReplayInput:
-        """What every replay starts from, what was stored when and how long it took."""
+        """What every replay starts from: what was stored when, and how long it took."""
         return ReplayInput.of(self.history, self._lookups, self.tables.hash_details)
 
     def _choice(self) -> Choice:

@@ -51,7 +51,7 @@ class GuardMiss:
 
     @classmethod
     def of(cls, read: Read, lookup: int, most_bytes: int | None = None) -> Self | None:
-        """Of a lookup whose verdict is ``guard_failed``; None where the traces do not tell, or there are none.
+        """Of a lookup whose verdict is ``guard_failed``; None if the traces do not show it, or there are none.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ def _failed(read: Read, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGu
         of = placeholders(_inputs(read, row.detail_set), symbols)
     if guards and (of or row.detail_set is not None):
         return failed_guards(guards, of) if of else None
-    # What the compiles added that stored the entries tells a part of what these need.
+    # The guards added by the compiles that stored the entries are a part of what these need.
     return failed_in([_symbols(read, one) for one in stored], symbols)
 
 

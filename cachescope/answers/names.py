@@ -13,7 +13,7 @@ from cachescope.wording import SHORT_KEY, clock, harmless, place_text, plural
 
 
 class Place(Protocol):
-    """Where code stands, as far as a log says."""
+    """Where code is, as far as a log shows."""
 
     @property
     def function(self) -> str | None:

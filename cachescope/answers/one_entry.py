@@ -28,7 +28,7 @@ class OneEntry:
     frame : DataFrame
         The rows of ``entries`` under its key, its own first.
     guards, links, kernels, past_misses, duplicates, orphans, removable, problems : DataFrame
-        The rows of those frames that speak of it: `guards` of every candidate under the key in its directory,
+        The rows of those frames that concern it: `guards` of every candidate under the key in its directory,
         `links` to and from the files, `past_misses` that made it or a further entry beside it.
     changes : tuple of FieldChange
         The fields that made it, where its graph had been stored before.
@@ -54,7 +54,7 @@ class OneEntry:
 
     @property
     def source(self) -> SourceCode:
-        """Its generated source, read from the file again, or why there is none."""
+        """Its generated source, read from the file again, or the reason why there is none."""
         files = rows_of(self.frame, EntryRow)
         if self.row.cache in CACHES:
             return _source(files[0])

@@ -20,7 +20,7 @@ from cachescope.terms import BUNDLES, CACHES
 
 
 def predictions(read: Read, entries: pd.DataFrame, process: ProcessFields) -> pd.DataFrame:
-    """Of a directory its entries; where there are none, those that mega-cache files hold."""
+    """The entries of a directory; if there are none, those in mega-cache files."""
     details = read.tables.hash_details
     files = entries.loc[entries["cache"].isin(BUNDLES), ["entry", "path"]]
     if files.empty or entries["cache"].isin(CACHES).any():

@@ -25,9 +25,9 @@ class PreflightAnswer:
     processes : int
         How many processes would make them.
     held_against : tuple of str
-        The directories that they were held against; else the recordings.
+        The directories that they were checked against; otherwise the recordings.
     not_known : tuple of (reason, int)
-        Why of some lookups nothing can be told, and of how many; the most frequent reason first.
+        Why some lookups cannot be predicted, with their number; the most frequent reason first.
     saved_ns : int or None
         The compile time that the hits would save; None if no entry says.
     cost_ns : int or None
@@ -54,7 +54,7 @@ class PreflightAnswer:
 
     @property
     def hit_rate(self) -> float | None:
-        """The share of lookups that would hit; those of which nothing can be told count as none. None without lookups."""
+        """The share of lookups that would hit; those that cannot be predicted do not count as hits. None without lookups."""
         return self.counts["would_hit"] / self.lookups if self.lookups else None
 
     @classmethod

@@ -20,7 +20,7 @@ from cachescope.frames.compile_rows import CompileRow
 from cachescope.wording import short_names
 
 _BACKWARD: Final = "backward"
-# No collective, and where it stands is for the scheduler of each rank to choose.
+# Not a collective; each rank's scheduler decides where it goes.
 _WAITS: Final = re.compile(r"\bwait_tensor\b")
 _Where = tuple[bool, str, str, int | None, str, int]
 
@@ -50,7 +50,7 @@ def collectives_apart(read: Read) -> tuple[CollectivesApart, ...]:
     """Of all ranks that were read; nothing unless there are two, and each is one process."""
     ranks = {run: row.rank for run, row in read.facts.runs.items() if row.rank is not None}
     if len(ranks) < 2 or len(set(ranks.values())) < len(ranks):
-        # Of a job that ran twice, ranks of one run would be held against those of another.
+        # If a job ran twice, ranks of one run would be compared with those of another.
         return ()
     compiles = rows_of(read.compiles, CompileRow)
     records = _runs_that_record(read, compiles)

@@ -1,4 +1,4 @@
-"""What was read: its frames, and those that are asked for with something besides."""
+"""What was read: its frames, and the frames that take arguments."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _CAUSES: Final = 20
 
 
 class Read(Frames):
-    """What was read. It never changes, and every answer is made of one."""
+    """What was read. It never changes, and every answer is computed from it."""
 
     def read_again(self) -> Self:
-        """What its sources hold now, anew; a large log that did not change is not read again.
+        """Read its sources again. A large log that did not change is not read again.
 
         Raises
         ------
         SourceError
-            If a source is gone, or there is none: what was recorded in this process cannot be read again.
+            If a source is gone, or there is none, because it was recorded in this process.
         """
         if not self.sources:
             raise SourceError("this process", "there is no file to read again: it was recorded as it ran")
@@ -50,12 +50,12 @@ class Read(Frames):
         return type(self)(tables, self._baseline, self.sources, self._index)
 
     def with_baseline(self, baseline: str | int) -> Self:
-        """The same, its misses compared with something else.
+        """A copy that compares misses with another baseline.
 
         Parameters
         ----------
         baseline : {"auto", "nearest"}, run number or key
-            ``auto`` prefers the same graph, then the same compile id in the run before, then the fewest
+            ``auto`` prefers the same graph, then the same compile id in the previous run, then the fewest
             changed fields, then the latest. ``nearest`` takes the fewest changed fields, whatever the graph.
             A run number compares with that run only, a key with that key only.
 
@@ -87,7 +87,7 @@ class Read(Frames):
         Parameters
         ----------
         cache_key : str, optional
-            A key, or enough of its beginning.
+            A key, or its beginning.
         lookup : int, optional
             A lookup, instead of a key.
 
@@ -103,7 +103,7 @@ class Read(Frames):
         )
 
     def locks(self) -> pd.DataFrame:
-        """One row per lock file: whether a process holds it now. Each is tried, and given back at once."""
+        """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""
         return locks_frame(self.tables.entries)
 
     def context_groups(self, schema: IsolationSchema | Mapping[str, object] | None = None) -> pd.DataFrame:
@@ -148,15 +148,15 @@ class Read(Frames):
         Parameters
         ----------
         largest : int, default 2
-            Sets of up to this many fields are tried wherever keys of one graph differ in them; of larger sets
-            only the smallest that separates a key from the others of its graph. The changed fields of the first
+            Sets of up to this many fields are tried if keys of one graph differ in them. Of larger sets, only the
+            smallest that separates a key from the others of its graph is tried. The changed fields of the first
             causes are tried too.
 
         Returns
         -------
         DataFrame
-            See ``describe("sensitivity")``; by safety, what is compiled last, then the most compile time first. What
-            changes nothing is not listed.
+            See ``describe("sensitivity")``; ordered by safety (fields of the program last), then by compile time, most first. Fields that
+            change nothing are not listed.
 
         Examples
         --------
@@ -170,12 +170,12 @@ class Read(Frames):
         return sensitivity_frame(replayed.replay, replayed.times, self.evidence, largest, changed)
 
     def cause_savings(self, most: int = _CAUSES) -> pd.DataFrame:
-        """What leaving out the changed fields of each cause would do, and why misses of it would stay misses.
+        """What leaving out the changed fields of each cause would save, and why some of its misses would remain.
 
         Parameters
         ----------
         most : int, default 20
-            Of how many causes, as ``causes`` has them. Each takes a replay.
+            Number of causes, in the order of ``causes``. Each takes a replay.
 
         Returns
         -------
@@ -197,7 +197,7 @@ class Read(Frames):
         Parameters
         ----------
         isolation_key : str
-            The key of a context under the schema that the calls would use: `isolation_key` makes it.
+            The key of a context under the schema that the calls would use; see `isolation_key`.
         calls : iterable of (callee, params), optional
             ``params`` is ``(args, kwargs)``, or what the custom encoder makes of them. Without it, the calls whose
             keys a deterministic cache dumped into this directory (``imc.save``).
@@ -244,5 +244,5 @@ class Read(Frames):
 
     @cached_property
     def facts(self) -> Facts:
-        """The frames as plain rows, which answers are made of."""
+        """The frames as plain rows, from which answers are computed."""
         return Facts(self)

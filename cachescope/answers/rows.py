@@ -96,7 +96,7 @@ class Rows(Mapping[int, SomeRow]):
 
 
 class PlacesOf:
-    """Where each number stands in a column, in the order of its rows."""
+    """The positions of each number in a column, in row order."""
 
     def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
         self._order = np.argsort(numbers, kind="stable")

@@ -11,7 +11,7 @@ from cachescope.frames.recorded_rows import RunRow
 
 @dataclass(frozen=True, slots=True)
 class Besides:
-    """The time that passed besides compiling, of which no event tells.
+    """The time outside of compiles, which no event covers.
 
     Attributes
     ----------

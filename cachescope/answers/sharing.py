@@ -68,7 +68,7 @@ class Sharing:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it is known of some of several contexts what key they have; logs alone do not tell it."""
+        """Whether the key of any of several contexts is known; logs alone do not show it."""
         return len(self.contexts) > 1 and any(row.group is not None for row in self.groups)
 
     @classmethod

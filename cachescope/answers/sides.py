@@ -43,7 +43,7 @@ def side_below(read: Read, path: str) -> Side:
 
 
 def runs_below(read: Read, path: str) -> list[int]:
-    """The runs that a file of a path, or of what a pattern matches, tells of."""
+    """The runs recorded in the files of a path or pattern."""
     _, is_below = _below(path)
     return [
         int(run)

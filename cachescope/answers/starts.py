@@ -164,7 +164,7 @@ def _is_of_job(one: OneRun, others: Sequence[OneRun]) -> bool:
 def first_sides(read: Read, starts: Sequence[Start]) -> Sides | None:
     """What is compared before anything is picked; None where there are not two runs.
 
-    The last start, and the one before of the same program and ranks. Where there is none: of the ranks of one job the
+    The last start, and the previous one of the same program and ranks. If there is none: of the ranks of one job the
     two that differ most, else the last two starts.
     """
     if not starts:

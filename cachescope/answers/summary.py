@@ -30,12 +30,12 @@ def headline(read: Read) -> str:
     foretold = foretold_lookups(read)
     said = f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
     if foretold == len(facts.lookups):
-        return f"foretold by a pre-flight: {said}"
-    return f"{said}; {foretold} of them foretold by a pre-flight" if foretold else said
+        return f"predicted by a pre-flight: {said}"
+    return f"{said}; {foretold} of them predicted by a pre-flight" if foretold else said
 
 
 def foretold_lookups(read: Read, lookups: pd.DataFrame | None = None) -> int:
-    """How many lookups, of all or of some, are those that pre-flights foretell."""
+    """How many lookups, of all or of some, are predicted by pre-flights."""
     preflights = [run for run, row in read.facts.runs.items() if row.is_preflight]
     return int((read.lookups if lookups is None else lookups)["run"].isin(preflights).sum())
 

@@ -14,12 +14,12 @@ from cachescope.answers.sides import runs_below
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A process that is held against others: for a path of several, the one of them that took longest.
+    """A process that is compared with others: for a path with several processes, the slowest.
 
     Attributes
     ----------
     path : str or None
-        The path that it stands for; None where every process stands for itself.
+        The path that it represents; None if every process represents itself.
     of : int
         How many processes of the path have events.
     time : RunTime
@@ -89,7 +89,7 @@ class RanksWaited:
         if len({one.rank for one in ranked}) < 2:
             return None
         waited = {one.run: one.phases[WAITING_FOR_RANKS] for one in ranked if WAITING_FOR_RANKS in one.phases}
-        # Of a job that ran twice, ranks of one run would be held against those of another.
+        # If a job ran twice, ranks of one run would be compared with those of another.
         is_one_job = len({one.rank for one in ranked}) == len(ranked) == len(waited)
         if not is_one_job or 2 * min(waited.values()) > max(waited.values()):
             return cls(waited, None)
@@ -110,7 +110,7 @@ def phase_differences(before: Mapping[str, int], after: Mapping[str, int]) -> di
 
 
 def members_of(read: Read, runs: Sequence[RunTime], paths: Sequence[str]) -> tuple[Member, ...]:
-    """What is held against each other: the slowest of each path if several have processes with events, else every process."""
+    """What is compared: the slowest process of each path if several paths have processes with events, otherwise every process."""
     timed = {one.run: one for one in runs}
     sides = []
     for path in dict.fromkeys(paths) if len(paths) > 1 else ():

@@ -30,7 +30,7 @@ class TimeSpent:
     without : tuple of str
         The names of the others.
     members : tuple of Member
-        What is held against each other: paths, if several were asked for; else all processes.
+        What is compared: paths, if several were given; otherwise all processes.
     contrast : Contrast or None
         The slowest of them beside the quickest; None where there are not two.
     ranks : RanksWaited or None
@@ -51,7 +51,7 @@ class TimeSpent:
 
     @classmethod
     def of(cls, read: Read, paths: Sequence[str] = ()) -> Self:
-        """Of everything that was read; `paths` are held against each other if there are several."""
+        """Of everything that was read; `paths` are compared with each other if there are several."""
         phases = read.phases
         readings = readings_of_runs(phases, read.lookups)
         sums = phases.groupby(["run", "phase"])["self_time_ns"].sum()

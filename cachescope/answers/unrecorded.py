@@ -23,10 +23,10 @@ _SILENT: Final = (
 )
 _NO_TEXT: Final = (
     "no line of the cache loggers reached the log: the program sets TORCH_LOGS itself, or calls logging.disable. "
-    "What stands here is from the trace."
+    "This answer is from the trace."
 )
 _NO_TRACE: Final = (
-    "no trace was written: the program sets TORCH_TRACE itself, or disables its logger. What stands here is from the "
+    "no trace was written: the program sets TORCH_TRACE itself, or disables its logger. This answer is from the "
     "text log, which has no compile times."
 )
 _CHILDREN: Final = "A process that the command starts needs TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT"

@@ -174,7 +174,7 @@ class _Run:
         self._keep(audit_rights(item.path, item.found))
         if item.is_folder:
             if not os.access(item.path, os.R_OK | os.X_OK):
-                raise SourceError(self.path, "may not be read")
+                raise SourceError(self.path, "cannot be read: no permission")
             named = replace(item, name=os.path.basename(os.path.abspath(item.path)))
             key = named.name if FX_KEY.fullmatch(named.name) else None
             self._folder(item, place_here(self.tree, named) or UNKNOWN, key, 0)
@@ -222,7 +222,7 @@ class _Run:
 
     def _single(self, item: Item) -> None:
         if not os.access(item.path, os.R_OK):
-            raise SourceError(self.path, "may not be read")
+            raise SourceError(self.path, "cannot be read: no permission")
         if is_archive(item.path):
             archive = Archive(item.path)
             self.tree = archive
@@ -243,7 +243,7 @@ class _Run:
         try:
             items = self.tree.items(folder.path)
         except OSError as error:
-            self._add("entry-not-read", folder, f"a folder that may not be listed: {error.strerror or error}")
+            self._add("entry-not-read", folder, f"a folder that cannot be listed: {error.strerror or error}")
             return
         for item in items:
             if item.target is not None or not (item.is_folder or stat.S_ISREG(item.found.st_mode)):
@@ -315,7 +315,7 @@ class _Run:
         except FileNotFoundError:
             return  # no longer there, or no longer a file
         except OSError as error:
-            self._add("entry-not-read", item, f"a file that may not be read: {error.strerror or error}")
+            self._add("entry-not-read", item, f"a file that cannot be read: {error.strerror or error}")
             return
         if len(data) > MOST_BYTES:
             self._add("entry-not-read", item, "bigger than is looked at")
@@ -360,7 +360,7 @@ class _Run:
                 beyond = first.found.st_nlink - len(items)
                 for item in items:
                     yield Finding(
-                        "hard-link", item.path, f"has {beyond} other names outside of what was looked at"
+                        "hard-link", item.path, f"has {beyond} other names outside of what was audited"
                     )
 
     def _unverified(self) -> Iterator[Finding]:

@@ -116,7 +116,7 @@ class _Members:
         said = vars(owner) if isinstance(owner, type) else {}
         module, whole = said.get("module"), said.get("name")
         if not (isinstance(module, str) and isinstance(whole, str) and isinstance(name, str)):
-            raise UnreadablePickle("getattr of what it computed")
+            raise UnreadablePickle("getattr of a computed value")
         return self._find_class(module, f"{whole}.{name}")
 
     def __setstate__(self, state: object) -> Never:

@@ -35,7 +35,7 @@ _NOTHING = (
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command as a pre-flight, and print what was foretold."""
+    """Run the command as a pre-flight, and print the predictions."""
     redaction_of(args)
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
@@ -91,7 +91,7 @@ def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
 def answered(
     args: argparse.Namespace, recorded: Recorded, against: list[str] | None
 ) -> tuple[Scope, PreflightAnswer] | None:
-    """What a pre-flight foretells; says what is wrong with it, and gives None where there is nothing to answer of."""
+    """The predictions of a pre-flight; prints what is wrong, and returns None if there is nothing to answer from."""
     if recorded.exit_status:
         ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
         _say(

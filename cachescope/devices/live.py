@@ -89,7 +89,7 @@ def nvml_mentions(nvml: Any = None) -> tuple[list[Mention], str | None]:
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
-        return [], f"NVML tells of no device: {error}"
+        return [], f"NVML reports no device: {error}"
     try:
         return list(_in_nvml(nvml)), None
     except nvml.NVMLError as error:

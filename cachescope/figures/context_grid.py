@@ -85,7 +85,7 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     )
     key_marks(
         figure,
-        {"same letter: same key": CYCLE[0], "shares with none": look.faint, "? cannot be told": look.unknown},
+        {"same letter: same key": CYCLE[0], "shares with none": look.faint, "? not known": look.unknown},
     )
     z: list[list[int | None]] = [[None] * len(columns) for _ in shown_schemas]
     texts = [[""] * len(columns) for _ in shown_schemas]
@@ -134,7 +134,7 @@ def _mark(row: _Group) -> tuple[int, str]:
         return _ALONE, ""
     group = row.group
     letter = ascii_uppercase[group] if group < len(ascii_uppercase) else str(group)
-    # Beyond the palette the letter alone tells groups apart: a colour that comes again would join two of them.
+    # Beyond the palette only the letter distinguishes groups: a repeated colour would join two of them.
     return (2 + group if group < len(CYCLE) else _ALONE), letter
 
 

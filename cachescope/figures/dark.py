@@ -36,7 +36,7 @@ def in_the_dark(figure: Any, is_colour: bool = False) -> Iterator[tuple[list[str
             darker = _DARKER.get(value, value) if coloured else _styled(value)
             if darker != value:
                 yield [place], darker
-        # Rows of numbers and texts may have thousands of items, and none is a colour.
+        # Rows of numbers and texts may have thousands of items, none of them a colour.
         elif isinstance(value, dict) or (isinstance(value, list) and (coloured or isinstance(place, str))):
             for path, darker in in_the_dark(value, coloured):
                 yield [place, *path], darker

@@ -98,7 +98,7 @@ def cells_of(lookups: pd.DataFrame, rows: Folded) -> list[Cell]:
 
 
 def _texts(lookups: pd.DataFrame) -> pd.DataFrame:
-    """What tells graphs apart."""
+    """What distinguishes graphs."""
     compile_id = lookups["compile_id"]
     if compile_id.isna().any():
         # Without one, the place among the lookups of the run.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Final
 
-# In this order: each uses what stands above it.
+# In this order: each uses the ones before it.
 PARTS: Final = ("texts", "scales", "marks", "boxes", "shapes", "frame", "pointing", "draw")
 
 

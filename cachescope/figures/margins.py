@@ -145,10 +145,10 @@ def _won(rows: list[_Choice]) -> str:
 
 
 def input_shapes(inputs: str) -> str:
-    """The inputs of an autotuned operator as people write them; as they stand where they have another form.
+    """The inputs of an autotuned operator as people write them; unchanged if they have another form.
 
     Mirrors ``AlgorithmSelectorCache.key_of`` (torch/_inductor/select_algorithm.py, 2.6 to 2.15): device, dtype, sizes,
-    strides and offset of each. Strides are told where they are not those of a contiguous tensor.
+    strides and offset of each. Strides are shown only if they are not those of a contiguous tensor.
 
     Examples
     --------

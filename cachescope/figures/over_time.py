@@ -94,7 +94,7 @@ def timeline(
 
 
 def _placed(timed: pd.DataFrame, runs: pd.DataFrame, clock: Clock) -> tuple[pd.DataFrame, str]:
-    """Each lookup with its second (x), the seconds until its compile ended (span), and how many it stands for."""
+    """Each lookup with its second (x), the seconds until its compile ended (span), and how many lookups it represents."""
     begun = timed.groupby("run")["time"].min()
     ended = timed["end_time"].fillna(timed["time"]).groupby(timed["run"]).max()
     start, since = origins(runs, begun, ended, joins=clock == "first")

@@ -80,7 +80,7 @@ def run_labels(runs: pd.DataFrame) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where compiled code stands."""
+    """Where compiled code is."""
 
     function: str | None
     file: str | None

@@ -1,4 +1,4 @@
-"""Rows of the frames of isolation contexts, as objects; what the columns mean is said where they are declared."""
+"""Rows of the frames of isolation contexts, as objects. The columns are described where the frames are declared."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from cachescope.columns import TEXT, TIME, TUPLE, WHOLE, Column, Frame
 
-_NOT_SAID: Final = "not said: a bare context, or one reconstructed from a run"
+_NOT_SAID: Final = "not recorded: a bare context, or one reconstructed from a run"
 _NOT_KNOWN: Final = "null, or not known: see missing_forms"
 
 CONTEXTS: Final = Frame(
@@ -14,9 +14,9 @@ CONTEXTS: Final = Frame(
     "one isolation context: captured by a snapshot, or reconstructed from the hash details of a run",
     (
         Column("context", WHOLE, "number of the context: snapshots first, then runs"),
-        Column("source", TEXT, "the snapshot, or the source of the run, that it is from"),
+        Column("source", TEXT, "the snapshot or the source of the run that it comes from"),
         Column("run", WHOLE, "the process", missing="a snapshot of no recorded run"),
-        Column("inductor_configs", TEXT, "context form, as JSON; of a run, as it was during its lookups, so with "
+        Column("inductor_configs", TEXT, "context form, as JSON; for a run, as it was during its lookups, including "
                "the options of torch.compile", missing=_NOT_KNOWN),
         Column("torch_determinism_configs", TEXT, "context form, as JSON", missing=_NOT_KNOWN),
         Column("cuda_matmul_precision_configs", TEXT, "context form, as JSON", missing=_NOT_KNOWN),
@@ -28,28 +28,28 @@ CONTEXTS: Final = Frame(
         Column("accelerator_properties", TEXT, "context form, repr of the device's properties",
                missing=f"no device, {_NOT_KNOWN}"),
         Column("missing_forms", TUPLE, "forms that could not be known, and forms of a newer torch"),
-        Column("hashed_forms", TUPLE, "those of the missing forms of which torch's hash is known: they can be told "
-               "equal or different, and not shown"),
+        Column("hashed_forms", TUPLE, "those of the missing forms whose hash by torch is known: they can be compared, "
+               "but not shown"),
         Column("torch_detail_hash", TEXT, "torch's hash of its own key, as the hash detail torch_version has it",
                missing="not known"),
-        Column("text_only", TUPLE, "paths of values that JSON cannot hold and that are kept as text: torch itself "
-               "makes no key of them", torch_name="not_json of the snapshot"),
-        Column("known_from", TEXT, "torch (its _isolation_context), rebuilt (2.6 to 2.9: the same questions, of "
-               "which no torch makes a key), or hash_details", missing="a bare context"),
-        Column("torch_version", TEXT, "version of torch", missing="not said"),
-        Column("python_version", TEXT, "version of Python", missing="not said"),
+        Column("text_only", TUPLE, "paths of values that JSON cannot represent, kept as text: torch itself "
+               "makes no key from them", torch_name="not_json of the snapshot"),
+        Column("known_from", TEXT, "torch (its _isolation_context), rebuilt (2.6 to 2.9: the same forms, from "
+               "which these versions make no key), or hash_details", missing="a bare context"),
+        Column("torch_version", TEXT, "version of torch", missing="not recorded"),
+        Column("python_version", TEXT, "version of Python", missing="not recorded"),
         Column("platform", TEXT, "operating system and machine", missing=_NOT_SAID),
         Column("host", TEXT, "host name", missing=_NOT_SAID),
-        Column("pid", WHOLE, "process id", missing="not said"),
-        Column("time", TIME, "when it was captured; of a run, its first record", "UTC", "not said"),
-        Column("environment", TEXT, "variables that bear on caching, as JSON", missing=_NOT_SAID),
-        Column("settings", TEXT, "what else of the process decides a key or the code, as JSON", missing=_NOT_SAID),
+        Column("pid", WHOLE, "process id", missing="not recorded"),
+        Column("time", TIME, "when it was captured; for a run, its first record", "UTC", "not recorded"),
+        Column("environment", TEXT, "variables that affect caching, as JSON", missing=_NOT_SAID),
+        Column("settings", TEXT, "other settings of the process that affect a key or the code, as JSON", missing=_NOT_SAID),
         Column("device_properties", TUPLE, "torch's text for each device"),
         Column("key_fields", TEXT, "field -> hash of each process-wide field of FX keys, as JSON",
-               missing="not captured; those of a run are its hash details"),
-        Column("aot_key_fields", TEXT, "the same of AOTAutograd keys, beyond those of FX keys, as JSON",
+               missing="not captured; for a run, see its hash details"),
+        Column("aot_key_fields", TEXT, "the additional fields of AOTAutograd keys, as JSON",
                missing="as key_fields"),
-        Column("key_fields_problem", TEXT, "why torch gave no key fields", missing="it did, or was not asked"),
+        Column("key_fields_problem", TEXT, "why torch gave no key fields", missing="it gave them, or was not asked"),
         Column("torch_manifest", TEXT, "the hash of each source file in torch's own key, as JSON",
                missing="not captured: cachescope capture --torch-manifest"),
     ),
@@ -63,7 +63,7 @@ ISOLATION_KEYS: Final = Frame(
         Column("isolation_key", TEXT, "torch's exact key", missing="a chosen form is not known, or is not JSON",
                torch_name="_isolation_key"),
         Column("lacking", TUPLE, "chosen forms that are not known"),
-        Column("text_only", TUPLE, "chosen values that JSON cannot hold, where torch raises TypeError"),
+        Column("text_only", TUPLE, "chosen values that JSON cannot represent, for which torch raises TypeError"),
     ),
 )  # fmt: skip
 
@@ -83,15 +83,15 @@ CONTEXT_GROUPS: Final = Frame(
 
 CONTEXT_PAIRS: Final = Frame(
     "context_pairs",
-    "two different contexts (each the first of its equals), and the smallest change of the schema that joins them; "
-    "beyond 64 different ones, the later are compared with the first alone",
+    "two different contexts (each the first of its equals), and the smallest change to the schema under which they share a key; "
+    "beyond 64 different contexts, later ones are compared only with the first",
     (
         Column("before", WHOLE, "a context"),
         Column("after", WHOLE, "a later context"),
         Column("differing", TUPLE, "forms that differ: a schema must leave out all of them"),
-        Column("undecided", TUPLE, "forms of which it cannot be told whether they differ"),
-        Column("schema", TEXT, "the largest schema under which the two surely have one key, as JSON"),
-        Column("isolation_key", TEXT, "their key under it", missing="equal by hashes only"),
+        Column("undecided", TUPLE, "forms for which it is not known whether they differ"),
+        Column("schema", TEXT, "the largest schema under which the two certainly share a key, as JSON"),
+        Column("isolation_key", TEXT, "their key under this schema", missing="equal by hashes only"),
     ),
 )
 
@@ -103,10 +103,10 @@ CONTEXT_DIFFERENCE: Final = Frame(
         Column(
             "field",
             TEXT,
-            "the field inside it; a file for torch_version_hash where both have a manifest",
+            "the field inside it; for torch_version_hash a file, if both have a manifest",
             missing="the form as a whole",
         ),
-        Column("status", TEXT, "changed, added, removed, or unknown where a side is not known"),
+        Column("status", TEXT, "changed, added, removed, or unknown if a side is not known"),
         Column(
             "before", TEXT, "its value as JSON text, or as text, shortened", missing="added, or not known"
         ),
@@ -130,14 +130,14 @@ CACHING_FILES: Final = Frame(
     "caching_files",
     "one call of a function cached by torch 2.10's caching package, and the file it would look for",
     (
-        Column("callee", TEXT, "the function's name, which is all torch keys of it", torch_name="fn.__name__"),
+        Column("callee", TEXT, "the function's name; torch keys nothing else of it", torch_name="fn.__name__"),
         Column("params", TEXT, "the parameters, as Python prints them"),
-        Column("isolation_key", TEXT, "the isolation key it was looked up under"),
-        Column("file_name", TEXT, "the name that these parameters give as they are",
-               missing="they are no plain values", torch_name="_fpath_from_key"),
-        Column("status", TEXT, "found (under one of the names that the parameters can have), absent, or unknown "
-               "where the name does not follow from them"),
-        Column("entry", WHOLE, "the entry that was found", missing="none was"),
+        Column("isolation_key", TEXT, "the isolation key under which it was looked up"),
+        Column("file_name", TEXT, "the file name computed from these parameters",
+               missing="they are not plain values", torch_name="_fpath_from_key"),
+        Column("status", TEXT, "found (under one of the names possible for the parameters), absent, or unknown "
+               "if the name does not follow from them"),
+        Column("entry", WHOLE, "the entry that was found", missing="none was found"),
         Column("reason", TEXT, "why the name does not follow from the parameters alone", missing="it does"),
     ),
 )  # fmt: skip

@@ -6,8 +6,8 @@ from typing import Final
 
 from cachescope.columns import REAL, TEXT, TUPLE, WHOLE, Column, Frame
 
-_NOT_SAID: Final = "no place that names the device says"
-_NO_SHEET: Final = "no datasheet matched, or it gives none"
+_NOT_SAID: Final = "no source that names the device has it"
+_NO_SHEET: Final = "no datasheet matched, or it has no such figure"
 # Names of dtypes as datasheets write them, and the unit their rates are in.
 RATES: Final = {
     "fp64": "tflops",
@@ -23,54 +23,56 @@ RATE_COLUMNS: Final = {dtype: f"peak_{dtype}_{unit}" for dtype, unit in RATES.it
 
 DEVICES: Final = Frame(
     "devices",
-    "one device seen anywhere; without a uuid all boards of one name are one row",
+    "one device seen in any source; without a uuid, all boards with the same name are one row",
     (
         Column("device", WHOLE, "number of the device"),
-        Column("name", TEXT, "its name; where none is known its type, with its architecture or index"),
+        Column("name", TEXT, "its name; if not known, its type with its architecture or index"),
         Column("type", TEXT, "cuda, hip, xpu, cpu, mps, …", torch_name="torch.device.type; hip as DeviceProperties has it"),
         Column("seen_in", TUPLE, "where it was seen, in words"),
         Column("runs", TUPLE, "runs whose records name it"),
-        Column("indices", TUPLE, "indices it is called by; several where its boards cannot be told apart"),
-        Column("compute_capability", TEXT, "of a CUDA device, such as 9.0", missing=f"no CUDA device, or {_NOT_SAID}",
+        Column("indices", TUPLE, "its indices; several if its boards cannot be distinguished"),
+        Column("compute_capability", TEXT, "of a CUDA device, such as 9.0", missing=f"not a CUDA device, or {_NOT_SAID}",
                torch_name="major, minor; cc"),
-        Column("arch", TEXT, "sm_90, gfx942:sramecc+:xnack-, or of a CPU its machine", missing=_NOT_SAID,
+        Column("arch", TEXT, "sm_90, gfx942:sramecc+:xnack-, or for a CPU its machine type", missing=_NOT_SAID,
                torch_name="gcnArchName"),
         Column("memory_bytes", WHOLE, "its memory, in whole MiB as torch prints it", "B", _NOT_SAID, "total_memory"),
-        Column("sm_count", WHOLE, "streaming multiprocessors, compute units, Xe cores; of a CPU the cores torch counted",
+        Column("sm_count", WHOLE, "streaming multiprocessors, compute units, Xe cores; for a CPU the cores that torch counted",
                missing=_NOT_SAID, torch_name="multi_processor_count"),
         Column("l2_bytes", WHOLE, "level-2 cache, in whole MiB as torch prints it", "B", _NOT_SAID, "L2_cache_size"),
         Column("warp_size", WHOLE, "threads of a warp or wavefront", missing=_NOT_SAID, torch_name="warp_size"),
-        Column("uuid", TEXT, "tells this board from every other", missing="not said (before 2.5), or only its model is known",
+        Column("uuid", TEXT, "identifies this board", missing="not recorded (before 2.5), or only its model is known",
                torch_name="uuid"),
-        Column("pci", TEXT, "domain:bus:device, in hexadecimal as drivers print it", missing="not said (before 2.8)",
+        Column("pci", TEXT, "domain:bus:device, in hexadecimal as drivers print it", missing="not recorded (before 2.8)",
                torch_name="pci_domain_id, pci_bus_id, pci_device_id"),
-        Column("properties", TEXT, "what else was said, as JSON; of a newer torch also what cachescope does not know"),
+        Column("properties", TEXT, "other recorded properties, as JSON; for a newer torch also properties that cachescope does not know"),
         *(
-            Column(column, REAL, f"peak dense rate of {dtype} by the datasheet",
+            Column(column, REAL, f"peak dense rate of {dtype} according to the datasheet",
                    "TOPS" if column.endswith("_tops") else "TFLOPS", _NO_SHEET)
             for dtype, column in RATE_COLUMNS.items()
         ),
-        Column("sparsity_factor", REAL, "what 2:4 sparsity multiplies rates of the matrix units by; no rate here has it in it",
-               missing="no datasheet matched, or it names none"),
-        Column("datasheet_bandwidth_gbs", REAL, "memory bandwidth by the datasheet", "GB/s", _NO_SHEET),
-        Column("datasheet_memory_gb", REAL, "memory by the datasheet", "GB", _NO_SHEET),
+        Column("sparsity_factor", REAL, "the factor by which 2:4 sparsity multiplies rates of the matrix units; no rate here includes it",
+               missing="no datasheet matched, or it has none"),
+        Column("datasheet_bandwidth_gbs", REAL, "memory bandwidth according to the datasheet", "GB/s", _NO_SHEET),
+        Column("datasheet_memory_gb", REAL, "memory according to the datasheet", "GB", _NO_SHEET),
         Column("datasheet", TEXT, "the model whose datasheet it is", missing="none matched"),
-        Column("matched_by", TEXT, "how the name led to the datasheet, or why to none", missing="it has no name"),
+        Column("matched_by", TEXT, "how the name was matched to the datasheet, or why not", missing="it has no name"),
         Column("source", TEXT, "the datasheet: its title and address", missing="none matched"),
-        Column("datasheet_note", TEXT, "which rates were halved because it prints them with sparsity, and what else to know",
+        Column("datasheet_note", TEXT, "which rates were halved because the datasheet gives them with sparsity, and other notes",
                missing="nothing to note"),
     ),
 )  # fmt: skip
 
 DEVICE_MEASUREMENTS: Final = Frame(
     "device_measurements",
-    "one rate measured on one device of this machine, beside its datasheet",
+    "one rate measured on one device of this machine, with its datasheet",
     (
         Column("index", WHOLE, "index of the device"),
         Column("name", TEXT, "its name"),
         Column("what", TEXT, "copy bandwidth, or matmul with its dtype"),
         Column("measured", REAL, "the rate", "GB/s for a copy, TFLOPS for a matmul"),
-        Column("datasheet", REAL, "the peak", "as measured", "no datasheet matched, or it gives none"),
+        Column(
+            "datasheet", REAL, "the peak", "as measured", "no datasheet matched, or it has no such figure"
+        ),
         Column("share", REAL, "measured / datasheet", missing="no datasheet figure"),
     ),
 )

@@ -1,4 +1,4 @@
-"""The frame of phases: where the time of compiling went."""
+"""The frame of phases: where compile time went."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ PHASES: Final = Frame(
     "the events of one name in one compile of one process",
     (
         Column("run", WHOLE, "the process, an id into runs"),
-        Column("compile_id", TEXT, "frame / compile of that frame; of an event that does not say its own, that of the event "
-               "around it", missing="no compile: something that was done as the program ran", torch_name="CompileId"),
-        Column("segment", WHOLE, "tells compiles of one run with one compile id apart, as in lookups"),
-        Column("phase", TEXT, "the part of a compile that the event belongs to; ``not named:`` and its name if that is not known"),
+        Column("compile_id", TEXT, "frame / compile of that frame; an event without its own has that of the event "
+               "around it", missing="no compile: it happened while the program ran", torch_name="CompileId"),
+        Column("segment", WHOLE, "distinguishes compiles of a run with the same compile id, as in lookups"),
+        Column("phase", TEXT, "the part of a compile that the event belongs to; ``not named:`` and its name if the event is not known"),
         Column("event", TEXT, "the name of the event", torch_name="chromium_event name"),
         Column("count", WHOLE, "how many of these events began"),
-        Column("unended", WHOLE, "how many of them the trace has no end of: the process ended, still runs, or its log lost it"),
-        Column("time_ns", WHOLE, "time in which one of them was open", "ns"),
-        Column("self_time_ns", WHOLE, "the part of it in which no later event was open; over all events these add up to "
-               "the time of the outermost ones", "ns"),
+        Column("unended", WHOLE, "how many of them have no end in the trace: the process ended, is still running, or the log lost it"),
+        Column("time_ns", WHOLE, "time in which at least one of them was open", "ns"),
+        Column("self_time_ns", WHOLE, "the part of it in which no later event was open; over all events, self times add up to "
+               "the time of the outermost events", "ns"),
         Column("is_skipped_by_hit", FLAG, "whether an AOTAutograd hit skips this phase", missing="the phase of the event is not known"),
     ),
 )  # fmt: skip

@@ -14,16 +14,16 @@ WHAT_IF: Final = Frame(
         Column("lookup", WHOLE, "an id into lookups"),
         Column("run", WHOLE, "the process, an id into runs"),
         Column("cache", TEXT, "aotautograd or fxgraph"),
-        Column("cache_key", TEXT, "torch's key", missing="bypassed before there was one"),
+        Column("cache_key", TEXT, "torch's key", missing="bypassed before there was a key"),
         Column("what_if_key", TEXT, "cachescope's own key over the remaining hash details, never one of torch's",
                missing="there is no key"),
         Column("outcome", TEXT, "as recorded"),
         Column("outcome_after", TEXT, "what it would have been", missing="cannot be known: no details, or guards"),
         Column("changed_side", FLAG, "whether a miss would have hit",
-               missing="cannot be known, as where its outcome was not seen"),
-        Column("time_won_ns", WHOLE, "compile time that the hit would have spared", "ns",
-               "did not change sides, or not recorded (AOTAutograd: counted at its FX graphs)"),
-        Column("note", TEXT, "what else is to be said of it", missing="nothing"),
+               missing="cannot be known, for example because its outcome was not seen"),
+        Column("time_won_ns", WHOLE, "compile time that the hit would have saved", "ns",
+               "it would not have hit, or not recorded (AOTAutograd: counted at its FX graphs)"),
+        Column("note", TEXT, "a note on the result", missing="nothing to note"),
     ),
 )  # fmt: skip
 
@@ -36,7 +36,7 @@ WHAT_IF_RATES: Final = Frame(
         Column(
             "undecided",
             WHOLE,
-            "misses of which it cannot be known whether they would have hit; counted as misses",
+            "misses for which it cannot be known whether they would have hit; counted as misses",
         ),
     ),
 )
@@ -49,31 +49,31 @@ WHAT_IF_CAUSES: Final = Frame(
         Column("verdict", TEXT, "verdict of its root misses"),
         Column("summary", TEXT, "what it is, in a few words"),
         Column("misses", WHOLE, "misses that have this cause"),
-        Column("hits_after", WHOLE, "of them, those that would have hit"),
-        Column("unknown", WHOLE, "of them, those of which that cannot be known"),
-        Column("time_won_ns", WHOLE, "compile time spared", "ns", "none, or not recorded"),
-        Column("why", TEXT, "why misses of it stay misses although all its changed fields are left out",
-               missing="none stays one, or its fields still count"),
+        Column("hits_after", WHOLE, "how many of them would have hit"),
+        Column("unknown", WHOLE, "how many of them cannot be decided"),
+        Column("time_won_ns", WHOLE, "compile time saved", "ns", "none, or not recorded"),
+        Column("why", TEXT, "why some of its misses remain although all its changed fields are left out",
+               missing="none remains, or its fields still count"),
     ),
 )  # fmt: skip
 
 CAUSE_SAVINGS: Final = Frame(
     "cause_savings",
-    "one cause of misses but for the cold start, and what leaving out its own changed fields would do",
+    "one cause of misses other than the cold start, and the effect of leaving out its own changed fields",
     (
         Column("cause", WHOLE, "an id into causes"),
         Column("verdict", TEXT, "verdict of its root misses"),
         Column("summary", TEXT, "what it is, in a few words"),
-        Column("fields", TUPLE, "its changed fields; empty where it is another verdict than key_changed"),
+        Column("fields", TUPLE, "its changed fields; empty for other verdicts than key_changed"),
         Column("misses", WHOLE, "misses that have this cause"),
         Column("time_lost_ns", WHOLE, "compile time of those misses", "ns", "not recorded"),
-        Column("hits_after", WHOLE, "of them, those that hit if these fields do not count"),
+        Column("hits_after", WHOLE, "how many of them hit if these fields do not count"),
         Column("time_won_ns", WHOLE, "compile time of those", "ns", "none, or not recorded"),
-        Column("unknown", WHOLE, "misses of it of which that cannot be known"),
-        Column("staggered", WHOLE, "of those that stay misses, the ones that would hit if the first compile of each key had ended before "
+        Column("unknown", WHOLE, "how many of its misses cannot be decided"),
+        Column("staggered", WHOLE, "how many of the remaining misses would hit if the first compile of each key had ended before "
                "the others began"),
         Column("staggered_time_ns", WHOLE, "compile time of those", "ns", "none, or not recorded"),
-        Column("why", TEXT, "why misses of it stay misses", missing="none does, as far as is known"),
+        Column("why", TEXT, "why some of its misses remain", missing="none remains, as far as is known"),
     ),
 )  # fmt: skip
 
@@ -85,35 +85,35 @@ WHAT_IF_RUNS: Final = Frame(
         Column("lookups", WHOLE, "its lookups"),
         Column("hits", WHOLE, "lookups that hit"),
         Column("hits_after", WHOLE, "lookups that would have hit"),
-        Column("unknown", WHOLE, "misses of which it cannot be known whether they would have hit"),
+        Column("unknown", WHOLE, "misses for which it cannot be known whether they would have hit"),
         Column("hit_rate", REAL, "hits / lookups whose outcome was seen", missing="there are none"),
         Column(
             "hit_rate_after",
             REAL,
-            "the same of hits_after; what cannot be known counts as missed",
+            "the same for hits_after; what cannot be known counts as missed",
             missing="there are none",
         ),
-        Column("time_won_ns", WHOLE, "compile time spared", "ns", "none, or not recorded"),
+        Column("time_won_ns", WHOLE, "compile time saved", "ns", "none, or not recorded"),
     ),
 )
 
 WHAT_IF_DIFFERENCES: Final = Frame(
     "what_if_differences",
-    "one recorded outcome that does not follow from what was stored",
+    "one recorded outcome that differs from what the stored entries imply",
     (
         Column("lookup", WHOLE, "an id into lookups"),
         Column("run", WHOLE, "the process, an id into runs"),
         Column("outcome", TEXT, "as recorded"),
-        Column("expected", TEXT, "what follows from the lookups and entries before it"),
+        Column("expected", TEXT, "the outcome implied by the earlier lookups and entries"),
         Column(
-            "reason", TEXT, "why it came otherwise, as far as is known; every replay takes it as an event"
+            "reason", TEXT, "why it was different, as far as is known; every replay treats it as an event"
         ),
     ),
 )
 
 WHAT_IF_WARNINGS: Final = Frame(
     "what_if_warnings",
-    "two entries that would share a key and hold different generated code, or other kernels compiled from it",
+    "two entries that would share a key but have different generated code, or different kernels compiled from it",
     (
         Column("what_if_key", TEXT, "the key they would share"),
         Column("what", TEXT, "what differs: generated code or compiled kernels"),
@@ -131,34 +131,34 @@ SENSITIVITY: Final = Frame(
     "one field, or one small set of fields",
     (
         Column("fields", TUPLE, "the fields that would not count"),
-        Column("misses_alone", WHOLE, "misses that hit when exactly these do not count"),
+        Column("misses_alone", WHOLE, "misses that hit if exactly these do not count"),
         Column("time_alone_ns", WHOLE, "compile time of those misses", "ns", "not recorded"),
-        Column("misses_together", WHOLE, "of them, those that no smaller part of the set turns into hits"),
-        Column("staggered", WHOLE, "misses that hit besides if the first compile of each key had ended before the others began: their runs "
+        Column("misses_together", WHOLE, "how many of them no subset of these fields turns into hits"),
+        Column("staggered", WHOLE, "further misses that would hit if the first compile of each key had ended before the others began: their runs "
                "compiled at the same time"),
         Column("staggered_time_ns", WHOLE, "compile time of those", "ns", "none, or not recorded"),
-        Column("needs_all", FLAG, "an interaction: no smaller part of the set turns any of them"),
-        Column("unknown", WHOLE, "misses whose outcome could then not be known"),
+        Column("needs_all", FLAG, "an interaction: no subset of these fields turns any of them into a hit"),
+        Column("unknown", WHOLE, "misses whose outcome would not be known"),
         Column("example_lookup", WHOLE, "the costliest of those misses"),
-        Column("affects", TEXT, "what is known of the fields from torch's sources, the most telling of them: "
+        Column("affects", TEXT, "what torch's source shows about the fields, the strongest effect among them: "
                "graph, inputs, generated code, unknown or host; see cachescope.fields()"),
-        Column("same_code", WHOLE, "pairs of entries that differ only there and hold the same code"),
-        Column("different_code", WHOLE, "pairs of entries that differ only there and hold other code"),
-        Column("safety", TEXT, "whether they may be left out, as far as both tell: safe, unknown, unsafe, or program (what is compiled)"),
+        Column("same_code", WHOLE, "pairs of entries that differ only in these fields and have the same code"),
+        Column("different_code", WHOLE, "pairs of entries that differ only in these fields and have different code"),
+        Column("safety", TEXT, "whether they may be left out, judged by both: safe, unknown, unsafe, or program (what is compiled)"),
         Column("advice", TEXT, "the same in words"),
     ),
 )  # fmt: skip
 
 EVIDENCE: Final = Frame(
     "evidence",
-    "one set of fields in which entries of one graph differ, and in nothing else",
+    "one set of fields that are the only difference between entries of one graph",
     (
         Column("fields", TUPLE, "the fields"),
-        Column("pairs", WHOLE, "pairs of FX entries that differ only there"),
-        Column("same_code", WHOLE, "of them, those with the same generated code, and no compiled kernel known to differ"),
-        Column("same_binaries", WHOLE, "of those, the ones whose compiled kernels are known to be equal"),
-        Column("different_code", WHOLE, "pairs with other generated code, or another compiled kernel"),
-        Column("entry", WHOLE, "an example, of different code if there is one"),
+        Column("pairs", WHOLE, "pairs of FX entries that differ only in these fields"),
+        Column("same_code", WHOLE, "how many of them have the same generated code, and no compiled kernel known to differ"),
+        Column("same_binaries", WHOLE, "how many of those have compiled kernels that are known to be equal"),
+        Column("different_code", WHOLE, "pairs with different generated code or different compiled kernels"),
+        Column("entry", WHOLE, "an example, with different code if there is one"),
         Column("other_entry", WHOLE, "the other entry of the example"),
     ),
 )  # fmt: skip

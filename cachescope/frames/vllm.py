@@ -9,87 +9,87 @@ from cachescope.columns import FLAG, TEXT, TUPLE, WHOLE, Column, Frame
 
 VLLM_FACTORS: Final = Frame(
     "vllm_factors",
-    "one cache_key_factors.json: what vLLM made the name of a folder of",
+    "one cache_key_factors.json: the factors from which vLLM made the name of a folder",
     (
         Column("entry", WHOLE, "the file, an id into entries"),
-        Column("folder", TEXT, "the name of the folder", missing="the path does not tell"),
-        Column("rank", WHOLE, "rank of the process", missing="the path does not tell"),
-        Column("dp_rank", WHOLE, "its data parallel rank", missing="the path does not tell"),
-        Column("prefix", TEXT, "the part of the model", missing="the path does not tell"),
-        Column("env", TEXT, "the environment variables that vLLM counts, as JSON; of one named like a secret (KEY, TOKEN) "
-               "a number stands for the value"),
-        Column("env_hash", TEXT, "their hash, computed from the file as it is"),
-        Column("config_hash", TEXT, "hash of the configuration; vLLM keeps nothing else of it"),
-        Column("code_hash", TEXT, "hash of the files that were traced; vLLM keeps nothing else of them"),
-        Column("compiler_hash", TEXT, "hash of torch and its settings; vLLM keeps nothing else of them"),
+        Column("folder", TEXT, "the name of the folder", missing="not in the path"),
+        Column("rank", WHOLE, "rank of the process", missing="not in the path"),
+        Column("dp_rank", WHOLE, "its data parallel rank", missing="not in the path"),
+        Column("prefix", TEXT, "the part of the model", missing="not in the path"),
+        Column("env", TEXT, "the environment variables that vLLM includes, as JSON; if one is named like a secret (KEY, TOKEN), "
+               "a number replaces its value"),
+        Column("env_hash", TEXT, "their hash, computed from the file"),
+        Column("config_hash", TEXT, "hash of the configuration; vLLM keeps only the hash"),
+        Column("code_hash", TEXT, "hash of the files that were traced; vLLM keeps only the hash"),
+        Column("compiler_hash", TEXT, "hash of torch and its settings; vLLM keeps only the hash"),
     ),
 )  # fmt: skip
 
 VLLM_FOLDERS: Final = Frame(
     "vllm_folders",
-    "one part of a model that one rank keeps in one folder of vLLM's torch_compile_cache, or of SGLang's",
+    "one part of a model that one rank keeps in one folder of vLLM's or SGLang's torch_compile_cache",
     (
         Column("folder", TEXT, "the name of the folder"),
         Column("path", TEXT, "where it is"),
-        Column("rank", WHOLE, "rank of the process", missing="the path does not tell"),
-        Column("dp_rank", WHOLE, "its data parallel rank", missing="the path does not tell"),
+        Column("rank", WHOLE, "rank of the process", missing="not in the path"),
+        Column("dp_rank", WHOLE, "its data parallel rank", missing="not in the path"),
         Column("prefix", TEXT, "the part of the model", missing="a whole compiled model (torch_aot_compile)"),
         Column("entry", WHOLE, "its factors, an id into entries", missing="none were read"),
-        Column("size_bytes", WHOLE, "what vLLM's own files of it take, without torch's caches beside them", "bytes"),
-        Column("name_is", TEXT, "recomputed (the name follows from the factors), given_by_other (another part of the model "
-               "gave it), differs (it follows from no factors there), of_torch (SGLang's: of torch and the GPU alone) or not_known"),
+        Column("size_bytes", WHOLE, "size of vLLM's own files for it, without torch's caches next to them", "bytes"),
+        Column("name_is", TEXT, "recomputed (the name matches the factors), given_by_other (another part of the model "
+               "gave it), differs (it matches no factors there), of_torch (SGLang's: made from torch and the GPU only) or not_known"),
         Column("name_text", TEXT, "the same in a sentence"),
-        Column("baseline", TEXT, "the nearest folder that was there before: of the same configuration if there is one, then "
-               "of the fewest changed factors", missing="none, or it is not known what the name was made of"),
-        Column("is_order_known", FLAG, "whether the times of modification tell that the baseline was there before",
+        Column("baseline", TEXT, "the nearest earlier folder: of the same configuration if there is one, then "
+               "with the fewest changed factors", missing="none, or it is not known what the name was made from"),
+        Column("is_order_known", FLAG, "whether modification times show that the baseline is older",
                missing="no baseline"),
         Column("changed", TUPLE, "factors that differ from the baseline: variables by name, configuration, code, compiler"),
-        Column("reason", TEXT, "why the folder exists beside its baseline, as far as it is known"),
+        Column("reason", TEXT, "why the folder exists in addition to its baseline, as far as is known"),
     ),
 )  # fmt: skip
 
 VLLM_CHANGES: Final = Frame(
     "vllm_changes",
-    "one factor in which a folder of vLLM differs from the nearest that was there before",
+    "one factor in which a vLLM folder differs from the nearest earlier one",
     (
         Column("folder", TEXT, "the name of the folder"),
-        Column("baseline", TEXT, "the name of the one before"),
+        Column("baseline", TEXT, "the name of the earlier folder"),
         Column("factor", TEXT, "an environment variable; or configuration, code, compiler"),
-        Column("before", TEXT, "its value there, as JSON", missing="not counted there, or vLLM keeps only its hash"),
-        Column("after", TEXT, "its value here, as JSON", missing="not counted here, or vLLM keeps only its hash"),
-        Column("differs_by", TUPLE, "values of a process by which both differ: rank, host, path, port, time, ..."),
+        Column("before", TEXT, "its value there, as JSON", missing="not included there, or vLLM keeps only its hash"),
+        Column("after", TEXT, "its value here, as JSON", missing="not included here, or vLLM keeps only its hash"),
+        Column("differs_by", TUPLE, "process-specific values in which the two differ: rank, host, path, port, time, ..."),
         Column("text", TEXT, "the same in a sentence"),
     ),
 )  # fmt: skip
 
 VLLM_FRAGMENTS: Final = Frame(
     "vllm_fragments",
-    "one factor that makes folders of vLLM differ, or several: those that change together, and all values of a process",
+    "one factor that makes vLLM folders differ, or several: factors that change together, and all process-specific values",
     (
         Column("factors", TUPLE, "environment variables; or configuration, code, compiler"),
-        Column("values", WHOLE, "how many values they have"),
-        Column("folders", WHOLE, "how many folders were compared: those whose name follows from their factors"),
-        Column("folders_without", WHOLE, "how many there would be if these factors did not count"),
-        Column("differs_by", TUPLE, "values of a process by which they differ: rank, host, path, port, time, ..."),
-        Column("examples", TUPLE, "some of the values, as JSON; none where vLLM keeps only the hash"),
-        Column("ignored_by", TEXT, "the release of vLLM that does not count them any more", missing="none that is known"),
+        Column("values", WHOLE, "number of different values"),
+        Column("folders", WHOLE, "number of folders compared: those whose name matches their factors"),
+        Column("folders_without", WHOLE, "number of folders that would remain without these factors"),
+        Column("differs_by", TUPLE, "process-specific values in which they differ: rank, host, path, port, time, ..."),
+        Column("examples", TUPLE, "some of the values, as JSON; empty if vLLM keeps only the hash"),
+        Column("ignored_by", TEXT, "the vLLM release that no longer includes them", missing="none is known"),
     ),
 )  # fmt: skip
 
 VLLM_RANKS: Final = Frame(
     "vllm_ranks",
-    "one factor in which the folder of some ranks differs from that of others of the same configuration",
+    "one factor in which the folder of some ranks differs from that of other ranks with the same configuration",
     (
-        Column("folder", TEXT, "the name of a folder that lacks a rank which others of the same configuration have: the first, or all of the baseline's"),
+        Column("folder", TEXT, "the name of a folder that lacks a rank which other folders of the same configuration have: the first rank, or all ranks of the baseline"),
         Column("ranks", TUPLE, "the ranks that are in it, as their folders are named: rank_1_0"),
-        Column("baseline", TEXT, "the nearest that has such a rank: of the fewest changed factors, then without the same ranks, "
-               "then of the lowest rank, then of the nearest time"),
-        Column("baseline_ranks", TUPLE, "the ranks that are in that"),
+        Column("baseline", TEXT, "the nearest folder that has such a rank: with the fewest changed factors, then without the same ranks, "
+               "then with the lowest rank, then with the nearest time"),
+        Column("baseline_ranks", TUPLE, "the ranks that are in the baseline"),
         Column("factor", TEXT, "an environment variable; or configuration, code, compiler"),
-        Column("before", TEXT, "its value in the baseline, as JSON", missing="not counted there, or vLLM keeps only its hash"),
-        Column("after", TEXT, "its value in the folder, as JSON", missing="not counted here, or vLLM keeps only its hash"),
-        Column("differs_by", TUPLE, "values of a process by which both differ: rank, host, path, port, time, ..."),
-        Column("is_of_a_rank", FLAG, "whether they differ in nothing but what each rank has of its own: rank, port, bundle index, host"),
+        Column("before", TEXT, "its value in the baseline, as JSON", missing="not included there, or vLLM keeps only its hash"),
+        Column("after", TEXT, "its value in the folder, as JSON", missing="not included here, or vLLM keeps only its hash"),
+        Column("differs_by", TUPLE, "process-specific values in which the two differ: rank, host, path, port, time, ..."),
+        Column("is_of_a_rank", FLAG, "whether they differ only in values that each rank has by design: rank, port, bundle index, host"),
         Column("text", TEXT, "the same in a sentence"),
     ),
 )  # fmt: skip
@@ -174,27 +174,27 @@ class RankRow:
 
 VLLM_STARTS: Final = Frame(
     "vllm_starts",
-    "one part of a model that vLLM compiled or loaded, as its log says",
+    "one part of a model that vLLM compiled or loaded, according to its log",
     (
         Column("source", TEXT, "the log"),
-        Column("line", WHOLE, "the first line that speaks of it"),
-        Column("process", TEXT, "the process, as vLLM calls it: EngineCore, Worker_TP1", missing="the log does not say"),
-        Column("pid", WHOLE, "process id", missing="the log does not say"),
-        Column("logged", TEXT, "day and time of that line, as it stands there: without a year"),
-        Column("prefix", TEXT, "the part of the model", missing="the log does not say"),
-        Column("path", TEXT, "its cache directory", missing="the log does not say: none was asked, or only torch_aot_compile"),
-        Column("folder", TEXT, "the name of the folder of that directory", missing="the log does not say"),
-        Column("rank", WHOLE, "rank of the process", missing="the log does not say"),
-        Column("env_hash", TEXT, "hash of the environment", missing="only logged at the level DEBUG"),
-        Column("config_hash", TEXT, "hash of the configuration", missing="only logged at the level DEBUG"),
-        Column("code_hash", TEXT, "hash of the files that were traced", missing="only logged at the level DEBUG"),
-        Column("compiler_hash", TEXT, "hash of torch and its settings", missing="only logged at the level DEBUG"),
+        Column("line", WHOLE, "the first line about it"),
+        Column("process", TEXT, "the process, by vLLM's name: EngineCore, Worker_TP1", missing="not in the log"),
+        Column("pid", WHOLE, "process id", missing="not in the log"),
+        Column("logged", TEXT, "date and time of that line, as logged: without a year"),
+        Column("prefix", TEXT, "the part of the model", missing="not in the log"),
+        Column("path", TEXT, "its cache directory", missing="not in the log: no cache was asked, or only torch_aot_compile"),
+        Column("folder", TEXT, "the name of the folder of that directory", missing="not in the log"),
+        Column("rank", WHOLE, "rank of the process", missing="not in the log"),
+        Column("env_hash", TEXT, "hash of the environment", missing="logged only at the level DEBUG"),
+        Column("config_hash", TEXT, "hash of the configuration", missing="logged only at the level DEBUG"),
+        Column("code_hash", TEXT, "hash of the files that were traced", missing="logged only at the level DEBUG"),
+        Column("compiler_hash", TEXT, "hash of torch and its settings", missing="logged only at the level DEBUG"),
         Column("outcome", TEXT, "loaded (all of it was stored), compiled (some of it was not), or not_known"),
         Column("is_disabled", FLAG, "whether vLLM says that its cache is switched off"),
-        Column("load_error", TEXT, "why a whole compiled model that was there could not be loaded", missing="nothing is said"),
-        Column("dynamo_time_ns", WHOLE, "time of Dynamo", "ns", "not said"),
-        Column("compile_time_ns", WHOLE, "time of compiling, of all ranges of sizes", "ns", "nothing was compiled, or not said"),
-        Column("total_time_ns", WHOLE, "time of torch.compile in total", "ns", "the log ends before, or it failed"),
+        Column("load_error", TEXT, "why an existing whole compiled model could not be loaded", missing="not logged"),
+        Column("dynamo_time_ns", WHOLE, "time of Dynamo", "ns", "not logged"),
+        Column("compile_time_ns", WHOLE, "compile time of all size ranges", "ns", "nothing was compiled, or not logged"),
+        Column("total_time_ns", WHOLE, "total time of torch.compile", "ns", "the log ends earlier, or it failed"),
     ),
 )  # fmt: skip
 

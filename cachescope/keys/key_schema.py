@@ -24,7 +24,7 @@ class KeySchema:
     Parameters
     ----------
     isolation : IsolationSchema
-        Which context forms count; each stands for the fields that represent it.
+        Which context forms count; each covers the fields that represent it.
     without : tuple of str
         Fields that do not count: names, patterns with ``*``, parts of tensors
         (``example_inputs[*].device``), or context forms, which are moved to `isolation`.

@@ -9,7 +9,7 @@ from cachescope.keys.literals import literal_value
 
 
 def printed_value(detail: Detail) -> object:
-    """The value whose text torch printed, which its hash confirms; `NotImplemented` where none is confirmed.
+    """The value whose text torch printed, which its hash confirms; `NotImplemented` if none is confirmed.
 
     torch prints a text without quotes: ``1`` may be a number or a text.
     """

@@ -20,7 +20,7 @@ _NUMBERS: Final = {"K": "<B", "M": "<H", "J": "<i", "G": ">d"}
 
 
 def shown_settings(text: str) -> dict[str, str]:
-    r"""Each setting and its value in words, as far as the text tells; empty where it is no such text.
+    r"""Each setting and its value in words, as far as the text shows them; empty for any other text.
 
     Examples
     --------

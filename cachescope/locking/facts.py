@@ -1,4 +1,4 @@
-"""What this machine is, held against what made the keys of a lock: each fact with what it costs.
+"""Compares this machine with what made the keys of a lock: each fact, with the cost of a difference.
 
 A key holds the hashes of its fields, so a fact is compared by hash where the fields are known, and with the machine that
 the lock was made on where they are not. What cannot be asked here is `unknown`.

@@ -73,7 +73,7 @@ def installed_torch() -> Installed:
     """
     root = _folder_of("torch")
     if root is None:
-        return Installed(problem="torch is not installed beside this Python")
+        return Installed(problem="torch is not installed for this Python")
     try:
         version = _text(root / "version.py")
         named = _VERSION.search(version)
@@ -107,7 +107,7 @@ def triton_version() -> Installed:
     """The Triton beside this Python, without its key: its library has hundreds of megabytes."""
     root = _folder_of("triton")
     if root is None:
-        return Installed(problem="Triton is not installed beside this Python")
+        return Installed(problem="Triton is not installed for this Python")
     try:
         named = _VERSION.search(_text(root / "__init__.py"))
     except OSError as error:

@@ -24,7 +24,7 @@ from cachescope.whole_file import write_whole
 SCHEMA: Final = Path(__file__).parent / "lock_schema.json"
 # A file of a lock takes some 400 bytes.
 MAX_BYTES: Final = 256 << 20
-# How JSON writes half of a character: one that stands alone is none.
+# How JSON writes a surrogate: a lone one is not a character.
 _HALVES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _HEAD_BYTES: Final = 4096
@@ -89,7 +89,7 @@ def parse(data: bytes) -> CacheLock:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise LockFormatError("no lock: a name stands twice in one object")
+        raise LockFormatError("not a lock: a name occurs twice in one object")
     return found
 
 

@@ -58,7 +58,7 @@ def devices_here(driver: Path = _DRIVER) -> tuple[tuple[str, ...] | None, str | 
     if os.environ.get(_VISIBLE, "0").strip() in ("", "-1"):
         return None, f"{_VISIBLE} hides the boards"
     if any(driver.glob("capabilities/gpu*/mig/gi*")):
-        return None, "a board here is cut into MIG instances, which only torch can tell"
+        return None, "a board here is divided into MIG instances, which only torch can identify"
     names = [_model(board) for board in boards]
     if None in names:
         return None, "the driver does not say its models"

@@ -63,7 +63,7 @@ def checked_lock(value: dict[str, Any]) -> CacheLock:
     for item in _list(value["files"], "files"):
         file = _file(item, len(contexts))
         if file.path in files:
-            _wrong(f"the file {file.path!r} stands twice in it")
+            _wrong(f"the file {file.path!r} is listed twice")
         files[file.path] = file
     links = _mapping(value["links"], "links", _inside)
     for path in links:

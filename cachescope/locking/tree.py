@@ -48,7 +48,7 @@ class Found:
     target : str or None
         Of a link that stays in the directory, what it leads to, relative to the directory.
     problem : str or None
-        Why it cannot be locked, nor held against a lock.
+        Why it can neither be locked nor compared with a lock.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file holds; the hash is None where the size alone tells it from what is wanted."""
+    """The content of a file; the hash is None if the size alone shows that it differs from the expected one."""
 
     size: int
     sha256: str | None = None
@@ -80,7 +80,7 @@ def walk(directory: str) -> list[Found]:
         kind = "unreadable" if os.path.lexists(directory) else "missing"
         raise SourceError(directory, "is no directory" if kind == "unreadable" else "is not there", kind)
     if not os.access(root, os.R_OK | os.X_OK):
-        raise SourceError(directory, "may not be read")
+        raise SourceError(directory, "cannot be read: no permission")
     return sorted(_below(root), key=lambda found: (found.name, found.path))
 
 
@@ -93,7 +93,7 @@ def _below(root: str) -> Iterator[Found]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            problem = f"a folder that may not be listed: {error.strerror or error}"
+            problem = f"a folder that cannot be listed: {error.strerror or error}"
             yield Found(before.rstrip("/") or ".", folder, OTHER, problem=problem)
             continue
         for item in items:

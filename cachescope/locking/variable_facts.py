@@ -1,4 +1,4 @@
-"""The environment variables of this machine, held against the keys of a lock."""
+"""The environment variables of this machine, compared with the keys of a lock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _THREAD_COUNT: Final = "cpp_runtime_thread_count"
 
 
 def variable_facts(lock: CacheLock, here: Mapping[str, str | None]) -> Iterator[Fact]:
-    """A fact for each variable that is not what it was, and one that says so if none is.
+    """A fact for each variable that changed, and a single one if none did.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A directory and this machine, held against a lock."""
+"""Checks a directory and this machine against a lock."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _findings(lock: CacheLock, found: Iterable[Found]) -> Iterator[FileFinding]:
     files: list[Found] = []
     for one in found:
         if one.name in seen:
-            yield FileFinding(EXTRA, one.name, None, None, "another name that is written alike")
+            yield FileFinding(EXTRA, one.name, None, None, "another name with the same spelling")
             continue
         seen.add(one.name)
         locked = lock.files.get(one.name)

@@ -163,7 +163,7 @@ def _lookups_frame(runs: list[Run], known: dict[str, tuple[int, str]], details: 
             "is_backward": [is_backward for is_backward, _ in directions],
             "detail_set": [detail_set for detail_set, _ in of_lookups],
             "details": [origin for _, origin in of_lookups],
-            # What a pre-flight foretells follows from all that was read.
+            # The predictions of a pre-flight depend on everything that was read.
             "foretold": [None] * len(lookups),
             "foretold_entry": [None] * len(lookups),
         }

@@ -24,10 +24,10 @@ def built_lines(rows: Sequence[Built]) -> Iterator[Line]:
     """What differs under equal keys first; then in a line what does not."""
     differing = [row for row in rows if row.result in (CODE, KERNELS, CHOICE)]
     if differing:
-        yield Line(f"under equal keys, built otherwise: {_counted(differing, rows)}", style="bold")
+        yield Line(f"under equal keys, built differently: {_counted(differing, rows)}", style="bold")
         yield Line("a process takes what lies in the directory that it looks into", 3, "dim")
     elif rows:
-        yield Line(f"under equal keys, built alike: {_counted(rows, rows)}", style="bold")
+        yield Line(f"under equal keys, built the same way: {_counted(rows, rows)}", style="bold")
     for row in differing[:_SHOWN]:
         yield from _difference(row)
     if len(differing) > _SHOWN:

@@ -18,7 +18,7 @@ _SHOWN: Final = 5
 _KEY: Final = 16
 # The marks of `analysis.directory.same_key.beside`, in words.
 BESIDE_NAMES: Final = {
-    "damaged": "damaged beside sound",
+    "damaged": "damaged, next to an intact one",
     "other_code": "same key, other code",
     "other_guards": "same key, other guards",
     "equal_guards": "same key, equal guards: raced for, or made again",
@@ -89,7 +89,9 @@ def _duplicates(found: Directory) -> Iterator[Line]:
     yield Line(f"{plural(copies, 'duplicate')} of {saved}, by names, sizes and guards:", style="bold")
     for alike in found.alike[:_SHOWN]:
         files, size = plural(alike.files, "file"), file_size(alike.saved_bytes)
-        text = f"{alike.cache}: {files} of which {alike.groups} would do, {size} saved ({alike.known_by})"
+        text = (
+            f"{alike.cache}: {files} of which {alike.groups} would be enough, {size} saved ({alike.known_by})"
+        )
         yield Line(text, 3, hang=2)
 
 
@@ -119,7 +121,7 @@ def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
     held = [row for row in rows if row.lock_held]
     unknown = sum(row.lock_held is None for row in rows)
     free = len(rows) - len(held) - unknown
-    undecided = f", {unknown} not to be told" if unknown else ""
+    undecided = f", {unknown} not known" if unknown else ""
     yield Line(f"{plural(len(rows), 'lock')}: {len(held)} held, {free} free{undecided}", style="bold")
     for row in held[:_SHOWN]:
         yield Line(harmless(row.path), 3, whole=True)

@@ -50,7 +50,7 @@ def notes(lock: CacheLock) -> list[str]:
         )
     if lock.machine.torch_version is None:
         found.append(
-            "no torch is installed beside this Python: the lock holds what the entries say of theirs"
+            "no torch is installed for this Python: the lock has only what the entries record about theirs"
         )
     return found
 

@@ -54,7 +54,7 @@ def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
     if len(rows) > _KEYS_SHOWN:
         yield Line(and_more(len(rows) - _KEYS_SHOWN), 3)
     if not all(row.is_order_known for row in rows):
-        yield Line("which was made first is not known: their times of modification do not tell", 3, "dim")
+        yield Line("which was made first is not known: their modification times do not show it", 3, "dim")
     if changes:
         yield from _same_code(rows)
 
@@ -71,7 +71,7 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
         rest = "and so are its compiled kernels: what changed was not needed for this graph"
     else:
         rest = (
-            "what changed was not needed for this graph, as far as its source tells (compiled kernels could not all be "
+            "what changed was not needed for this graph, as far as its source shows (not all compiled kernels could be "
             "compared)"
         )
     yield Line(f"The generated source is the same{of_all}, {rest}.", 3)

@@ -1,4 +1,4 @@
-"""The report of a pre-flight: the answer first, then what would miss and why, then what cannot be told."""
+"""The report of a pre-flight: the answer first, then what would miss and why, then what is not known."""
 
 from __future__ import annotations
 
@@ -78,4 +78,4 @@ def _costs(answer: PreflightAnswer) -> list[Line]:
 def _held_against(answer: PreflightAnswer) -> list[Line]:
     if not answer.held_against:
         return []
-    return [Line(harmless(f"held against {listed(answer.held_against, _PLACES)}"), style="dim")]
+    return [Line(harmless(f"checked against {listed(answer.held_against, _PLACES)}"), style="dim")]

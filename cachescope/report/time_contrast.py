@@ -39,24 +39,26 @@ def said_texts(spent: TimeSpent) -> list[str]:
 
 def preflight_text(one: RunTime) -> str:
     """What the times of a pre-flight are."""
-    return f"{one.name}: its own times; it compiled nothing, so they say nothing of what hits would save a real run"
+    return (
+        f"{one.name}: its own times; it compiled nothing, so they do not show what hits would save a real run"
+    )
 
 
 def path_texts(members: Sequence[Member]) -> Iterator[str]:
-    """Which process each path is, or which one stands for it."""
+    """Which process each path is, or which one represents it."""
     for member in members:
         if member.path is not None:
-            what = "is" if member.of == 1 else f"stands for its slowest process of {member.of},"
+            what = "is" if member.of == 1 else f"is represented by its slowest process of {member.of},"
             yield f"{harmless(member.path)} {what} {member.time.name}"
 
 
 def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:
-    """How long ranks waited for each other; or that no event tells."""
+    """How long ranks waited for each other, or that no event shows it."""
     waited = sorted(
         (one for one in runs if one.run in ranks.waited_ns), key=lambda one: -ranks.waited_ns[one.run]
     )
     if not waited:
-        yield "no event tells whether a rank waited for another: torch has one only where ranks agree on sizes or guards"
+        yield "no event shows whether a rank waited for another: torch has one only where ranks agree on sizes or guards"
         return
     times = [f"{one.name} {duration(ranks.waited_ns[one.run])}" for one in waited]
     yield f"waited for other ranks: {listed(times, _RANKS)}"

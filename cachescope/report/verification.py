@@ -1,4 +1,4 @@
-"""A verification as lines and JSON. Loads no pandas: what prints it runs before every start of a container."""
+"""A verification as lines and JSON. Imports no pandas, because this runs before every start of a container."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ class Verification(verifying.Verification):
 def verify(
     lock: str | os.PathLike[str] | CacheLock, directory: str | os.PathLike[str] | None = None
 ) -> Verification:
-    """Hold a cache directory and this machine against a lock, without torch and without pandas.
+    """Check a cache directory and this machine against a lock, without torch and without pandas.
 
     Parameters
     ----------
     lock : path or CacheLock
-        What `cachescope.lock` made.
+        The result of `cachescope.lock`, or its file.
     directory : path, optional
-        The directory; the one that torch would use here by default.
+        The directory; by default the one that torch would use here.
 
     Returns
     -------
     Verification
-        ``.passed``; ``.findings``: files that are not as they were locked; ``.facts``: this machine's torch, Triton, Python,
-        device, CPU and variables, equal to what made the keys or not, each with the entries that it costs; ``.missing_keys``,
-        ``.lost_keys``: expected keys without an entry, or with none that can be found here; ``.unexpected``: entries that
+        ``.passed``; ``.findings``: files that differ from the lock; ``.facts``: this machine's torch, Triton, Python,
+        device, CPU and variables, and whether each equals what made the keys, with the entries that it costs; ``.missing_keys``,
+        ``.lost_keys``: expected keys without an entry, or whose entry cannot be found here; ``.unexpected``: entries that
         nothing expects.
 
     Raises
     ------
     SourceError
-        If the lock or the directory is not there or cannot be read, or the lock is none, or one of another version.
+        If the lock or the directory does not exist or cannot be read, or the lock is invalid or of another version.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def verify(
 
 
 def verification_lines(found: verifying.Verification) -> list[Line]:
-    """The verification for the terminal: whether it is as locked, then what is not."""
+    """The verification for the terminal: whether everything is as locked, then what differs."""
     lines = [Line(_headline(found), style="bold" if found.passed else "bold red")]
     if found.findings:
         lines += [Line(), Line("files that are not as they were locked", style="bold")]
@@ -151,7 +151,7 @@ def _keys(keys: Sequence[Key], what: str, style: str) -> Iterator[Line]:
 
 
 def keys_without_entry(keys: Sequence[Key]) -> list[Line]:
-    """The keys that a command makes, and for which it would find nothing."""
+    """The keys that a command makes without finding an entry."""
     return list(_keys(keys, "the command makes these keys, and would find nothing under them", "red"))
 
 

@@ -80,14 +80,14 @@ def _again_lines(number: int, one: Again) -> Iterator[Line]:
     yield Line(f"{harmless(first.folder)} beside {harmless(first.baseline or '')}:", 3)
     yield Line(harmless(short(first.reason, _LONGEST_REASON)), 5, rows=_ROWS)
     if not all(row.is_order_known for row in one.folders):
-        yield Line("which was made first is not known: their times of modification do not tell", 3, "dim")
+        yield Line("which was made first is not known: their modification times do not show it", 3, "dim")
 
 
 def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
     for row in rows[:_FRAGMENTS_SHOWN]:
         kinds = f" (apparently {listed(row.differs_by, 3)})" if row.differs_by else ""
         it = "it" if len(row.factors) == 1 else "them"
-        text = f"{_names(row.factors)}: {plural(row.values, 'value')}{kinds}; without {it} {row.folders_without} of {row.folders} folders would do"
+        text = f"{_names(row.factors)}: {plural(row.values, 'value')}{kinds}; without {it} {row.folders_without} of {row.folders} folders would be enough"
         if row.ignored_by is not None:
             text += f"; vLLM {row.ignored_by} does not count {it}"
         yield Line(text, 3)
@@ -149,4 +149,4 @@ def _left(found: VllmFolders) -> Iterator[Line]:
         yield Line(more, 0, "dim")
     if found.packages:
         what = plural(found.packages, "whole compiled model")
-        yield Line(f"{what} (torch_aot_compile): vLLM keeps nothing of what it made their names of", 0, "dim")
+        yield Line(f"{what} (torch_aot_compile): vLLM keeps nothing from which it made their names", 0, "dim")

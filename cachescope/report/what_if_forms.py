@@ -28,7 +28,7 @@ from cachescope.wording import SHORT_KEY, and_more, duration, harmless, listed, 
 _SHOWN: Final = 6
 _FIELDS_NAMED: Final = 8
 _WHAT_KEYS_ARE: Final = (
-    "By what-if keys: cachescope's own, over the hash details that remain. torch makes its keys otherwise."
+    "By what-if keys: cachescope's own, made from the remaining hash details. torch's keys cannot be rebuilt."
 )
 
 SAFETY: Final = {
@@ -163,12 +163,12 @@ def _caveats(found: answer.WhatIf) -> Iterator[Line]:
         yield Line(text, style="dim")
     if after.undecided:
         yield Line(
-            f"{plural(after.undecided, 'lookup')} cannot be known (no details of the key, or guards that no log tells); "
+            f"{plural(after.undecided, 'lookup')} cannot be known (no details of the key, or guards that no log has); "
             "counted as missed",
             style="dim",
         )
     if found.removed.parts:
-        yield Line("parts of a field were told apart by their printed texts, not by hashes", style="dim")
+        yield Line("parts of a field were compared by their printed texts, not by hashes", style="dim")
     for name, row in found.not_replayed[:_SHOWN]:
         reason = harmless(row.reason)
         yield Line(f"not replayed but taken as it came: {name}, {row.outcome}: {reason}", style="dim")

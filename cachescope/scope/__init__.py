@@ -1,4 +1,4 @@
-"""The Scope: everything read, as frames, with the questions it answers."""
+"""The Scope: everything that was read, as frames, and the questions that it answers."""
 
 from __future__ import annotations
 

@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 
 def collect(*sources: str | Path, folder: str | Path) -> int:
-    """Read logs, and add them in columns to a folder that other processes add theirs to.
+    """Read logs, and add them in columns to a folder that several processes share.
 
-    Each node of a job collects its own logs into one folder they share; `cachescope.read` of that folder is one
-    Scope, the same as of all the logs together, and opens at once, for it leaves the hash details where they are
-    until something asks for them. Verdicts do; and so do the outcomes of text logs, which do not say whether it
-    was guards that failed.
+    Each node of a job collects its own logs into a shared folder. `cachescope.read` of that folder gives the same
+    Scope as reading all the logs together. It opens quickly, because hash details are read only when
+    needed. Verdicts need them, and so do the outcomes of text logs, which do not say whether
+    guards failed.
 
     Parameters
     ----------
     *sources : str or Path
-        Logs, directories and patterns of them, or addresses. Of anything but logs nothing is taken.
+        Logs, directories and patterns of them, or addresses. Anything but logs is ignored.
     folder : str or Path
-        Made if it is not there. One file is added to it, and nothing in it is changed.
+        Created if it does not exist. One file is added to it, and nothing in it is changed.
 
     Returns
     -------
     int
-        How many logs were added. One that cannot be read is not among them: it becomes a row in ``problems``.
+        How many logs were added, without those that cannot be read, which become rows in ``problems``.
 
     Raises
     ------
     SourceError
-        If a source is not there, or holds no log, or none of its logs can be read.
+        If a source does not exist, contains no log, or none of its logs can be read.
     OSError
         If the folder cannot be written.
 

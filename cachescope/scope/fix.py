@@ -1,4 +1,4 @@
-"""What to set so that a command finds its entries: pre-flights with one setting after another."""
+"""Finds what to set so that a command finds its entries, by pre-flights with one setting after another."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def fix(
     against: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     progress: Callable[[Sequence[Setting]], None] | None = None,
 ) -> Fix:
-    """Find out by trying what to set so that a command finds its entries.
+    """Find out, by trying, what to set so that a command finds its entries.
 
-    The command runs several times as a pre-flight (`cachescope.preflight`): once as it is, then with one setting after
+    The command runs several times as a pre-flight (`cachescope.preflight`): first unchanged, then with one setting after
     another. Its standard output is not shown.
 
     Parameters
@@ -46,15 +46,15 @@ def fix(
     command : sequence of str
         The program and its arguments.
     against : str, Path or iterable of them
-        What it should find: a cache directory, or recordings of runs that made it.
+        What it should find: a cache directory, or recordings of the runs that filled it.
     progress : callable, optional
         Called before each pre-flight, with the settings that it tries.
 
     Returns
     -------
     Fix
-        With a text and an HTML repr; ``.settings`` are those that were confirmed, each needed; ``.remaining`` is what
-        they leave.
+        With a text and an HTML repr; ``.settings`` are the confirmed settings, each of them needed; ``.remaining`` is what
+        still misses with them.
 
     Raises
     ------
@@ -65,8 +65,8 @@ def fix(
 
     Notes
     -----
-    A setting is confirmed as it is when each graph is compiled. A program that sets it otherwise after that line has to
-    be changed there.
+    A setting is confirmed with its value at the time each graph is compiled. If the program changes it later, change the
+    program there.
     """
     given = [against] if isinstance(against, (str, os.PathLike)) else list(against)
     places = [os.fspath(one) for one in given]

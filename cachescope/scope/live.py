@@ -1,4 +1,4 @@
-"""Recording the lookups of a block of code in this very process, and the Scope that comes of it."""
+"""Records the lookups of a block of code in this process, as a Scope."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _block_numbers: Final = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The trace of one recorded block, small enough to be kept for later ones to be compared with."""
+    """The trace of one recorded block, small enough to keep, so that later blocks can be compared with it."""
 
     source: str
     trace: bytes
@@ -49,14 +49,14 @@ Against = str | os.PathLike[str] | Block
 
 
 class Recording:
-    """What `recording` gives: a block of code whose lookups are recorded.
+    """The result of `recording`: a block of code whose lookups are recorded.
 
     Attributes
     ----------
     fresh : bool
         Whether the block had empty caches of its own.
     kept : Path or None
-        The caches of a fresh block that failed; None where they were removed.
+        The caches of a fresh block that failed; None if they were removed.
     """
 
     def __init__(self, fresh: bool, against: Iterable[Against]) -> None:
@@ -119,7 +119,7 @@ class Recording:
 
     @property
     def kept_notice(self) -> str:
-        """Where the caches of a fresh block that failed are."""
+        """Say where the caches of a failed fresh block are."""
         return f"cachescope: the block failed, and its fresh caches are kept at {self.kept}"
 
     @property
@@ -129,7 +129,7 @@ class Recording:
         Raises
         ------
         CachescopeError
-            As long as the block has not ended.
+            If the block has not ended yet.
         """
         if self._scope is None:
             raise CachescopeError(f"the recording is {self._state}: its scope is there after the block")
@@ -148,7 +148,7 @@ class Recording:
         Raises
         ------
         CachescopeError
-            As long as the block has not ended.
+            If the block has not ended yet.
         """
         if self._block is None:
             raise CachescopeError(f"a recording that is {self._state} cannot be compared with")
@@ -188,35 +188,35 @@ def recording(*, fresh: bool = False, against: Iterable[Against | Recording] = (
     Parameters
     ----------
     fresh : bool, default False
-        Give the block empty Inductor and Triton directories and forget what this process has compiled. The
-        caches are cold then and the process is not: imports and what torch keeps unregistered stay, so times
-        are below those of a first start. The directories are removed after the block, and kept where it fails (``Recording.kept``, and
-        a note on the exception). Nothing in the user's own caches is touched, on disk; functions that were
-        compiled before are compiled again when they are called next, which the own caches make quick.
+        Give the block empty Inductor and Triton directories, and forget what this process has compiled. Then the
+        caches are cold, but the process is not: imports and state that torch does not reset stay, so times
+        are shorter than on a first start. The directories are removed after the block, or kept if it fails
+        (``Recording.kept``, and a note on the exception). The user's own caches on disk are not touched. Functions that were
+        compiled before are compiled again when they are next called, which is quick with the user's caches.
     against : iterable of Recording, str or Path
-        What misses are compared with besides the lookups of the block: earlier recordings, and whatever
-        `read` takes, such as the cache directory. Their runs are in the scope as well.
+        What misses are compared with, in addition to the lookups of the block: earlier recordings, and whatever
+        `read` takes, such as the cache directory. Their runs are in the scope too.
 
     Returns
     -------
     Recording
-        After the block ``.scope`` is a `Scope` and ``.run`` the number of the block among its runs. Its
-        lookups are those of all threads. ``.scope.entries`` are those of `against` and, with `fresh`, what the
-        block itself stored, as it was before it was removed.
+        After the block ``.scope`` is a `Scope` and ``.run`` the number of the block among its runs. It
+        includes the lookups of all threads. ``.scope.entries`` are those of `against` and, with `fresh`, those that the
+        block stored, as they were before they were removed.
 
     Raises
     ------
     CachescopeError
-        If a recording of `against` has not ended. On entering: without torch, and where this process is being recorded already (nested, or in another thread).
+        If a recording of `against` has not ended. On entering: without torch, or if this process is already being recorded (nested, or in another thread).
 
     Notes
     -----
-    Without `fresh`, a function that was compiled before the block looks nothing up in it: Dynamo keeps it, and
-    only ``torch._dynamo.reset()`` forgets it. With `fresh` that is called first, which torch's own
-    ``fresh_cache`` does not do.
+    Without `fresh`, a function that was compiled before the block looks nothing up in it: Dynamo keeps it until
+    ``torch._dynamo.reset()`` is called. With `fresh`, `recording` calls that first, unlike torch's own
+    ``fresh_cache``.
 
     Mirrors ``fresh_cache`` of torch/_inductor/utils.py and listens to the logger of ``trace_structured``
-    (torch/_logging/_internal.py), 2.5 to 2.15. Lookups whose cache is remote only are recorded as torch tells them.
+    (torch/_logging/_internal.py), 2.5 to 2.15. Lookups of a remote cache only are recorded as torch logs them.
 
     Examples
     --------

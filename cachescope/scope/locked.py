@@ -26,7 +26,7 @@ def lock(
     output : path, optional
         The file to write, outside of the directory; none by default.
     expect : path or paths, optional
-        Traces or logs of runs that are to find their entries in the directory.
+        Traces or logs of runs that should find their entries in the directory.
 
     Returns
     -------
@@ -36,12 +36,12 @@ def lock(
     Raises
     ------
     SourceError
-        If a path is not there, or is nothing cachescope knows.
+        If a path does not exist, or is of no known kind.
     CachescopeError
-        If something in the directory cannot be locked (a link out of it, a pipe, a file that may not be read), or the output
+        If something in the directory cannot be locked (a link out of it, a pipe, a file without read permission), or the output
         is in the directory or cannot be written.
     NotFoundError
-        If what is expected holds no lookup.
+        If the recordings of `expect` contain no lookup.
 
     Examples
     --------

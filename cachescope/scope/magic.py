@@ -1,4 +1,4 @@
-"""``%%cachescope``: a cell whose torch.compile lookups are recorded or foretold, with the explanation below it."""
+"""``%%cachescope``: records or predicts the torch.compile lookups of a cell, and explains them below it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CELLS_KEPT: Final = 20
 
 
 class CellFailedError(CachescopeError):
-    """Ends a cell that failed. What it raised stands above already, so this is one line."""
+    """Ends a failed cell. The cell's own exception is already shown above, so this is one line."""
 
     def _render_traceback_(self) -> list[str]:
         # IPython asks for this instead of a traceback: InteractiveShell.showtraceback.
@@ -29,8 +29,8 @@ class CellFailedError(CachescopeError):
 class CachescopeMagic:
     """The cell magic of one session.
 
-    Each cell is compared with the cells recorded before it, but for those with fresh caches: what these
-    stored is gone by intent, and a cold start is compared with nothing.
+    Each cell is compared with the cells recorded before it, except for those with fresh caches: their entries
+    were removed on purpose, and a cold start is compared with nothing.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -43,7 +43,7 @@ class CachescopeMagic:
         ``%%cachescope [--fresh | --preflight] [--against PATH]...``
 
         ``--fresh`` runs the cell with empty caches, as at a cold start; ``--against PATH`` compares its misses
-        with a cache directory or log as well. ``--preflight`` compiles nothing and foretells what the cell would
+        with a cache directory or log as well. ``--preflight`` compiles nothing and predicts what the cell would
         find in PATH, or else in the cache directory of this process.
         """
         options = _options(line)
@@ -109,7 +109,7 @@ def _ends_in_semicolon(cell: str) -> bool:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Make ``%%cachescope`` known: what ``%load_ext cachescope`` calls."""
+    """Register ``%%cachescope``; called by ``%load_ext cachescope``."""
     ipython.register_magic_function(CachescopeMagic(ipython).__call__, "cell", "cachescope")
 
 

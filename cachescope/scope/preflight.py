@@ -1,4 +1,4 @@
-"""The lookups that a program would make, foretold: read from the traces of a pre-flight, or of a block of this process."""
+"""Predicts the lookups that a program would make, from the traces of a pre-flight or of a block in this process."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Against = str | os.PathLike[str]
 
 
 def read_preflight(folder: str, against: Iterable[Against] | None) -> Scope:
-    """The traces of a pre-flight, held against directories or recordings.
+    """Read the traces of a pre-flight, and check its lookups against directories or recordings.
 
     Parameters
     ----------
     folder : str
         The folder of the traces.
     against : iterable of str or Path, or None
-        Cache directories, which may be empty or not there yet, recordings, mega-cache files that the program would
-        load, locks, or remote caches. None: the directories that the program would use, as the traces name them.
+        Cache directories, which may be empty or not exist yet, recordings, mega-cache files that the program would
+        load, locks, or remote caches. None: the directories that the program would use, according to the traces.
 
     Raises
     ------
@@ -46,12 +46,12 @@ def read_preflight(folder: str, against: Iterable[Against] | None) -> Scope:
 
 
 def check_against(against: Iterable[Against]) -> None:
-    """Say before anything runs what cannot be read of what lookups are to be held against.
+    """Raise, before anything runs, if a target of the pre-flight cannot be read.
 
     Raises
     ------
     SourceError
-        If one of these is no cache directory, recording, mega-cache, lock or remote cache.
+        If a target is not a cache directory, recording, mega-cache, lock or remote cache.
     """
     for place in _places(against):
         if _is_empty(place) or is_bundle(place):
@@ -111,7 +111,7 @@ def _is_empty(place: str) -> bool:
 
 
 class Preflight:
-    """What `preflight` gives: a block of code that compiles nothing, and whose lookups are foretold."""
+    """The result of `preflight`: a block of code that compiles nothing, and whose lookups are predicted."""
 
     def __init__(self, against: Iterable[Against] | None) -> None:
         self._against = None if against is None else tuple(_places(against))
@@ -126,7 +126,7 @@ class Preflight:
         ------
         CachescopeError
             If torch is not there, this pre-flight was used before, or this process is being recorded already; or if
-            what it is to be held against cannot be read.
+            its targets cannot be read.
         """
         check_against(self._against or ())
         if self._state != "not begun":
@@ -150,12 +150,12 @@ class Preflight:
 
     @property
     def scope(self) -> Scope:
-        """The lookups that a real run of the block would make, as a `Scope`, beside what they are held against.
+        """The lookups that a real run of the block would make, as a `Scope`, together with what they are checked against.
 
         Raises
         ------
         CachescopeError
-            As long as the block has not ended.
+            If the block has not ended yet.
         """
         if self._scope is None:
             raise CachescopeError(f"the pre-flight is {self._state}: its scope is there after the block")
@@ -173,12 +173,12 @@ class Preflight:
 
 
 def preflight(*, against: Against | Iterable[Against] | None = None) -> Preflight:
-    """Foretell the torch.compile lookups of a ``with`` block: each graph is executed op by op, none is compiled.
+    """Predict the torch.compile lookups of a ``with`` block: each graph is executed op by op, none is compiled.
 
     Parameters
     ----------
     against : str, Path or iterable of them, optional
-        What the lookups are held against: cache directories, recordings of earlier runs, mega-cache files, locks
+        What the lookups are checked against: cache directories, recordings of earlier runs, mega-cache files, locks
         that `cachescope.lock` made, or remote caches (``redis://…`` or a dump). By default the cache directory that this
         process uses.
 

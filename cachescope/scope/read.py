@@ -21,30 +21,30 @@ def read(
     executor: Executor | None = None,
     index: bool = True,
 ) -> Scope:
-    """Read traces, text logs, cache directories (vLLM's too), remote caches, snapshots, saved scopes and what `collect` collected.
+    """Read traces, text logs, cache directories (also vLLM's), remote caches, snapshots, saved scopes and folders made by `collect`.
 
     Parameters
     ----------
     *sources : str or Path
-        Any mix of files, directories (searched for everything cachescope knows) and glob patterns. What a
-        file is, is told by looking inside. Logs may be at any address that fsspec knows as well:
+        Any mix of files, directories (searched for every kind of file that cachescope knows) and glob patterns. A
+        file's kind is recognized by its content. Logs may also be at any address that fsspec supports:
         ``s3://bucket/rank_*.log.zst``. torch's remote caches are read at ``redis://host:port/db``, or from a dump; a password in
         an address is never shown.
     strict : bool, default False
         Raise at the first damaged record (`RecordError`) or source that cannot be read (`SourceError`) instead of
-        noting it in ``problems``.
+        adding a row to ``problems``.
     baseline : {"auto", "nearest"}, run number or key
         What missed lookups are compared with; see `Scope.with_baseline`.
     progress : callable, optional
         Called with (path, done, total) before each source is read.
     executor : Executor, optional
         Reads logs in its workers: a ``ProcessPoolExecutor``, Dask's ``Client.get_executor()``, or any other of
-        `concurrent.futures`. A large trace goes to several of them. The frames are the same. A log whose worker is
-        lost is read in this process.
+        `concurrent.futures`. A large trace is split among several of them. The frames are the same. If a worker is
+        lost, its log is read in this process.
     index : bool, default True
-        Keep large logs, once read, under the user's cache folder, where opening them again takes no time. One
-        that has grown since is read from where it ended; one that is packed, or changed otherwise, is read anew.
-        ``CACHESCOPE_NO_INDEX=1`` switches it off, ``cachescope cache`` shows it.
+        Keep large logs in columns under the user's cache folder, so that they open faster next time. For a log that
+        has grown, only the new part is read; one that is compressed, or changed in another way, is read from the start.
+        ``CACHESCOPE_NO_INDEX=1`` switches this off, and ``cachescope cache`` lists the kept logs.
 
     Returns
     -------
@@ -53,12 +53,12 @@ def read(
     Raises
     ------
     SourceError
-        If no source could be read: each is not there, may not be read, or is nothing cachescope knows. Where others
-        could be read it is a row in ``problems``, and under `strict` it raises.
+        If no source could be read: each is missing, not readable, or of no known kind. If at least one other source
+        could be read, it is only a row in ``problems``, unless `strict`.
 
     Notes
     -----
-    Sources are opened for reading only; no pickle is ever executed and torch is not imported.
+    Sources are only opened for reading. No pickle is ever executed, and torch is not imported.
 
     Examples
     --------

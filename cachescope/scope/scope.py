@@ -1,4 +1,4 @@
-"""The Scope: everything read, as frames, with the questions it answers."""
+"""The Scope: everything that was read, as frames, and the questions that it answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLACES_IN_HTML: Final = 3
 
 
 class Scope(Shown):
-    """What was read, as frames. A Scope never changes; its frames are copies that are cheap to take.
+    """What was read, as frames. A Scope never changes; its frames are cheap copies.
 
     Attributes
     ----------
@@ -42,10 +42,10 @@ class Scope(Shown):
         Parameters
         ----------
         which : int or str, optional
-            A lookup, or a key (or enough of its beginning: its last miss is taken). Without it, the costliest root
-            miss of the costliest cause; a cold start only if nothing else missed.
+            The number of a lookup, or a key (its beginning is enough), whose last miss is explained. By default the costliest
+            root miss of the costliest cause; a cold start only if nothing else missed.
         baseline : str or int, optional
-            Compare with something else than the scope does; see `with_baseline`.
+            Use another baseline than the scope's; see `with_baseline`.
 
         Returns
         -------
@@ -66,18 +66,18 @@ class Scope(Shown):
         Parameters
         ----------
         which : int or str
-            The number of an entry; or a key of any kind, the name of its file or folder, or enough of its beginning.
+            The number of an entry; or a key of any kind, or the name of its file or folder. The beginning is enough.
 
         Returns
         -------
         OneEntry
-            With a text and an HTML repr, ``.frame``: the files under its key, and ``.source_code``: read from the
-            file when it is asked for.
+            With a text and an HTML repr. ``.frame`` has the files under its key, and ``.source_code`` is read from the
+            file on access.
 
         Raises
         ------
         NotFoundError
-            If nothing is called so, or several things are.
+            If there is no such entry, or the name is ambiguous.
 
         Examples
         --------
@@ -94,28 +94,28 @@ class Scope(Shown):
         max_time_lost_ns: int | None = None,
         baseline: Scope | None = None,
     ) -> Check:
-        """Hold all lookups of all runs that were read against bars, for CI.
+        """Check all lookups of all runs that were read against bars, for CI.
 
         Parameters
         ----------
         min_hit_rate : float, optional
-            The least hit rate by count, from 0 to 1. The first lookups of a cold start are misses: read the
-            warm run alone where only that one is meant.
+            The minimum hit rate by count, from 0 to 1. The first lookups of a cold start are misses: to check a
+            warm run, read only that run.
         max_time_lost_ns : int, optional
-            The most compile time lost to misses, in nanoseconds.
+            The maximum compile time lost to misses, in nanoseconds.
         baseline : Scope, optional
-            No cause may be new against the causes of this scope, by verdict and fields.
+            No cause may be new, compared by verdict and fields with the causes of this scope.
 
         Returns
         -------
         Check
-            ``.passed``, ``.frame`` (one row per bar), and a text and an HTML repr. Where nothing was looked
-            up no bar is met, and an outcome that was not seen never helps to meet one.
+            ``.passed``, ``.frame`` (one row per bar), and a text and an HTML repr. If nothing was looked
+            up, no bar is met. An unknown outcome never helps to meet one.
 
         Raises
         ------
         ValueError
-            If no bar is given, or one that nothing could meet or miss.
+            If no bar is given, or one that is always or never met.
 
         Examples
         --------
@@ -137,7 +137,7 @@ class Scope(Shown):
         Parameters
         ----------
         schema : KeySchema, IsolationSchema or mapping, optional
-            What counts; everything by default. torch's own schema dict is taken as well.
+            What counts; everything by default. torch's own schema dict works too.
         without : str or iterable of str
             Fields that do not count: names, patterns (``inductor_config[aot_inductor.*]``), parts of inputs
             (``example_inputs[*].device``), or context forms (``inductor_configs``).
@@ -157,8 +157,8 @@ class Scope(Shown):
 
         Notes
         -----
-        By what-if keys, cachescope's own: torch's keys cannot be rebuilt from hash details. A key whose
-        details no source has stays what it is, and its misses become unknown.
+        The replay uses what-if keys, which are cachescope's own: torch's keys cannot be rebuilt from hash details. A key
+        without recorded details stays as it is, and its misses become unknown.
 
         Examples
         --------
@@ -170,15 +170,15 @@ class Scope(Shown):
         return WhatIf.of(self, key_schema(schema, without))
 
     def save(self, folder: str | Path) -> None:
-        """Write everything into a folder of Parquet files; `cachescope.read` takes it back.
+        """Write everything into a folder of Parquet files, which `cachescope.read` can read.
 
-        The traces are read once more for ``phases`` and ``compiles``, if those were not asked for before: what is read back
-        has no traces. What could not be read of them is among its ``problems``.
+        The traces are read again for ``phases`` and ``compiles`` if these were not used before, because the saved scope
+        does not contain the traces. Anything that could not be read is in its ``problems``.
 
         Raises
         ------
         FileExistsError
-            If the folder is there and is not a saved scope.
+            If the folder exists and is not a saved scope.
         """
         problems = pd.concat([self.problems, self.phase_problems, self.compile_problems], ignore_index=True)
         tables = replace(self.tables, phases=self.phases, compiles=self.compiles, symbols=self.symbols)

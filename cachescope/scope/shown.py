@@ -1,4 +1,4 @@
-"""What of a scope is looked at in a notebook or a browser; ipywidgets is loaded when it is asked for."""
+"""The parts of a scope that are shown in a notebook or a browser. ipywidgets is imported only when needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Shown(Read):
-    """What was read, with what shows it."""
+    """What was read, with its widgets and its report."""
 
     def explore(self, watch: bool = False) -> Explorer:
         """The explorer: hit rates, lookups, why they missed, what-if, machines and entries, in one widget.
@@ -33,18 +33,18 @@ class Shown(Read):
         Parameters
         ----------
         watch : bool, default False
-            Follow what the scope was read from while a job writes it: sizes and times are looked at, and what
-            changed is read again. ``.stop()``, or closing the widget, ends it.
+            Follow the sources of the scope while a job writes them: file sizes and times are checked, and changed files
+            are read again. ``.stop()``, or closing the widget, ends this.
 
         Returns
         -------
         Explorer
-            ``.query`` is a line of Python that gives what it shows, ``.frame()`` that frame.
+            ``.query`` is the line of Python that returns what it shows, and ``.frame()`` is its result.
 
         Raises
         ------
         CachescopeError
-            If what notebooks need is not installed; or if it is to follow sources and has none, or no event loop runs.
+            If the packages for notebooks are not installed; or with `watch`, if there are no sources or no running event loop.
         """
         with _needs_widgets():
             from cachescope.views.explorer import Explorer
@@ -53,7 +53,7 @@ class Shown(Read):
         return Explorer(self, Following(self) if watch else None)
 
     def what_if_view(self) -> WhatIfView:
-        """The toggles of `what_if` as a widget of its own."""
+        """The toggles of `what_if` as a separate widget."""
         with _needs_widgets():
             from cachescope.views.what_if import WhatIfView
 
@@ -64,28 +64,28 @@ class Shown(Read):
         before: int | Iterable[int] | Shown | None = None,
         after: int | Iterable[int] | None = None,
     ) -> Compare:
-        """Two runs beside each other, as the explorer compares them: their lookups aligned, and what differs.
+        """Two runs compared as in the explorer: their aligned lookups, and what differs.
 
         Parameters
         ----------
         before, after : int or iterable of int, optional
-            Runs: one, or several such as the ranks of a job. By default the last start and the one before of the same
-            program and ranks, or the two ranks of one job that differ most. Others are picked by clicking.
-            `before` may also be the Scope of another recording, whose runs are compared with all of this one: the
-            sources of both are then read once more, together.
+            One run, or several, such as the ranks of a job. By default the last start and the previous one of the same
+            program and ranks, or the two ranks of one job that differ most. Click to select others.
+            `before` may also be the Scope of another recording, whose runs are compared with all runs of this one. Then the
+            sources of both are read again, together.
 
         Returns
         -------
         Compare
-            ``.frame()`` has the aligned lookups: see ``describe("compared_lookups")``. Numbers of lookups are those of
-            ``.scope``: this one, or what was read of both.
+            ``.frame()`` has the aligned lookups: see ``describe("compared_lookups")``. Lookup numbers refer to
+            ``.scope``: this scope, or the one read from both recordings.
 
         Raises
         ------
         NotFoundError
             If there is no such run.
         CachescopeError
-            If what notebooks need is not installed; or another recording has no files, or is the same.
+            If the packages for notebooks are not installed; or if the other recording has no files, or is the same one.
 
         Examples
         --------
@@ -114,12 +114,12 @@ class Shown(Read):
         return type(self)(tables_of(sources, index=self._index), self._baseline, sources, self._index)
 
     def device_card(self, which: int | str) -> DeviceCard:
-        """One device that the sources name: what was seen of it, and the figures of its datasheet with their address.
+        """One device that the sources name: what is known of it, and the figures of its datasheet with their source.
 
         Parameters
         ----------
         which : int or str
-            The number of a device in ``devices``; or a name or uuid.
+            The number of a device in ``devices``, or its name or uuid.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class Shown(Read):
         Raises
         ------
         NotFoundError
-            If there is no such device, or several are called so.
+            If there is no such device, or the name is ambiguous.
 
         Examples
         --------
@@ -142,19 +142,19 @@ class Shown(Read):
         return DeviceCard(one_device(self.devices, which))
 
     def report(self, path: str | os.PathLike[str], *, redact: bool = False) -> Path:
-        """Write one HTML file that answers the same for people without Jupyter; it opens offline.
+        """Write one HTML file with the same answers, for people without Jupyter. It works offline.
 
-        Figures, tables that sort and search, and the explanations of the ten costliest causes. Nothing in it is
-        loaded from anywhere. It is small, 0.1 to 0.5 MB for most, and stays under 4 MB however much was read:
-        tables, texts and figures are cut, and it is said where all of it is.
+        It has figures, tables that can be sorted and searched, and explanations of the ten costliest causes. It loads nothing.
+        It is small, usually 0.1 to 0.5 MB, and stays under 4 MB however much was read: tables, texts and figures are cut,
+        with a note that says where to find everything.
 
         Parameters
         ----------
         path : path
-            The file; one that is there is replaced.
+            The file; an existing one is replaced.
         redact : bool
-            Whether stand-ins replace all that is not known to tell nothing of anyone: what stays are torch's and
-            cachescope's own words, numbers, versions, models of devices, and keys.
+            Whether to hide everything that is not known to be harmless. What stays visible: torch's and
+            cachescope's own words, numbers, versions, device models, and keys.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class Shown(Read):
         return report(self, Path(path), redact=redact)
 
     def predictions(self, run: int) -> pd.DataFrame:
-        """Whether the process of a run would find each entry that was read; as `cachescope.will_hit` says it.
+        """Whether the process of a run would find each entry that was read; see `cachescope.will_hit`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Two sides beside each other: what differs between them, and whether one would find the entries of the other."""
+"""Compares two sides: what differs between them, and whether one would find the entries of the other."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def compare(before: str | Path, after: str | Path, within: Scope | None = None) 
     Returns
     -------
     Comparison
-        With a text and an HTML repr, ``.frame`` (the fields that differ), ``.graphs``, ``.contexts`` where a
-        side is a snapshot, and ``.predictions`` where one side is a directory and the other a process.
+        With a text and an HTML repr, ``.frame`` (the fields that differ), ``.graphs``, ``.contexts`` if a
+        side is a snapshot, and ``.predictions`` if one side is a directory and the other a process.
 
     Raises
     ------
     SourceError
         If a source cannot be read.
     NotFoundError
-        If a name stands for nothing in `within`.
+        If a name is not found in `within`.
 
     Examples
     --------
@@ -65,18 +65,18 @@ def will_hit(
     Parameters
     ----------
     directory : path or Scope
-        The cache directory, or a mega-cache file (``torch.compiler.save_cache_artifacts``); of a Scope, all
+        The cache directory, or a mega-cache file (``torch.compiler.save_cache_artifacts``); for a Scope, all
         entries that were read.
     process : path, Scope or mapping
-        The snapshot of a process (`cachescope.capture`, or its file), or the logs of one: a path, or a Scope.
+        The snapshot of a process (`cachescope.capture`, or its file), or its logs: a path, or a Scope.
     run : int, optional
         Which run of the logs; the last one by default.
 
     Returns
     -------
     DataFrame
-        See ``describe("predictions")``: yes, no or unknown for each entry, whether what would be found is unsafe
-        there (made for another CPU, which keys do not say), the fields in the way, and what is taken for granted.
+        See ``describe("predictions")``: yes, no or unknown for each entry, whether a found entry would be unsafe
+        there (made for a different CPU, which keys do not contain), the differing fields, and the assumptions.
         A prediction assumes the program that made the entry.
 
     Raises
@@ -84,9 +84,9 @@ def will_hit(
     SourceError
         If a source cannot be read.
     NotFoundError
-        If there is no such run, or the logs hold none.
+        If there is no such run, or the logs contain none.
     CachescopeError
-        If the snapshot does not hold the fields of the keys.
+        If the snapshot does not contain the fields of the keys.
 
     Examples
     --------

@@ -15,7 +15,7 @@ _HERE: Final = Path(__file__).parent
 
 
 class Back(anywidget.AnyWidget):
-    """Leads back to ``state.origin``; not seen where there is none."""
+    """Leads back to ``state.origin``; hidden if there is none."""
 
     _esm = script("focus.js", "back.js")
     _css = _HERE / "style.css"

@@ -55,7 +55,7 @@ class CodedColumns:
             codes, values = self.codes(column)
             if not len(values):
                 continue
-            # Each distinct text once; the last place stands for a missing one, whose code is -1.
+            # Each distinct text once; the last place is for a missing one, whose code is -1.
             has = np.append(contains(pd.Series(values, dtype="str"), text), False)
             mask |= has[codes]
         return mask

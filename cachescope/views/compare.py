@@ -39,13 +39,15 @@ _HEADS: Final = (
 _IF_KNOWN: Final = ("ranks", "function")
 _ALL: Final = "all"
 _ROWS: Final = "Aligned by their graphs; Time is what a miss cost. A row opens Why."
-_ONE: Final = "Only one run looked anything up, so there is nothing to compare it with. Read another recording beside it."
+_ONE: Final = (
+    "Only one run looked anything up, so there is nothing to compare it with. Read another recording as well."
+)
 _NONE: Final = "No lookup of A or B is of this time."
 _HOW: Final = "A click on A or B picks a run, or all ranks of a job; with Ctrl or ⌘ it is added, with Shift all up to it are."
 
 
 class Compare(Pane):
-    """Runs held against others: which of their lookups hit on one side only, and what differs between their keys.
+    """Compares runs with others: which of their lookups hit on one side only, and what differs between their keys.
 
     Parameters
     ----------

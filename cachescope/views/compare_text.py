@@ -154,10 +154,10 @@ def _besides(found: ComparedRuns) -> Iterator[str]:
     aligned = [one for one in found.aligned if one.change in ("regressed", "fixed")]
     same_key = sum(one.by == "key" for one in aligned)
     if same_key:
-        yield f"{plural(same_key, 'lookup')} went otherwise under an equal key: no field is the reason. Why says what is known."
+        yield f"{plural(same_key, 'lookup')} ended differently under an equal key: no field is the reason. Why shows what is known."
     unknown = sum(one.by == "place" for one in aligned)
     if unknown:
-        yield f"{plural(unknown, 'lookup')} went otherwise, and what differs in the key was not recorded."
+        yield f"{plural(unknown, 'lookup')} ended differently, and what differs in the key was not recorded."
 
 
 def _title(members: Sequence[Aligned], is_ordered: bool) -> str:

@@ -199,7 +199,7 @@ class Explorer(Pane):
         self._chosen = Chosen.within(scope, span) if is_any else self._all
 
     def _observe(self) -> None:
-        # First, for what is said of the panes.
+        # First, because the panes refer to it.
         self.state.observe(self.state.guarded(self._spanned), "span")
         self.state.observe(self._follow, "pane")
         self.state.observe(self._tell, "error")

@@ -161,7 +161,7 @@ class LookupRows:
         is_below = self._below[self.at]
         top = self.at[~is_below]
         if column == _TIME:
-            # A lookup of AOTAutograd has no compile time of its own: it stands where that of its graphs does.
+            # A lookup of AOTAutograd has no compile time of its own: it is sorted by that of its graphs.
             own = self._times
             top = _ordered(np.sort(top), np.where(np.isnan(own), self._times_below, own), ascending)
         self._folding.arrange(top, self.at[is_below])

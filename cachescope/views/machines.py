@@ -177,13 +177,13 @@ class Machines(Pane):
             return markup()
         return Plot(
             lambda dark: device_rates(self._scope.devices, dark=dark),
-            "devices beside their datasheets",
+            "devices and their datasheets",
             guarded=self._state.guarded,
         )
 
 
 _CONTEXTS: Final = "What torch keys a process by, where it differs: in one row, equal letters are equal values, ? is not known."
-_SHARING: Final = "A row for each smallest change of what counts that joins two."
+_SHARING: Final = "A row for each smallest change to the schema that joins two contexts."
 _DIFFERENCE: Final = ("Form", "Field", "Before", "After", "Note")
 
 

@@ -179,7 +179,7 @@ def _foretold(chosen: Chosen) -> str:
     foretold = foretold_lookups(chosen.read, chosen.lookups)
     if not foretold:
         return ""
-    return ", foretold" if foretold == len(chosen) else f", {foretold:,} of them foretold"
+    return ", predicted" if foretold == len(chosen) else f", {foretold:,} of them predicted"
 
 
 def _rates(chosen: Chosen, by_run: Sequence[RunCacheRate]) -> str:

@@ -1,4 +1,4 @@
-"""What stands in the place of a pane that is not made yet, or that could not be made."""
+"""Placeholders for a pane that is not made yet, or that could not be made."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Failed(Pane):
         super().__init__([markup(html.paragraph(f"This pane could not be made: {self._reason}", "error"))])
 
     def frame(self) -> pd.DataFrame:
-        """An empty frame: there is none behind it."""
+        """An empty frame, because there is no data behind it."""
         return pd.DataFrame()
 
     def narrow(self, chosen: Chosen) -> None:

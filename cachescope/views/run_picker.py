@@ -23,7 +23,7 @@ class RunPicker(anywidget.AnyWidget):
     """A list of runs, the newest first, each with a cell for A and one for B.
 
     A click picks this run alone; with Ctrl or ⌘ it is added or taken away, with Shift all up to it are added. The row of
-    a job stands for all its ranks.
+    a job represents all its ranks.
 
     Parameters
     ----------

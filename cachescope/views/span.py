@@ -13,7 +13,7 @@ _SHORT = 10 * 10**9
 
 
 class SpanChip(Pane):
-    """The span with how many lookups it has, and a button that clears it; nothing where none is chosen.
+    """The span with how many lookups it has, and a button that clears it; nothing if none is chosen.
 
     Parameters
     ----------

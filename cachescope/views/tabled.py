@@ -49,7 +49,7 @@ class Tabled(Pane):
         self.list_again()
 
     def list_again(self) -> None:
-        """Take the rows of the table anew, if it is shown."""
+        """Update the rows of the table, if it is shown."""
         if self.table is not None:
             self.table.show(_rows(self._frame()))
 

@@ -54,7 +54,7 @@ class WhatIfView(Pane):
         Shared with other panes; a new one by default.
     """
 
-    beyond = "All lookups are replayed, and those of it counted. What single fields and causes save, and what is said below them, is of all."
+    beyond = "All lookups are replayed, and those of it counted. What single fields and causes save, and the text below them, covers all lookups."
 
     def __init__(self, scope: Read, state: State | None = None) -> None:
         self._scope, self._state, self._chosen = scope, state or State(), Chosen(scope)

@@ -75,7 +75,7 @@ def by_cause(scope: Read) -> ListedRows:
 
 
 def key_counts(frame: pd.DataFrame) -> tuple[int, int, int]:
-    """Distinct keys as recorded, distinct what-if keys, and how many of these stand for several."""
+    """Distinct keys as recorded, distinct what-if keys, and how many of these represent several keys."""
     keyed = frame[["cache", "cache_key", "what_if_key"]].dropna().drop_duplicates()
     sizes = keyed.groupby("what_if_key", sort=False).size()
     return len(keyed), len(sizes), int((sizes > 1).sum())

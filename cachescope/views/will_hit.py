@@ -54,6 +54,6 @@ class WillHit(Pane):
 def _missing(has_lookups: bool) -> str:
     lacks = "a cache directory" if has_lookups else "the trace or log of a run"
     return (
-        f"Read {lacks} as well, and every entry is held against the process;"
+        f"Read {lacks} as well, and every entry is compared with the process;"
         " cachescope.will_hit does it for a snapshot that was captured on another machine."
     )

@@ -173,7 +173,7 @@ def test_guards_of_every_form(expression: str, wanted: bool) -> None:
 
 @pytest.mark.parametrize("sizes", [[], {"t1": 4}])
 def test_a_size_that_was_not_given(sizes: object) -> None:
-    with pytest.raises(GuardError, match="the guards speak of t0, which was not given"):
+    with pytest.raises(GuardError, match="the guards need t0, which was not given"):
         holds("L['t0'] > 1", sizes)  # type: ignore[arg-type]
 
 
@@ -229,7 +229,7 @@ def test_a_number_as_great_as_may_be(expression: str, is_within: bool) -> None:
         ("1 in L['t0']", "not a comparison of guards: In"),
         ("M['t0'] > 1", "not a size: \"M['t0']\""),
         ("L['t0'][0] > 1", "not a size: \"L['t0'][0]\""),
-        ("L['t7'] > 1", "the guards speak of t7, which was not given"),
+        ("L['t7'] > 1", "the guards need t7, which was not given"),
         ("eval(1)", "not a guard that torch prints: 'eval(1)'"),
         ("a.b.c.d(1)", "not a guard that torch prints: 'a.b.c.d(1)'"),
         ("1 / 0", "these guards cannot be evaluated: division by zero"),

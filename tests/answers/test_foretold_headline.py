@@ -21,7 +21,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_pre_flight_beside_its_directory(recorded: Path) -> None:
     scope = cachescope.read(recorded / "as_baked", recorded / "cache")
-    assert headline(scope).startswith("foretold by a pre-flight: 6 lookups in 1 run: 6 hit, 0 missed")
+    assert headline(scope).startswith("predicted by a pre-flight: 6 lookups in 1 run: 6 hit, 0 missed")
     assert scope.runs["is_preflight"].tolist() == [True]
     assert set(scope.lookups["outcome"]) == {"would_hit"}
 
@@ -29,7 +29,7 @@ def test_a_pre_flight_beside_its_directory(recorded: Path) -> None:
 def test_a_pre_flight_alone_knows_no_outcome(recorded: Path) -> None:
     scope = cachescope.read(recorded / "as_baked")
     assert headline(scope).startswith(
-        "foretold by a pre-flight: 6 lookups in 1 run: 0 hit, 0 missed, 6 of unknown outcome"
+        "predicted by a pre-flight: 6 lookups in 1 run: 0 hit, 0 missed, 6 of unknown outcome"
     )
 
 
@@ -46,7 +46,7 @@ def test_the_changed_fields_are_those_that_were_changed(recorded: Path) -> None:
 
 def test_beside_a_real_run_it_is_counted_as_what_it_is(recorded: Path) -> None:
     scope = cachescope.read(recorded / "changed", recorded / "cache", cachescope.sample("config_flip"))
-    assert "; 6 of them foretold by a pre-flight" in headline(scope)
+    assert "; 6 of them predicted by a pre-flight" in headline(scope)
 
 
 @pytest.mark.slow

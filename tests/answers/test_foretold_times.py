@@ -52,5 +52,5 @@ def test_no_bar_is_drawn_for_a_compile_that_was_none(scope: cachescope.Scope) ->
 
 
 def test_the_explorer_says_that_a_rate_is_foretold(scope: cachescope.Scope) -> None:
-    assert "0 of 6 lookups, foretold" in _rates(Chosen(scope), [])
+    assert "0 of 6 lookups, predicted" in _rates(Chosen(scope), [])
     assert "foretold" not in _rates(Chosen(cachescope.read(cachescope.sample("start"))), [])

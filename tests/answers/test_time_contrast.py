@@ -82,14 +82,17 @@ def test_at_most_three_phases_are_named() -> None:
 
 def test_a_path_of_several_says_which_process_stands_for_it() -> None:
     members = [Member("a", 1, spent(0, x=1)), Member("b\x1b", 3, spent(2, x=2))]
-    assert list(path_texts(members)) == ["a is run 0", "b\\x1b stands for its slowest process of 3, run 2"]
+    assert list(path_texts(members)) == [
+        "a is run 0",
+        "b\\x1b is represented by its slowest process of 3, run 2",
+    ]
     assert list(path_texts([Member(None, 1, spent(0, x=1))])) == []
 
 
 def test_where_no_event_tells_it_nothing_is_claimed_of_waiting() -> None:
     runs = [spent(0, 0, a=9), spent(1, 1, a=1)]
     assert waited(*runs) == RanksWaited({}, None)
-    assert text_of(runs).startswith("no event tells whether a rank waited")
+    assert text_of(runs).startswith("no event shows whether a rank waited")
 
 
 def test_who_waits_least_is_waited_for() -> None:

@@ -101,13 +101,13 @@ def test_each_field_has_its_own_advice_line_and_safety(recording: Recording) -> 
 def test_no_line_gives_one_process_the_value_of_another(recording: Recording) -> None:
     (work,) = Worklist.of(cachescope.read(recording("2.13.0", "rank_in_config"))).works
     told = changes_of(work)[0]
-    assert not told.lines and "keep that out of what is compiled" in told.advice[0]
+    assert not told.lines and "keep it out of the key" in told.advice[0]
     assert told.left_out == "Not known whether the key could do without it."
 
 
 def test_what_is_on_several_fields_stands_below_them(recording: Recording) -> None:
     (work,) = Worklist.of(cachescope.read(recording("2.13.0", "autograd_config"))).works
-    assert work.advice == "The FX graphs below were found, so that little was compiled anew."
+    assert work.advice == "The FX graphs below were found, so little was compiled again."
     assert work.changes[0].advice[0].startswith("Set in torch._functorch.config")
 
 

@@ -71,7 +71,7 @@ CASES = {
         {"CHANGE": rank(1)},
         [rank(0)],
         {"CHANGE": rank(0)},
-        "apparently holds the rank of the process: keep that out of what is compiled",
+        "apparently holds the rank of the process: keep it out of the key",
     ),
     "variable that is missing": Case(
         {"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": None},
@@ -325,7 +325,7 @@ def test_an_object_in_a_config_is_advised_on(
         "torch._inductor.config.aot_inductor.metadata = {'seen': '<object object at 0x"
     )
     (advice,) = found["advice"]
-    assert "holds the address of an object: keep that out of what is compiled" in advice
+    assert "holds the address of an object: keep it out of the key" in advice
     changed = {"CHANGE": OBJECT}
     assert really_run(tmp_path, cache, {**changed, **applied(found["settings"])}) == (3, 0)
     followed = {"CHANGE": OBJECT.replace("str(object())", "'object'")}

@@ -96,7 +96,7 @@ def test_the_command_takes_a_lock(trained: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("a real run would make 5 lookups: 5 would hit, 0 would miss")
-    assert f"held against {trained / 'cache.lock'}" in done.stdout
+    assert f"checked against {trained / 'cache.lock'}" in done.stdout
 
 
 def ran_mega(how: str, file: Path, cache: Path) -> dict[str, int]:

@@ -98,7 +98,7 @@ def test_a_command_reads_in_as_many_processes_as_it_is_told(
 def test_there_is_no_less_than_one_process(jobs: str, log: Path, run: Run) -> None:
     done = run("explain", log, "--jobs", jobs)
     assert (done.status, done.out) == (2, "")
-    assert done.err.endswith(f"argument --jobs: {jobs!r} is no number of processes: 1 or more\n")
+    assert done.err.endswith(f"argument --jobs: {jobs!r} is not a number of processes (1 or more)\n")
 
 
 def test_explain_with_several_processes_says_the_same(log: Path, run: Run) -> None:

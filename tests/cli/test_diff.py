@@ -80,11 +80,11 @@ def test_what_was_built_otherwise_under_equal_keys(run: Run, tmp_path: Path) -> 
         packed.extractall(tmp_path, filter="data")
     first, other = (str(tmp_path / "2.13.0" / step) for step in ("first", "other_choice"))
     text = run("diff", first, other).out
-    assert "under equal keys, built otherwise: 1 choice of max-autotune" in text
+    assert "under equal keys, built differently: 1 choice of max-autotune" in text
     assert "packed_linear" in text
     assert "→" in text
     text = run("diff", first, str(tmp_path / "2.13.0" / "again")).out
-    assert "under equal keys, built alike: 2 graphs, 1 choice of max-autotune" in text
+    assert "under equal keys, built the same way: 2 graphs, 1 choice of max-autotune" in text
     rows = json.loads(run("diff", first, other, "--json").out)["built"]
     assert [row["name"] for row in rows if row["result"] == "choice"] == ["packed_linear"]
 

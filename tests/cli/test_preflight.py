@@ -160,7 +160,7 @@ class TestForetold:
         assert status == 3
         shown = "\n".join(rows)
         assert "a real run would make 2 lookups: 0 would hit, 2 would miss" in shown
-        assert f"held against {foretold / 'cache'}" in shown.replace("\n", "")
+        assert f"checked against {foretold / 'cache'}" in shown.replace("\n", "")
         assert all(len(row) <= 80 for row in rows)
 
     def test_what_is_kept_answers_once_more(self, foretold: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_torch_without_uuids_means_the_board_of_nvml() -> None:
 def test_where_nothing_answers_each_way_says_so() -> None:
     machine = this_machine(fake_torch(), FakeNvml(fails=True))
     assert machine.devices["name"].tolist() == ["cpu"]
-    assert machine.notes == ("torch sees no GPU", "NVML tells of no device: Driver Not Loaded")
+    assert machine.notes == ("torch sees no GPU", "NVML reports no device: Driver Not Loaded")
 
 
 def test_without_the_package_nvml_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

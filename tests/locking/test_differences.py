@@ -70,11 +70,11 @@ def test_the_torch_of_the_keys_is_known_by_its_sources(
     found = fact(lock, other, "torch")
     assert (found.state, found.lost) == ("differs", frozenset(range(len(lock.contexts))))
     absent = Machine("3.11.7", "x86_64")
-    found = fact(lock, absent, "torch", torch="torch is not installed beside this Python")
+    found = fact(lock, absent, "torch", torch="torch is not installed for this Python")
     assert (found.state, found.lost, found.reason) == (
         "unknown",
         None,
-        "torch is not installed beside this Python",
+        "torch is not installed for this Python",
     )
 
 

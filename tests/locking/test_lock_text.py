@@ -243,7 +243,7 @@ def test_a_name_that_stands_twice_is_refused_wherever_it_is(recording: Recording
 def test_a_file_that_stands_twice_is_refused(real: dict[str, Any]) -> None:
     """The second would hide what the first says."""
     changed = {**real, "files": [*real["files"], real["files"][0]]}
-    with pytest.raises(LockFormatError, match="stands twice"):
+    with pytest.raises(LockFormatError, match="listed twice"):
         parse(json.dumps(changed).encode())
 
 

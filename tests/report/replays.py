@@ -96,7 +96,7 @@ def expected(scope: Scope, *without: str) -> list[str]:
         f"{moved(percent(before.time_hit_rate, '–'), percent(after.time_hit_rate, '–'))}, "
         f"{saved if more else 'nothing saved'}",
         f"{more}, of {before.misses} misses",
-        f"{after.undecided}, {'no details of the key, or guards that no log tells' if after.undecided else ''}",
+        f"{after.undecided}, {'no details of the key, or guards that no log has' if after.undecided else ''}",
     ]
 
 

@@ -96,7 +96,7 @@ def test_a_damaged_one_beside_a_sound_one(recording: Recording) -> None:
     sound = scope.entry(one.row.cache_key)
     assert sound.row.status == "ok"
     assert "1 candidate under the key, and 1 damaged" in repr(sound)
-    assert "damaged beside sound" in repr(sound)
+    assert "damaged, next to an intact one" in repr(sound)
 
 
 def test_a_triton_kernel_is_found_by_each_of_its_names(directory: Directory) -> None:

@@ -1,1 +1,1 @@
-"""What torch compiled and why, and what it compiled again: frames made of what traces record of compiles."""
+"""What torch compiled and why, and what it recompiled: frames made from the compiles in traces."""

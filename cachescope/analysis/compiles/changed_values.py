@@ -1,4 +1,4 @@
-"""For which change of a value torch made a symbol of it: its reasons to compile again name the value of before."""
+"""Which change of a value made torch turn it into a symbol: the recompile reasons name the earlier value."""
 
 from __future__ import annotations
 

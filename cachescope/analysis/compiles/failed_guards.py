@@ -1,4 +1,4 @@
-"""Which sizes the guards of stored entries did not hold for, in the words of the program: ``x.size(0) is 5``."""
+"""Which sizes failed the guards of stored entries, in terms of the program: ``x.size(0) is 5``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERED: Final = re.compile(r"s_\d+")
 _SHAPE: Final = re.compile(r"\bshape=torch\.Size\(\[([^\[\]]*)\]\)")
 _NAME: Final = re.compile(r"\bs\d+\b")
 _SYMBOL: Final = re.compile(r"s\d+")
-# No plain symbol of a whole number that has a value: floats, numbers from data. They are none of the guards' placeholders.
+# Not a plain symbol of a whole number with a value: floats, numbers from data. Guards have no placeholders for them.
 _OTHER_KIND: Final = re.compile(r"(?:zf|u|zuf)\d+")
 
 
@@ -41,7 +41,7 @@ class FailedGuards:
     conditions : tuple of str
         For each entry what did not hold, in the words of the program.
     entries : int
-        Of how many entries this is told: a log may have the guards of some.
+        Number of entries that this covers: a log may have the guards of only some.
     """
 
     sizes: tuple[tuple[SymbolRow, int], ...]
@@ -115,7 +115,7 @@ def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedG
     Returns
     -------
     FailedGuards or None
-        None if the values that were recorded do not make all of them fail, or they speak of what is not recorded.
+        None if the values that were recorded do not make all of them fail, or they involve something that is not recorded.
     """
     values = {name: int(row.value or 0) for name, row in of.items()}
     failed: dict[str, None] = {}
@@ -210,7 +210,7 @@ def _condition(expr: str, of: Mapping[str, SymbolRow]) -> str:
 
 
 def _as_python(expr: str) -> str:
-    """A guard as Python writes it, over ``L['s0']``; ValueError if it is none."""
+    """A guard as Python writes it, over ``L['s0']``; ValueError if it is not one."""
     return ast.unparse(_AsPython().visit(parsed_expression(expr)))
 
 

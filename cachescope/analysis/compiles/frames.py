@@ -22,7 +22,7 @@ from cachescope.readers.stamps import Stamps
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompilesRead:
-    """What traces tell of compiles.
+    """The compiles in traces.
 
     Attributes
     ----------

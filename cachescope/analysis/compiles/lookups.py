@@ -58,7 +58,7 @@ def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: pd.DataFrame) -
         if row.segment:
             places = named.get((row.run, compile_id, row.segment), [])
         else:
-            # Only a text log has it, or its compile began before the trace: the time tells which of those with this id.
+            # Only a text log has it, or its compile began before the trace: the time decides between compiles with this id.
             places = [
                 place for place in of_id.get((row.run, compile_id), []) if _was_in(row, compiles[place])
             ]

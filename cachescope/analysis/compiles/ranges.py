@@ -1,4 +1,4 @@
-"""The range that remains of a symbol when the guards that the program's lines added hold."""
+"""The remaining range of a symbol if the guards that the program's lines added hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame ``recompiles``: compiles of a frame that had been compiled before, by the guard that failed, whatever the values were."""
+"""The frame ``recompiles``: recompiles of a frame, grouped by the guard that failed, whatever the values were."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Which files of torch 2.10's caching package would be found under an isolation key.
 
-Stored results do not contain the parameters of a call. These come from whoever made the calls, or from the keys that
+Stored results do not contain the parameters of a call. The caller has to give them, or they come from the keys that
 a deterministic cache dumped (``imc.save``).
 """
 

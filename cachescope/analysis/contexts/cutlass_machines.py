@@ -34,7 +34,7 @@ def cutlass_machine(
             names.setdefault(capability.replace(".", ""), []).append(name)
     versions = _cuda_versions(contexts, autotune)
     if not names or not versions:
-        return "not known: no CUDA device with its compute capability and CUDA version was read beside it"
+        return "not known: no CUDA device with its compute capability and CUDA version was read with it"
     levels = _levels(contexts)
     for hashes, releases in TORCH_FILE_HASHES.items():
         for arch, version, level in cutlass_requests(

@@ -102,7 +102,7 @@ def _text(form: str, context: ContextRow) -> str | None:
 
 def _device_note(field: str, before: str, after: str) -> str | None:
     if field in OF_THE_BOARD:
-        return "it tells this board from every other"
+        return "it identifies the board"
     return device_difference(before, after) if field in _OF_THE_MODEL else None
 
 

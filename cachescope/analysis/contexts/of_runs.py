@@ -276,7 +276,7 @@ def _verified(text: str, expected: str) -> object:
     """The value of a printed text, if its hash is the one that torch printed with it."""
     if len(text) > _LONGEST:
         return _UNKNOWN
-    # A text is printed without quotes: try it as it stands before it is parsed as a literal.
+    # A text is printed without quotes: try it unchanged before parsing it as a literal.
     for value in (text, _literal(text)):
         try:
             if value is not _UNKNOWN and expected in (detail_hash(value, protocol) for protocol in PROTOCOLS):

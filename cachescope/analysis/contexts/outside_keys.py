@@ -1,4 +1,4 @@
-"""Facts that decide generated code but are in no key, or in none of an older torch: one table for every warning."""
+"""Facts that affect generated code but are in no key, or in no key of an older torch: one table for all warnings."""
 
 from __future__ import annotations
 

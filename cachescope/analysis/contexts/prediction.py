@@ -46,7 +46,7 @@ _SAME_REMOTE_CACHE: Final = "a process that asks this remote cache"
 _SAME_PROGRAM: Final = "the same graph and inputs"
 # Kernels are compiled with -march=native (torch/_inductor/cpp_builder.py): the same text, and so the same file name, on
 # every CPU. A mega-cache contains no binaries (the root of its entries is the file itself), nor does a remote cache.
-_SAME_CPU: Final = "a CPU that runs the kernels compiled beside it (-march=native)"
+_SAME_CPU: Final = "a CPU that runs the kernels compiled with it (-march=native)"
 OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
 """The assumption about an AOTAutograd entry: it covers gradient mode and ``torch._functorch.config``."""
 
@@ -63,7 +63,7 @@ def predictions_frame(
     details : HashDetails
     process : ProcessFields
     source_of : callable
-        Returns the generated source of an entry, or None if there is none.
+        Returns the generated source of an entry, or None if it has none.
     """
     rows = [row for row in rows_of(entries, EntryRow) if row.cache in CACHES and row.cache_key is not None]
     compare = _Comparison(details, process, rows, source_of)

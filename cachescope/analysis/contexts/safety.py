@@ -74,7 +74,7 @@ class CpuSafety:
             case True:
                 return SAFE
             case None:
-                return Safety(None, f"{other}: it may be right all the same, which its code does not tell")
+                return Safety(None, f"{other}: it may be right anyway, which its code does not show")
         return Safety(
             is_unsafe=True,
             reason=f"it was built for another CPU: {other}; numbers may be wrong, or the process ends",

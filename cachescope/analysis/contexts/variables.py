@@ -1,6 +1,6 @@
 """The environment variables that enter keys, and how torch makes the values of fields from them.
 
-The catalogue quotes torch's source: an expression of another form than these is named, not evaluated.
+The catalogue quotes torch's source: an expression of any other form is named, not evaluated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What two directories hold under equal keys, and whether it was built alike: code, kernels, choices of autotuning.
+"""What two directories have under equal keys, and whether both built it the same way: code, kernels, autotuning choices.
 
-A key says what was asked for. It does not say which choice was the fastest on that day, nor what a custom pass does
-that keeps its uuid.
+A key contains the request. It does not contain which choice was fastest on that day, nor the effect of a custom pass
+that changed but kept its uuid.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _graphs(before: EntryRow, after: EntryRow, code: GeneratedCode, binaries: Ke
     if not same:
         return Built(FXGRAPH, before.cache_key, None, CODE, *names, code.first_difference(*ids), *ids)
     found = binaries.compare(*ids, SOURCE if names[0] == names[1] else SOURCE_BUT_FOR_THE_PROCESS)
-    # Kernels that are not there to be compared are made anew from the same source.
+    # Kernels that are missing on one side are compiled again from the same source.
     result = KERNELS if found.same is False else SAME
     return Built(FXGRAPH, before.cache_key, None, result, *names, found.known_by, *ids)
 

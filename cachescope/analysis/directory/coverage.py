@@ -1,6 +1,6 @@
-"""What mega-caches hold of what a run looked up, and of the cache directory that it left.
+"""Which lookups of a run, and which entries of its cache directory, mega-caches cover.
 
-A bundle is what one process saved so far: what was compiled afterwards is not in it.
+A bundle has what one process had compiled when it was saved, and nothing compiled later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def coverage_rows(
 ) -> Iterator[CoverageRow]:
     """One row for each key of the lookups and for each entry of a kind that a process looks for by itself.
 
-    Generated code and kernels are left out: torch writes them anew from the graphs. `digest` returns the sha256 of a file.
+    Generated code and kernels are left out: torch writes them again from the graphs. `digest` returns the sha256 of a file.
     """
     lookups = [row for row in lookups if row.cache in CACHES]
     entries = [row for row in entries if row.status == "ok"]

@@ -2,8 +2,8 @@
 
 A modification time proves nothing by itself. Archives, image layers and many file systems keep whole seconds,
 copies get the time of the copy, reproducible images one fixed time, and the clock of a file server may be minutes
-off. What a remote cache holds has no time at all. What must hold is that a process writes an entry after it missed its key. So the entries whose miss was recorded
-show how far to trust the times of a directory: as they are, shifted by a constant, or not at all.
+off. Values in a remote cache have no time at all. But a process always writes an entry after it missed the key. So the
+entries whose miss was recorded show how far to trust the times of a directory: as they are, shifted by a constant, or not at all.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class EntryTimes:
 
 
 def _asked_remotely(history: History) -> frozenset[str]:
-    """The caches of which all lookups are foretold, for programs that ask a remote cache: they find there what was read."""
+    """The caches whose lookups are all predicted, for programs that ask a remote cache: they find the entries that were read."""
     lookups = history.lookups
     if not lookups.foretold.is_known.all():
         return frozenset()
@@ -95,7 +95,7 @@ def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     before_miss, before_end = [], []
     for entry in entries:
         wrote = [at for at in history.lookups_of(entry) if history.lookups.is_miss[at]]
-        # Of several misses of one key, as by racing ranks, none is known to have written it.
+        # If several processes missed one key, such as racing ranks, it is not known which of them wrote it.
         time = known(history.lookups.time[wrote[0]]) if len(wrote) == 1 else None
         if time is None or entry.modified_time is None:
             continue

@@ -1,4 +1,4 @@
-"""What was stored when, by whom, and under which guards: worked out once, for whoever asks.
+"""What was stored when, by whom, and under which guards: worked out once and shared.
 
 Verdicts, replays and predictions all start from one `History`. Lookups are named by their place in time order.
 """

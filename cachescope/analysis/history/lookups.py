@@ -1,6 +1,6 @@
-"""The lookups in time order, held as columns: a million of them take some 100 bytes each, and a row is made when it is looked at.
+"""The lookups in time order, held as columns: each takes about 100 bytes, even for a million, and a row is made only when needed.
 
-Texts are numbered: what is asked of a million texts is asked of the few distinct ones.
+Texts are numbered, so that a question about a million texts is answered for the few distinct ones.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class PastOfKeys:
                         yield int(every[now]), past
 
     def _by_whom(self, places: Numbers) -> Iterator[Numbers]:
-        """Some lookups in parts: those that were made, and those that each pre-flight foretells."""
+        """Some lookups in parts: those that were made, and those that each pre-flight predicts."""
         is_foretold = self._is_foretold[places]
         if not is_foretold.any():
             yield places
@@ -281,7 +281,7 @@ class _Found:
         return None if place == NONE else place
 
     def elsewhere(self, here: int, but: int) -> int | None:
-        """The last directory in name order; None if none is known or a lookup was made in `here`."""
+        """The last directory in name order; None if none is known, or if a lookup was made in `here`."""
         if self._compiled_in.get(here, but) != but:
             return None
         return next((directory for directory in self._directories[:-3:-1] if directory != here), None)

@@ -50,7 +50,7 @@ class LookupRow:
     bypass_exception: str | None = None
     foretold: str | None = None
     preflight_note: str | None = None
-    """What its outcome rests on, where a pre-flight foretells it: it was not made."""
+    """The basis of its outcome, if a pre-flight predicts it: the lookup was not made."""
 
     @property
     def is_miss(self) -> bool:
@@ -116,7 +116,7 @@ class RunRow:
 
 
 def entry_rows(entries: pd.DataFrame, details: HashDetails) -> list[EntryRow]:
-    """The rows of the frame entries that stand for a key."""
+    """The rows of the frame entries that have a key."""
     if entries.empty:
         return []
     keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]

@@ -205,7 +205,7 @@ class Timeline:
 
     def _autograd_not_stored(self, at: int) -> NotStored | None:
         if self._was_restarted(at):
-            why = "torch began its compile anew, and what it did then has a key of its own"
+            why = "torch restarted its compile, and the new attempt has its own key"
             return NotStored("never stored", why, True)
         is_compiled, is_half = bool(self._is_compiled[at]), bool(self._is_half[at])
         if (how := self._how_ended_within(at)) is not None:

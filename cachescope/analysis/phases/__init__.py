@@ -1,1 +1,1 @@
-"""Where the time of compiling went: events of traces, swept and named."""
+"""Where compile time went: events of traces, swept and named."""

@@ -1,6 +1,6 @@
 """Which phase of a compile an event belongs to: every name that torch 2.6, 2.10, 2.13 and 2.15 give to an event.
 
-From the calls of `dynamo_timed` and `log_event_start` in the sources; where one has a ``phase_name``, that is the name of the event.
+From the calls of `dynamo_timed` and `log_event_start` in torch's source; if a call has a ``phase_name``, that is the event's name.
 """
 
 from __future__ import annotations

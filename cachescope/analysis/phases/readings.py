@@ -1,4 +1,4 @@
-"""What hits could still save of the time of a process, what stays, and what its hits saved."""
+"""For the time of a process: what hits could still save, what stays, and what its hits saved."""
 
 from __future__ import annotations
 

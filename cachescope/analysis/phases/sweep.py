@@ -1,7 +1,7 @@
-"""The self times of events: at each moment, the event that began last and is still open has the time.
+"""The self times of events: each moment counts for the open event that began last.
 
-So self times add up to the time in which any event was open, and nothing counts twice. Events nest nearly always. Of
-torch's pools they may overlap: an end closes the latest open event of its name, wherever that stands.
+So self times add up to the time in which any event was open, and nothing counts twice. Events almost always nest.
+Events of torch's pools may overlap: an end closes the latest open event of its name, wherever it is on the stack.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What the lookups of a pre-flight would come to, from what is stored: none of them was made."""
+"""How the lookups of a pre-flight would end, going by what is stored: none of them was really made."""

@@ -1,4 +1,4 @@
-"""What a lookup could find under its key: entries of the directories that were read, and what runs leave behind."""
+"""What a lookup could find under its key: entries of the directories that were read, and what runs store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Candidate:
     why_not : str
         Why it could not, or may not be able to.
     guards : str or None
-        Those that must hold; None where there are none.
+        Those that must hold; None if there are none.
     are_guards_known : bool
         Whether `guards` says all; a recording says nothing of the guards of what it stored, nor does a lock.
     entry : int or None

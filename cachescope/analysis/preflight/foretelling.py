@@ -1,7 +1,7 @@
-"""The lookups that a real run would make, from those of a pre-flight, and how each would end.
+"""Predicts the lookups that a real run would make from those of a pre-flight, and how each would end.
 
 A pre-flight looks up every key and finds nothing. A real run stores what it compiles, so the second lookup of a key may
-hit; and where AOTAutograd finds its entry, the graphs are looked up through that. So the lookups are gone through as
+hit; and if AOTAutograd finds its entry, torch looks up the graphs through it. So this module goes through the lookups as
 torch would make them (torch/_functorch/_aot_autograd/autograd_cache.py, `AOTAutogradCache.try_load`).
 """
 
@@ -51,7 +51,7 @@ class Foretold:
 
 @dataclass(slots=True)
 class World:
-    """What the lookups of a command are held against.
+    """What the lookups of a command are checked against.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class World:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing that lookups could be held against."""
+        """Whether there is nothing to check lookups against."""
         return not self.entries.roots and not self.entries.remotes and self.recorded is None
 
 
@@ -172,9 +172,7 @@ class RunForetold:
         if found.outcome not in ("full_miss", "guard_miss"):
             return found
         if self._world.is_empty:
-            return Found(
-                "unknown", "no cache directory and no recording was read that it could be held against"
-            )
+            return Found("unknown", "no cache directory and no recording was read to check it against")
         unread = self._world.entries.unread_remotely
         if unread and (note.is_remote or of_graphs.is_remote):
             return Found("unknown", f"nothing fits {where}, and {unread}")

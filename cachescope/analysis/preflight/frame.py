@@ -24,7 +24,7 @@ def with_foretold(tables: Tables) -> Tables:
     runs = {run.run: run for run in rows_of(tables.runs, RunRow) if run.is_preflight}
     rows = rows_of(tables.lookups, LookupRow)
     if any(row.foretold is not None for row in rows):
-        return tables  # it was saved, and what it was held against may not be here
+        return tables  # it was saved, and what it was checked against may not be here
     made = [row for row in rows if row.run not in runs]
     # Of an entry its path is the source; of a line without one the dump is.
     with_problems = frozenset(tables.problems["source"])
@@ -45,7 +45,7 @@ def with_foretold(tables: Tables) -> Tables:
 
 
 def _with_directory(runs: pd.DataFrame, entries: StoredEntries) -> pd.DataFrame:
-    """The runs, those of pre-flights in the one directory that they are held against."""
+    """The runs, with pre-flights in the single directory that they are checked against."""
     if len(entries.roots) != 1:
         return runs
     (root,) = entries.roots.values()
@@ -93,7 +93,7 @@ def _foretold_values(one: Foretold, saved: dict[int, Any]) -> dict[str, Any]:
         "status_detailed": found.status or (found.outcome if found.outcome in ("hit", "full_miss") else None),
         "aot_lookup": None if one.aot is None else one.aot.lookup,
         "guards_expr": found.guards,
-        # The time that the stand-in took, not a compile's.
+        # The time of executing the graph instead of compiling it.
         "time_taken_ns": None,
         "end_time": None,
         "time_saved_ns": saved.get(entry) if found.outcome == "hit" and entry is not None else None,

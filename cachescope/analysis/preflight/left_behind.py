@@ -1,4 +1,4 @@
-"""What runs leave under their keys: recorded ones, and pre-flights, which foretell what a real run would store."""
+"""What runs store under their keys: recorded runs, and pre-flights, which predict what a real run would store."""
 
 from __future__ import annotations
 

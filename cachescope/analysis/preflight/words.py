@@ -1,4 +1,4 @@
-"""The words for outcomes that are foretold, and those for lookups that were made."""
+"""The words for predicted outcomes, and for outcomes of real lookups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MADE: Final = {would: "full_miss" if would == "would_miss" else was for was, wo
 
 
 def as_if_made(lookups: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the words of lookups that were made for the outcomes that are foretold."""
+    """The frame with the words of real lookups for predicted outcomes."""
     is_foretold = lookups["outcome"].isin(list(_MADE))
     if not is_foretold.any():
         return lookups

@@ -1,7 +1,7 @@
-"""Which kind of value of a process two texts are, that stand in one place of two printed values.
+"""Which kind of process-specific value two texts are that are in the same place of two printed values.
 
-A kind is named on positive evidence alone: what the log tells of both processes, the form of the text (a path, a date, the
-address of an object), or the name that the value stands behind. The last makes it apparent only: a matrix has a rank as well.
+A kind is named only on positive evidence: what the logs say about both processes, the form of the text (a path, a date, the
+address of an object), or the name in front of the value. A name alone makes it apparent, not certain: a matrix has a rank too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOST_NAME: Final = re.compile(
     r"(?:.*_)?(?:host_?name|node_?name|pod_?name|machine_name)|master_addr(?:ess)?"
 )
 _HOST: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z\d][A-Za-z\d.-]{0,252}|\d{1,3}(?:\.\d{1,3}){3}")
-# Behind the word alone a device may stand: a CPU is the host of a GPU.
+# A device may follow the bare word: a CPU is the host of a GPU.
 _HOST_ALONE: Final = re.compile(rf"(?=.*[\d.-])(?:{_HOST.pattern})")
 _TIME_NAME: Final = re.compile(
     r"(?:.*_)?(?:time|timestamp|ts|date|datetime|now|clock|stamp|[cma]time|at|created|built|started|start)"
@@ -94,12 +94,12 @@ Sides = tuple[Run | None, Run | None]
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Two texts that stand in one place of two printed values.
+    """Two texts in the same place of two printed values.
 
     Attributes
     ----------
     name : str
-        What they stand behind, in lower case; empty where that is nothing.
+        The name in front of them, in lower case; empty if there is none.
     before, after : str
     sides : tuple
         The processes.
@@ -149,7 +149,7 @@ def endpoint_kinds(pair: Differing) -> Sequence[Found]:
 
 
 def equal_to_ranks(pair: Differing) -> Found | None:
-    """A rank, apparently: each of two numbers is the rank of its process, whatever it stands behind."""
+    """A rank, apparently: each of two numbers is the rank of its process, whatever name is in front of it."""
     ranks = [None if side is None else side.rank for side in pair.sides]
     is_equal = pair.are(_INTEGER) and [int(text) for text in pair.texts] == ranks
     return Found("rank", False) if is_equal else None

@@ -38,7 +38,7 @@ _NAME_BEFORE: Final = re.compile(
     r"|(?:^|[^\w.-])(?P<name>[A-Za-z_][\w.-]*)['\"]?\]? *[:=] *|--(?P<option>[A-Za-z][\w-]*) +)['\"]?$"
 )
 _LAST_NAME: Final = re.compile(r"[A-Za-z_]\w*(?=\W*$)")
-# Which device a rank has is said where devices are.
+# Differing devices of ranks are reported with devices.
 _DEVICE: Final = re.compile(r"(?:cpu|cuda|hip|hpu|meta|mps|mtia|npu|privateuseone|xla|xpu):\d+")
 _WORD_BEFORE: Final = re.compile(r"(?P<name>[A-Za-z](?:[A-Za-z_-]*[A-Za-z])?)[_:=./-]?$")
 # Such a rank is that of a matrix.
@@ -56,7 +56,7 @@ class DiffersBy:
     kinds : tuple of str
         ``rank``, ``host``, ``path``, ``port``, ``time``, ``address``, ``pid``, ``random number``.
     is_certain : bool
-        Whether each is what the log tells of both processes, or nothing else has its form; else the texts look like it.
+        Whether the logs say so of both processes, or nothing else has this form; otherwise the texts only look like it.
     is_all : bool
         Whether they differ in nothing else.
     """
@@ -75,7 +75,7 @@ class DiffersBy:
 
 
 def differs_by(field: str, before: str, after: str, sides: Sides = (None, None)) -> DiffersBy | None:
-    """The values of a process by which two printed values of a field differ; None where none is recognised.
+    """The process-specific values in which two printed values of a field differ; None if none is recognised.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _differing(field: str, old: re.Match[str], new: re.Match[str], sides: Sides)
 
 
 def _before_both(old: re.Match[str], new: re.Match[str]) -> str:
-    """The end of what both stand behind; a digit is in front of it where it is cut, so that half a name is none."""
+    """The end of the text in front of both. If it is cut, a digit is put in front, so that half a name is not taken for a name."""
     one, other = (match.string[max(match.start() - _NAME_WITHIN, 0) : match.start()] for match in (old, new))
     end = 0
     while end < min(len(one), len(other)) and one[-1 - end] == other[-1 - end]:

@@ -29,7 +29,7 @@ _AOT_INDUCTOR: Final = (
 _MOST_SENTENCES: Final = 4
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 _MOST_OPTIONS: Final = 3
-_GRAPHS_FOUND: Final = "The FX graphs below were found, so that little was compiled anew."
+_GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
 _OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
 # A directory that Python made for temporary use: torch's fresh_cache() calls `tempfile.mkdtemp()`.
 _TEMPORARY: Final = re.compile(r"tmp[a-z0-9_]{8}")
@@ -218,7 +218,7 @@ def _unavailable_advice(facts: AdviceFacts) -> str | None:
                 "graph. Without need of gradients call it under torch.no_grad()."
             )
         case "not known":
-            return f"A trace may tell: {HOW_TO_RECORD}."
+            return f"A trace may show it: {HOW_TO_RECORD}."
     return None
 
 

@@ -51,7 +51,9 @@ def time_lost_bar(most: int, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
         reason = f"{_unseen(rate)}, and what that took is not known"
         return Bar("max_time_lost", most, None, "ns", False, reason, _ids(causes))
     if lost is None and missed:
-        reason = f"{missed} of {rate.lookups} lookups did not hit, and only traces (TORCH_TRACE) tell what that took"
+        reason = (
+            f"{missed} of {rate.lookups} lookups did not hit, and only traces (TORCH_TRACE) have their times"
+        )
         return Bar("max_time_lost", most, None, "ns", False, reason, _ids(causes))
     passed = (lost or 0) <= most
     reason = f"{missed} of {rate.lookups} lookups did not hit"
@@ -91,7 +93,7 @@ def _unseen(rate: RateRow) -> str:
 
 
 def unchecked(bars: Iterable[tuple[str, float, str]], reason: str) -> list[Bar]:
-    """Bars for which there is nothing to check; none is met."""
+    """The bars if there is nothing to check: none is met."""
     return [Bar(bar, wanted, None, unit, False, reason) for bar, wanted, unit in bars]
 
 

@@ -54,7 +54,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What some lookups are compared with: the place of a lookup, or the number of an entry; -1 where it is none."""
+    """What some lookups are compared with: the place of a lookup, or the number of an entry; -1 otherwise."""
 
     lookup: Numbers
     entry: Numbers
@@ -113,7 +113,7 @@ class Baselines:
         return Compared(lookup, entry)
 
     def _find(self, at: int) -> tuple[int, int]:
-        """The baseline of one lookup: its place, or the number of an entry; -1 where it is none."""
+        """The baseline of one lookup: the place of a lookup, or the number of an entry; -1 otherwise."""
         match self._choice.mode:
             case "key":
                 return self._with_key(at)

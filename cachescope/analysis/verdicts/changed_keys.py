@@ -99,7 +99,7 @@ class ChangedKeys:
             changed = tuple(sorted(changed, key=lambda field: field != TORCH_VERSION))
             reason = f"{kind.removeprefix(UPGRADE)}; {len(changed) - 1} other fields of the key follow"
             if besides := self._kinds.changed_besides(*sides, runs):
-                reason += f"; changed besides: {_listed(besides)}"
+                reason += f"; also changed: {_listed(besides)}"
         else:
             reason = self._what_changed(row, baseline, changed, alone)
         if len(changed) < apart:
@@ -126,7 +126,7 @@ class ChangedKeys:
         if self._baselines.are_concurrent(baseline, row):
             return "inferred", "the processes ran at the same time, and their keys differ by their rank alone"
         if isinstance(baseline, EntryRow) and is_in_remote_cache(baseline.path):
-            return "inferred", "foretold: the program would ask the remote cache that holds the entry"
+            return "inferred", "predicted: the program would ask the remote cache that holds the entry"
         if isinstance(baseline, EntryRow):
             return "inferred", "by its time of modification the entry had been stored before"
         return "recorded", "torch recorded the hash details of both keys"

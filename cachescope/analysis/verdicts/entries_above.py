@@ -115,7 +115,7 @@ class EntriesAbove:
         return time != MISSING and any(end <= time for end in ends)
 
     def _is_of_a_miss(self, entry: EntryRow) -> bool:
-        """Whether a recorded miss wrote it, which then stands for it."""
+        """Whether a recorded miss wrote it; that miss then represents it."""
         looked_up = self._history.lookups_of(entry)
         return bool(looked_up) and not self._history.lookups.is_hit[looked_up[0]]
 

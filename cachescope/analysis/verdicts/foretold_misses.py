@@ -1,4 +1,4 @@
-"""Why lookups would miss that a pre-flight foretells, where what lies in the directory now says it by itself."""
+"""Why lookups predicted by a pre-flight would miss, if the current content of the directory is enough to tell."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cachescope.analysis.verdicts.misses import Why
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
 from cachescope.terms import REFUSED
 
-_SEEN: Final = "foretold: the directory shows it as it is now"
+_SEEN: Final = "predicted: the directory shows it as it is now"
 
 
 def guards_would_fail(key: str, told: str) -> Why:
     """The guards of the entries were evaluated for the sizes of the lookup."""
-    why = "foretold: the guards of the entries were evaluated for the sizes that the pre-flight noted"
+    why = "predicted: the guards of the entries were evaluated for the sizes that the pre-flight noted"
     return Why("guard_failed", told, "inferred", why, kind=key)
 
 

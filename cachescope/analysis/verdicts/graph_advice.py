@@ -46,7 +46,7 @@ def graph_advice(change: FieldChange) -> str:
 
 
 def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
-    """Whether each name stands for one other name throughout, and none of them is an operation."""
+    """Whether each name consistently replaces one other name, and none of them is an operation."""
     mapping: dict[str, str] = {}
     for a, b in zip(old, new, strict=True):
         if mapping.setdefault(a, b) != b:

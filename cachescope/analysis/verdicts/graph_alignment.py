@@ -1,7 +1,7 @@
 """Align the graphs of two runs the way a diff aligns the lines of two files.
 
 A new graph and a changed one both have a `gm` that was never seen. Their place distinguishes them: a
-changed graph stands where another one stood, a new one stands in between.
+changed graph is in the place of another one, a new one is in between.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class GraphAligner(Generic[SomeGraph]):
 def replaced_stretches(
     before: Sequence[int | None], after: Sequence[int | None]
 ) -> tuple[list[tuple[slice, slice]], bool]:
-    """Where graphs of one run stand in place of graphs of another, as in the diff of two files.
+    """Where graphs of one run are in the place of graphs of another, as in the diff of two files.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def replaced_stretches(
     Returns
     -------
     stretches : list of pairs of slices
-        Each stretch of `before`, and the one of `after` that stands in its place.
+        Each stretch of `before`, with the stretch of `after` in its place.
     share_a_graph : bool
         Whether any graph is in both.
     """

@@ -41,7 +41,7 @@ class Miss:
     root: bool
     cause: int
     follows: LookupRow | None
-    """The lookup that missed first, and because of which this one did."""
+    """The lookup that missed first and caused this miss."""
 
 
 class Misses(Sequence[Miss]):
@@ -59,7 +59,7 @@ class Misses(Sequence[Miss]):
     entries : sequence of EntryRow
         Those that misses are compared with.
     baseline, baseline_entry : array of int
-        What it is compared with: the place of a lookup, or the number of one of `entries`; -1 where it is none.
+        What it is compared with: the place of a lookup, or the number of one of `entries`; -1 otherwise.
     follows : array of int
         The number of the miss that it follows from; -1 for a root.
     is_root : array of bool

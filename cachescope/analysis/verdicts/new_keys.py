@@ -1,6 +1,6 @@
 """Keys that had never been seen: what each is another key than, and in which fields.
 
-AOTAutograd lookups are judged first: what became of their key tells which graph an FX lookup below was before.
+AOTAutograd lookups are judged first: how their key changed shows which earlier graph an FX lookup below corresponds to.
 """
 
 from __future__ import annotations
@@ -170,19 +170,19 @@ class NewKeys:
         """Why a graph without a baseline may still be an earlier one; None if nothing suggests it."""
         row = self._rows[at]
         if self._baselines.may_be_stored(at):
-            return "entries of the same graph are stored, and nothing tells since when"
+            return "entries of the same graph are stored, and nothing shows since when"
         first = self._first_without_details.get(row.cache)
         if first is not None and first < at and self._rows.run[first] != row.run:
             return "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
         if self._is_told_above(at, row):
-            return "the hash details of its AOTAutograd key, which would tell, are not recorded"
+            return "the hash details of its AOTAutograd key, which would show it, are not recorded"
         like = self._baselines.may_replace(at)
         if like is None:
             return None
         where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
         is_named_ = None not in (row.function, getattr(like, "function", None))
         lacking = (
-            "that is too little to tell by" if is_named_ else "nothing names the functions (a trace does)"
+            "that is not enough to decide" if is_named_ else "nothing names the functions (a trace does)"
         )
         return (
             f"{where} has a graph of which {self._baselines.are_alike_by(like, row)}; whether this is another form of it "

@@ -11,7 +11,7 @@ from cachescope.analysis.process_values.kinds import Kind
 # What it is, and what to do about it.
 _OF_KIND: Final[Mapping[Kind, tuple[str, str]]] = {
     "rank": ("the rank of the process", "no rank finds what another one stored"),
-    "host": ("the name of a host", "no other host finds what was stored; or give every host one name there"),
+    "host": ("the name of a host", "no other host finds what was stored; or use one name for all hosts"),
     "path": ("a path", "only a run with the same path finds what was stored; or use one path in every run"),
     "port": ("a port", "only a run with the same port finds what was stored; or use one port in every run"),
     "time": ("a time", "no later run finds what was stored"),
@@ -47,4 +47,4 @@ def process_advice(change: FieldChange) -> Iterator[str]:
     where = "The graph" if change.kind == "graph" else change.field
     for kind in found.kinds:
         what, why = _OF_KIND[kind]
-        yield f"{where} {holds} {what}: keep that out of what is compiled, for {why}."
+        yield f"{where} {holds} {what}: keep it out of the key, because {why}."

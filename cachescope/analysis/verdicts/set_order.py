@@ -8,7 +8,7 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.keys.literals import literal_value
 
 SET_ORDER: Final = (
-    "The same set in another order: Python orders strings anew in each process. Set PYTHONHASHSEED to one value in "
+    "The same set in a different order: Python orders strings differently in each process. Set PYTHONHASHSEED to one value in "
     "every process, or hold a sorted list instead."
 )
 

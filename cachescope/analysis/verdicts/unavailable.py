@@ -153,9 +153,9 @@ class UnavailableEntries:
                 before.run, "the logs have no times, so nothing says which of them was first", place
             )
         if any(entry.status == "unreadable" for entry in self._of_key(row)):
-            return _not_known(before.run, "an entry lies under the key that may not be read here", place)
+            return _not_known(before.run, "there is an entry under the key that cannot be read here", place)
         if row.status_detailed is None and row.detail_set is None:
-            why = "it was not found, or its guards did not hold (a trace tells which)"
+            why = "it was not found, or its guards did not hold (a trace shows which)"
             return _not_known(before.run, why, place)
         if past.latest_hit is None and not self._history.timeline.is_stored(place):
             why = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
@@ -171,7 +171,7 @@ class UnavailableEntries:
             return self._deleted(
                 "recorded", f"run {found} had found it in the same directory", past.latest_hit
             )
-        why = f"run {before.run} compiled it to the end, where torch stores it, and its text log tells of no failure"
+        why = f"run {before.run} compiled it to the end, where torch stores it, and its text log shows no failure"
         return self._deleted("inferred", why, place)
 
     def _deleted(self, evidence: Evidence, why: str, place: int) -> Unavailable:

@@ -114,7 +114,7 @@ def name_kinds(rows: Sequence[FactorsRow]) -> dict[int, NameIs]:
 def named_folders(factors: pd.DataFrame, entries: pd.DataFrame) -> list[Named]:
     """The folders whose names follow from their factors, in the order in which these were written.
 
-    All rows that give a folder its name have the same factors, whatever the rank: the first stands for them.
+    All rows that give a folder its name have the same factors, whatever the rank: the first represents them.
     """
     rows = rows_of(factors, FactorsRow)
     kinds = name_kinds(rows)

@@ -27,7 +27,7 @@ _NO_FACTORS: Final = (
 _OF_TORCH: Final = "SGLang makes its name of torch, the GPU and CUDA alone, and keeps nothing of these: all models and ranks share it"
 _NO_NAME: Final = "torch_compile_cache"
 _UNNAMED: Final = 'SGLang\'s compiler "eager" has no name for it, and stores nothing but the graph'
-_AOT_FACTORS: Final = "vLLM keeps nothing of what it made this name of"
+_AOT_FACTORS: Final = "vLLM keeps nothing from which it made this name"
 
 
 def folders_frame(factors: pd.DataFrame, entries: pd.DataFrame, named: Sequence[Named]) -> pd.DataFrame:

@@ -72,7 +72,7 @@ def _apart(sides: Sequence[_Side]) -> Iterator[tuple[_Side, _Side, tuple[str, ..
     """Each folder that lacks a rank, the nearest that has one of those that it lacks, and the factors in which they differ.
 
     Of two that are nearest to each other, that of the lower rank is the other. Where a folder has the first rank, and the
-    nearest has it as well, nothing tells it from one of a start whose other ranks stopped: it is left out.
+    nearest has it as well, it looks the same as a start whose other ranks stopped: it is left out.
     """
     sets = list(dict.fromkeys(side.ranks for side in sides))
     every = frozenset[tuple[int, int]]().union(*sets)

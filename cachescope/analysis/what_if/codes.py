@@ -178,7 +178,7 @@ def _entries(replayed: ReplayInput, chosen: Positions, place_of_miss: Positions)
 
 
 def _by_frequency(home: Positions, values: Positions | Codes) -> Positions:
-    """The values numbered anew in each home: the most frequent is 0."""
+    """The values renumbered within each home: the most frequent is 0."""
     both = home * (int(values.max(initial=0)) + 1) + values
     distinct, first, number, count = np.unique(
         both, return_index=True, return_inverse=True, return_counts=True

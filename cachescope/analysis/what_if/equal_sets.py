@@ -23,7 +23,7 @@ class EqualSets:
     Attributes
     ----------
     leader : array of int
-        For each set, one set that stands for all that are equal to it.
+        For each set, one set that represents all sets equal to it.
     """
 
     def __init__(self, sums: Lanes, leader: Numbers) -> None:

@@ -1,4 +1,4 @@
-"""The distinct values of hash details, each with the numbers that stand for it in what-if keys."""
+"""The distinct values of hash details, each with its numbers in what-if keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places at which each number stands, for many numbers at a time."""
+"""The places of each number, for many numbers at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Members:
-    """Some places by the number that stands there.
+    """Some places, grouped by the number there.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Work that decides no key and that a pre-flight need not do: a seventh of its processor time.
 
-Python looks for garbage again and again while torch is imported and compiles, and finds next to none. Inductor parses its
+While torch is imported and compiles, Python runs its garbage collector again and again, and finds almost nothing. Inductor parses its
 templates when it is imported, and a pre-flight renders hardly any.
 """
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any, Final
 
 FAKE: Final = "CACHESCOPE_PREFLIGHT_FAKE"
-"""The variable that asks for it: the file in which a process tells why it cannot go on without weights."""
+"""The variable that switches it on: the file in which a process notes why it cannot continue without weights."""
 # torch/_subclasses/fake_tensor.py, 2.10 to 2.15.
 _NO_VALUES: Final = (
     "UnsupportedFakeTensorException",

@@ -1,6 +1,7 @@
-"""The arguments of the commands, one module for each, whose docstring is its help.
+"""The arguments of the commands, one module for each. The module's docstring is the command's help.
 
-All of them are imported to print any help, so none imports what reads: what a command runs has its name one folder above.
+Printing any help imports all of these modules, so none of them imports a reader. What a command runs is in the module of the
+same name one folder up.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from cachescope.cli.arguments import (
     what_if,
 )
 
-# Of each command its arguments, and the module that is loaded by this name when it runs.
+# For each command: its arguments, and the name of the module that is loaded when it runs.
 COMMANDS: Final = {
     "explain": (explain, "cachescope.cli.explain"),
     "what-if": (what_if, "cachescope.cli.what_if"),

@@ -1,9 +1,8 @@
-"""Show the logs that cachescope keeps in order to open them again at once, or remove them.
+"""Show the logs that cachescope keeps so that it can open them faster, or remove them.
 
-A large log that was read once is kept, in columns, under the user's cache folder. One that has grown since is read
-from where it ended, one that changed otherwise anew, and what was not used for longest goes first.
-CACHESCOPE_NO_INDEX=1 keeps nothing. The caches of torch are something else, and are never touched: for those,
-cachescope entries DIR.
+After a large log was read once, it is kept in columns under the user's cache folder. If the log has grown, only the new part
+is read; if it changed in another way, all of it is read again. The logs unused for longest are removed first.
+CACHESCOPE_NO_INDEX=1 keeps nothing. torch's caches are never touched; to inspect those, use cachescope entries DIR.
 """
 
 from __future__ import annotations
@@ -15,5 +14,5 @@ from cachescope.cli.arguments.shared import add_output_arguments
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--clear", action="store_true", help="remove all of it")
+    parser.add_argument("--clear", action="store_true", help="remove all kept logs")
     add_output_arguments(parser)

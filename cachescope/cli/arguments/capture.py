@@ -1,7 +1,7 @@
 """Capture a context snapshot of this process's torch, as JSON.
 
-The snapshot holds what torch puts into its isolation context, and what stands around it: keep it beside a
-cache, or compare two machines. This is the one command that imports torch, and nothing is compiled.
+The snapshot contains torch's isolation context, and related settings of the process and the machine. Keep it with a
+cache, or use it to compare two machines. This is the only command that imports torch itself; it compiles nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it there instead of to standard output")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
     parser.add_argument(
         "--torch-manifest",
         action="store_true",

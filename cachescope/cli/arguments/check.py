@@ -1,11 +1,11 @@
-"""Check the lookups of a job against bars, for CI: exit status 3 and the causes where one is not met.
+"""Check the lookups of a job against bars, for CI: exit status 3, with the causes, if a bar is not met.
 
     cachescope check runs/ --min-hit-rate 0.9 --max-time-lost 30s
     cachescope check runs/ "$TORCHINDUCTOR_CACHE_DIR" --no-new-cause --baseline saved/
 
-All lookups of all PATHs count, and the first lookups of a cold start are misses: give the logs of the warm run
-where that one is meant. With the cache directory beside them, misses are compared with its entries. Where nothing
-was looked up, no bar is met: nothing was checked.
+All lookups of all PATHs count, and the first lookups of a cold start are misses: to check a warm run, give only its
+logs. If the cache directory is given too, misses are compared with its entries. If nothing was looked up, no bar is met,
+because nothing was checked.
 
 exit status: 0 every bar is met, 1 a source could not be read, 2 wrong usage (no bar is wrong usage), 3 a bar is not met
 """
@@ -31,13 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--min-hit-rate",
         type=share,
         metavar="SHARE",
-        help="least hit rate by count, from 0 to 1, such as 0.9",
+        help="minimum hit rate by count, from 0 to 1, such as 0.9",
     )
     parser.add_argument(
         "--max-time-lost",
         type=_nanoseconds,
         metavar="TIME",
-        help="most compile time lost to misses, such as 30s, 500ms, 2min, or plain seconds",
+        help="maximum compile time lost to misses, such as 30s, 500ms, 2min, or plain seconds",
     )
     parser.add_argument(
         "--no-new-cause",

@@ -1,4 +1,4 @@
-"""List what torch compiled and why: what it compiled again and by which guard, graph breaks, sizes that became symbols.
+"""List what torch compiled and why: recompiles and the guards that failed, graph breaks, sizes that became symbols.
 
 PATHs are TORCH_TRACE files, or directories and globs of them.
 """

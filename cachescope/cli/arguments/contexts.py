@@ -1,7 +1,7 @@
-"""Say which processes are alike: isolation contexts, their keys, who shares one, and what differs.
+"""Show which processes are alike: isolation contexts, their keys, which processes share one, and what differs.
 
-PATHs are snapshots (cachescope capture), traces, logs or cache directories; the contexts of recorded runs are
-reconstructed from their hash details as far as these tell, and nothing is guessed.
+PATHs are snapshots (cachescope capture), traces, logs or cache directories. The contexts of recorded runs are
+reconstructed from their hash details, as far as possible; nothing is guessed.
 """
 
 from __future__ import annotations

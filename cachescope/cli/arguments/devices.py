@@ -1,7 +1,7 @@
-"""Say which devices keys and kernels were made for, with their datasheets; without PATH, what this machine has.
+"""List the devices that keys and kernels were made for, with their datasheets; without PATH, this machine's devices.
 
-PATHs are snapshots (cachescope capture), traces, logs or cache directories. Rates are peak dense ones of the
-vendors' datasheets, and it is said how a name led to one; a device without one shows what is known.
+PATHs are snapshots (cachescope capture), traces, logs or cache directories. Rates are peak dense rates from the
+vendors' datasheets. Each device says how its name was matched to a datasheet; without one, it shows what is known.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     cachescope diff A B            A and B are paths: one log, one cache directory, a directory of runs, a snapshot
                                    made by cachescope capture, or a remote cache (redis://HOST:PORT/DB)
-    cachescope diff A B PATH...    A and B are in what the PATHs hold: a key (or its beginning), the number of
+    cachescope diff A B PATH...    A and B are looked up in the PATHs: a key (or its beginning), the number of
                                    a lookup, or run:N
 
-Keys are paired by their graphs, and equal differences are folded together. Of a directory and a snapshot (or a
-run) it is told which entries that process would find; of a file of torch.compiler.save_cache_artifacts and a run
-or its directory, what of these it covers.
+Keys are paired by their graphs, and equal differences are combined. For a directory and a snapshot (or a run),
+diff shows which entries that process would find. For a file of torch.compiler.save_cache_artifacts and a run or its
+directory, it shows which lookups or entries the file covers.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""List what a cache directory holds (sizes, age, damage, duplicates, what can go), or show one entry of it.
+"""List what a cache directory contains (sizes, age, damage, duplicates, what can go), or show one entry of it.
 
-    cachescope entries DIR         files by kind and status, what stands out, the newest entries
-    cachescope entries KEY [DIR]   one entry: a key of any kind or enough of its beginning; guards, links, kernels, past
-                                   misses and its source. Without DIR in the directory torch would use here
+    cachescope entries DIR         files by kind and status, anything unusual, the newest entries
+    cachescope entries KEY [DIR]   one entry, by a key of any kind or enough of its beginning: guards, links, kernels,
+                                   past misses and its source. Without DIR, in the directory that torch would use here
 
-What exists as a path is a DIR, and so is redis://HOST:PORT/DB. DIRs are opened read-only; entries are parsed, never unpickled. Nothing is removed:
---prune-list only prints paths: of what was wholly read and proven to be of no use to any lookup. What may not be
-read, and whatever it may need, is never among them.
+An existing path is a DIR, and so is redis://HOST:PORT/DB. DIRs are opened read-only; entries are parsed, never unpickled.
+Nothing is removed. --prune-list only prints paths of files that were read completely and are proven to be useless to any
+lookup. Files that cannot be read, and everything that they may need, are never listed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--locks",
         action="store_true",
-        help="say of each lock file whether it is held: it is tried without waiting and given back at once",
+        help="show for each lock file whether it is held: the lock is tried without waiting, and released at once",
     )
     parser.add_argument(
         "--prune-list",

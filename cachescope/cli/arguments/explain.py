@@ -1,7 +1,8 @@
 """Explain why lookups missed: the changed fields, old and new value, and what it cost.
 
-PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, vLLM's torch_compile_cache and its
-logs, remote caches (redis://HOST:PORT/DB), or directories and globs of files; what each is, is told by looking inside. With --key or --lookup, one lookup in full.
+PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, vLLM's torch_compile_cache and its logs, remote caches
+(redis://HOST:PORT/DB), or directories and globs of files. Their kind is recognized by their content. With --key or
+--lookup, one lookup is explained in full.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--key", help="only the last miss of this key (or of what begins with this)")
+    which.add_argument("--key", help="only the last miss of this key (its beginning is enough)")
     which.add_argument("--lookup", type=int, metavar="N", help="only this lookup")
     parser.add_argument("--causes", type=how_many, default=10, metavar="N", help="causes to show (10)")
     add_baseline_argument(parser)

@@ -1,12 +1,12 @@
-"""Lock a cache directory: its files, its keys, and what made them, for verify to hold it against elsewhere.
+"""Lock a cache directory: record its files, its keys, and what made them, so that verify can check it elsewhere.
 
     cachescope lock "$TORCHINDUCTOR_CACHE_DIR" -o cache.lock
     cachescope lock cache/ -o cache.lock --expect runs/
 
-The lock is a JSON file with the size and the sha256 of every file, the keys, the hash details of the processes that made them
-as far as the entries hold them (torch 2.8 and later), the torch and the Triton that are installed beside this Python, its
-variables that enter keys, and its device. Run it where the cache was made. With --expect, the keys that these runs looked up
-are expected: verify says which of them have no entry, and which entries nothing expects. Nothing is written to the directory.
+The lock is a JSON file. It has the size and the sha256 of every file, the keys, the hash details of the processes that made
+them (if the entries contain them: torch 2.8 and later), the torch and Triton that are installed with this Python, the
+variables that enter keys, and the device. Run it where the cache was made. With --expect, the keys that these runs looked up
+are expected: verify shows which of them have no entry, and which entries nothing expects. Nothing is written to the directory.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         default="cache.lock",
         metavar="FILE",
-        help="what to write, outside of DIR (cache.lock)",
+        help="the file to write, outside of DIR (cache.lock)",
     )
     parser.add_argument(
         "--expect",
         nargs="+",
         default=[],
         metavar="RECORDING",
-        help="traces or logs of runs that are to find their entries in DIR",
+        help="traces or logs of runs that should find their entries in DIR",
     )
     add_reading_arguments(parser)
     add_output_arguments(parser)

@@ -1,20 +1,20 @@
-"""Foretell what a command would find in torch's caches: it runs, and nothing is compiled or stored.
+"""Predict what a command would find in torch's caches: the command runs, but nothing is compiled or stored.
 
     cachescope preflight -- python train.py
     cachescope preflight --against /baked/cache --min-hit-rate 1 -- torchrun --nproc-per-node 2 train.py
 
-Every graph is executed op by op, so the program goes its way; of each lookup that a real run would make, the answer is
-whether it would hit, would miss, would be bypassed, and why, or that it cannot be told. Held against the cache directory
-that the program would use, or against PATH: a cache directory, which may be empty, recordings of earlier runs, or
-a remote cache (redis://… or a dump of one). They are only read. Python processes that the command starts are covered, but for those that ignore PYTHONPATH
-(python -I). Needs torch 2.10 or later, in the command's Python.
+Every graph is executed op by op, so the program runs as usual. For each lookup that a real run would make, the answer says
+whether it would hit, miss or be bypassed, and why, or that this is not known. Lookups are checked against the cache directory
+that the program would use, or against PATH: a cache directory, which may be empty, recordings of earlier runs, a lock, a
+mega-cache file, or a remote cache (redis://HOST:PORT/DB, or a dump). They are only read. Python processes that the command starts
+are covered, except those that ignore PYTHONPATH (python -I). Needs torch 2.10 or later, in the command's Python.
 
-With --fake no weights are allocated: for models that do not fit here. A program that asks a tensor for a value, as
-loss.item() does, ends there, and the line is named.
+With --fake no weights are allocated: for models that do not fit here. A program that needs the value of a tensor, as in
+loss.item(), stops there, and the line is named.
 
 exit status: 0 it ran, 1 the command failed or nothing could be read, 2 wrong usage, or --fake and the program needs
-values, 3 fewer lookups would hit than
---min-hit-rate asks for (those that cannot be told count as none), 126 and 127 the command cannot be started
+values, 3 fewer lookups would hit than --min-hit-rate asks for (an unknown outcome does not count as a hit), 126 and 127 the
+command cannot be started
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--against",
         action="append",
         metavar="PATH",
-        help="what the lookups are held against; may be given several times (the program's own cache directory)",
+        help="what the lookups are checked against; may be repeated (the program's own cache directory)",
     )
     parser.add_argument(
         "--fake",
@@ -41,13 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep",
         metavar="FOLDER",
-        help="keep the traces in a new folder of FOLDER, for cachescope explain FOLDER PATH",
+        help="keep the traces in a new folder in FOLDER, for cachescope explain FOLDER PATH",
     )
     parser.add_argument(
         "--min-hit-rate",
         type=share,
         metavar="SHARE",
-        help="least share of lookups that would hit, from 0 to 1",
+        help="minimum share of lookups that would hit, from 0 to 1",
     )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run")
     add_output_arguments(parser)

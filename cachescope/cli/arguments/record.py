@@ -1,10 +1,10 @@
-"""Run a command with torch's cache logs on, then explain its lookups against the runs recorded before.
+"""Run a command with torch's cache logs on, then explain its lookups against the runs recorded earlier.
 
     cachescope record -- python train.py
 
-The command keeps the terminal and its exit status. Its trace and log go into a new folder of FOLDER; the
-DEBUG records of the two cache loggers go there only, and not to the terminal. Where cachescope was installed
-without the packages that explaining needs (pip install --no-deps), it records only.
+The command keeps the terminal and its exit status. Its trace and log are written to a new folder in FOLDER. The DEBUG records
+of the two cache loggers go only to the log, not to the terminal. If cachescope was installed without the packages
+that explaining needs (pip install --no-deps), it only records.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Write one HTML file with figures, tables and explanations, for people without Jupyter; it opens offline.
+"""Write one HTML file with figures, tables and explanations, for people without Jupyter. It works offline.
 
 PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, or directories and globs of them. The file loads nothing
-from anywhere; --redact hides whatever may tell of you before it is sent.
+from anywhere. --redact hides what may identify you before you send it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The arguments that commands share. Nothing that reads is imported for them: help is printed at once."""
+"""The arguments that commands share. No reader is imported for them, so that help is instant."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def add_redact_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--redact",
         action="store_true",
-        help="show only what is known to tell nothing of you: torch's and cachescope's own words, numbers, versions, keys; "
-        "stand-ins replace the rest",
+        help="show only what is known not to identify you: torch's and cachescope's own words, numbers, versions, keys; "
+        "placeholders replace the rest",
     )
 
 
@@ -37,21 +37,25 @@ def add_baseline_argument(parser: argparse.ArgumentParser) -> None:
         "--baseline",
         default="auto",
         metavar="auto|nearest|RUN|KEY",
-        help="what a miss is compared with: chosen for each (auto), the fewest changed fields (nearest), "
-        "a run by its number, or a key",
+        help="what a miss is compared with: chosen for each miss (auto), the fewest changed fields (nearest), "
+        "the number of a run, or a key",
     )
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--strict``, ``--jobs`` and ``--no-index``: of every command that reads what it is given."""
+    """``--strict``, ``--jobs`` and ``--no-index``, for every command that reads its PATHs."""
     parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
     parser.add_argument(
-        "--jobs", type=_number_of_processes, default=1, metavar="N", help="processes that read logs (1)"
+        "--jobs",
+        type=_number_of_processes,
+        default=1,
+        metavar="N",
+        help="number of processes that read logs (1)",
     )
     parser.add_argument(
         "--no-index",
         action="store_true",
-        help="read every log anew, and keep none to be opened again at once (cachescope cache shows what is kept)",
+        help="read every log again from the start, and keep none for faster reading later (cachescope cache lists kept logs)",
     )
 
 
@@ -64,5 +68,5 @@ def how_many(text: str) -> int:
 
 def _number_of_processes(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes: 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes (1 or more)")
     return int(text)

@@ -1,8 +1,8 @@
-"""Show where the time of compiling went: the self time of each phase, process by process.
+"""Show where compile time went: the self time of each phase, for each process.
 
-PATHs are TORCH_TRACE files, or directories and globs of them. Times are from the events that torch writes into traces; they
-add up, and what no event covers is a row of its own. Below: what hits could still save, what stays, what hits saved.
-Several processes are held against each other; of several PATHs each stands for its slowest process.
+PATHs are TORCH_TRACE files, or directories and globs of them. Times come from the events that torch writes into traces. They
+add up; time that no event covers has its own row. Below the table: what hits could still save, what stays, what hits saved.
+Several processes are compared with each other; if several PATHs are given, each is represented by its slowest process.
 """
 
 from __future__ import annotations

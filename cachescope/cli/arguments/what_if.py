@@ -2,7 +2,7 @@
 
 Without --without and --schema, the fields are ranked by what leaving them out would save. Fields may be patterns
 (inductor_config[aot_inductor.*]), parts of inputs (example_inputs[*].device) or context forms (inductor_configs).
-Everything goes by what-if keys, cachescope's own; what would really be safe to leave out, torch decides.
+The replay uses what-if keys, which are cachescope's own. Only torch decides what is really safe to leave out.
 """
 
 from __future__ import annotations
@@ -25,6 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schema", metavar="FILE.json", help='{"runtime_context": …, "compile_context": …, "without": […]}'
     )
-    parser.add_argument("--sensitivity", action="store_true", help="rank the fields as well")
+    parser.add_argument("--sensitivity", action="store_true", help="also rank the fields")
     add_reading_arguments(parser)
     add_output_arguments(parser)

@@ -81,7 +81,7 @@ def _take(entry: Entry, package: dict[object, object], reading: Reading) -> None
 
 
 def _place(code: object) -> str | None:
-    """The function and where it stands, of a ``SerializedCode`` (torch/_dynamo/package.py)."""
+    """The function and its location, of a ``SerializedCode`` (torch/_dynamo/package.py)."""
     state = code.state if isinstance(code, Stub) else {}
     return place_of(*(state.get(name) for name in ("co_qualname", "co_filename", "co_firstlineno")))
 

@@ -46,7 +46,7 @@ def check_aotautograd(entry: Entry, data: bytes, reading: Reading) -> tuple[str 
 def take_bundled(entry: Entry, value: object, reading: Reading) -> None:
     """Fill the row from what ``BundledAOTAutogradSerializableCallable`` stores: a result, since 2.12 in a tuple.
 
-    Another backend of torch.compile stores something else, of which nothing is said.
+    Another backend of torch.compile stores something else, which is ignored.
     """
     result = value[0] if isinstance(value, tuple) and value else value
     if isinstance(result, Stub) and result.name in AOT_CLASSES:

@@ -47,7 +47,7 @@ def looks_like_aotinductor(path: str, head: bytes) -> bool:
             with zipfile.ZipFile(file) as archive:
                 return any(_MEMBER.fullmatch(name) for name in archive.namelist())
     except (OSError, NotRead, zipfile.BadZipFile, NotImplementedError, ValueError):
-        # One that is cut has no directory: its first name tells.
+        # A cut archive has no directory: its first name decides.
         return b"data/aotinductor/" in head
 
 

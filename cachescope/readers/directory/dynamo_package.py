@@ -7,7 +7,7 @@ from cachescope.readers.pickles.inert_pickle import Stub
 
 
 def place_of(function: object, file: object, line: object) -> str | None:
-    """A function and where it stands; None without its name."""
+    """A function and its location; None without its name."""
     if not isinstance(function, str):
         return None
     return text(f"{function} at {file}:{line}" if isinstance(file, str) and type(line) is int else function)

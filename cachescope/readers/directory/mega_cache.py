@@ -111,7 +111,7 @@ def _check(
 def _grouped(data: bytes, at: int) -> Iterator[tuple[int, str, str, bytes, int]]:
     """Where its group begins, type, key and content of each artifact, and the offset of the content.
 
-    Mirrors ``CacheArtifactManager.serialize``: one group for each type, anew each time that artifacts are saved.
+    Mirrors ``CacheArtifactManager.serialize``: one group for each type, and new groups each time that artifacts are saved.
     """
     while at < len(data):
         group = at

@@ -88,7 +88,7 @@ def place_of(path: str, levels: int = _LEVELS) -> Place | None:
     for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(name):
             return PRECOMPILE_FOLDER if place is TRITON_FOLDER and _is_package(path) else place
-    # vLLM's first: one look tells, where there are a thousand folders.
+    # vLLM's first: a single check is enough, even for a thousand folders.
     of_vllm = vllm_place_of(path)
     if of_vllm is not None:
         return of_vllm

@@ -30,7 +30,7 @@ def fill_precompile(entry: Entry, name: str, data: bytes, reading: Reading) -> N
 
 
 def _file(codes: object) -> object:
-    """Where the first of the code objects stands: it is the function itself."""
+    """The location of the first code object, which is the function itself."""
     first = codes[0] if isinstance(codes, list) and codes else None
     code = first.state.get("python_code") if isinstance(first, Stub) else None
     return code.state.get("co_filename") if isinstance(code, Stub) else None

@@ -1,6 +1,6 @@
 """The files in vLLM's ``torch_compile_cache``: the factors of a folder's name, handles, artifacts, compiled models.
 
-What is said of vLLM is that of 0.13.0 and 0.33.0. Nothing is executed: ``vllm_compile_cache.py`` is parsed as a literal,
+This describes vLLM 0.13.0 and 0.33.0. Nothing is executed: ``vllm_compile_cache.py`` is parsed as a literal,
 as vLLM itself does, and pickles are followed without making anything.
 """
 
@@ -38,7 +38,7 @@ def fill_factors(entry: Entry, name: str, data: bytes, reading: Reading) -> None
     """Keep what the name of a folder was made of.
 
     Mirrors ``VllmBackend.__call__`` of ``vllm/compilation/backends.py``, which writes the file only if it is not there.
-    Values of variables that are named like secrets (vLLM before 0.33 wrote ``VLLM_API_KEY``) are told apart and not kept.
+    Values of variables that are named like secrets (vLLM before 0.33 wrote ``VLLM_API_KEY``) are distinguished but not kept.
     """
     if len(data) > _MOST_FACTOR_BYTES:
         raise NotRead(f"more than {_MOST_FACTOR_BYTES} bytes: not read")

@@ -1,7 +1,7 @@
 """Keeps logs that were read before under the user's cache folder: opening them again is instant.
 
 There is a file per log: a line that identifies the log, and the log's row of `log_tables.SCHEMA` in Arrow's format. A
-file that does not match the current log or its own checksum is ignored, and the log is read anew. If the log has only
+file that does not match the current log or its own checksum is ignored, and the log is read again from the start. If the log has only
 grown, reading continues where it ended. No failure here is an error.
 """
 
@@ -90,7 +90,7 @@ class Index:
             return None
         if state is None:
             return None
-        # A link with another name may stand for another rank.
+        # A link with another name may be another rank.
         name = hashlib.blake2b(f"{state.path}\0{state.name}".encode("utf-8", "surrogatepass"), digest_size=20)
         return Kept(self, path, self.folder / f"{name.hexdigest()}{_SUFFIX}", state)
 
@@ -238,7 +238,7 @@ class _About:
 
 
 def _about(file: Path) -> _About | None:
-    """The first line of a kept log; None if it is none, or of another version."""
+    """The first line of a kept log; None if it is invalid or of another version."""
     try:
         with open(file, "rb") as stream:
             if stream.readline(len(_MAGIC)) != _MAGIC:

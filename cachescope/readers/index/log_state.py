@@ -47,7 +47,7 @@ class LogState:
 
     @classmethod
     def of_json(cls, values: object) -> LogState | None:
-        """The state that was stored; None if another version stored it, or if it is none."""
+        """The state that was stored; None if another version stored it, or if it is invalid."""
         names = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or values.keys() != names or values["format"] != FORMAT:
             return None

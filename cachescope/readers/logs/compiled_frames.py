@@ -271,7 +271,7 @@ def _first_line(text: str) -> str:
 
 
 def _squeezed(reason: str) -> str:
-    """A reason on one line: torch pads the guard so that the line of code stands behind it."""
+    """A reason on one line: torch pads the guard, and puts the line of code after it."""
     return " ".join(_first_line(reason).split())
 
 

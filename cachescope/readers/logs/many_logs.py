@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _AHEAD: Final = 256
 # Small logs go to a worker together: what they have in common is sent back once.
 _TASK_BYTES: Final = 16 << 20
-# A trace is split among several workers if each gets this much. Every part learns anew what the parts have in common,
+# A trace is split among several workers if each gets this much. Every part has to learn again what the parts have in common,
 # and its result has to be handed over: together this takes as long as reading 5 MB.
 _PART_BYTES: Final = 64 << 20
 # This many logs of equal size keep all workers busy without splitting.
@@ -151,7 +151,7 @@ class _Asked:
             tables.merge_into(reading, known)
 
     def _read_on(self) -> Any | None:
-        """The kept rows and those appended to the log since; None if the log has to be read anew."""
+        """The kept rows and those appended to the log since; None if the log has to be read from the start."""
         before = None if self.kept is None else self.kept.as_it_was(self.path)
         if before is None or self.kept is None:
             return None

@@ -1,6 +1,6 @@
 """Puts the notes of a pre-flight (`cachescope/capture/preflight/notes.py`) to the lookups that they are about.
 
-Of an FX graph both notes stand before torch's record, which is written once the graph is compiled; of AOTAutograd the
+For an FX graph, both notes come before torch's record, which is written once the graph is compiled; for AOTAutograd the
 one about storing comes after it.
 """
 
@@ -26,7 +26,7 @@ class LookupNote:
     Attributes
     ----------
     sizes : tuple
-        The sizes that guards speak of, in their order; None for one that is no number.
+        The sizes in guards, in their order; None for one that is not a number.
     cache_dir : str or None
         The directory that the program would use; None for torch's default one.
     is_local, is_remote : bool

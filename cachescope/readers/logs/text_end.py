@@ -2,7 +2,7 @@
 
 Next to the finished lookups of each process it holds what the lookups no longer show, and what still waits for later
 lines: lookups without an outcome, guards, an error. The last message of a process is read as if it were complete. If
-the next line belongs to that message, the log has to be read anew.
+the next line belongs to that message, the log has to be read from the start.
 """
 
 from __future__ import annotations

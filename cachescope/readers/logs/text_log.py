@@ -58,9 +58,8 @@ def read_on_text_log(path: str, reading: Reading) -> bool:
     Returns
     -------
     bool
-        False if it has to be read anew: it ended within a line or a message, or between the hash details and the
-        outcome of a lookup, a process now says again what it said before, or it is of ``TORCH_LOGS_FORMAT=short``,
-        whose lines do not identify their process.
+        False if it has to be read from the start: it ended within a line or a message, or between the hash details and the
+        outcome of a lookup, or a process repeats what it said before, or it is of ``TORCH_LOGS_FORMAT=short``, whose lines do not identify their process.
 
     Raises
     ------

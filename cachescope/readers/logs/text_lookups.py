@@ -136,7 +136,7 @@ class MessageReader:
         """The state for `take_up`, after `finish`; None if a lookup waits for its outcome, or for several processes.
 
         Also None right after hash details: if they continue, or if another process's details come before the next
-        message, reading anew would number the details in another order.
+        message, reading from the start would number the details in another order.
         """
         waits = self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved)
         if waits or not self._is_one:
@@ -362,7 +362,7 @@ class MessageReader:
         lookup.aot_mode = is_aot_mode or None
 
     def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> Lookup | None:
-        """The miss whose result torch cannot store: then the bypass is no second lookup. None if there is none."""
+        """The miss whose result torch cannot store: then the bypass is not a second lookup. None if there is no such miss."""
         for lookup in reversed(self._lookups):
             if lookup.cache == cache and lookup.compile_id == compile_id:
                 if lookup.outcome == "unknown" and self._compiled_after(lookup):

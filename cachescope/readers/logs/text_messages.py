@@ -62,7 +62,7 @@ _MESSAGES: Final = (
 )
 
 
-# How the messages begin; one may begin with anything, but contains `_ANYWHERE`. Nearly all lines are none of them.
+# How the messages begin; one may begin with anything, but contains `_ANYWHERE`. Almost no line is one of them.
 _BEGINNINGS: Final = (
     b"FX graph cache ",
     b"Autograd graph cache ",

@@ -35,7 +35,7 @@ _LONGEST_NUMBERS: Final = 300
 
 
 class Place(NamedTuple):
-    """Where code stands: its function, its file and a line."""
+    """Where code is: its function, its file and a line."""
 
     function: str | None
     file: str | None

@@ -56,7 +56,7 @@ def read_on_trace_log(path: str, reading: Reading) -> bool:
     Returns
     -------
     bool
-        False if it did not end after a complete record: it has to be read anew.
+        False if it did not end after a complete record: it has to be read from the start.
 
     Raises
     ------

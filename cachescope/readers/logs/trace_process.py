@@ -96,7 +96,7 @@ class TraceProcess:
         self._compiled = end.has_compiled
         self._aot_code_us = end.aot_code_us
         self._has_begun, self._asked = end.has_begun, dict(end.asked)
-        # Told anew at the end, if there is still none.
+        # Reported again at the end, if there is still none.
         problems = self._reading.problems
         problems[:] = [problem for problem in problems if problem.kind != _NO_LOOKUPS]
         self._lookups = end.lookups(process)
@@ -259,7 +259,7 @@ class TraceProcess:
         return self._clock.ns(self._aot_code_us) >= began_ns
 
     def _preflight(self, note: JsonObject) -> None:
-        """A note of a pre-flight, which stands beside the record of the lookup that it is about."""
+        """A note of a pre-flight, next to the record of the lookup that it is about."""
         self._process.is_preflight = True
         self._notes.add(note)
 

@@ -81,7 +81,7 @@ class TraceReader:
         self._end = self._offset = start
         self._block = bytearray()
         self._has_prefix = self._has_clock = self._has_rank = self._has_folder = False
-        # Of which caches a lookup was read, or was told to be missing.
+        # The caches for which a lookup was read, or was reported missing.
         self._is_recorded: set[str] = set()
         self._torch_version: str | None = None
         self._python_version: str | None = None

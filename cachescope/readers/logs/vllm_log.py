@@ -5,7 +5,7 @@ of lines those of ``vllm/logger.py`` and ``vllm/logging_utils/formatter.py``::
 
     (EngineCore pid=42) INFO 11-23 20:31:35 [compilation/backends.py:417] [backbone] Compiling a graph ... takes 7.83 s
 
-At the level INFO the file stands there without its folder; earlier releases write no process. Ray writes its own name of a
+At the level INFO the file is logged without its folder; earlier releases write no process. Ray writes its own name of a
 process before these lines, and one line for several that say the same (``ray/_private/ray_logging/__init__.py``)::
 
     (EngineCore_0 pid=42) (RayWorkerWrapper pid=77, ip=10.0.0.2) INFO ... [repeated 7x across cluster]
@@ -57,7 +57,7 @@ _MESSAGES: Final = {
 }
 
 
-# Nothing after their last word tells that a line is whole.
+# Nothing after the last word shows that the line is complete.
 _OPEN_ENDED: Final = frozenset({"factors", "aot_loaded", "aot_failed"})
 
 

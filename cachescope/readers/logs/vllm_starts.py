@@ -30,7 +30,7 @@ class Said:
         Which message it is.
     line : int
     lead : dict
-        What stands before it: ``process``, ``pid``, ``host`` (of Ray's processes), ``logged``, ``prefix``.
+        What comes before it: ``process``, ``pid``, ``host`` (of Ray's processes), ``logged``, ``prefix``.
     values : dict
         What it says.
     others : int

@@ -34,7 +34,7 @@ def read_dump(path: str, reading: Reading) -> None:
 
 
 def stored_in_dump(path: str, reading: Reading) -> Iterator[Stored]:
-    """Yield the values of a dump, in its order; a line that is none becomes a problem."""
+    """Yield the values of a dump, in its order; an invalid line becomes a problem."""
     number = 0
     with open_bytes(path) as file:
         stream = io.BufferedReader(file)  # type: ignore[type-var]

@@ -148,7 +148,7 @@ def _standing_out(found: Directory) -> Iterator[Part]:
             "unreadable",
             (
                 "Unreadable",
-                "What may not be opened, or was not read wholly; nothing is known to be wrong with it",
+                "Files that could not be opened, or were not read completely; nothing is known to be wrong with them",
             ),
             [_unsound(row) for row in found.unreadable],
             _DAMAGED,
@@ -166,7 +166,7 @@ def _standing_out(found: Directory) -> Iterator[Part]:
     )
     yield _group(
         "duplicates",
-        ("There twice", "Files of which one would do"),
+        ("There twice", "Groups of files of which one would be enough"),
         [
             (row.cache, row.cache_key, row.copies, _sized(row.saved_bytes), row.known_by)
             for row in found.duplicates

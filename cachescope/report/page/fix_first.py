@@ -16,7 +16,7 @@ def causes_section(scope: Read) -> Section:
     """What to fix first."""
     sentence = (
         "Misses with one reason are one cause, the costliest on top. One miss brings others: an AOTAutograd miss is followed"
-        " by lookups of its FX graphs, and they count with it. A cold start cannot be helped and stands apart."
+        " by lookups of its FX graphs, and they count with it. A cold start cannot be avoided and is listed separately."
     )
     found = Worklist.of(scope)
     order = [cause.cause for cause in scope.facts.causes if not is_cold_start(cause)]

@@ -57,7 +57,7 @@ def contexts_section(scope: Read) -> Section:
     """Question 4: will a cache made on that machine be used on this one."""
     sentence = (
         "torch keys a process by its context: eight forms, from its configs to its accelerator. Two processes share a cache"
-        " where their contexts are equal in the forms that count. A recorded run tells only what its hash details prove."
+        " if their contexts are equal in the forms that count. A recorded run shows only what its hash details prove."
     )
     parts: list[Part] = []
     if scope.contexts.empty:
@@ -82,8 +82,8 @@ def contexts_section(scope: Read) -> Section:
 def devices_section(scope: Read) -> Section:
     """Question 6: which device was each key made for."""
     sentence = (
-        "Every device that a key, an entry or a snapshot names. Beside it stand the peak dense rates of the vendor's"
-        " datasheet, and how the name led to it; a device without a datasheet gets no number."
+        "Every device that a key, an entry or a snapshot names, with the peak dense rates of the vendor's"
+        " datasheet, and how the name was matched to it; a device without a datasheet gets no number."
     )
     devices = scope.devices
     if devices.empty:
@@ -97,7 +97,7 @@ def devices_section(scope: Read) -> Section:
         lines = Lines(tuple(device_lines(devices.head(len(kept)))))
         parts = (lines, *([Text(note, "faint")] if note else []))
         if devices["datasheet"].notna().any():
-            parts = (Drawing("Devices beside their datasheets", device_rates, (devices,)), *parts)
+            parts = (Drawing("Devices and their datasheets", device_rates, (devices,)), *parts)
         else:
             parts = (*parts, Text("None of them has a datasheet, so no rates are shown.", "faint"))
     return Section("devices", "Which device was each key made for?", sentence, parts)
@@ -188,8 +188,8 @@ def _predictions(scope: Read) -> Group:
     if not looked_up or not scope.facts.entries:
         lacks = "cache directory" if looked_up else "trace or log of a run"
         text = (
-            f"No {lacks} was read, so there is nothing to hold against it. cachescope diff DIR SNAPSHOT, or"
-            " cachescope.will_hit, says it for a process that was captured on another machine."
+            f"No {lacks} was read, so there is nothing to compare it with. cachescope diff DIR SNAPSHOT, or"
+            " cachescope.will_hit, does it for a process that was captured on another machine."
         )
         return Group("predictions", title, (Text(text),))
     found = Foretold.of(predictions_of_run(scope, max(looked_up)))

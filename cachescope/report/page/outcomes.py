@@ -41,7 +41,7 @@ _RATES: Final = (
 def outcomes_section(scope: Read) -> Section:
     """Question 1: did it hit."""
     sentence = (
-        "A lookup is one attempt of torch.compile to find one key in one cache. The hit rate is told by count, and by"
+        "A lookup is one attempt of torch.compile to find one key in one cache. The hit rate is given by count, and by"
         " compile time: the share of it that hits saved."
     )
     parts: list[Part] = []

@@ -164,7 +164,7 @@ class Toggle:
     saves : str
         What leaving it out saves by itself.
     told : Alone
-        What is said once it is left out.
+        The text once it is left out.
     """
 
     place: int | None

@@ -34,13 +34,13 @@ _WORDS: Final = (Head("Word", "code"), Head("Meaning"))
 _MEANINGS: Final = (
     ("run", "one process that was recorded"),
     ("cache key", "what torch looks up: a hash of everything that the compiled code may depend on"),
-    ("field", "one part of what went into a key, such as one config or one input"),
+    ("field", "one part of a key, such as one config or one input"),
     ("aotautograd", "the cache of joint, forward and backward graphs; asked first"),
     ("fxgraph", "the cache of compiled FX graphs, which AOTAutograd entries point to"),
     ("guard", "a condition on sizes that must hold for a stored entry to be used"),
     (
         "context",
-        "what torch tells processes apart by: configs, versions, accelerator; schemas say which of it counts",
+        "what torch distinguishes processes by: configs, versions, accelerator; a schema says which of these count",
     ),
     ("root, follows", "a miss of its own, or one that only comes with another miss"),
 )
@@ -49,7 +49,7 @@ _MEANINGS: Final = (
 def reading_section(scope: Read) -> Section:
     """What was read, and what could not be."""
     sentence = (
-        "The processes and files that this page was made from. What is damaged is listed, and the rest was read all the same;"
+        "The processes and files from which this page was made. Damage is listed, and everything else was read;"
         " nothing was unpickled, run, or written to a cache."
     )
     return Section(

@@ -91,7 +91,7 @@ def what_if_section(scope: Read) -> Section:
     """Question 3: would it have hit without that field."""
     sentence = (
         "All lookups are replayed, in time order, as if a field were not in the key. The keys of a replay are what-if keys,"
-        " cachescope's own, over the hash details that remain; torch makes its keys otherwise."
+        " cachescope's own, made from the remaining hash details; torch's keys cannot be rebuilt."
     )
     parts: tuple[Part, ...] = (Text("No lookup was read, so none can be replayed."),)
     if scope.facts.lookups:
@@ -172,7 +172,7 @@ def _false_hits(scope: Read) -> list[Part]:
     if not rows:
         return []
     intro = Text(
-        "Keys that seem to stand for more than one thing: warnings with their evidence, no certainty."
+        "Keys that seem to stand for more than one thing: warnings with their evidence, not certainties."
     )
     shown = table("Possible false hits", _FALSE_HITS, rows, "warnings", "scope.false_hits")
     return [Group("false-hits", "Possible false hits", (intro, shown))]

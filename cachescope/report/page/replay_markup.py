@@ -13,8 +13,8 @@ from cachescope.report.page.parts import Replayable, Toggle
 _TEXT: Final = 300
 _MANY: Final = 10
 _WHAT: Final = (
-    "Untick what should not count in a key: all lookups are replayed here at once. What it saves by itself, and what is known"
-    " of leaving it out, stands beside it."
+    "Untick what should not count in a key: all lookups are replayed here at once. Each shows what leaving it out saves, and what"
+    " is known about leaving it out."
 )
 
 
@@ -58,6 +58,6 @@ def _line(toggle: Toggle, data: str) -> str:
 
 
 def _told(when: str, kind: str, texts: Iterable[str]) -> str:
-    """What is said while a toggle is off, or is the only one that is."""
+    """The text while a toggle is off, or is the only one that is off."""
     lines = "<br>".join(safe(shortened(text, _TEXT)) for text in texts)
     return f"<p class='{kind}' data-when='{when}' hidden>{lines}</p>" if lines else ""

@@ -1,4 +1,4 @@
-"""What stands beside a toggle of the what-if: what leaving it out saves, why the rest stays, and what would be unsafe."""
+"""The text of a what-if toggle: what leaving it out saves, why the rest stays, and what would be unsafe."""
 
 from __future__ import annotations
 

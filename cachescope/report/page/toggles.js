@@ -51,7 +51,7 @@ document.querySelectorAll(".replay").forEach((place) => {
       [moved(percent(before.hit_rate), percent(after.hit_rate)), `${moved(counted(before.hits), counted(after.hits))} of ${counted(before.lookups)} lookups`],
       [moved(percent(before.time_hit_rate), percent(after.time_hit_rate)), savedText(found)],
       [counted(found.hits), `of ${counted(before.misses)} misses`],
-      [counted(found.undecided), found.undecided ? "no details of the key, or guards that no log tells" : ""],
+      [counted(found.undecided), found.undecided ? "no details of the key, or guards that no log has" : ""],
     ];
     cells.forEach((tell, at) => tell(...texts[at]));
     boxes.forEach((box) => {

@@ -72,7 +72,7 @@ def test_boards_of_one_architecture_are_named_together() -> None:
 
 
 def test_without_a_device_or_a_version_nothing_is_known() -> None:
-    not_known = "not known: no CUDA device with its compute capability and CUDA version was read beside it"
+    not_known = "not known: no CUDA device with its compute capability and CUDA version was read with it"
     assert machine(key_of("90", "12.8"), [], versions=(("CUDA", "12.8", None),)) == not_known
     assert machine(key_of("90", "12.8"), [("cpu", None)], versions=(("CUDA", "12.8", None),)) == not_known
     assert machine(key_of("90", "12.8"), [H100]) == not_known

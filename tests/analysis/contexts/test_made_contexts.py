@@ -121,7 +121,7 @@ OPAQUE_TORCH = "one hash of all of torch's sources: capture both with --torch-ma
         (
             {"accelerator_properties": H100},
             {"accelerator_properties": H100.replace("uuid=1", "uuid=2")},
-            [("accelerator_properties", "uuid", "changed", "1", "2", "it tells this board from every other")],
+            [("accelerator_properties", "uuid", "changed", "1", "2", "it identifies the board")],
         ),
         (
             {"accelerator_properties": H100},

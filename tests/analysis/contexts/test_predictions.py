@@ -499,7 +499,7 @@ def assumed(process: ProcessFields, *entries: tuple[Entry, Details | None]) -> t
 SAME = "the same graph and inputs"
 GUARDS = {"guards_expr": "s0 > 4"}
 LATER: Details = {**OF_ENTRY, "default_dtype": "torch.float32"}
-SAME_CPU = "a CPU that runs the kernels compiled beside it (-march=native)"
+SAME_CPU = "a CPU that runs the kernels compiled with it (-march=native)"
 LEFT_OUT = ("the same torch.get_default_dtype(), which its key does not hold",)
 OWN_OF_AOT = "equal AOTAutograd fields, which entries do not store"
 

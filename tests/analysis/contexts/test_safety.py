@@ -27,7 +27,7 @@ def row(number: int = 0, **told: Any) -> EntryRow:
         ({}, AVX2, 512, True, "it was built for another CPU: its code is written in vectors of 256 bits, and the process (NAME) has 512 bits;"),
         ({}, AVX2, 0, True, "and the process (NAME) has none;"),
         ({}, AVX2, None, None, "its code is written in vectors of 256 bits, and what the process's CPU has is not known"),
-        ({}, BFLOAT16, 512, None, "vectors of 256 or 512 bits, and the process (NAME) has 512 bits: it may be right all the same"),
+        ({}, BFLOAT16, 512, None, "vectors of 256 or 512 bits, and the process (NAME) has 512 bits: it may be right anyway"),
         ({}, AVX2 + 'extern "C"' + AVX512, 128, True, "vectors of 256 or 512 bits"),
         ({}, "no vectors", None, False, None),
         ({}, None, 256, None, "its generated code could not be read"),

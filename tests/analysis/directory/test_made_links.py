@@ -193,11 +193,11 @@ LOST_ONE = (
         (triton(detail="3 files"), []),
         (triton(detail="3 files, at /old: the directory was moved", status="damaged"), []),
         # A best configuration without a kernel.
-        ([in_folder(best("x"))], [(0, "no kernel lies beside it")]),
+        ([in_folder(best("x"))], [(0, "there is no kernel next to it")]),
         ([in_folder(best("x")), in_folder(so(A))], []),
-        ([in_folder(best("x")), in_folder(so(A), "/cache/bb")], [(0, "no kernel lies beside it")]),
+        ([in_folder(best("x")), in_folder(so(A), "/cache/bb")], [(0, "there is no kernel next to it")]),
         ([in_folder(best("x", status="damaged"))], []),
-        ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, f"its Triton directory {HASH} is gone"), (0, "no kernel lies beside it")]),
+        ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, f"its Triton directory {HASH} is gone"), (0, "there is no kernel next to it")]),
         # An entry that a mega-cache holds is not gone.
         ([entry("aotautograd", key("a", "a"), fx_keys=(key("z", "f"),)), fx(A), py(A)], [(0, f"its FX entry {key('z', 'f')} is gone")]),
         ([entry("aotautograd", key("a", "a"), fx_keys=(key("z", "f"),)), fx(A), py(A), entry("mega_cache", "m", fx_keys=(key("z", "f"),))], []),

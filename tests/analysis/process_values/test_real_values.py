@@ -35,22 +35,22 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "rank": Case("differs by rank", "holds the rank of the process: keep that out of what is compiled"),
+    "rank": Case("differs by rank", "holds the rank of the process: keep it out of the key"),
     # Only a group of processes tells its ranks.
     "variable_rank": Case("apparently differs by rank", "apparently holds the rank of the process: keep"),
     "variable_rank_in_path": Case("apparently differs by rank", "apparently holds the rank of the process"),
     "host": Case("apparently differs by host", "apparently holds the name of a host: keep"),
-    "path": Case("differs by path", "holds a path: keep that out of what is compiled"),
+    "path": Case("differs by path", "holds a path: keep it out of the key"),
     "port": Case("apparently differs by port", "apparently holds a port: keep"),
-    "endpoint": Case("differs by port", "holds a port: keep that out of what is compiled"),
-    "time": Case("differs by time", "holds a time: keep that out of what is compiled"),
-    "date": Case("differs by time", "holds a time: keep that out of what is compiled"),
+    "endpoint": Case("differs by port", "holds a port: keep it out of the key"),
+    "time": Case("differs by time", "holds a time: keep it out of the key"),
+    "date": Case("differs by time", "holds a time: keep it out of the key"),
     "address": Case("differs by address", "holds the address of an object: keep"),
     "address_of_pass": Case("differs by address", "holds the address of an object: keep"),
-    "pid": Case("differs by pid", "holds the id of the process: keep that out of what is compiled"),
+    "pid": Case("differs by pid", "holds the id of the process: keep it out of the key"),
     "random": Case("apparently differs by random number", "apparently holds a random number: keep"),
     "seed": Case("apparently differs by random number", "apparently holds a random number: keep"),
-    "time_in_graph": Case("differs by time", "The graph holds a time: keep that out of what is compiled"),
+    "time_in_graph": Case("differs by time", "The graph holds a time: keep it out of the key"),
     "pid_in_graph": Case("differs by pid", "The graph holds the id of the process: keep"),
 }
 OTHERWISE = ("option", "low_rank", "uuid_of_pass", "version")
@@ -164,7 +164,7 @@ def test_it_is_said_in_the_report_and_in_the_explorer(values: Path, tmp_path: Pa
     scope, lookup, change = change_of(values / "rank")
     document = html.unescape(scope.report(tmp_path / "report.html").read_text(encoding="utf-8"))
     assert f"{change.field} differs by rank" in document
-    assert "holds the rank of the process: keep that out of what is compiled" in document
+    assert "holds the rank of the process: keep it out of the key" in document
     state = State()
     state.lookup = lookup
     assert "differs by rank" in Why(scope, state).changes.value

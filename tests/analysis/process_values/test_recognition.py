@@ -226,9 +226,7 @@ def test_advice_speaks_of_each_kind_that_was_found() -> None:
     assert list(process_advice(plain)) == []
     change = replace(plain, process_values=differs_by("metadata", *texts))
     rank, port = process_advice(change)
-    assert rank.startswith(
-        "metadata apparently holds the rank of the process: keep that out of what is compiled"
-    )
+    assert rank.startswith("metadata apparently holds the rank of the process: keep it out of the key")
     assert port.startswith("metadata apparently holds a port: ")
 
 

@@ -209,7 +209,7 @@ def test_a_directory_that_was_emptied_is_advised_on_by_its_name(cache_dir: str |
 
 @pytest.mark.parametrize(
     ("reason", "said"),
-    [("written with its backward graph", "Call backward() once"), ("began its compile anew", None)],
+    [("written with its backward graph", "Call backward() once"), ("restarted its compile", None)],
 )
 def test_what_was_never_stored_is_advised_on_by_its_reason(reason: str, said: str | None) -> None:
     advice = cause_advice(AdviceFacts("entry_unavailable", "never stored", reason))

@@ -63,7 +63,7 @@ def test_a_least_hit_rate(
         ({"hits": 1, "misses": 2}, 4, True, 4, "2 of 3 lookups did not hit"),
         ({"hits": 1, "misses": 2}, 3, False, 4, "2 of 3 lookups did not hit"),
         ({"hits": 1}, 0, True, 0, "0 of 1 lookups did not hit"),
-        ({"misses": 1, "took": None}, 9, False, None, "only traces (TORCH_TRACE) tell what that took"),
+        ({"misses": 1, "took": None}, 9, False, None, "only traces (TORCH_TRACE) have their times"),
         (
             {"hits": 2, "unknown": 1},
             9,

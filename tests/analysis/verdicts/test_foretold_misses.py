@@ -67,7 +67,7 @@ def test_what_the_directory_shows(made: LookupRow, entries: list[EntryRow], kind
     if kind is None:
         assert (found.whys, found.why.tolist()) == ([], [NONE])
         return
-    why = "foretold: the directory shows it as it is now"
+    why = "predicted: the directory shows it as it is now"
     assert found.whys == [Why("entry_unavailable", TOLD, "inferred", why, kind=kind)]
     # It is compared with nothing: no lookup was made before.
     assert (found.why.tolist(), found.baseline.tolist()) == ([0], [NONE])
@@ -89,4 +89,4 @@ def test_guards_that_would_fail() -> None:
         "inferred",
         "f1",
     )
-    assert found.evidence_text.startswith("foretold: the guards of the entries were evaluated")
+    assert found.evidence_text.startswith("predicted: the guards of the entries were evaluated")

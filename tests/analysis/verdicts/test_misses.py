@@ -195,7 +195,7 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
             ),
             run(*pair("a11", at=100), **HERE),
         ),
-        ("never stored", "recorded", "torch began its compile anew"),
+        ("never stored", "recorded", "torch restarted its compile"),
     ),
     "without its backward graph": (
         (
@@ -309,7 +309,7 @@ def test_an_entry_in_a_remote_cache_tells_nothing_of_the_directory(status: str) 
 def test_an_entry_that_may_not_be_read_proves_nothing() -> None:
     row = last(*again(graph("f11", **SAVED)), entries=[entry("fxgraph", "f11", status="unreadable")])
     assert (row["kind"], row["evidence"]) == ("not known", "not_known")
-    assert "may not be read here" in row["reason"]
+    assert "cannot be read here" in row["reason"]
 
 
 @pytest.mark.parametrize(

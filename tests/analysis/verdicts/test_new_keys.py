@@ -187,7 +187,7 @@ def test_a_directory_that_was_filled_before_is_no_cold_start(made: Any, wanted: 
 def test_an_entry_whose_time_tells_nothing_leaves_it_open() -> None:
     row = last(run(key("2", 10, X2), **HERE), entries=[entry("fxgraph", "f1", G, at=None)])
     assert (row["verdict"], row["evidence"], row["kind"]) == ("first_lookup", "not_known", "not known")
-    assert "nothing tells since when" in row["evidence_text"]
+    assert "nothing shows since when" in row["evidence_text"]
 
 
 def test_below_an_autograd_key_that_is_not_recorded_it_is_not_known() -> None:
@@ -486,7 +486,7 @@ def test_what_was_set_besides_an_upgrade_is_named() -> None:
     ]
     misses, causes = judged(History.of_rows(looked_up(store, *sets), runs=runs), store, Choice())
     reason = "torch 2.10.0 -> 2.13.0; 1 other fields of the key follow"
-    assert misses[1].why.reason == f"{reason}; changed besides: {DEFAULTED}"
+    assert misses[1].why.reason == f"{reason}; also changed: {DEFAULTED}"
     assert causes[1].summary == "torch 2.10.0 -> 2.13.0; 1 fields follow"
 
 

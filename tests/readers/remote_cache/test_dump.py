@@ -114,7 +114,7 @@ def test_the_run_would_find_all_of_it(recorded: dict[str, Path]) -> None:
     folder = recorded["2.13.0"]
     found = cachescope.will_hit(folder / "remote.jsonl", folder / "trace")
     assert set(found["will_hit"]) == {"yes"}
-    assert not any("compiled beside" in one for assumed in found["assuming"] for one in assumed)
+    assert not any("compiled with" in one for assumed in found["assuming"] for one in assumed)
 
 
 def test_nothing_in_a_remote_cache_is_alone(recorded: dict[str, Path], tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def all_links(rows: list[EntryRow], timings: Iterable[tuple[int, str]], parts: N
 
 def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[Link]:
     for row in rows:
-        # Files called damaged or temporary may be loaded all the same; a file of which nothing was read names nothing.
+        # torch may still load files called damaged or temporary; a file that was not read at all names nothing.
         root, code_key = row.root, row.code_key
         match row.cache:
             case "aotautograd" if code_key is not None:

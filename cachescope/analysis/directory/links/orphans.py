@@ -35,7 +35,7 @@ UNUSED_KERNEL: Final = "only code that no FX entry uses defines this kernel"
 UNUSED_TRITON: Final = (
     "no best configuration and no bundle refers to it: a configuration that lost, or a kernel with only one"
 )
-NO_KERNEL: Final = "no kernel lies beside it"
+NO_KERNEL: Final = "there is no kernel next to it"
 OTHER_PATHS: Final = "its paths are those of another directory, so Triton compiles again"
 
 

@@ -27,9 +27,9 @@ _NAMING: Final = (*CACHES, CODE, AUTOTUNE, PRECOMPILE)
 
 
 def is_refused(row: EntryRow) -> bool:
-    """Whether torch itself cannot load an entry: its bytes are no whole pickle.
+    """Whether torch itself cannot load an entry: its bytes are not a complete pickle.
 
-    Any other damaged entry may be loaded all the same: torch compares neither names nor keys,
+    torch may still load any other damaged entry: it compares neither names nor keys,
     and has no limits.
     """
     return row.damage is not None and row.damage.startswith(REFUSED)
