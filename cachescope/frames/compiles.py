@@ -30,7 +30,7 @@ COMPILES: Final = Frame(
         _LINE,
         Column("start_time", TIME, "when it began", "UTC", "its end is not in the log, or torch did not log it",
                "start_time_us"),
-        Column("time_taken_ns", WHOLE, "how long it took, including nested compiles", "ns",
+        Column("time_taken_ns", WHOLE, "how long it took, including nested compiles; for a backward graph, also the wait while another thread compiled", "ns",
                "its end is not in the log", "duration_us"),
         Column("recompile_reasons", TUPLE, "why earlier compiles of the frame did not fit, the latest first, each as text: "
                "``0/0: n == 2``, the compile and the guard that failed", torch_name="recompile_reasons"),

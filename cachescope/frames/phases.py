@@ -19,7 +19,7 @@ PHASES: Final = Frame(
         Column("count", WHOLE, "how many of these events began"),
         Column("unended", WHOLE, "how many of them have no end in the trace: the process ended, is still running, or the log lost it"),
         Column("time_ns", WHOLE, "time in which at least one of them was open", "ns"),
-        Column("self_time_ns", WHOLE, "the part of it in which no later event was open; over all events, self times add up to "
+        Column("self_time_ns", WHOLE, "the part of it in which no later event was open, and no other thread was compiling; over all events, self times add up to "
                "the time of the outermost events", "ns"),
         Column("is_skipped_by_hit", FLAG, "whether an AOTAutograd hit skips this phase", missing="the phase of the event is not known"),
     ),

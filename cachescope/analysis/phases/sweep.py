@@ -2,6 +2,9 @@
 
 So self times add up to the time in which any event was open, and nothing counts twice. Events almost always nest.
 Events of torch's pools may overlap: an end closes the latest open event of its name, wherever it is on the stack.
+
+Threads of one process may compile at once. A trace names none, but torch lets only one of them work at a time
+(torch/_dynamo/convert_frame.py, `compile_lock`): time counts for the thread that works, not for one that waits.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ from cachescope.readers.logs.trace_events import TraceEvent
 
 FRAME_COMPILE: Final = "dynamo"
 """torch/_dynamo/convert_frame.py: the event that each compile of a frame begins with."""
+# torch/_functorch/_aot_autograd/runtime_wrappers.py and torch/_inductor/compile_fx.py, `compile_fx_backward`: these begin before
+# the lock is taken. All that a frame compile says, it says while it has the lock.
+_BEFORE_THE_LOCK: Final = frozenset({"entire_backward_compile", "compile_fx.<locals>.bw_compiler"})
 # Threads write their events a little later than they take the time. A clock that ran back further was set.
 _SET_BACK_NS: Final = 10**9
 
@@ -56,6 +62,32 @@ class _Open:
     is_ended: bool = False
 
 
+class _Thread:
+    """What is open in one thread."""
+
+    def __init__(self) -> None:
+        self.open: list[_Open] = []
+        """In the order in which they began; one that ended stays until it is the last. The first has not ended."""
+        self.of_name: dict[str, list[_Open]] = {}
+        self.of_compile: Counter[str | None] = Counter()
+        self.under_the_lock = 0
+
+    def begin(self, one: _Open) -> None:
+        """Note an event that begins."""
+        self.open.append(one)
+        self.of_name.setdefault(one.place.event, []).append(one)
+        self._count(one, 1)
+
+    def end(self, one: _Open) -> None:
+        """Note that an event ended."""
+        one.is_ended = True
+        self._count(one, -1)
+
+    def _count(self, one: _Open, by: int) -> None:
+        self.of_compile[one.place.compile_id] += by
+        self.under_the_lock += by * (one.place.event not in _BEFORE_THE_LOCK)
+
+
 class Sweep:
     """Goes through the events of one process.
 
@@ -71,9 +103,8 @@ class Sweep:
         self._forget()
 
     def _forget(self) -> None:
-        self._open: list[_Open] = []
-        """In the order in which they began; one that ended stays until it is the last. The first has not ended."""
-        self._of_name: dict[str, list[_Open]] = {}
+        self._threads: list[_Thread] = []
+        """Those in which anything is open; the last one works, and the others wait."""
         self._times_open: Counter[Place] = Counter()
         self._since: dict[Place, int] = {}
         self._now: int | None = None
@@ -86,58 +117,79 @@ class Sweep:
             if event.is_begin:
                 self._begin(event)
             else:
-                self._end(event.name)
-        self._end_all()
+                self._end(event)
+        for thread in list(self._threads):
+            self._end_all(thread)
         self._forget()
 
     def _advance(self, now: int) -> None:
         before = now if self._now is None else self._now
         passed = now - before
         self._now = now if passed >= 0 or passed < -_SET_BACK_NS else before
-        if 0 < passed <= MOST_NS_OF_A_DURATION and self._open:
+        if 0 < passed <= MOST_NS_OF_A_DURATION and self._threads:
             self._passed += passed
-            self.spent[self._open[-1].place].self_time_ns += passed
+            self.spent[self._threads[-1].open[-1].place].self_time_ns += passed
 
     def _begin(self, event: TraceEvent) -> None:
         if event.name == FRAME_COMPILE and event.compile_id is not None:
             self._segments[event.compile_id] += 1
+        thread = self._thread_of(event)
         if event.compile_id is not None:
             place = Place(event.compile_id, self._segments[event.compile_id], event.name)
-        elif self._open:
+        elif thread.open:
             # A thread of the pool knows of no compile.
-            place = self._open[-1].place._replace(event=event.name)
+            place = thread.open[-1].place._replace(event=event.name)
         else:
             place = Place(None, 0, event.name)
         self.spent.setdefault(place, Spent()).count += 1
         if not self._times_open[place]:
             self._since[place] = self._passed
         self._times_open[place] += 1
-        one = _Open(place)
-        self._open.append(one)
-        self._of_name.setdefault(event.name, []).append(one)
+        thread.begin(_Open(place))
 
-    def _end(self, name: str) -> None:
-        if not (of_name := self._of_name.get(name)):
+    def _thread_of(self, event: TraceEvent) -> _Thread:
+        """The thread in which an event begins: that of its compile, which works now unless it waits for the lock."""
+        threads = self._threads
+        if threads and (event.compile_id is None or threads[-1].of_compile[event.compile_id]):
+            return threads[-1]
+        waits = event.name in _BEFORE_THE_LOCK
+        for thread in threads:
+            if thread.of_compile[event.compile_id]:
+                if not waits:
+                    threads.remove(thread)
+                    threads.append(thread)
+                return thread
+        works = bool(threads) and threads[-1].under_the_lock > 0
+        if works and not waits:
+            # A compile within another one.
+            return threads[-1]
+        thread = _Thread()
+        threads.insert(0 if works else len(threads), thread)
+        return thread
+
+    def _end(self, event: TraceEvent) -> None:
+        having = [one for one in reversed(self._threads) if one.of_name.get(event.name)]
+        if not having:
             return
-        one = of_name.pop()
-        self._close(one)
-        if one is self._open[0]:
+        thread = next((one for one in having if one.of_compile[event.compile_id]), having[0])
+        one = thread.of_name[event.name].pop()
+        self._close(thread, one)
+        if one is thread.open[0]:
             # With the outermost event ends all that began in it, whatever the trace lost.
-            self._end_all()
+            self._end_all(thread)
             return
-        while self._open[-1].is_ended:
-            self._open.pop()
+        while thread.open[-1].is_ended:
+            thread.open.pop()
 
-    def _close(self, one: _Open) -> None:
-        one.is_ended = True
+    def _close(self, thread: _Thread, one: _Open) -> None:
+        thread.end(one)
         self._times_open[one.place] -= 1
         if not self._times_open[one.place]:
             self.spent[one.place].time_ns += self._passed - self._since[one.place]
 
-    def _end_all(self) -> None:
-        for one in self._open:
+    def _end_all(self, thread: _Thread) -> None:
+        for one in thread.open:
             if not one.is_ended:
                 self.spent[one.place].unended += 1
-                self._close(one)
-        self._open.clear()
-        self._of_name.clear()
+                self._close(thread, one)
+        self._threads.remove(thread)

@@ -65,12 +65,32 @@ def test_self_times_are_those_of_a_slow_sweep(steps: list[tuple[str, int, bool, 
     assert sum(one.count for one in spent.values()) == sum(event.is_begin for event in made)
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["dynamo", "entire_backward_compile", "a"]),
+            st.integers(0, 50),
+            st.booleans(),
+            st.sampled_from([None, "0/0", "1/0", "2/0"]),
+        )
+    )
+)
+def test_whatever_threads_do_no_moment_counts_twice(steps: list[tuple[str, int, bool, str | None]]) -> None:
+    made = events(steps)
+    spent = swept(made).spent
+    passed = made[-1].time_ns - made[0].time_ns if made else 0
+    assert sum(one.self_time_ns for one in spent.values()) <= passed
+    assert all(0 <= one.self_time_ns <= one.time_ns for one in spent.values())
+    assert all(0 <= one.unended <= one.count and one.time_ns <= passed for one in spent.values())
+    assert sum(one.count for one in spent.values()) == sum(event.is_begin for event in made)
+
+
 def begin(name: str, at: int, compile_id: str | None = "0/0") -> TraceEvent:
     return TraceEvent(name, at, True, compile_id)
 
 
-def end(name: str, at: int) -> TraceEvent:
-    return TraceEvent(name, at, False, None)
+def end(name: str, at: int, compile_id: str | None = None) -> TraceEvent:
+    return TraceEvent(name, at, False, compile_id)
 
 
 def test_events_that_overlap_without_nesting_count_each_moment_once() -> None:
@@ -146,6 +166,7 @@ def spans(*made: TraceEvent) -> dict[str, tuple[int, int, int, int]]:
 
 
 SECOND = 10**9
+BACKWARD = "entire_backward_compile"
 CASES: dict[str, tuple[list[TraceEvent], dict[str, tuple[int, int, int, int]]]] = {
     "one": ([begin("a", 5), end("a", 9)], {"0/0/0/a": (1, 0, 4, 4)}),
     "one in another": ([begin("a", 0), begin("b", 2), end("b", 5), end("a", 9)], {"0/0/0/a": (1, 0, 9, 6), "0/0/0/b": (1, 0, 3, 3)}),
@@ -180,6 +201,27 @@ CASES: dict[str, tuple[list[TraceEvent], dict[str, tuple[int, int, int, int]]]] 
     "an end that came too late": (
         [begin("a", 0), begin("b", 2), end("a", 9), begin("c", 10), end("b", 11), begin("b", 12), end("b", 14), end("c", 15)],
         {"0/0/0/a": (1, 0, 9, 2), "0/0/0/b": (2, 1, 9, 9), "0/0/0/c": (1, 0, 5, 3)},
+    ),
+    # Two threads: a backward graph waits for the lock that a frame compile has.
+    "a backward graph waits": (
+        [begin("dynamo", 0), begin(BACKWARD, 2, "1/0"), begin("a", 3), end("a", 5), end("dynamo", 8), begin("b", 9, "1/0"),
+         end("b", 10, "1/0"), end(BACKWARD, 11, "1/0")],
+        {"0/0/1/dynamo": (1, 0, 8, 6), "0/0/1/a": (1, 0, 2, 2), "1/0/0/entire_backward_compile": (1, 0, 9, 2), "1/0/0/b": (1, 0, 1, 1)},
+    ),
+    "a frame begins before a backward graph has ended": (
+        [begin(BACKWARD, 0), begin("a", 1), end("a", 3), begin("dynamo", 4, "1/0"), end(BACKWARD, 5, "0/0"), begin("a", 6, "1/0"),
+         end("a", 8, "1/0"), end("dynamo", 9, "1/0")],
+        {"0/0/0/entire_backward_compile": (1, 0, 5, 2), "0/0/0/a": (1, 0, 2, 2), "1/0/1/dynamo": (1, 0, 5, 3), "1/0/1/a": (1, 0, 2, 2)},
+    ),
+    "a pool works for the thread that has the lock": (
+        [begin("dynamo", 0), begin(BACKWARD, 1, "1/0"), begin("file", 2, None), end("file", 7), end("dynamo", 8), end(BACKWARD, 9, "1/0")],
+        {"0/0/1/dynamo": (1, 0, 8, 3), "1/0/0/entire_backward_compile": (1, 0, 8, 1), "0/0/1/file": (1, 0, 5, 5)},
+    ),
+    "two wait, and the later one is first": (
+        [begin("dynamo", 0), begin(BACKWARD, 1, "1/0"), begin(BACKWARD, 2, "2/0"), end("dynamo", 3), begin("a", 4, "2/0"),
+         end("a", 6, "2/0"), end(BACKWARD, 7, "2/0"), begin("a", 8, "1/0"), end("a", 9, "1/0"), end(BACKWARD, 10, "1/0")],
+        {"0/0/1/dynamo": (1, 0, 3, 3), "1/0/0/entire_backward_compile": (1, 0, 9, 3), "2/0/0/entire_backward_compile": (1, 0, 5, 1),
+         "2/0/0/a": (1, 0, 2, 2), "1/0/0/a": (1, 0, 1, 1)},
     ),
     # Between events of nothing no time passes.
     "a pause": ([begin("a", 0), end("a", 1), begin("b", 8), end("b", 9)], {"0/0/0/a": (1, 0, 1, 1), "0/0/0/b": (1, 0, 1, 1)}),
