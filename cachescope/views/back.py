@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
-
 import anywidget
 import traitlets
 
-from cachescope.views.scripts import script
+from cachescope.views.scripts import STYLE, script
 from cachescope.views.state import State
-
-_HERE: Final = Path(__file__).parent
 
 
 class Back(anywidget.AnyWidget):
     """Leads back to ``state.origin``; hidden if there is none."""
 
     _esm = script("focus.js", "back.js")
-    _css = _HERE / "style.css"
+    _css = STYLE
 
     to = traitlets.Unicode("").tag(sync=True)
     asked = traitlets.Float(0).tag(sync=True)

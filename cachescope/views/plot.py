@@ -6,20 +6,17 @@ It is drawn without plotly.js, whose five megabytes take a browser seconds, as t
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anywidget
 import traitlets
 
 from cachescope.figures.javascript import drawing_js
 from cachescope.json_types import JsonObject
-from cachescope.views.scripts import script
+from cachescope.views.scripts import STYLE, script
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-_HERE: Final = Path(__file__).parent
 
 
 class Plot(anywidget.AnyWidget):
@@ -38,7 +35,7 @@ class Plot(anywidget.AnyWidget):
     """
 
     _esm = drawing_js() + script("plot.js")
-    _css = _HERE / "style.css"
+    _css = STYLE
 
     label = traitlets.Unicode().tag(sync=True)
     figure = traitlets.Unicode("").tag(sync=True)

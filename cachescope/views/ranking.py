@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Final
 
 import anywidget
@@ -13,10 +12,9 @@ import traitlets
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
 from cachescope.report.what_if_forms import NO_FIELD, SAFETY, field_note, saves
-from cachescope.views.scripts import script
+from cachescope.views.scripts import STYLE, script
 from cachescope.wording import and_more, harmless, listed
 
-_HERE: Final = Path(__file__).parent
 _MOST: Final = 20
 _NAMED: Final = 6
 
@@ -33,7 +31,7 @@ class Ranking(anywidget.AnyWidget):
     """
 
     _esm = script("make.js", "ranking.js")
-    _css = _HERE / "style.css"
+    _css = STYLE
 
     label = traitlets.Unicode("what would help most").tag(sync=True)
     groups: Any = traitlets.List().tag(sync=True)

@@ -1,4 +1,5 @@
-// Runs, and which of them are compared: each has a cell for A and one for B. Texts go in as textContent only.
+// Runs, and which of them are compared: each has a cell for A and one for B, and a click on the row picks one of the two.
+// Nothing scrolls within: the newest are shown, and those that are picked. Texts go in as textContent only.
 const SIDES = ["A", "B"];
 const MOST = 300;
 const FEW = 12;
@@ -13,7 +14,9 @@ function render({ model, el }) {
   table.append(head, body);
   scroll.append(table);
   const more = make("div", { class: "cs-faint", role: "status" });
-  el.append(search, scroll, more);
+  const every = make("button", { type: "button", class: "cs-button", "aria-expanded": "false" });
+  el.append(search, scroll, more, every);
+  let isWhole = false;
   let shown = [];
   // Where the last pick was: Shift reaches from there.
   let from = 0;
@@ -39,8 +42,13 @@ function render({ model, el }) {
     model.save_changes();
   };
 
+  const pickedOf = (row, side) => row.runs.filter((run) => model.get("sides")[side].includes(run)).length;
+  const isPicked = (row) => [0, 1].some((side) => pickedOf(row, side) > 0);
+  // A is what B is compared with: what is below B in the list began before it.
+  const sideOf = (at) => Number(at <= shown.findIndex((row) => pickedOf(row, 1) === row.runs.length));
+
   const picker = (row, at, side) => {
-    const count = row.runs.filter((run) => model.get("sides")[side].includes(run)).length;
+    const count = pickedOf(row, side);
     const state = count === 0 ? "false" : count === row.runs.length ? "true" : "mixed";
     const button = make("button", { type: "button", class: "cs-pick", "aria-pressed": state,
       "aria-label": `${SIDES[side]}: ${row.cells.join(", ")}` }, SIDES[side]);
@@ -57,12 +65,16 @@ function render({ model, el }) {
 
   const line = (row, at) => {
     const made = make("tr", row.job ? { class: "cs-of" } : {});
+    made.classList.toggle("cs-picked", isPicked(row));
     const parts = [picker(row, at, 0), picker(row, at, 1), isJob(row) ? opener(row, row.cells[0]) : row.cells[0], ...row.cells.slice(1)];
     parts.forEach((part, place) => {
       const cell = make("td", place < 2 ? { class: "cs-pick-cell" } : {});
       cell.append(part);
       made.append(cell);
     });
+    made.onclick = (event) => { if (!event.target.closest("button")) pick(sideOf(at), at, event); };
+    // Shift picks several; it does not mark their texts.
+    made.onmousedown = (event) => { if (event.shiftKey) event.preventDefault(); };
     made.querySelectorAll("button").forEach((button, place) => {
       button.tabIndex = at === stop[0] && place === stop[1] ? 0 : -1;
       button.onfocus = () => { stop = [at, place]; };
@@ -73,19 +85,24 @@ function render({ model, el }) {
   const draw = () => {
     const had = body.contains(document.activeElement);
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const every = model.get("rows");
-    const all = every.filter((row) => words.length ? words.every((word) => row.cells.join(" ").toLowerCase().includes(word))
+    const rows = model.get("rows");
+    const all = rows.filter((row) => words.length ? words.every((word) => row.cells.join(" ").toLowerCase().includes(word))
       : !row.job || isOpen(row.job));
-    shown = all.slice(0, MOST);
+    const most = words.length || isWhole ? MOST : FEW;
+    shown = all.filter((row, at) => at < most || isPicked(row));
     stop[0] = Math.min(stop[0], Math.max(0, shown.length - 1));
     if (stop[1] > 1 && !(shown[stop[0]] && isJob(shown[stop[0]]))) stop[1] = 1;
     const top = make("tr");
     top.append(...[...SIDES, ...model.get("columns")].map((name) => make("th", { scope: "col" }, name)));
     head.replaceChildren(top);
     body.replaceChildren(...shown.map(line));
-    more.textContent = all.length > MOST ? `… and ${(all.length - MOST).toLocaleString("en")} older: search for them`
-      : all.length ? "" : "No run has this.";
-    search.hidden = every.length < FEW;
+    const left = all.length - shown.length;
+    const few = isWhole || words.length;
+    more.textContent = few && left ? `… and ${left.toLocaleString("en")} older: search for them` : all.length ? "" : "No run has this.";
+    every.hidden = Boolean(words.length) || all.length <= FEW;
+    every.textContent = isWhole ? "Show the newest" : `Show ${Math.min(left, MOST).toLocaleString("en")} older`;
+    every.setAttribute("aria-expanded", String(isWhole));
+    search.hidden = rows.length < FEW;
     if (had) body.querySelector("button[tabindex='0']")?.focus();
   };
 
@@ -108,6 +125,7 @@ function render({ model, el }) {
     event.preventDefault();
     event.stopPropagation();
   };
+  every.onclick = () => { isWhole = !isWhole; from = 0; draw(); };
   search.oninput = () => { from = 0; draw(); };
   search.onkeydown = (event) => event.stopPropagation();
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import anywidget
@@ -11,10 +10,9 @@ import traitlets
 
 from cachescope.answers.starts import OneRun, Sides, Start
 from cachescope.json_types import JsonObject
-from cachescope.views.scripts import script
+from cachescope.views.scripts import STYLE, script
 from cachescope.wording import clock, date, duration, harmless, percent, plural, short_names
 
-_HERE: Final = Path(__file__).parent
 _CELL: Final = 80
 SIDES: Final = ("A", "B")
 
@@ -34,7 +32,7 @@ class RunPicker(anywidget.AnyWidget):
     """
 
     _esm = script("make.js", "run_picker.js")
-    _css = _HERE / "style.css"
+    _css = STYLE
 
     label = traitlets.Unicode("runs to compare, the newest first").tag(sync=True)
     columns: Any = traitlets.List().tag(sync=True)

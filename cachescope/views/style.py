@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
-
 import anywidget
 
-_HERE: Final = Path(__file__).parent
+from cachescope.views.scripts import STYLE
 
 
 class Style(anywidget.AnyWidget):
     """Shows nothing: it brings the style sheet, which a page without a table or figure would not have."""
 
     _esm = "export default { render() {} };"
-    _css = _HERE / "style.css"
+    _css = STYLE
 
     def __init__(self) -> None:
         super().__init__(layout={"display": "none"})

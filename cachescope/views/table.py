@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 import anywidget
@@ -13,10 +12,9 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.json_types import JsonObject
 from cachescope.views.delimited import SEPARATORS, delimited
-from cachescope.views.scripts import script
+from cachescope.views.scripts import STYLE, script
 from cachescope.wording import harmless
 
-_HERE: Final = Path(__file__).parent
 _CELL: Final = 300
 
 Whole = tuple[list[str], Iterable[Sequence[Any]]]
@@ -98,8 +96,8 @@ class Table(anywidget.AnyWidget):
         Called with the id of the row.
     """
 
-    _esm = script("make.js", "column_summaries.js", "clipboard.js", "focus.js", "table.js")
-    _css = _HERE / "style.css"
+    _esm = script("make.js", "column_summaries.js", "clipboard.js", "focus.js", "table.js", "table_widget.js")
+    _css = STYLE
 
     label = traitlets.Unicode().tag(sync=True)
     columns: Any = traitlets.List().tag(sync=True)

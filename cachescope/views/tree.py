@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import anywidget
@@ -13,10 +12,9 @@ from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
 from cachescope.json_types import JsonObject
 from cachescope.keys.isolation_schema import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
-from cachescope.views.scripts import script
+from cachescope.views.scripts import STYLE, script
 from cachescope.wording import harmless
 
-_HERE: Final = Path(__file__).parent
 _SECTIONS: Final = {
     "runtime_context": "Runtime context",
     "compile_context": "Compile context",
@@ -34,7 +32,7 @@ class Tree(anywidget.AnyWidget):
     """
 
     _esm = script("make.js", "tree.js")
-    _css = _HERE / "style.css"
+    _css = STYLE
 
     groups: Any = traitlets.List().tag(sync=True)
     off: Any = traitlets.List().tag(sync=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import anywidget
 import traitlets
@@ -13,11 +12,9 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.json_types import JsonObject
 from cachescope.report.worklist import NEVER_ASKED, ChangeText, changes_of, notes_of
-from cachescope.views.scripts import script
+from cachescope.views.scripts import STYLE, script
 from cachescope.views.state import LOOKUPS, WHY
 from cachescope.wording import harmless
-
-_HERE: Final = Path(__file__).parent
 
 
 class WorklistView(anywidget.AnyWidget):
@@ -32,7 +29,7 @@ class WorklistView(anywidget.AnyWidget):
     """
 
     _esm = script("make.js", "focus.js", "worklist.js")
-    _css = _HERE / "style.css"
+    _css = STYLE
 
     label = traitlets.Unicode("what to fix first, the costliest on top").tag(sync=True)
     worklist: Any = traitlets.Dict().tag(sync=True)

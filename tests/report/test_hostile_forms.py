@@ -85,8 +85,8 @@ def test_a_report_is_text(turn: int | None, planted: Callable[[int], cachescope.
     page = document(page_of(hostile_scope() if turn is None else planted(turn)))
     page.encode("utf-8")
     elements = elements_of(page)
-    # The figures, the codes of a replay where there is one, and the script itself.
-    assert_only_text(elements, scripts=2 + ("<div class='replay'" in page))
+    # The figures, the lookups, the codes of a replay where there is one, and the script itself.
+    assert_only_text(elements, scripts=2 + ("<div class='lookups'" in page) + ("<div class='replay'" in page))
     (figures,) = (element.text for element in elements if element.get("id") == "figures")
     assert figures and unseen_in(figures) == [] and unseen_in(texts_of(json.loads(figures))) == []
 

@@ -12,6 +12,7 @@ import pytest
 from jupyter_lab import Opened, chromium, missing
 
 import cachescope
+from cachescope.views.lookup_rows import LookupRows, lookups_frame
 from tests.conftest import Recording
 from tests.hostile_texts import TEXTS, hostile_scope
 from tests.planted import SHORT, plant_in_columns
@@ -61,7 +62,7 @@ def test_on_a_narrow_page_the_reason_is_seen_without_scrolling(
     browser: Any, written: Written, sample: str
 ) -> None:
     with opened(browser, written(sample), width=900) as shown:
-        table = shown.page.get_by_role("region", name="Lookups that missed, by time lost")
+        table = shown.page.locator(".lookups .cs-scroll")
         wide, seen = table.evaluate("one => [one.scrollWidth, one.clientWidth]")
         assert wide <= seen
         assert table.locator("tbody tr").first.locator("td").last.bounding_box()["width"] > 120
@@ -72,31 +73,93 @@ def test_figures_are_drawn_and_tables_sort_and_search(browser: Any, tour: Path) 
         page = shown.page
         figures = page.locator("figure.plot").count()
         assert figures > 5 and page.locator("figure.plot:has(.cs-drawing)").count() == figures
-        misses = page.get_by_role("table", name="Lookups that missed, by time lost")
-        # No row is hidden in a box that scrolls; of many the first are shown.
-        assert len(column(misses, 1)) == 20
-        page.get_by_role("button", name="Show all 26 rows").click()
-        assert len(column(misses, 1)) == 26
-        tall = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollHeight > one.clientHeight + 2).length"
+        rates = page.get_by_role("table", name="Hit rates by run and cache")
+        # No row is hidden in a box that scrolls.
+        tall = "[...document.querySelectorAll('.scroll, .cs-scroll')].filter(one => one.scrollHeight > one.clientHeight + 2).length"
         assert page.evaluate(tall) == 0
-        search = page.get_by_label("Search 26 rows")
-        search.fill("epilogue fhcz3res")
-        assert column(misses, 1) == ["25"]
-        assert page.get_by_role("status").filter(has_text="1 of 26 rows").count() == 1
+        search = page.get_by_label("Search 12 rows")
+        search.fill("fxgraph 3")
+        assert column(rates, 2) and set(column(rates, 2)) == {"fxgraph"}
+        assert page.get_by_role("status").filter(has_text="of 12 rows").count() == 1
         search.fill("")
-        assert len(column(misses, 1)) == 26
-        heads = misses.get_by_role("columnheader")
+        assert len(column(rates, 1)) == 12
+        heads = rates.get_by_role("columnheader")
         # By the keyboard alone.
-        misses.get_by_role("button", name="Lookup").focus()
+        rates.get_by_role("button", name="Hits").first.focus()
         page.keyboard.press("Enter")
-        assert column(misses, 1)[:4] == ["0", "1", "2", "3"]
-        assert heads.first.get_attribute("aria-sort") == "ascending"
-        misses.get_by_role("button", name="Time lost").click()
-        times = column(misses, 9)
+        assert column(rates, 4) == sorted(column(rates, 4), key=int, reverse=True)
+        assert heads.nth(3).get_attribute("aria-sort") == "descending"
+        rates.get_by_role("button", name="Time lost").click()
+        times = column(rates, 8)
         # What has no time comes last whichever way it is sorted.
-        assert times[0] == "10.9 s" and times[-1] == "–"
-        misses.get_by_role("button", name="Time lost").click()
-        assert column(misses, 9)[0] != "–" and column(misses, 9)[-1] == "–"
+        assert times[0] != "–" and times[-1] == "–"
+        rates.get_by_role("button", name="Time lost").click()
+        assert column(rates, 8)[0] != "–" and column(rates, 8)[-1] == "–"
+
+
+def lookups_of(page: Any) -> Any:
+    return page.get_by_role("treegrid", name="lookups")
+
+
+def shown_of(page: Any) -> list[int]:
+    return [int(text.lstrip("▸▾ ")) for text in column(lookups_of(page), 1)]
+
+
+def test_lookups_sort_and_filter_as_in_a_notebook(browser: Any, tour: Path) -> None:
+    """The rows are those that the explorer's table has for the same filters and order."""
+    rows = LookupRows(lookups_frame(cachescope.read(cachescope.sample("tour"))))
+    with opened(browser, tour) as shown:
+        page = shown.page
+        box = page.locator(".lookups")
+        for filters in ({"outcome": "full_miss"}, {"outcome": "full_miss", "cache": "fxgraph"}, {"run": 3}):
+            for name in ("outcome", "cache", "run"):
+                box.get_by_label(name.capitalize(), exact=True).select_option(str(filters.get(name, "")))
+            rows.filter(filters)
+            for column_name, label in (("time_taken_ns", "Compile time"), ("lookup", "Lookup")):
+                box.get_by_role("button", name=f"Sort by {label}").click()
+                rows.order(column_name, True)
+                if (
+                    lookups_of(page).locator("th[aria-sort=ascending]").inner_text().split()[0]
+                    != label.split()[0]
+                ):
+                    box.get_by_role("button", name=f"Sort by {label}").click()
+                found = rows.page(0, 20)
+                assert shown_of(page) == [lookup for lookup, _ in found]
+                at = [head.name for head in rows.heads].index("time_taken_ns")
+                assert column(lookups_of(page), at + 1) == [cells[at] for _, cells in found]
+            assert box.get_by_text(f"{len(rows.at)} of 48 lookups").count() == 1
+        box.get_by_role("button", name="Clear filters").click()
+        box.get_by_label("Search lookups").fill("epilogue")
+        rows.filter({"text": "epilogue"})
+        assert box.get_by_text(f"{len(rows.at)} of 48 lookups").count() == 1
+
+
+def test_a_lookup_opens_why_by_the_keyboard_and_leads_to_its_cause(browser: Any, tour: Path) -> None:
+    scope = cachescope.read(cachescope.sample("tour"))
+    cause = scope.causes[scope.causes["fields"].map(lambda one: "inductor_config[epilogue_fusion]" in one)][
+        "cause"
+    ].iloc[0]
+    miss = scope.misses[(scope.misses["cause"] == cause) & scope.misses["root"]].iloc[0]
+    with opened(browser, tour) as shown:
+        page = shown.page
+        page.locator(".lookups").get_by_label("Search lookups").fill("epilogue")
+        row = lookups_of(page).locator(f"tr[data-id='{miss['lookup']}']")
+        row.focus()
+        page.keyboard.press("Enter")
+        why = page.get_by_role("region", name="Why one lookup missed")
+        assert why.get_by_text(f"key_changed: {miss['reason']}", exact=True).is_visible()
+        page.locator(".cs-back:focus").wait_for()
+        page.keyboard.press("Enter")
+        page.locator(f"tr[data-id='{miss['lookup']}']:focus").wait_for()
+        why.get_by_role("link").click()
+        assert (
+            page.locator(page.evaluate("location.hash"))
+            .inner_text()
+            .startswith("1. inductor_config[epilogue_fusion]")
+        )
+        # What it was compared with is a lookup too.
+        why.get_by_role("button", name=f"lookup {miss['baseline_lookup']}", exact=True).click()
+        assert why.get_by_text(f"lookup {miss['baseline_lookup']}, run").is_visible()
 
 
 def test_the_contents_lead_to_the_sections(browser: Any, tour: Path) -> None:
@@ -190,7 +253,7 @@ def test_markup_in_every_column_is_text(
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         for figure in page.locator("figure.plot .cs-drawing").all()[:6]:
             figure.hover(position={"x": 80, "y": 60}, force=True)
-        assert page.locator("script").count() == 3
+        assert page.locator("script").count() == 4
         assert page.locator("main img, main [onerror], main iframe, [href^='javascript']").count() == 0
         assert page.locator("mjx-container, .MathJax").count() == 0
         # Figures have the texts as well, and link to nothing.

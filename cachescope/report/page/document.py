@@ -15,22 +15,25 @@ from typing import Final
 from cachescope.figures.dark import in_the_dark
 from cachescope.figures.javascript import drawing_js
 from cachescope.json_types import JsonObject
-from cachescope.report.html import safe
+from cachescope.report.html import json_html, safe
 from cachescope.report.page.cuts import shortened
 from cachescope.report.page.markup import contents_html, drawings_of, section_html
 from cachescope.report.page.parts import Drawing, Page
+from cachescope.report.scripts import shared_script
 from cachescope.wording import harmless
 
-_FILES: Final = ("page.css", "page.js", "replay.js", "toggles.js")
+_STYLES: Final = ("page.css", "lookups.css")
+_SCRIPTS: Final = ("wording.js", "page.js", "replay.js", "toggles.js")
+# What notebooks and reports share, and what uses it.
+_SHARED: Final = ("make.js", "focus.js", "table.js")
+_LOOKUPS: Final = "lookups.js"
 _ABOUT: Final = 400
-# Text that would end a script, or begin a comment in it.
-_ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def document(page: Page) -> str:
     """The page as one HTML document."""
-    style, *scripts = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _FILES)
-    script = _as_parsed("".join([drawing_js(), *scripts]))
+    style = shared_script("table.css") + "".join(map(_file, _STYLES))
+    script = _as_parsed("".join([drawing_js(), *map(_file, _SCRIPTS), _lookups_js()]))
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -54,7 +57,7 @@ def document(page: Page) -> str:
         f"<p class='headline'>{safe(page.headline)}</p><p class='faint'>{safe(shortened(page.about, _ABOUT))}</p></header>\n"
         f"<div class='columns'>{contents_html(page.sections)}<main>{body}</main></div>\n"
         "<noscript><p class='warn'>Without JavaScript the figures are not drawn; the tables have it all.</p></noscript>\n"
-        f"<script type='application/json' id='figures'>{_json(figures_object(drawings))}</script>\n"
+        f"<script type='application/json' id='figures'>{json_html(figures_object(drawings))}</script>\n"
         f"<script>{script}</script></body></html>\n"
     )
 
@@ -68,11 +71,12 @@ def figures_object(drawings: Iterable[Drawing]) -> list[JsonObject]:
     return drawn
 
 
-def _json(value: object) -> str:
-    text = json.dumps(value, separators=(",", ":"))
-    for character, escape in _ESCAPED.items():
-        text = text.replace(character, escape)
-    return text
+def _file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _lookups_js() -> str:
+    return f"(() => {{\n{''.join(map(shared_script, _SHARED))}{_file(_LOOKUPS)}}})();\n"
 
 
 def _as_parsed(script: str) -> str:

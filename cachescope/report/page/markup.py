@@ -10,6 +10,7 @@ from cachescope.report.html import safe
 from cachescope.report.layout import Line
 from cachescope.report.long_text import diff_html, value_html
 from cachescope.report.page.cuts import shortened
+from cachescope.report.page.lookups_markup import lookups_html
 from cachescope.report.page.parts import (
     Cell,
     Diff,
@@ -18,6 +19,7 @@ from cachescope.report.page.parts import (
     Head,
     Items,
     Lines,
+    LookupTable,
     Numbers,
     Part,
     Replayable,
@@ -106,6 +108,8 @@ def _part(part: Part) -> str:
             return f"<ol class='worklist' aria-label='{safe(part.name)}'>{items}</ol>"
         case Replayable():
             return replay_html(part)
+        case LookupTable():
+            return lookups_html(part)
         case Drawing():
             # Figures are written together with the others, in order.
             name = safe(part.name)

@@ -191,6 +191,22 @@ class Replayable:
 
 
 @dataclass(frozen=True, slots=True)
+class LookupTable:
+    """Lookups that the page sorts, filters and explains.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A row for each; see `cachescope.report.page.lookups`.
+    note : str
+        The note on what was cut; empty if nothing was.
+    """
+
+    frame: pd.DataFrame
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """A part of a section under a heading of its own."""
 
@@ -199,7 +215,7 @@ class Group:
     parts: tuple[Part, ...]
 
 
-Part = Text | Items | Numbers | Lines | Diff | Table | Drawing | WorkItems | Replayable | Group
+Part = Text | Items | Numbers | Lines | Diff | Table | Drawing | WorkItems | Replayable | LookupTable | Group
 
 
 @dataclass(frozen=True, slots=True)

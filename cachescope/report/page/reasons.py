@@ -18,6 +18,7 @@ from cachescope.frames.answer_rows import FalseHit, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
 from cachescope.report.page.explained import cause_group
+from cachescope.report.page.lookups import lookup_table
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Group, Head, Lines, Part, Section, Sorted, Text
 from cachescope.report.page.replay import replay_parts
@@ -83,7 +84,8 @@ def why_section(scope: Read) -> Section:
         parts.append(Group("past", "Past misses", (intro, Lines(tuple(past)))))
     if (vllm := VllmFolders.of(scope)) is not None:
         parts.append(Group("vllm", "vLLM's torch_compile_cache", (Lines(tuple(vllm_lines(vllm))),)))
-    parts += [*_misses(scope), *_false_hits(scope)]
+    explained = {struck.row.cause: number for number, struck in enumerate(causes.struck, 1)}
+    parts += [*_lookups(scope, explained), *_false_hits(scope)]
     return Section("why", "Why did each one miss?", sentence, tuple(parts))
 
 
@@ -125,6 +127,13 @@ def _by_cause(scope: Read) -> Iterator[Part]:
         yield table(BY_CAUSE, _SAVINGS, rows, "causes by time lost", "scope.cause_savings()")
 
 
+def _lookups(scope: Read, explained: dict[int, int]) -> list[Part]:
+    """All of them to sort and to filter; those that missed for paper, and where no script runs."""
+    if not scope.facts.lookups:
+        return []
+    return [Group("misses", "Every lookup", (lookup_table(scope, explained), *_misses(scope)))]
+
+
 def _misses(scope: Read) -> list[Part]:
     facts = scope.facts
     if not facts.misses:
@@ -136,10 +145,11 @@ def _misses(scope: Read) -> list[Part]:
         rows.append((lookup.time_taken_ns or 0, _miss_row(lookup, miss, labels)))
     rows.sort(key=lambda row: -row[0])
     listed_rows = [row for _, row in rows]
-    shown = table(
-        "Lookups that missed, by time lost", _MISSES, listed_rows, "misses by time lost", "scope.misses"
-    )
-    return [Group("misses", "Every lookup that missed", (shown,))]
+    return [
+        table(
+            "Lookups that missed, by time lost", _MISSES, listed_rows, "misses by time lost", "scope.misses"
+        )
+    ]
 
 
 def _miss_row(lookup: LookupRow, miss: MissRow, labels: dict[int, str]) -> tuple[Cell, ...]:

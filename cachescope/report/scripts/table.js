@@ -1,8 +1,9 @@
 // A table that shows one page of rows, sorts by its heads, folds rows and opens one. Texts go in as textContent only.
+// Its model is anywidget's, or one that a page without a kernel has in its place: `report/page/lookups.js`.
 const plain = (n) => n.toLocaleString("en");
 const PAGES = { First: () => 0, Previous: (p) => p - 1, Next: (p) => p + 1, Last: (_, last) => last };
 
-function render({ model, el }) {
+function showTable({ model, el }) {
   el.classList.add("cs");
   const scroll = make("div", { class: "cs-scroll cs-page" });
   const table = make("table", { class: "cs-table cs-rows" });
@@ -149,7 +150,8 @@ function render({ model, el }) {
       one.hidden = few;
       one.disabled = i < 2 ? here === 0 : here >= last();
     });
-    exports.hidden = !total;
+    // Only a kernel can be asked for all rows.
+    exports.hidden = !total || !model.send;
     copies[0].hidden = few;
     done.textContent = "";
   };
@@ -217,4 +219,3 @@ function render({ model, el }) {
     for (const [name, act] of Object.entries(on)) model.off(name, act);
   };
 }
-export default { render };
