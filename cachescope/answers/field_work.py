@@ -9,6 +9,7 @@ from cachescope.analysis.fixes.candidates import ways_to_set
 from cachescope.analysis.verdicts.advice import AdviceFacts, field_sentences
 from cachescope.analysis.what_if.evidence import left_out_text
 from cachescope.answers.causes import Struck
+from cachescope.answers.explanation import Explanation
 from cachescope.answers.read import Read
 from cachescope.terms import FXGRAPH
 
@@ -61,6 +62,26 @@ def field_works(read: Read, struck: Struck, most: int) -> tuple[list[FieldWork],
             FieldWork(change.field, change.summary, advice, lines, where, left_out_text(change.field))
         )
     return works, [sentence for field, sentence in sentences if not field]
+
+
+def advice_by_field(read: Read, explained: Explanation) -> list[tuple[tuple[str, ...], str]]:
+    """The advice on a changed key taken apart: each sentence with its fields, none where it is on all; empty where it cannot be."""
+    miss = read.facts.misses.get(explained.lookup)
+    if miss is None or miss.verdict != "key_changed":
+        return []
+    facts = AdviceFacts(
+        "key_changed",
+        read.facts.causes[miss.cause].kind,
+        changes=explained.changes,
+        were_graphs_found=_were_graphs_found(read, explained.lookup),
+    )
+    fields: dict[str, list[str]] = {}
+    for field, sentence in field_sentences(facts):
+        fields.setdefault(sentence, []).append(field)
+    if " ".join(fields) != explained.advice:
+        # That of the cause is on other fields as well, or is shortened.
+        return []
+    return [(tuple(filter(None, of)), sentence) for sentence, of in fields.items()]
 
 
 def _settings(read: Read, struck: Struck, fields: Sequence[str]) -> dict[str, tuple[tuple[str, ...], str]]:

@@ -89,7 +89,9 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
         _add_block(figure, number, block, domain, rows, texts, few)
     remarks = []
     if rows.folded:
-        remarks.append(f"{plural(rows.members, 'run')} in {len(rows.labels)} rows: neighbours share one")
+        remarks.append(
+            f"{plural(rows.members, 'run')} in {len(rows.labels)} rows: neighbours share one, and a cell shows their worst outcome"
+        )
     if left_out:
         remarks.append(f"{plural(left_out, 'more graph')} not shown")
     if remarks:

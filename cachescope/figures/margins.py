@@ -77,7 +77,8 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
     _add_choices(figure, top, slowest)
     for y, rows in enumerate(top):
         figure.annotate(
-            text=f"{_operator(rows[0])}  <span style='color:{theme(dark).muted}'>{_won(rows)}</span>",
+            # Where there is no room for all of it, the inputs are cut.
+            text=f"{_operator(rows[0])} · {_won(rows)} · <span style='color:{theme(dark).muted}'>{_inputs(rows[0])}</span>",
             xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0, showarrow=False,
         )  # fmt: skip
     if len(ordered) > len(top):
@@ -135,8 +136,11 @@ def _fastest(rows: list[_Choice]) -> float:
 
 
 def _operator(row: _Choice) -> str:
-    op = plain(row.op, 30)
-    return f"<b>{escaped(op)}</b>  {shown(input_shapes(row.inputs), _LABEL - len(op))}"
+    return f"<b>{escaped(plain(row.op, 30))}</b>"
+
+
+def _inputs(row: _Choice) -> str:
+    return shown(input_shapes(row.inputs), _LABEL - len(plain(row.op, 30)))
 
 
 def _won(rows: list[_Choice]) -> str:
@@ -148,15 +152,18 @@ def input_shapes(inputs: str) -> str:
     """The inputs of an autotuned operator as people write them; unchanged if they have another form.
 
     Mirrors ``AlgorithmSelectorCache.key_of`` (torch/_inductor/select_algorithm.py, 2.6 to 2.15): device, dtype, sizes,
-    strides and offset of each. Strides are shown only if they are not those of a contiguous tensor.
+    strides and offset of each; 2.15 adds how they were measured. Strides are shown only if they are not those of a contiguous tensor.
 
     Examples
     --------
     >>> input_shapes("[('cuda', 'torch.float16', 32, 64, 64, 1, 0), ('cuda', 'torch.float16', 64, 8, 1, 64, 0)]")
     '32×64, 64×8 strides 1×64 of float16 on cuda'
+    >>> input_shapes("[('cpu', 'torch.float32', 96, 64, 64, 1, 0)]:benchmark_policy=eager")
+    '96×64 of float32 on cpu, benchmark_policy=eager'
     """
-    found = _INPUT.findall(inputs)
-    if not found or _INPUT.sub("", inputs).strip("[](), "):
+    tensors, _, measured = inputs.partition("]:")
+    found = _INPUT.findall(tensors)
+    if not found or _INPUT.sub("", tensors).strip("[](), "):
         return inputs
     kinds = {f"{dtype} on {device}" for device, dtype, _ in found}
     shapes = []
@@ -166,7 +173,8 @@ def input_shapes(inputs: str) -> str:
             return inputs
         own = "" if len(kinds) == 1 else f" of {dtype} on {device}"
         shapes.append(_shape(sides[: len(sides) // 2], sides[len(sides) // 2 :], offset) + own)
-    return ", ".join(shapes) + (f" of {kinds.pop()}" if len(kinds) == 1 else "")
+    of = f" of {kinds.pop()}" if len(kinds) == 1 else ""
+    return ", ".join(shapes) + of + (f", {measured}" if measured else "")
 
 
 def _shape(sizes: list[int], strides: list[int], offset: int) -> str:

@@ -158,7 +158,7 @@ def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
             return labels, f"a row per compile id of {run_labels(runs).get(only, f'run {only}')}"
     folded = folded_runs(marks["run"], runs)
     marks["row"] = marks["run"].map(folded.row_of)
-    return folded.labels, f"{folded.members} runs, neighbours share a row" if folded.folded else ""
+    return folded.labels, f"{folded.members:,} runs, neighbours share a row" if folded.folded else ""
 
 
 def _shared(marks: pd.DataFrame, rows: int) -> pd.DataFrame:

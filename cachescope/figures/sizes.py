@@ -18,7 +18,9 @@ from cachescope.figures.texts import hover, shown
 from cachescope.terms import CACHES, ENTRY_KINDS
 from cachescope.wording import file_size, plural
 
-_MOST_FOLDERS: Final = 30
+_MOST_FOLDERS: Final = 60
+# Many files in one box are no large file.
+_FOLDED: Final = "rgba(128,128,128,0.35)"
 _MOST_FILES: Final = 12
 _LONGEST: Final = 200
 NO_FILES: Final = "No file was found: no cache directory was read, or it is empty."
@@ -27,8 +29,8 @@ NO_FILES: Final = "No file was found: no cache directory was read, or it is empt
 def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     """A treemap of sizes: kind, then folder, then file; damaged files in the colour of misses.
 
-    The 30 largest folders of each kind and the 12 largest files of each folder are shown; the others are folded into
-    one box. Boxes of files are clickable: ``customdata`` holds the entry.
+    The 60 largest folders of each kind and the 12 largest files of each folder are shown; the others are folded into
+    one grey box. Boxes of files are clickable: ``customdata`` holds the entry.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ def _add_kind(boxes: _Boxes, place: int, kind: Kind) -> None:
     boxes.add(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, said, colour)
     for number, folder in enumerate(kind.largest):
         _add_folder(boxes, f"{box} {number}", box, folder, colour)
-    _add_others(boxes, f"{box} rest", box, kind.others, colour)
+    _add_others(boxes, f"{box} rest", box, kind.others)
 
 
 def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: str) -> None:
@@ -119,7 +121,7 @@ def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: st
     said = hover(below, f"{plural(folder.files.count, 'file')}, {file_size(size)}")
     boxes.add(box, parent, shown(PurePath(below).name, 18), size, said, colour)
     _add_files(boxes, box, folder.largest, colour)
-    _add_others(boxes, f"{box} rest", box, folder.others, colour)
+    _add_others(boxes, f"{box} rest", box, folder.others)
 
 
 def _add_files(boxes: _Boxes, box: str, rows: Sequence[File], colour: str) -> None:
@@ -136,13 +138,14 @@ def _add_files(boxes: _Boxes, box: str, rows: Sequence[File], colour: str) -> No
         boxes.add(f"entry {row.entry}", box, label, row.size_bytes or 0, said, shade, row.entry)
 
 
-def _add_others(boxes: _Boxes, box: str, parent: str, others: Files, colour: str) -> None:
+def _add_others(boxes: _Boxes, box: str, parent: str, others: Files) -> None:
     if others.count:
         said = hover(
             f"{plural(others.count, 'file')} that are smaller, {file_size(others.size_bytes)}",
             f"{others.damaged} damaged" if others.damaged else None,
         )
-        boxes.add(box, parent, f"{others.count:,} smaller", others.size_bytes, said, colour)
+        label = f"{others.count:,} smaller, {file_size(others.size_bytes)}"
+        boxes.add(box, parent, label, others.size_bytes, said, _FOLDED)
 
 
 def _file_label(row: File) -> str:

@@ -43,7 +43,10 @@ _ONE: Final = (
     "Only one run looked anything up, so there is nothing to compare it with. Read another recording as well."
 )
 _NONE: Final = "No lookup of A or B is of this time."
-_HOW: Final = "A click on A or B picks a run, or all ranks of a job; with Ctrl or ⌘ it is added, with Shift all up to it are."
+_HOW: Final = (
+    "A click on a row picks that run, or all ranks of a job: as A if it began before B, and as B otherwise. A click on A or B says which."
+    " With Ctrl or ⌘ it is added, with Shift all up to it are."
+)
 
 
 class Compare(Pane):
@@ -186,13 +189,10 @@ class Compare(Pane):
         self.table.show(ListedRows(heads, [(place, [texts[at] for at in kept]) for place, texts in cells]))
 
     def _cells(self, one: Aligned, names: dict[Any, str]) -> list[Any]:
-        runs = self._scope.facts.runs
-        ranks = {runs[row.run].rank for row in (*one.before, *one.after)}
-        known = sorted(rank for rank in ranks if rank is not None)
         first = one.one
         return [
             names[one.change],
-            rank_names(known) if known else None,
+            self._ranks(one),
             f"{first.cache} backward" if first.direction == "backward" else first.cache,
             first.compile_id,
             first.function,
@@ -202,6 +202,15 @@ class Compare(Pane):
             _time(one.after),
             _fields(one),
         ]
+
+    def _ranks(self, one: Aligned) -> str | None:
+        """The ranks of both sides, once where they are the same."""
+        runs = self._scope.facts.runs
+        sides = []
+        for rows in (one.before, one.after):
+            known = sorted({rank for row in rows if (rank := runs[row.run].rank) is not None})
+            sides += [rank_names(known)] if known else []
+        return " → ".join(dict.fromkeys(sides)) or None
 
     def __repr__(self) -> str:
         if self.found is None:

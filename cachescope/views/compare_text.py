@@ -150,7 +150,7 @@ def differences(found: ComparedRuns) -> str:
 
 
 def _besides(found: ComparedRuns) -> Iterator[str]:
-    """What went otherwise without a field that is known to differ."""
+    """What ended differently without a field that is known to differ."""
     aligned = [one for one in found.aligned if one.change in ("regressed", "fixed")]
     same_key = sum(one.by == "key" for one in aligned)
     if same_key:
@@ -199,7 +199,7 @@ def _apart(before: int | None, after: int | None) -> str:
 
 
 def _difference(ns: int) -> str:
-    return f"<span class='cs-keep'>{signed(ns)}</span>"
+    return f"<span class='cs-keep'>{signed(ns).replace('-', '−')}</span>"
 
 
 def _times(times: ComparedTimes) -> list[list[str]]:

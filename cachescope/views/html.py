@@ -74,6 +74,15 @@ def numbers(cells: Iterable[tuple[str, str, str]]) -> str:
     )
 
 
+def advice(of: Iterable[tuple[Sequence[str], str]]) -> str:
+    """Sentences on what to do, each with the fields that it is on."""
+    items = (
+        f"<li>{', '.join(f'<code>{safe(field)}</code>' for field in fields)}{': ' if fields else ''}{safe(sentence)}</li>"
+        for fields, sentence in of
+    )
+    return f"<ul class='cs-advice'>{''.join(items)}</ul>"
+
+
 def paragraph(text: str, kind: str = "") -> str:
     """A sentence; `kind` is faint, strong, warn or empty."""
     return f"<p class='cs-{kind or 'text'}'>{safe(text)}</p>"

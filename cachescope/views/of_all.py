@@ -50,7 +50,7 @@ def wrong(scope: Read) -> list[Any]:
         rows = [[row.kind, row.source, row.where, row.message] for row in problems]
         note = "What could not be read; the rest was."
         parts += [
-            markup(html.title(f"Problems: {len(rows)}", note)),
+            markup(html.title(f"Problems: {len(rows):,}", note)),
             Table(ListedRows(_PROBLEMS, list(enumerate(rows))), "problems", page_size=10),
         ]
     if not parts:

@@ -87,7 +87,6 @@ class Overview(Pane):
             [
                 markup(html.title("What to fix first", "A title opens Why.")),
                 self.worklist,
-                self.over_time,
             ]
         )
         second = Pane(
@@ -97,6 +96,7 @@ class Overview(Pane):
                 self.by_run,
                 markup(html.title("Runs by graphs", "A cell opens Why.")),
                 self.graphs,
+                self.over_time,
             ]
         )
         super().__init__([self.numbers, columns(first, second), *vllm(scope), *wrong(scope)])

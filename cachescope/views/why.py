@@ -15,6 +15,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import Comparison
 from cachescope.answers.difference import difference
 from cachescope.answers.explanation import Explanation, costliest_root
+from cachescope.answers.field_work import advice_by_field
 from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
 from cachescope.answers.sides import side_named
@@ -155,7 +156,7 @@ class Why(Pane):
         self.lookup.value, self.other.value = str(lookup), "" if other is None else str(other)
         if other is None:
             self._changes = self.explained.changes
-            self.verdict.value = _verdict(self.explained)
+            self.verdict.value = _verdict(self._scope, self.explained)
         else:
             self._changes, sentence = self._between(other, lookup)
             names = [_full_name(self._scope, one) for one in (other, lookup)]
@@ -216,13 +217,17 @@ def _full_name(scope: Read, lookup: int) -> str:
     return f"lookup {lookup}, {lookup_in_run(scope.facts, row)}"
 
 
-def _verdict(explained: Explanation) -> str:
+def _verdict(scope: Read, explained: Explanation) -> str:
     # Fields and other lookups of the cause have tables of their own.
-    return "".join(
+    advice = advice_by_field(scope, explained)
+    parts = [
         html.paragraph(sentence.text, _KINDS[sentence.kind])
         for sentence in sentences(explained)
-        if sentence.kind in _KINDS
-    )
+        if sentence.kind in _KINDS and (sentence.kind != "advice" or len(advice) < 2)
+    ]
+    if len(advice) > 1:
+        parts.append(html.advice(advice))
+    return "".join(parts)
 
 
 def _changes_frame(explained: Explanation, changes: tuple[FieldChange, ...]) -> pd.DataFrame:

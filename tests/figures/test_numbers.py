@@ -13,7 +13,7 @@ from figures.frames import START, frame, many_entries, many_lookups, runs_of
 import cachescope
 from cachescope import figures
 from cachescope.figures.margins import input_shapes
-from cachescope.figures.palette import OUTCOME_COLOURS
+from cachescope.figures.palette import KIND_COLOURS, OUTCOME_COLOURS
 
 pytestmark = pytest.mark.slow  # every figure is drawn
 
@@ -271,6 +271,13 @@ def test_the_fastest_choice_stands_out(directory: Directory) -> None:
     assert any("920× faster than the next" in note.text for note in made.layout.annotations)
 
 
+@pytest.mark.parametrize("name", ["torch_2.6.0", "torch_2.13.0", "torch_2.15.0"])
+def test_inputs_of_every_torch_are_shapes(name: str, directory: Directory) -> None:
+    made = figures.autotune_margins(cachescope.read(directory(name)).autotune)
+    texts = [note.text for note in made.layout.annotations]
+    assert texts and not [text for text in texts if "torch." in text or " of float32 on cpu" not in text]
+
+
 @pytest.mark.parametrize(
     ("inputs", "shown"),
     [
@@ -355,6 +362,9 @@ def test_many_entries_stay_within_bounds() -> None:
         sum(s for s, parent in zip(treemap.values, treemap.parents, strict=True) if not parent)
         == entries["size_bytes"].sum()
     )
+    # What stands for many files does not look like the largest one.
+    folded = [at for at, label in enumerate(treemap.labels) if " smaller, " in label]
+    assert folded and {treemap.marker.colors[at] for at in folded}.isdisjoint(KIND_COLOURS.values())
     ages = figures.entry_ages(entries)
     assert sum(sum(bar.y) for bar in ages.data) == 100_000
     assert points(ages) <= 41 * 5

@@ -89,6 +89,15 @@ def test_the_ranks_of_a_job_are_behind_its_row() -> None:
     assert "Each rank is compared with the same rank." in pane.said.value
 
 
+def test_two_ranks_of_a_job_are_named_as_two_sides() -> None:
+    pane = cachescope.read(cachescope.sample("four_ranks")).compare_view()
+    job = pane.picker.sides[1]
+    picked(pane, "B", job[1])
+    picked(pane, "A", job[0])
+    at = [head["name"] for head in pane.table.columns].index("ranks")
+    assert {row[at] for row in pane.table.rows} == {"0 → 1"}
+
+
 def test_runs_by_number_and_another_recording(tour: Scope) -> None:
     assert tour.compare_view(0, [1, 2]).picker.sides == [[0], [1, 2]]
     other = cachescope.read(cachescope.sample("training"))

@@ -44,9 +44,7 @@ _SENTENCES: Final = {
 }
 # torch/_inductor/codecache.py: keys of a forward, a backward and an inference graph.
 _KINDS_OF_GRAPH: Final = frozenset({"fx_kwargs[is_inference]", "fx_kwargs[is_backward]"})
-_OTHER_KIND: Final = (
-    "{} are of another kind of graph (forward, backward or inference), and keys of two kinds never become one"
-)
+_OTHER_KIND: Final = "the graph of {} is of another kind (forward, backward or inference), and keys of two kinds never become one"
 
 
 class Kept(NamedTuple):
