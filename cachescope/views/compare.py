@@ -44,8 +44,8 @@ _ONE: Final = (
 )
 _NONE: Final = "No lookup of A or B is of this time."
 _HOW: Final = (
-    "A click on a row picks that run, or all ranks of a job: as A if it began before B, and as B otherwise. A click on A or B says which."
-    " With Ctrl or ⌘ it is added, with Shift all up to it are."
+    "Click a row to select that run, or all ranks of a job: as A if it began before B, otherwise as B. Click A or B to choose the side."
+    " Ctrl-click or ⌘-click adds a run, Shift-click adds a range."
 )
 
 

@@ -28,7 +28,7 @@ def lookup_table(scope: Read, explained: dict[int, int], most: int = MOST) -> Lo
     explained : dict
         The number of the explanation of each cause that has one, by the cause.
     most : int
-        So many lookups at most: those with the longest compiles.
+        The largest number of lookups; of more, those with the longest compiles.
     """
     frame = scope.lookups.merge(scope.misses, on="lookup", how="left")
     frame = frame.merge(scope.runs[["run", "rank"]], on="run", how="left")[list(_SHOWN)]

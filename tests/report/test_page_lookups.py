@@ -1,0 +1,52 @@
+"""The lookups of a page as data: all of them or the costliest, and what each row says."""
+
+from __future__ import annotations
+
+import pytest
+
+import cachescope
+from cachescope.report.page.lookups import lookup_table
+from cachescope.report.page.lookups_markup import lookups_object
+from cachescope.scope import Scope
+from cachescope.views.lookup_rows import HEADS
+
+
+@pytest.fixture(scope="module")
+def tour() -> Scope:
+    return cachescope.read(cachescope.sample("tour"))
+
+
+def test_the_columns_are_those_of_the_explorer(tour: Scope) -> None:
+    made = lookups_object(lookup_table(tour, {}))
+    shared = ("name", "label", "number", "fills")
+    mine = [tuple(head[key] for key in shared) for head in made["heads"]]
+    known = [(head.name, head.label, head.number, head.fills) for head in HEADS]
+    assert mine == [one for one in known if one[0] != "rank"]
+
+
+def test_every_column_can_be_read_back(tour: Scope) -> None:
+    made = lookups_object(lookup_table(tour, {}))
+    column = made["columns"]["outcome"]
+    assert [column["texts"][code] for code in column["codes"]] == tour.lookups["outcome"].tolist()
+    assert column["texts"] == sorted(column["texts"])
+    # Those below an AOTAutograd lookup know its row.
+    above = tour.lookups["aot_lookup"].fillna(-1).astype(int).tolist()
+    assert made["above"] == above and max(above) > 0
+
+
+def test_of_many_the_costliest_are_kept_and_the_rest_is_counted(tour: Scope) -> None:
+    part = lookup_table(tour, {}, most=5)
+    costliest = tour.lookups.sort_values("time_taken_ns", ascending=False, na_position="last")["lookup"].head(
+        5
+    )
+    assert set(part.frame["lookup"]) == set(costliest)
+    assert part.note == "The first 5 of 48 lookups by compile time; scope.lookups has all."
+    # What is left out has no row to be below.
+    assert set(lookups_object(part)["above"]) == {-1}
+
+
+def test_a_row_names_the_explanation_of_its_cause(tour: Scope) -> None:
+    cause = tour.misses["cause"].iloc[-1]
+    frame = lookup_table(tour, {int(cause): 7}).frame
+    of_cause = frame["cause"] == cause
+    assert (frame.loc[of_cause, "explained"] == 7).all() and frame.loc[~of_cause, "explained"].isna().all()
