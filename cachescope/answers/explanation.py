@@ -105,8 +105,8 @@ class Explanation:
         title = f"lookup {lookup}, {lookup_in_run(facts, row)}"
         if row.outcome in ("would_hit", "not_known"):
             evidence: Evidence = "inferred" if row.outcome == "would_hit" else "not_known"
-            told = row.foretold or ""
-            return cls(lookup, None, title, told, evidence, _FORETOLD, outcome=row.outcome)
+            why = row.foretold or ""
+            return cls(lookup, None, title, why, evidence, _FORETOLD, outcome=row.outcome)
         if row.outcome == "hit":
             saved = row.time_saved_ns
             reason = (

@@ -88,11 +88,11 @@ def _looked_up(compiled: Compiled) -> Iterator[Line]:
         misses = plural(one.full_misses, "full miss", "full misses") if one.full_misses else ""
         guards = plural(one.guard_misses, "guard miss", "guard misses") if one.guard_misses else ""
         bypasses = f"{one.bypasses} bypassed" if one.bypasses else ""
-        told = ", ".join(filter(None, (hits, misses, guards, bypasses))) or "no outcome is known"
+        outcomes = ", ".join(filter(None, (hits, misses, guards, bypasses))) or "no outcome is known"
         first, more = one.missed_in[:_ROWS], len(one.missed_in) - _ROWS
         missed = f"; missed in compile {', '.join(first)}" if first else ""
         missed += f" and {more} more" if more > 0 else ""
-        yield Line(harmless(f"{compiled.place(one.row)}: {told}{missed}"), 1, hang=3, rows=_ROWS)
+        yield Line(harmless(f"{compiled.place(one.row)}: {outcomes}{missed}"), 1, hang=3, rows=_ROWS)
 
 
 def _breaks(compiled: Compiled) -> Iterator[Line]:

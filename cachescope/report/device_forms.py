@@ -71,8 +71,8 @@ def _device(row: DeviceRow) -> Iterator[Line]:
     if boards:
         yield Line(", ".join(boards), indent=3)
     if properties := json.loads(row.properties):
-        told = ", ".join(f"{key} {value}" for key, value in properties.items())
-        yield Line(harmless(told)[:_CUT], indent=3, style="dim", rows=2, hang=3)
+        text = ", ".join(f"{key} {value}" for key, value in properties.items())
+        yield Line(harmless(text)[:_CUT], indent=3, style="dim", rows=2, hang=3)
 
 
 def kind_of_device(row: DeviceRow) -> str:

@@ -50,8 +50,8 @@ def _shipped(rows: Sequence[EntryRow]) -> Iterator[Line]:
         yield Line(f"{plural(len(rows), 'file')} shipped by themselves:", style="bold")
     for row in rows[:_SHOWN]:
         yield Line(harmless(row.path), 3, whole=True)
-        told = (row.cache, ", ".join(row.device_types), row.name, row.cache_key, row.detail)
-        yield Line(harmless("; ".join(text for text in told if text)), 5)
+        parts = (row.cache, ", ".join(row.device_types), row.name, row.cache_key, row.detail)
+        yield Line(harmless("; ".join(text for text in parts if text)), 5)
     yield from _more(rows)
 
 

@@ -69,9 +69,9 @@ def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:
 def apart_texts(apart: Sequence[CollectivesApart]) -> Iterator[str]:
     """Which functions ranks compiled with different collectives."""
     for one in apart[:_APART]:
-        told = [f"{_collectives(names)} in {_ranks(ranks)}" for names, ranks in one.of_ranks]
+        sides = [f"{_collectives(names)} in {_ranks(ranks)}" for names, ranks in one.of_ranks]
         what = f"{one.place}, {'backward of ' if one.is_backward else ''}compile {one.compile_id}"
-        yield harmless(f"{what}, was compiled with different collectives: {listed(told, _RANKS, '; ')}")
+        yield harmless(f"{what}, was compiled with different collectives: {listed(sides, _RANKS, '; ')}")
     if len(apart) > _APART:
         yield and_more(len(apart) - _APART, "compile with different collectives", "--json lists all")
     if apart:

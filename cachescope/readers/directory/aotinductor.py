@@ -77,7 +77,7 @@ def _fill(entry: Entry, archive: zipfile.ZipFile) -> None:
     models: dict[str, None] = {}
     counts: Counter[str] = Counter()
     devices: dict[str, None] = {}
-    told: dict[str, None] = {}
+    metadata_texts: dict[str, None] = {}
     read = 0
     for item in archive.infolist():
         match = _MEMBER.fullmatch(item.filename)
@@ -94,11 +94,11 @@ def _fill(entry: Entry, archive: zipfile.ZipFile) -> None:
             with archive.open(item) as file:
                 metadata = _object(file)
             devices |= dict.fromkeys(_texts(metadata, [_DEVICE]))
-            told |= dict.fromkeys(_texts(metadata, _TOLD))
+            metadata_texts |= dict.fromkeys(_texts(metadata, _TOLD))
     entry.name = ", ".join(models)[:1000]
     entry.device_types = tuple(devices)
     parts = [plural(number, what) for what, number in counts.items()]
-    entry.detail = "; ".join(text for text in (", ".join(parts), ", ".join(told)) if text)
+    entry.detail = "; ".join(text for text in (", ".join(parts), ", ".join(metadata_texts)) if text)
 
 
 def _object(file: IO[bytes]) -> dict[str, object]:

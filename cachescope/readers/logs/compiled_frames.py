@@ -161,7 +161,9 @@ class CompiledFrames:
         self._collectives_since.pop(compile_id, None)
         if compile_id.endswith("/0"):
             # Ids may begin again: what was written for compiles whose beginning was lost is about other code.
-            self._reasons = {name: told for name, told in self._reasons.items() if _frame_of(name) != frame}
+            self._reasons = {
+                name: reason for name, reason in self._reasons.items() if _frame_of(name) != frame
+            }
         self._segments[compile_id] += 1
         one = self._add(CompiledFrame(compile_id, self._segments[compile_id]))
         one.place = self._stacks.place_of([] if start is None else start.objects("stack"), envelope.wrong)
@@ -181,10 +183,10 @@ class CompiledFrames:
     def _recompile(self, envelope: Record, compile_id: str, payload: bytes) -> None:
         """Torch writes the reasons before it begins, one as plain text, several as a list."""
         try:
-            told = load_json(payload)
+            loaded = load_json(payload)
         except ValueError:
-            told = payload.decode("utf-8", "replace")
-        reasons = told if isinstance(told, list) else [told]
+            loaded = payload.decode("utf-8", "replace")
+        reasons = loaded if isinstance(loaded, list) else [loaded]
         self._reasons[compile_id] = tuple(_squeezed(one) for one in reasons if isinstance(one, str))
 
     def _symbol(self, read: _ReadSymbol, envelope: Record, compile_id: str, _: bytes) -> None:
@@ -202,11 +204,11 @@ class CompiledFrames:
 
     def _schedule(self, envelope: Record, compile_id: str, payload: bytes) -> None:
         try:
-            told = load_json(payload)
+            loaded = load_json(payload)
         except ValueError as error:
             envelope.wrong.append(f"its schedule is not JSON: {error}")
             return
-        names = tuple(one for one in told if isinstance(one, str)) if isinstance(told, list) else ()
+        names = tuple(one for one in loaded if isinstance(one, str)) if isinstance(loaded, list) else ()
         if (one := self._open(compile_id)) is not None:
             one.collectives += names
         else:

@@ -64,13 +64,13 @@ class ComponentLists:
             return None
         parts, end = cut
         try:
-            told = orjson.loads(payload[:start] + _ELSEWHERE.encode() + payload[end - len(_END) :])
+            loaded = orjson.loads(payload[:start] + _ELSEWHERE.encode() + payload[end - len(_END) :])
             texts = self._decoded(parts)
         except orjson.JSONDecodeError:
             return None
         if (
-            not isinstance(told, dict)
-            or told.pop("components", None) != [_ELSEWHERE]
+            not isinstance(loaded, dict)
+            or loaded.pop("components", None) != [_ELSEWHERE]
             or not self._learn(texts)
         ):
             return None
@@ -80,7 +80,7 @@ class ComponentLists:
                 [part] if isinstance(part, _Stretch) else self._new_stretches(part, part is parts[-1])
             )
         self._stretches[cache] = stretches
-        return told, self._store.add_codes(b"".join([stretch.codes for stretch in stretches]))
+        return loaded, self._store.add_codes(b"".join([stretch.codes for stretch in stretches]))
 
     def _cut(
         self, payload: bytes, at: int, stretches: list[_Stretch]

@@ -121,8 +121,8 @@ class PreflightNotes:
             if waiting := self._open.get(about):
                 waiting[-1]["stored"] = stored
             elif (lookup := self._noted.get(about)) is not None:
-                told = json.loads(lookup.preflight_note or "{}")
-                lookup.preflight_note = json.dumps({**told, "stored": stored})
+                note = json.loads(lookup.preflight_note or "{}")
+                lookup.preflight_note = json.dumps({**note, "stored": stored})
 
     def tell_of(self, lookup: Lookup) -> None:
         """Give a lookup the note about it, if there is one."""

@@ -57,25 +57,25 @@ class Symbols:
 
     def create(self, envelope: Record, stacks: Stacks) -> None:
         """Read ``create_symbol``, or ``create_unbacked_symbol``: of a number that the program computes, which has no source."""
-        told = envelope.record("create_symbol") or envelope.record("create_unbacked_symbol")
-        name = None if told is None else told.text("symbol")
-        if told is None or name is None:
+        record = envelope.record("create_symbol") or envelope.record("create_unbacked_symbol")
+        name = None if record is None else record.text("symbol")
+        if record is None or name is None:
             return
-        stack = told.objects("user_stack")
+        stack = record.objects("user_stack")
         of_program = _of_program(stack, stacks)
         if "create_unbacked_symbol" in envelope.values and not of_program:
             return
         self._begin(envelope)
-        values = (told.text("val"), told.text("source"), told.text("vr"))
+        values = (record.text("val"), record.text("source"), record.text("vr"))
         self.rows.append(Symbol(name, *values, stacks.place_of(of_program or stack, envelope.wrong)))
 
     def guard(self, envelope: Record, stacks: Stacks) -> None:
         """Read ``guard_added_fast``: torch evaluated a condition on symbols, and relies on its outcome."""
-        told = envelope.record("guard_added_fast")
-        expr = None if told is None else told.text("expr")
-        if told is None or expr is None:
+        record = envelope.record("guard_added_fast")
+        expr = None if record is None else record.text("expr")
+        if record is None or expr is None:
             return
-        stack = _of_program(told.objects("user_stack"), stacks)
+        stack = _of_program(record.objects("user_stack"), stacks)
         if not stack:
             return
         self._begin(envelope)
@@ -87,13 +87,13 @@ class Symbols:
 
     def specialize(self, envelope: Record, stacks: Stacks) -> None:
         """Read ``symbolic_shape_specialization``."""
-        told = envelope.record("symbolic_shape_specialization")
-        if told is None or (value := told.text("value")) is None:
+        record = envelope.record("symbolic_shape_specialization")
+        if record is None or (value := record.text("value")) is None:
             return
-        place = stacks.place_of(_of_program(told.objects("user_stack"), stacks), envelope.wrong)
+        place = stacks.place_of(_of_program(record.objects("user_stack"), stacks), envelope.wrong)
         self._begin(envelope)
         for symbol in self.rows:
-            if symbol.name == told.text("symbol"):
+            if symbol.name == record.text("symbol"):
                 symbol.specialization = Specialization(value, place)
 
     def _begin(self, envelope: Record) -> None:

@@ -283,10 +283,10 @@ def error_of_metrics(line: bytes) -> str | None:
     if at < 0 or not line.startswith(b'"', at + len(_FAIL_TYPE)):
         return None
     try:
-        (told, *_) = load_json(line).values()
+        (values, *_) = load_json(line).values()
     except ValueError:
         return None
-    metrics = Record(told)
+    metrics = Record(values)
     kind, reason = metrics.text("fail_type"), metrics.text("fail_reason")
     return f"{kind}: {reason}" if reason else kind
 

@@ -206,8 +206,8 @@ class TraceProcess:
         """A compile began, with the stack of its record and the faults in its values."""
         self._has_begun = True
         self._compiles.begin(compile_id or "", clock_us, stack, wrong)
-        if told := wrong_values(wrong, clock_us):
-            self._problem(at, "bad_value", told)
+        if message := wrong_values(wrong, clock_us):
+            self._problem(at, "bad_value", message)
 
     def _compile_ended(self, compile_id: str | None, clock_us: int | None, error: str | None) -> None:
         # A failed compile does not show whether the caches were on.

@@ -138,11 +138,11 @@ class TraceReader:
         """Whether the last record is incomplete: its last line, or its payload."""
         start = int(records.starts[-1])
         line_end = self._block.find(b"\n", start, records.size)
-        told = _PAYLOAD_HASH.search(self._block, start, line_end) if line_end >= 0 else None
-        if records.is_cut or told is None:
+        recorded = _PAYLOAD_HASH.search(self._block, start, line_end) if line_end >= 0 else None
+        if records.is_cut or recorded is None:
             return records.is_cut
         payload = bytes(memoryview(self._block)[line_end + 2 : records.size - 1]).replace(b"\n\t", b"\n")
-        return hashlib.md5(payload, usedforsecurity=False).hexdigest().encode() != told[1]
+        return hashlib.md5(payload, usedforsecurity=False).hexdigest().encode() != recorded[1]
 
     def _read_span(self, span: Span) -> None:
         match span.kind:
@@ -189,9 +189,9 @@ class TraceReader:
             later = records.starts[records.starts.searchsorted(at, "right") :]
             end = min(at + _MOST_BEFORE_STAMP, int(later[0]) if len(later) else records.end)
             stamp = _STAMP.search(self._block, at, end) if match else None
-            if match and stamp and (told := self._clock_us(match)) is not None:
+            if match and stamp and (clock_us := self._clock_us(match)) is not None:
                 with contextlib.suppress(ValueError):  # dots alone
-                    if (clock := LogClock.from_event(told, float(stamp[1]))) is not None:
+                    if (clock := LogClock.from_event(clock_us, float(stamp[1]))) is not None:
                         self._has_clock = True
                         self._tell("clock", clock.year, clock.offset_us)
             at = self._block.find(_EVENT, end, records.end)
@@ -228,8 +228,8 @@ class TraceReader:
     def _tell_wrong(self, span: Span, *records: Record) -> None:
         """Report wrong values of a record, if any, as a problem."""
         wrong = [one for record in records for one in record.wrong]
-        if told := wrong_values(wrong, self._clock_us(span.prefix)):
-            self._problem(span.prefix.start(), "bad_value", told)
+        if message := wrong_values(wrong, self._clock_us(span.prefix)):
+            self._problem(span.prefix.start(), "bad_value", message)
 
     def _payload(self, span: Span) -> bytes:
         """The payload of a record: each of its lines begins with one tab, which is not part of it."""
@@ -264,15 +264,15 @@ class TraceReader:
         read: tuple[JsonObject, int | None] | None = self._components.read(name[:1], text)
         if read is None:
             at = span.prefix.start()
-            told = self._json_payload(at, name, text, envelope)
-            if told is None:
+            record = self._json_payload(at, name, text, envelope)
+            if record is None:
                 return
             if name == VERSION_ARTIFACT:
-                self._torch_version = told.version("pytorch_version")
+                self._torch_version = record.version("pytorch_version")
                 self._tell("torch_version", self._torch_version)
-                self._tell_wrong(span, envelope, told)
+                self._tell_wrong(span, envelope, record)
                 return
-            read = told.values, self._add_details(at, told)
+            read = record.values, self._add_details(at, record)
         values, details = read
         payload = Record(values)
         lookup = lookup_from_artifact(name, payload)
@@ -345,14 +345,14 @@ class TraceReader:
 
     def _json_payload(self, at: int, name: str, payload: bytes, envelope: Record) -> Record | None:
         try:
-            told = load_json(payload)
+            loaded = load_json(payload)
         except ValueError as error:
             digest = hashlib.md5(payload, usedforsecurity=False).hexdigest()
             cut = digest != envelope.text("has_payload")
             message = "the payload is cut" if cut else f"the payload is no JSON: {error}"
             self._problem(at, "truncated" if cut else "not_json", f"{name}: {message}")
             return None
-        if not isinstance(told, dict):
+        if not isinstance(loaded, dict):
             self._problem(at, "not_json", "the payload is no JSON object")
             return None
-        return Record(told)
+        return Record(loaded)

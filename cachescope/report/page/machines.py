@@ -146,7 +146,7 @@ def _pairs(found: Sharing) -> Iterator[Part]:
     if not found.pairs:
         alone = len(found.contexts) == 1
         yield Text(
-            "There is one context, so nothing to hold it against."
+            "There is only one context, so there is nothing to compare it with."
             if alone
             else "No two contexts differ in what is known of them.",
             "faint",
