@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import pickle
 import re
 import shutil
 from collections.abc import Callable
@@ -261,3 +263,13 @@ def test_logs_written_into_the_cache_directory_are_read(recording: Recording, tm
     assert len(scope.lookups) == 6
     assert len(scope.runs["sources"].iloc[0]) == 2
     assert set(scope.entries["cache"]) >= {"fxgraph", "aotautograd", "code"}
+
+
+def test_a_scope_goes_to_another_process_and_is_read_from_a_path_in_bytes() -> None:
+    path = cachescope.sample("config_flip")
+    scope = cachescope.read(os.fsencode(path))
+    told = str(scope.explain()), str(scope.what_if(without="gm"))
+    again = pickle.loads(pickle.dumps(scope))
+    assert again.sources == scope.sources == (str(path),)
+    assert (str(again.explain()), str(again.what_if(without="gm"))) == told
+    pd.testing.assert_frame_equal(again.causes, scope.causes)

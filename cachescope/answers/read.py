@@ -36,6 +36,10 @@ _CAUSES: Final = 20
 class Read(Frames):
     """What was read. It never changes, and every answer is computed from it."""
 
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        # To another process goes what was read; what follows from it is computed there, if asked for.
+        return type(self), (self.tables, self._baseline, self.sources, self._index)
+
     def read_again(self) -> Self:
         """Read its sources again. A large log that did not change is not read again.
 

@@ -67,7 +67,7 @@ def read(
     >>> scope.lookups["outcome"].value_counts().to_dict()
     {'full_miss': 4, 'hit': 2}
     """
-    paths = [without_password(os.fspath(source)) for source in sources]
+    paths = [without_password(os.fsdecode(source)) for source in sources]
     if not paths:
         raise TypeError("read() needs at least one source")
     for path in paths:

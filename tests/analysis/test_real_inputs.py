@@ -49,6 +49,18 @@ def test_a_wider_layer_is_a_change_of_the_model(scope: cachescope.Scope) -> None
         assert "Pad it" not in advice and "mark_dynamic" not in advice
 
 
+def test_in_eval_mode_inputs_are_gone_and_no_other_is_to_be_cast(scope: cachescope.Scope) -> None:
+    # BatchNorm counts its batches in training alone; the buffers behind that input take its number.
+    gone = [
+        advice
+        for fields, advice in scope.causes[["fields", "advice"]].itertuples(index=False)
+        if "gm" in fields and any(field.startswith("example_inputs[") for field in fields)
+    ]
+    assert gone
+    for advice in gone:
+        assert "cast it" not in advice and "another size" not in advice and "detach()" not in advice
+
+
 def test_a_subclass_is_not_taken_for_a_constant(scope: cachescope.Scope) -> None:
     lookups = scope.lookups
     of_autograd = lookups[lookups["function"].eq("double") & lookups["cache"].eq("aotautograd")]

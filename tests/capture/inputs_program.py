@@ -1,4 +1,4 @@
-"""Compiles a model, the same with a wider layer, and a function of a tensor and of a tensor subclass."""
+"""Compiles a model and the same with a wider layer, one in training and in eval mode, a function of a tensor and of a subclass."""
 
 import torch
 from torch.testing._internal.two_tensor import TwoTensor
@@ -14,6 +14,15 @@ class Model(torch.nn.Module):
         return self.second(torch.relu(self.first(x)))
 
 
+class Normed(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(self.norm(torch.tanh(x)))
+
+
 def double(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
@@ -23,6 +32,9 @@ x = torch.ones(4, 8)
 with torch.no_grad():
     for width in (8, 16):
         torch.compile(Model(width))(x)
+        torch._dynamo.reset()
+    for is_training in (True, False):
+        torch.compile(Normed().train(is_training))(x)
         torch._dynamo.reset()
     for argument in (x, TwoTensor(x, x.clone())):
         torch.compile(double)(argument)

@@ -151,8 +151,13 @@ def _change_sentences(facts: AdviceFacts, most_options: int) -> Iterator[tuple[s
             f"{len(options)} options of torch._inductor.config differ; keep them equal in every process.",
         )
         changes = tuple(change for change in changes if change not in options)
+    inputs = [change for change in changes if is_input(change.field)]
+    # Behind an input that is new or gone the others have other places: two of one number are no longer one input.
+    are_moved = any(change.kind in ("new", "gone") for change in inputs)
+    if are_moved:
+        changes = tuple(change for change in changes if change not in inputs)
     # A graph compiled for other inputs has other code: the code is not what was changed.
-    is_by_inputs = any(is_input(change.field) for change in changes)
+    is_by_inputs = bool(inputs) and not are_moved
     for change in changes:
         for sentence in _own_sentences(change, facts.were_graphs_found, is_by_inputs):
             yield change.field, sentence
