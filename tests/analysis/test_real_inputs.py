@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.differences import field_change
+from cachescope.analysis.differences import field_change, field_changes
+from cachescope.analysis.verdicts.advice import changes_advice
 from cachescope.terms import LOGGERS
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -51,14 +52,15 @@ def test_a_wider_layer_is_a_change_of_the_model(scope: cachescope.Scope) -> None
 
 def test_in_eval_mode_inputs_are_gone_and_no_other_is_to_be_cast(scope: cachescope.Scope) -> None:
     # BatchNorm counts its batches in training alone; the buffers behind that input take its number.
-    gone = [
-        advice
-        for fields, advice in scope.causes[["fields", "advice"]].itertuples(index=False)
-        if "gm" in fields and any(field.startswith("example_inputs[") for field in fields)
-    ]
-    assert gone
-    for advice in gone:
-        assert "cast it" not in advice and "another size" not in advice and "detach()" not in advice
+    of_autograd = scope.lookups[scope.lookups["cache"].eq("aotautograd")]
+    training, evaluating = of_autograd["detail_set"].iloc[2:4]
+    changes = field_changes(scope.tables.hash_details, int(training), int(evaluating))
+    kinds = {change.field: change.kind for change in changes}
+    assert kinds["example_inputs[5]"] == "gone" and kinds["gm"] == "graph"
+    assert "dtype" in {name for change in changes for name, _, _ in change.parts}
+    advice = changes_advice(changes) or ""
+    assert "The code of the graph changed" in advice
+    assert not any(words in advice for words in ("cast it", "another size", "detach()", "memory format"))
 
 
 def test_a_subclass_is_not_taken_for_a_constant(scope: cachescope.Scope) -> None:
