@@ -81,7 +81,7 @@ def test_the_focus_goes_back_to_the_item_of_the_worklist(opened: Opened) -> None
 def test_why_opened_by_its_tab_leads_nowhere_back(opened: Opened) -> None:
     pane(opened.page, "Why")
     opened.page.get_by_role("button", name="Previous miss").wait_for()
-    assert not opened.page.locator(".cs-back").is_visible()
+    opened.page.locator(".cs-back").wait_for(state="hidden")
 
 
 def test_lookups_of_graphs_are_folded_below_that_of_autograd(opened: Opened, scope: cachescope.Scope) -> None:
