@@ -13,7 +13,7 @@ _NUMBERS: Final = re.compile(r"\[([\d, ]*)\]")
 # the arguments and two flags stand the `static_input_indices`.
 _IN_AOT_CONFIG: Final = re.compile(r"\], \[([\d, ]*)\], (?:True|False), (?:True|False)\b")
 # The code of a graph that Dynamo made, in every version: def forward(self, p_0 : torch.nn.parameter.Parameter, …):
-_FORWARD: Final = re.compile(r"^def forward\(self, (.*)\)(?: ->.*)?:$", re.MULTILINE)
+_FORWARD: Final = "def forward(self, "
 _PARAMETER: Final = ": torch.nn.parameter.Parameter"
 
 
@@ -24,13 +24,18 @@ def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
     """
     if details.direction(set_code) == "backward":
         return frozenset()
-    graph = _FORWARD.search(_text(details, set_code, "gm"))
-    inputs = graph[1].split(", ") if graph else []
+    inputs = _inputs_of_code(_text(details, set_code, "gm"))
     found = {number for number, name in enumerate(inputs) if name.endswith(_PARAMETER)}
     for field, pattern in ((_FX, _NUMBERS), ("aot_config", _IN_AOT_CONFIG)):
         if match := pattern.search(_text(details, set_code, field)):
             found.update(map(int, re.findall(r"\d+", match[1])))
     return frozenset(found)
+
+
+def _inputs_of_code(code: str) -> list[str]:
+    """The inputs of a graph with their annotations, as its code declares them."""
+    line = next((line for line in code.split("\n") if line.startswith(_FORWARD)), "")
+    return line.removeprefix(_FORWARD).partition(") ->")[0].removesuffix("):").split(", ")
 
 
 def _text(details: HashDetails, set_code: int, field: str) -> str:
