@@ -25,7 +25,7 @@ from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow  # whole explorers are built
 
-SAMPLES = ["config_flip", "dynamic_guards", "entry_truncated", "tour", "training"]
+SAMPLES = ["config_flip", "dynamic_guards", "entry_truncated", "tour", "training", "vllm"]
 
 
 @pytest.fixture(scope="module")
