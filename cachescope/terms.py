@@ -31,6 +31,8 @@ EVIDENCE_KINDS: Final[dict[str, str]] = {
 FXGRAPH: Final = "fxgraph"
 AOTAUTOGRAD: Final = "aotautograd"
 CACHES: Final = (AOTAUTOGRAD, FXGRAPH)
+VLLM: Final = "vllm"
+"""The cache of a lookup of vLLM's own: one part of a model that one rank found compiled, or compiled."""
 MISSED: Final = ("full_miss", "guard_miss")
 
 # How a lookup ended. Shown to users: `cachescope.describe("outcomes")`.

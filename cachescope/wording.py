@@ -11,6 +11,7 @@ from typing import Final
 from cachescope.cells import cell_names
 
 SHORT_KEY: Final = 8
+_WHOLE_KEY: Final = 12
 LONGEST_LINE: Final = 20_000
 # Everything but printable ASCII, newline and tab; `is_shown` decides which of these characters stay.
 _UNUSUAL: Final = re.compile("[^\\n\\t -~]")
@@ -27,6 +28,17 @@ _COMMAND: Final = re.compile(
     r"(?m)(?P<before>^[^\S\n]*)(?P<first>:(?=:)|-(?=--)|\+(?=\+\+)|~(?=~~)|\^(?=\^\^))"
     r"|(?P<hash>#)(?=#\w*\[)|(?<=section)(?P<section>_)(?=(?:start|end):)|(?<=travis)(?P<travis>_)(?=(?:fold|time):)"
 )
+
+
+def short_key(key: str) -> str:
+    """The beginning of a key; a name as short as those of vLLM's folders in full.
+
+    Examples
+    --------
+    >>> short_key("fuyebj4tqy2lbkbqd"), short_key("33b84bfb8f")
+    ('fuyebj4t…', '33b84bfb8f')
+    """
+    return key if len(key) <= _WHOLE_KEY else f"{key[:SHORT_KEY]}…"
 
 
 def harmless(text: str) -> str:

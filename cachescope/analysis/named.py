@@ -9,7 +9,7 @@ import pandas as pd
 
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.errors import NotFoundError
-from cachescope.terms import CACHES
+from cachescope.terms import CACHES, VLLM
 
 if TYPE_CHECKING:
     from cachescope.readers.assemble import Tables
@@ -79,7 +79,10 @@ def detail_set_of(tables: Tables, cache_key: str | None, lookup: int | None) -> 
     if (cache_key is None) == (lookup is None):
         raise TypeError("hash_details() takes a cache_key or a lookup")
     if lookup is not None:
-        rows = tables.lookups.loc[tables.lookups["lookup"] == lookup_named(tables, lookup)]
+        row = lookup_named(tables, lookup)
+        if tables.lookups["cache"].iloc[row] == VLLM:
+            raise NotFoundError("a key of vLLM has no hash details: vllm_factors has what it was made of")
+        rows = tables.lookups.iloc[[row]]
     else:
         assert cache_key is not None
         key = full_key(tables, cache_key)

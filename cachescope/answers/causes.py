@@ -14,6 +14,7 @@ from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import is_cold_start
 from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.terms import VLLM
 
 # A cause is one set of fields; the values in them may differ from miss to miss.
 _ROOTS_TRIED: Final = 20
@@ -54,6 +55,8 @@ class Struck:
         The first root misses.
     guards : GuardMiss or None
         Of guard misses, the size and the line of the first root, where traces tell that are quickly read.
+    is_of_vllm : bool
+        Whether the misses are of vLLM's own lookups.
     """
 
     row: CauseRow
@@ -67,6 +70,7 @@ class Struck:
     other_values: tuple[tuple[int, str], ...]
     places: tuple[Place, ...]
     guards: GuardMiss | None = None
+    is_of_vllm: bool = False
 
     @property
     def advice(self) -> str | None:
@@ -92,6 +96,7 @@ class Struck:
             other_values=tuple(_other_values(read, roots, changes[0])) if len(changes) == 1 else (),
             places=tuple(_place(read, root) for root in roots[:places]),
             guards=_guards(read, cause, roots[0]),
+            is_of_vllm=facts.lookups[roots[0].lookup].cache == VLLM,
         )
 
 

@@ -12,6 +12,7 @@ from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.answers.read import Read
 from cachescope.frames.recorded_rows import RunRow
+from cachescope.terms import VLLM
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,8 @@ def difference(
 
 def key_changes(read: Read, before: SeenKey, after: SeenKey) -> tuple[FieldChange, ...] | None:
     """The fields that differ between two keys; None if the details of one were not recorded."""
+    if before.cache == after.cache == VLLM:
+        return read.vllm_changes_between(before.cache_key, after.cache_key)
     if before.detail_set is None or after.detail_set is None:
         return None
     sides = _process(read, before), _process(read, after)

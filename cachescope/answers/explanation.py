@@ -16,13 +16,14 @@ from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
 from cachescope.frames.answers import CHANGES
-from cachescope.terms import Evidence
+from cachescope.terms import VLLM, Evidence
 from cachescope.wording import duration
 
 # A fleet misses the same by the hundred thousand.
 _SAME_CAUSE: Final = 100
 _FORETOLD: Final = "predicted by a pre-flight, from what was read with it"
 _NOT_SEEN: Final = "the log ends before its outcome, or has lost the line of it"
+_NOT_LOGGED: Final = "vLLM's log does not say whether it loaded or compiled: it ends before, lines are missing, or the release says so of its first rank alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,11 @@ class Explanation:
             evidence: Evidence = "inferred" if row.outcome == "would_hit" else "not_known"
             why = row.foretold or ""
             return cls(lookup, None, title, why, evidence, _FORETOLD, outcome=row.outcome)
+        if row.cache == VLLM and row.outcome == "hit":
+            reason = "what had been compiled was loaded, and nothing was compiled"
+            return cls(
+                lookup, None, title, reason, "recorded", "vLLM logged that it loaded it", outcome="hit"
+            )
         if row.outcome == "hit":
             saved = row.time_saved_ns
             reason = (
@@ -117,7 +123,8 @@ class Explanation:
             return cls(lookup, None, title, reason, "recorded", "torch recorded the hit", outcome="hit")
         if row.outcome == "unknown":
             reason = "whether it hit or missed is not known"
-            return cls(lookup, None, title, reason, "not_known", _NOT_SEEN, outcome="unknown")
+            not_seen = _NOT_LOGGED if row.cache == VLLM else _NOT_SEEN
+            return cls(lookup, None, title, reason, "not_known", not_seen, outcome="unknown")
         miss = facts.misses[lookup]
         of_cause = facts.misses_of(miss.cause)
         first = (m.lookup for m in of_cause[: _SAME_CAUSE + 1] if m.lookup != lookup)

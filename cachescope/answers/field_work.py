@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cachescope.analysis.fixes.candidates import ways_to_set
 from cachescope.analysis.verdicts.advice import AdviceFacts, field_sentences
+from cachescope.analysis.vllm.advice import factor_advice
 from cachescope.analysis.what_if.evidence import left_out_text
 from cachescope.answers.causes import Struck
 from cachescope.answers.explanation import Explanation
@@ -32,7 +33,7 @@ class FieldWork:
     where : str
         Where those lines belong.
     left_out : str
-        Whether a key may do without it.
+        Whether a key may do without it; empty where it is of vLLM's key, which torch does not make.
     """
 
     field: str
@@ -45,6 +46,11 @@ class FieldWork:
 
 def field_works(read: Read, struck: Struck, most: int) -> tuple[list[FieldWork], list[str]]:
     """The first so many changed fields of a cause, and the sentences that are on several of them."""
+    if struck.is_of_vllm:
+        shown = struck.changes[:most]
+        return [
+            FieldWork(one.field, one.summary, (factor_advice(one.field),), (), "", "") for one in shown
+        ], []
     facts = AdviceFacts(
         "key_changed",
         struck.row.kind,

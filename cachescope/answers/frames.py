@@ -35,6 +35,7 @@ from cachescope.analysis.verdicts.judged_frames import (
 )
 from cachescope.analysis.verdicts.misses import Misses
 from cachescope.analysis.verdicts.ranks import rank_differences
+from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.analysis.vllm.changes import changes_frame
 from cachescope.analysis.vllm.factors import Named, named_folders
 from cachescope.analysis.vllm.folders import folders_frame
@@ -48,6 +49,7 @@ from cachescope.frames.recorded import PROBLEMS
 from cachescope.readers.assemble import Tables
 from cachescope.readers.directory.content_hash import content_hash
 from cachescope.readers.directory.source_code import source_of
+from cachescope.terms import VLLM
 
 
 class Frames:
@@ -237,6 +239,17 @@ class Frames:
         return History.of(self._recorded, tables.entries, tables.runs, tables.hash_details)
 
     @cached_property
+    def of_vllm_alone(self) -> frozenset[int]:
+        """The runs that made no lookup in torch's caches, and some of vLLM's own."""
+        runs, is_vllm = self.tables.lookups["run"], self.tables.lookups["cache"] == VLLM
+        return frozenset(runs[is_vllm].tolist()) - frozenset(runs[~is_vllm].tolist())
+
+    @cached_property
+    def asked_torch(self) -> list[int]:
+        """The runs that made a lookup in torch's caches, in order."""
+        return sorted(set(self.tables.lookups["run"].tolist()) - self.of_vllm_alone)
+
+    @cached_property
     def _lookups(self) -> pd.DataFrame:
         lookups = self._recorded
         return settled_lookups(lookups, self.history) if has_open_misses(lookups) else lookups
@@ -256,11 +269,12 @@ class Frames:
     @cached_property
     def _contexts(self) -> pd.DataFrame:
         tables = self.tables
-        return all_contexts(tables.contexts, tables.runs, self._lookups, tables.hash_details)
+        of_torch = tables.runs[~tables.runs["run"].isin(self.of_vllm_alone)]
+        return all_contexts(tables.contexts, of_torch, self._lookups, tables.hash_details)
 
     @cached_property
     def _judged(self) -> tuple[Misses, list[Cause]]:
-        return judged(self.history, self.tables.hash_details, self._choice())
+        return judged(self.history, self.tables.hash_details, self._choice(), self._vllm_misses)
 
     @cached_property
     def _misses_frame(self) -> pd.DataFrame:
@@ -284,6 +298,11 @@ class Frames:
         tables = self.tables
         frames = (self._contexts, tables.runs, self._lookups, tables.entries, tables.autotune)
         return devices_frame(*frames, tables.hash_details)
+
+    @cached_property
+    def _vllm_misses(self) -> VllmMisses:
+        tables = self.tables
+        return VllmMisses(tables.vllm_starts, tables.vllm_factors, tables.entries)
 
     @cached_property
     def _vllm_named(self) -> list[Named]:

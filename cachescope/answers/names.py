@@ -9,7 +9,7 @@ from cachescope.answers.facts import Facts
 from cachescope.cells import code_file
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.wording import SHORT_KEY, clock, harmless, place_text, plural
+from cachescope.wording import clock, harmless, place_text, plural, short_key
 
 
 class Place(Protocol):
@@ -45,7 +45,7 @@ def place_name(place: Place, files: Mapping[str, str]) -> str | None:
 
 def lookup_name(row: LookupRow) -> str:
     """``fxgraph fuyebj4t…`` with its direction where it is a backward graph."""
-    key = "(no key)" if row.cache_key is None else f"{row.cache_key[:SHORT_KEY]}…"
+    key = "(no key)" if row.cache_key is None else short_key(row.cache_key)
     backward = " backward" if row.direction == "backward" else ""
     return f"{row.cache}{backward} {harmless(key)}"
 
@@ -68,7 +68,7 @@ def baseline_name(facts: Facts, miss: MissRow) -> str | None:
         return f"{run_name(facts.runs[row.run])}, {lookup_name(row)}{in_compile(facts, row, beside=own)}"
     if miss.baseline_entry is not None:
         entry = facts.entries[miss.baseline_entry]
-        return f"the entry {harmless((entry.cache_key or '')[:SHORT_KEY])}… of {harmless(entry.root)}"
+        return f"the entry {harmless(short_key(entry.cache_key or ''))} of {harmless(entry.root)}"
     return None
 
 

@@ -54,7 +54,10 @@ def run_fields(read: Read, run: int | None = None) -> ProcessFields:
         raise NotFoundError("there is no run in what was read, and no snapshot was given")
     if run is not None and run not in runs:
         raise NotFoundError(f"no run {run}; there are runs 0 to {len(runs) - 1}")
-    number = runs[-1] if run is None else run
+    of_torch = [one for one in runs if one not in read.of_vllm_alone]
+    if run is None and not of_torch:
+        raise NotFoundError("no run that was read asked torch's caches, and no snapshot was given")
+    number = of_torch[-1] if run is None else run
     details = read.tables.hash_details
     lookups = read.history.lookups
     rows = [lookups[at] for at in np.flatnonzero(lookups.run == number).tolist()]

@@ -16,6 +16,8 @@ from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.named import detail_set_of
 from cachescope.analysis.verdicts.rates import hit_rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
+from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
+from cachescope.analysis.vllm.changes import field_changes_of
 from cachescope.analysis.what_if.causes import cause_savings_frame
 from cachescope.analysis.what_if.sensitivity import sensitivity_frame
 from cachescope.answers.facts import Facts
@@ -27,7 +29,7 @@ from cachescope.frames.recorded import HASH_DETAILS
 from cachescope.keys import IsolationSchema
 from cachescope.readers.directory.caching_package import imc_keys
 from cachescope.readers.directory.lock_state import locks_frame
-from cachescope.terms import IMC
+from cachescope.terms import IMC, VLLM
 
 # Each takes a replay.
 _CAUSES: Final = 20
@@ -215,13 +217,18 @@ class Read(Frames):
         """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
         compared = self._compared(lookup)
         if compared is None:
-            return ()
+            return self._vllm_misses.changes.get(lookup, ())
         miss = self._judged[0].of_lookup(lookup)
         assert miss is not None
         other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
         runs = self.facts.runs
         sides = (None if other is None else runs[other]), runs[miss.row.run]
         return tuple(field_changes(self.tables.hash_details, *compared, sides))
+
+    def vllm_changes_between(self, before: str, after: str) -> tuple[FieldChange, ...] | None:
+        """In which factors two folders of vLLM differ; None if those of one are not known."""
+        beside = self._vllm_misses.beside(after, before, self._vllm_misses)
+        return None if beside is None else field_changes_of(beside)
 
     def changed_details(self, lookup: int) -> list[tuple[Detail | None, Detail | None]]:
         """Like `changes`: each differing field as it is in the baseline and in the missed lookup, None where it is not."""
@@ -233,9 +240,9 @@ class Read(Frames):
         return [(details.detail(before, field), details.detail(after, field)) for field in fields]
 
     def _compared(self, lookup: int) -> tuple[int, int] | None:
-        """The sets of details of the baseline and of the lookup; None unless its verdict is ``key_changed``."""
+        """The sets of details of the baseline and of the lookup; None unless its verdict is ``key_changed``, and for vLLM's own."""
         miss = self._judged[0].of_lookup(lookup)
-        if miss is None or not miss.why.changed or miss.baseline is None:
+        if miss is None or not miss.why.changed or miss.baseline is None or miss.row.cache == VLLM:
             return None
         before, after = miss.baseline.detail_set, miss.row.detail_set
         assert before is not None and after is not None
@@ -243,8 +250,9 @@ class Read(Frames):
 
     def changed_since(self, baseline: Read) -> list[ChangedSince]:
         """What changed for first lookups whose graph another one had compiled under other keys only."""
-        keys = self._lookups["cache_key"].dropna()
-        return changed_since(self._judged[0], keys, self.tables.hash_details, baseline.tables)
+        keys, misses = self._lookups["cache_key"].dropna(), self._judged[0]
+        of_torch = changed_since(misses, keys, self.tables.hash_details, baseline.tables)
+        return of_torch + vllm_changed_since(misses, self._vllm_misses, baseline._vllm_misses)
 
     @cached_property
     def facts(self) -> Facts:

@@ -97,7 +97,7 @@ def footer(read: Read, causes: Sequence[CauseRow] | None = None) -> str:
     for cause in counted:
         if is_cold_start(cause):
             time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
-            parts.append(f"first lookups (cold start): {plural(cause.misses, 'miss', 'misses')}{time}")
+            parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{time}")
     unexplained = [cause.misses for cause in counted if is_unexplained(cause)]
     parts.append(f"not explained: {sum(unexplained):,}")
     parts.append(f"problems: {len(facts.problems):,}")

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Self
 
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
-from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow, StartRow
-
-_HASHES: Final = {
-    "env_hash": "the environment",
-    "config_hash": "the configuration",
-    "code_hash": "the files that were traced",
-    "compiler_hash": "torch, its settings or the machine",
-}
+from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +45,6 @@ class Apart:
     folders: tuple[tuple[RankRow, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """One part of a model that was compiled, as a log says; and why, where something tells."""
-
-    row: StartRow
-    why: str | None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class VllmFolders:
     """Why vLLM compiled again.
@@ -81,10 +65,6 @@ class VllmFolders:
         One row of each folder of SGLang.
     packages : int
         Folders of ``torch_aot_compile``.
-    starts : tuple of Start
-        What logs say that was compiled; not what was loaded.
-    loaded : int
-        How many parts were loaded, by the logs.
     """
 
     named: int
@@ -94,15 +74,12 @@ class VllmFolders:
     unknown: tuple[FolderRow, ...]
     sglang: tuple[FolderRow, ...]
     packages: int
-    starts: tuple[Start, ...]
-    loaded: int
 
     @classmethod
     def of(cls, read: Read) -> Self | None:
-        """Of all that was read; None if no folder and no log of vLLM was."""
+        """Of all that was read; None if no folder of vLLM was."""
         rows = rows_of(read.vllm_folders, FolderRow)
-        logged = rows_of(read.vllm_starts, StartRow)
-        if not rows and not logged:
+        if not rows:
             return None
         named = {row.folder: row for row in reversed(rows) if row.name_is == "recomputed"}
         others = {row.folder: row for row in reversed(rows) if row.folder not in named}
@@ -120,40 +97,7 @@ class VllmFolders:
             ),
             sglang=sglang,
             packages=packages,
-            starts=tuple(
-                Start(row, _why(row, named.get(row.folder or ""), logged))
-                for row in logged
-                if row.outcome != "loaded"
-            ),
-            loaded=sum(row.outcome == "loaded" for row in logged),
         )
-
-
-def _why(start: StartRow, folder: FolderRow | None, others: Sequence[StartRow]) -> str | None:
-    """Why a part was compiled, as far as the log and the folder tell."""
-    if start.is_disabled:
-        return "vLLM's cache was switched off"
-    if start.load_error is not None:
-        return f"the compiled model that was there was not used: {start.load_error}"
-    if sum(other.path == start.path and other.outcome == "compiled" for other in others) > 1:
-        return "several starts compiled into this folder: why is not known"
-    if folder is not None:
-        # It tells why there is the folder, not that this start made it.
-        return None if folder.baseline is None else f"its folder beside {folder.baseline}: {folder.reason}"
-    apart = [(_apart(start, other), other) for other in others if other.folder not in (None, start.folder)]
-    known = [(names, other) for names, other in apart if names]
-    if not known:
-        return None
-    names, nearest = min(known, key=lambda found: len(found[0]))
-    return f"differs from the start in folder {nearest.folder} in: {', '.join(names)}; the log has only hashes of these"
-
-
-def _apart(one: StartRow, other: StartRow) -> tuple[str, ...]:
-    """The hashes in which two starts differ; empty where one of them was not logged."""
-    pairs = {name: (getattr(one, field), getattr(other, field)) for field, name in _HASHES.items()}
-    if any(None in pair for pair in pairs.values()):
-        return ()
-    return tuple(name for name, (a, b) in pairs.items() if a != b)
 
 
 def _again(rows: list[FolderRow]) -> tuple[Again, ...]:

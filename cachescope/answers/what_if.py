@@ -107,6 +107,11 @@ class WhatIf:
         return run_name(self.read.facts.runs[run])
 
     @property
+    def of_vllm(self) -> int:
+        """How many lookups of vLLM's own there are, which are not replayed."""
+        return int(self._input.replay.recorded.lookups.is_of_vllm.sum())
+
+    @property
     def has_unknown_directories(self) -> bool:
         """Whether some run does not say which cache directory it had."""
         return not self._input.replay.directories.are_all_known

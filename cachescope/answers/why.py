@@ -31,7 +31,7 @@ class Why:
     causes : Causes
         Why, the most time lost first.
     past : tuple of PastMisses
-        Where nothing was looked up: misses read from a directory.
+        Where nothing was looked up in torch's caches: misses read from a directory.
     rank_differences : DataFrame or None
         See ``describe("rank_differences")``; None where it is asked of some runs.
     vllm : VllmFolders or None
@@ -67,7 +67,7 @@ class Why:
         return cls(
             headline=headline(read) if runs is None else None,
             causes=Causes.of(read, chosen, most),
-            past=() if read.facts.lookups else tuple(past_misses(read)),
+            past=() if read.asked_torch else tuple(past_misses(read)),
             rank_differences=read.rank_differences if runs is None else None,
             vllm=VllmFolders.of(read) if runs is None else None,
             footer=footer(read, chosen.causes),

@@ -62,6 +62,7 @@ KIND_COLOURS: Final = {
     "triton": ORANGE,
     "best_config": YELLOW,
     "autotune": BLUE,
+    "vllm": GREEN,
 }
 DAMAGED: Final = VERMILLION
 CYCLE: Final = (SKY, ORANGE, GREEN, YELLOW, BLUE, PURPLE, VERMILLION)

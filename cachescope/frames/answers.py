@@ -20,7 +20,8 @@ MISSES: Final = Frame(
         ),
         Column("baseline_lookup", WHOLE, "the earlier lookup it is compared with", missing="an entry, or none"),
         Column("baseline_entry", WHOLE, "the entry it is compared with", missing="a lookup, or none"),
-        Column("changed", TUPLE, "fields whose hash differs, is new or is gone; empty unless key_changed"),
+        Column("changed", TUPLE, "fields whose hash differs, is new or is gone; for vLLM its factors, as in vllm_changes, and env_hash if only "
+               "the hash of the environment is known; empty unless key_changed"),
         Column("root", FLAG, "False if it only follows from another miss, as an FX miss follows from the AOTAutograd miss of its graph"),
         Column("cause", WHOLE, "an id into causes"),
         Column("reason", TEXT, "one sentence"),
@@ -43,7 +44,7 @@ CAUSES: Final = Frame(
         Column("runs", TUPLE, "ids of the runs"),
         Column("ranks", TUPLE, "ranks, where known"),
         Column("time_lost_ns", WHOLE, "Inductor's compile time after its FX misses; AOTAutograd misses add nothing, so no time "
-               "is counted twice", "ns", "not recorded"),
+               "is counted twice; for vLLM what its log says, unless compile times of torch were read", "ns", "not recorded"),
         Column("summary", TEXT, "the cause in a few words"),
         Column("advice", TEXT, "what sets the field and how to keep it equal", missing="nothing certain to say"),
     ),
@@ -85,7 +86,13 @@ HIT_RATES: Final = Frame(
             missing="there are none",
         ),
         Column("time_saved_ns", WHOLE, "compile time saved by FX hits", "ns", "not recorded"),
-        Column("time_lost_ns", WHOLE, "compile time after FX lookups that did not hit", "ns", "not recorded"),
+        Column(
+            "time_lost_ns",
+            WHOLE,
+            "compile time after FX lookups that did not hit; if no time of torch was read, that of vLLM's own",
+            "ns",
+            "not recorded",
+        ),
         Column(
             "time_hit_rate",
             REAL,

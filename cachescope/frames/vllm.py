@@ -176,6 +176,7 @@ VLLM_STARTS: Final = Frame(
     "vllm_starts",
     "one part of a model that vLLM compiled or loaded, according to its log",
     (
+        Column("lookup", WHOLE, "the lookup that it was, an id into lookups"),
         Column("source", TEXT, "the log"),
         Column("line", WHOLE, "the first line about it"),
         Column("process", TEXT, "the process, by vLLM's name: EngineCore, Worker_TP1", missing="not in the log"),
@@ -190,6 +191,7 @@ VLLM_STARTS: Final = Frame(
         Column("code_hash", TEXT, "hash of the files that were traced", missing="logged only at the level DEBUG"),
         Column("compiler_hash", TEXT, "hash of torch and its settings", missing="logged only at the level DEBUG"),
         Column("outcome", TEXT, "loaded (all of it was stored), compiled (some of it was not), or not_known"),
+        Column("is_partial", FLAG, "whether some of it was loaded and some compiled"),
         Column("is_disabled", FLAG, "whether vLLM says that its cache is switched off"),
         Column("load_error", TEXT, "why an existing whole compiled model could not be loaded", missing="not logged"),
         Column("dynamo_time_ns", WHOLE, "time of Dynamo", "ns", "not logged"),
@@ -203,6 +205,7 @@ VLLM_STARTS: Final = Frame(
 class StartRow:
     """A row of the frame ``vllm_starts``."""
 
+    lookup: int | None
     source: str
     line: int
     process: str | None
@@ -217,6 +220,7 @@ class StartRow:
     code_hash: str | None
     compiler_hash: str | None
     outcome: str
+    is_partial: bool
     is_disabled: bool
     load_error: str | None
     dynamo_time_ns: int | None

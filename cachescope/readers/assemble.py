@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter, itemgetter
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
 from cachescope.frames.directory_rows import KernelRow, TimingRow
 from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
 from cachescope.frames.recorded_rows import RunRow
-from cachescope.frames.vllm import VLLM_FACTORS, VLLM_STARTS, FactorsRow
+from cachescope.frames.vllm import VLLM_FACTORS, VLLM_STARTS, FactorsRow, StartRow
 from cachescope.readers.checked_file import well_formed
 from cachescope.readers.directory.kernels import Kernel, kernels_of
 from cachescope.readers.json_record import MOST_NS
@@ -25,7 +25,7 @@ from cachescope.readers.logs.whole_details import mark_cut_details
 from cachescope.readers.reading import FILE_FACTS, Entries, Entry, ListedEntry, Lookup, Reading
 from cachescope.readers.snapshot import context_row
 from cachescope.readers.stamps import Stamps, file_stamps
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 
 _ATTRIBUTES: Final = {
     "modified_time": "modified_time_ns",
@@ -84,6 +84,7 @@ def assemble(reading: Reading) -> Tables:
     mark_cut_details(reading)
     runs = join_processes(reading.processes)
     known = _details_of_keys(reading, runs)
+    _without_times_of_torch(runs)
     return Tables(
         runs=RUNS.of_rows(_run_row(number, run) for number, run in enumerate(runs)),
         lookups=_lookups_frame(runs, known, reading.details),
@@ -93,7 +94,7 @@ def assemble(reading: Reading) -> Tables:
         kernels=KERNELS.of_rows(_kernel_rows(reading.entries.opened)),
         autotune=AUTOTUNE.of_rows(_timing_rows(reading)),
         vllm_factors=VLLM_FACTORS.of_rows(_factor_rows(reading)),
-        vllm_starts=VLLM_STARTS.of_rows(reading.vllm_starts),
+        vllm_starts=VLLM_STARTS.of_rows(_start_rows(reading, runs)),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
         listed=tuple(reading.listed),
@@ -265,6 +266,21 @@ def _factor_rows(reading: Reading) -> Iterator[FactorsRow]:
             one.code_hash,
             one.compiler_hash,
         )
+
+
+def _without_times_of_torch(runs: list[Run]) -> None:
+    """Of vLLM's compiles keep no time where torch's are known: they contain these, and it would count twice."""
+    lookups = [lookup for run in runs for lookup in run.lookups]
+    if any(lookup.cache == FXGRAPH and lookup.time_taken_ns is not None for lookup in lookups):
+        for lookup in lookups:
+            if lookup.cache == VLLM:
+                lookup.time_taken_ns = None
+
+
+def _start_rows(reading: Reading, runs: list[Run]) -> Iterator[StartRow]:
+    lookups = (lookup for run in runs for lookup in run.lookups)
+    numbers = {id(lookup.start): number for number, lookup in enumerate(lookups) if lookup.start is not None}
+    return (replace(row, lookup=numbers[id(row)]) for row in reading.vllm_starts)
 
 
 def _kernel_rows(opened: dict[int, Entry]) -> Iterator[KernelRow]:

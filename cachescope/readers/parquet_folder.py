@@ -18,7 +18,7 @@ from cachescope.readers.assemble import Tables
 from cachescope.readers.stored_frames import failures_of, read_batches, read_frames, read_table
 
 MANIFEST: Final = "cachescope.json"
-FORMAT: Final = 5
+FORMAT: Final = 6
 SAVED_FRAMES: Final = (
     "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "vllm_factors", "vllm_starts", "phases", "compiles", "symbols",
 )  # fmt: skip

@@ -64,6 +64,8 @@ class Lookup:
     """Whether lines of its hash details are missing; none are kept then."""
     preflight_note: str | None = None
     """What a pre-flight noted of it besides, as JSON of `preflight_notes`."""
+    start: StartRow | None = None
+    """What vLLM's log says of it; only lookups of vLLM's own have it."""
 
 
 @dataclass(slots=True)

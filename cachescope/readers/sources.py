@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import tarfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -154,6 +155,8 @@ def _nothing_in(path: str) -> SourceError:
     with contextlib.suppress(OSError):
         if not (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path)):
             return SourceError(path, f"this {what} is empty", "empty")
+        if what == "file" and tarfile.is_tarfile(path):
+            return SourceError(path, "this is a tar archive: unpack it, and give its folder", "unknown_source")
     message = (
         f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile "
         "(a log that says nothing of a cache is from a run whose caching was off, or that compiled nothing)"
@@ -166,35 +169,45 @@ def _expand(path: str) -> list[str]:
         return [path]
     matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []
     if not matches:
-        raise SourceError(path, "there is no such file or directory", "missing")
+        raise SourceError(path or "''", "there is no such file or directory", "missing")
     return matches
 
 
 def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
     """The sources at a path and below it; what may not be read becomes a problem."""
-    if is_redis(path):
-        yield read_redis, path
-    elif is_address(path):
-        yield from _find_remote(path)
-    elif looks_like_cache_dir(path):
-        yield read_cache_dir, path
-        if os.path.isdir(path):
-            yield from _logs_in_cache(path, reading)
-    elif os.path.isdir(path):
-        try:
-            names = sorted(os.listdir(path))
-        except OSError as error:
-            note_source(SourceError(path, f"cannot be read: {error.strerror or error}"), reading)
-            return
-        for name in names:
-            child = os.path.join(path, name)
-            # A link may lead anywhere, even back into the directory; only links to a cache are followed.
-            if os.path.islink(child) and os.path.isdir(child) and not is_linked_root(child):
-                continue
-            if os.path.isdir(child) or os.path.isfile(child):
-                yield from _find(child, reading)
-    else:
-        yield from _find_file(path, reading)
+    # A list rather than a call for each folder: folders may be nested more deeply than calls may.
+    waiting = [path]
+    while waiting:
+        one = waiting.pop()
+        if is_redis(one):
+            yield read_redis, one
+        elif is_address(one):
+            yield from _find_remote(one)
+        elif looks_like_cache_dir(one):
+            yield read_cache_dir, one
+            if os.path.isdir(one):
+                yield from _logs_in_cache(one, reading)
+        elif os.path.isdir(one):
+            waiting.extend(reversed(_children(one, reading)))
+        else:
+            yield from _find_file(one, reading)
+
+
+def _children(folder: str, reading: Reading) -> list[str]:
+    """The files and folders in a folder, by name."""
+    try:
+        children = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+    except OSError as error:
+        note_source(SourceError(folder, f"cannot be read: {error.strerror or error}"), reading)
+        return []
+    return [child for child in children if _is_looked_into(child)]
+
+
+def _is_looked_into(path: str) -> bool:
+    if os.path.isdir(path):
+        # A link may lead anywhere, even back into the directory; only links to a cache are followed.
+        return not os.path.islink(path) or is_linked_root(path)
+    return os.path.isfile(path)
 
 
 def _find_file(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:

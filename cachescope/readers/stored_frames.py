@@ -20,7 +20,7 @@ from cachescope import frames
 from cachescope.columns import REAL, STORED, TEXT, TIME, TUPLE, WHOLE, Column, Frame, pandas_type
 from cachescope.errors import SourceError
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
-from cachescope.terms import OUTCOMES
+from cachescope.terms import CACHES, OUTCOMES, VLLM
 
 # The number of a row is its position.
 _NUMBERS: Final = {"runs": "run", "lookups": "lookup", "entries": "entry", "contexts": "context"}
@@ -31,6 +31,7 @@ _REFERENCES: Final = {
     "kernels": {"entry": "entries"},
     "autotune": {"entry": "entries"},
     "vllm_factors": {"entry": "entries"},
+    "vllm_starts": {"lookup": "lookups"},
     "phases": {"run": "runs"},
     "compiles": {"run": "runs"},
     "symbols": {"run": "runs"},
@@ -46,13 +47,13 @@ _NEVER_MISSING: Final = {
     "kernels": ("entry", "order", "kernel", "kind"),
     "autotune": ("entry", "op", "inputs", "precision", "choice", "is_failed", "is_chosen"),
     "vllm_factors": ("entry", "env", "env_hash", "config_hash", "code_hash", "compiler_hash"),
-    "vllm_starts": ("source", "line", "logged", "outcome", "is_disabled"),
+    "vllm_starts": ("lookup", "source", "line", "logged", "outcome", "is_partial", "is_disabled"),
     "phases": ("run", "segment", "phase", "event", "count", "unended", "time_ns", "self_time_ns"),
     "compiles": ("run", "compile_id", "segment", "kind"),
     "symbols": ("run", "compile_id", "segment", "symbol"),
 }
 _WORDS: Final = {
-    ("lookups", "cache"): frozenset({"aotautograd", "fxgraph"}),
+    ("lookups", "cache"): frozenset({*CACHES, VLLM}),
     ("lookups", "outcome"): frozenset(OUTCOMES),
     ("lookups", "direction"): frozenset({"forward", "backward", "inference"}),
     ("lookups", "details"): frozenset({"recorded", "from_entry", "from_log", "incomplete", "not_recorded"}),

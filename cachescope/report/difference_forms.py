@@ -9,7 +9,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.as_json import change_object
 from cachescope.report.explanation import change_lines
 from cachescope.report.layout import Line
-from cachescope.wording import SHORT_KEY, and_more, harmless, listed, plural
+from cachescope.wording import and_more, harmless, listed, plural, short_key
 
 _PAIRS_SHOWN: Final = 3
 _NAMES_SHOWN: Final = 5
@@ -67,14 +67,14 @@ def difference_object(found: Difference) -> JsonObject:
 
 def _name(row: SeenKey) -> str:
     backward = " backward" if row.direction == "backward" else ""
-    return f"{row.cache}{backward} {harmless(row.cache_key[:SHORT_KEY])}…"
+    return f"{row.cache}{backward} {harmless(short_key(row.cache_key))}"
 
 
 def _pair_text(pair: Pair) -> str:
     a, b = pair
     place = f", compile {harmless(b.compile_id)}" if b.compile_id is not None else ""
     place += f" of {harmless(b.function)}" if place and b.function is not None else ""
-    return f"{_name(a)} -> {harmless(b.cache_key[:SHORT_KEY])}…{place}"
+    return f"{_name(a)} -> {harmless(short_key(b.cache_key))}{place}"
 
 
 def _row_object(row: SeenKey) -> JsonObject:

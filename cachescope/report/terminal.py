@@ -11,7 +11,7 @@ from cachescope.answers.causes import Place, Struck
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.summary import outcomes
 from cachescope.answers.why import RunsWent, Why
-from cachescope.frames.answer_rows import CauseRow, FalseHit
+from cachescope.frames.answer_rows import FalseHit
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
@@ -119,7 +119,7 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
         more = plural(struck.roots - _PLACES_SHOWN, "more lookup")
         yield Line(f"and {more} in {plural(struck.runs, 'run')}{ranks}", 3)
     if struck.baseline is not None:
-        yield Line(f"compared with {struck.baseline}{_sameness(cause)}", 3)
+        yield Line(f"compared with {struck.baseline}{_sameness(struck)}", 3)
     if first.evidence != "recorded":
         known = first.evidence.replace("_", " ")
         yield Line(harmless(short(f"{known}: {first.evidence_text}")), 3, "dim")
@@ -128,7 +128,10 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
         yield Line(harmless(struck.advice), 3, "dim", rows=_ADVICE_ROWS)
 
 
-def _sameness(cause: CauseRow) -> str:
+def _sameness(struck: Struck) -> str:
+    cause = struck.row
     if cause.verdict != "key_changed":
         return ""
+    if struck.is_of_vllm:
+        return ", the same part of a model; nothing else differs"
     return "; nothing else differs" if "gm" in cause.fields else ", the same graph; nothing else differs"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,13 +9,12 @@ from cachescope.analysis.differences import short
 from cachescope.answers.vllm import Again, Apart, VllmFolders
 from cachescope.frames.vllm import FragmentRow
 from cachescope.report.layout import Line
-from cachescope.wording import and_more, duration, harmless, listed, plural
+from cachescope.wording import and_more, harmless, listed, plural
 
 _REASONS_SHOWN: Final = 10
 _FACTORS_NAMED: Final = 3
 _FRAGMENTS_SHOWN: Final = 8
 _UNKNOWN_SHOWN: Final = 3
-_STARTS_SHOWN: Final = 5
 _APART_SHOWN: Final = 4
 _FOLDERS_SHOWN: Final = 3
 _RANKS_NAMED: Final = 4
@@ -33,7 +31,7 @@ _NOT_BY_DESIGN: Final = (
 
 def vllm_lines(found: VllmFolders) -> list[Line]:
     """The folders of vLLM: why there are several, and which factors make them many."""
-    parts = [list(part) for part in (_folder_lines(found), _sglang_lines(found), _start_lines(found))]
+    parts = [list(part) for part in (_folder_lines(found), _sglang_lines(found))]
     return [line for part in parts if part for line in (Line(), *part)][1:]
 
 
@@ -111,30 +109,6 @@ def _apart_lines(found: tuple[Apart, ...]) -> Iterator[Line]:
 
 def _ranks(names: tuple[str, ...]) -> str:
     return listed(names, _RANKS_NAMED)
-
-
-def _start_lines(found: VllmFolders) -> Iterator[Line]:
-    """What logs say: the parts that were compiled."""
-    if not (found.starts or found.loaded):
-        return
-    compiled = sum(one.row.outcome == "compiled" for one in found.starts)
-    unknown = len(found.starts) - compiled
-    more = f", of {unknown} it is not known" if unknown else ""
-    yield Line(
-        f"vLLM's logs: {plural(compiled, 'part')} of models compiled, {found.loaded} loaded{more}",
-        style="bold",
-    )
-    for one in found.starts[:_STARTS_SHOWN]:
-        row = one.row
-        process = "" if row.process is None else f" {row.process} (pid {row.pid})"
-        outcome = f"compiled, {duration(row.total_time_ns)}" if row.outcome == "compiled" else "not known"
-        folder = "" if row.folder is None else f", folder {row.folder}"
-        title = f"{os.path.basename(row.source)}:{row.line}{process}: {outcome}{folder}"
-        yield Line(harmless(short(title, _LONGEST_REASON)), 3)
-        if one.why is not None:
-            yield Line(harmless(short(one.why, _LONGEST_REASON)), 5, "dim", rows=_ROWS)
-    if len(found.starts) > _STARTS_SHOWN:
-        yield Line(and_more(len(found.starts) - _STARTS_SHOWN, "part", "see scope.vllm_starts"), 3)
 
 
 def _names(factors: tuple[str, ...]) -> str:

@@ -172,6 +172,9 @@ def _caveats(found: answer.WhatIf) -> Iterator[Line]:
     for name, row in found.not_replayed[:_SHOWN]:
         reason = harmless(row.reason)
         yield Line(f"not replayed but taken as it came: {name}, {row.outcome}: {reason}", style="dim")
+    if found.of_vllm:
+        text = f"{plural(found.of_vllm, 'lookup')} of vLLM's own cannot be replayed, and stay as they are"
+        yield Line(text, style="dim")
     if found.has_unknown_directories:
         yield Line(
             "not every run says which cache directory it had: those are taken to share one", style="dim"

@@ -44,7 +44,7 @@ def _texts(works: tuple[FieldWork, ...], names: list[str]) -> Iterator[ChangeTex
             advice = (f"As for {seen[advice]}.",)
         seen.setdefault(one.advice, name)
         lead = f"To get the earlier value, {one.where}:" if one.lines else ""
-        left_out = f"{one.left_out[0].upper()}{one.left_out[1:]}."
+        left_out = f"{one.left_out[0].upper()}{one.left_out[1:]}." if one.left_out else ""
         yield ChangeText(name, one.change, advice, lead, one.lines, left_out)
 
 

@@ -18,7 +18,7 @@ from cachescope.views.column_summaries import distinct, shares, spread
 from cachescope.views.folding import NONE, Folding, Positions
 from cachescope.views.frame_rows import whole
 from cachescope.views.table import Fold, Head, Whole
-from cachescope.wording import SHORT_KEY, duration
+from cachescope.wording import duration, short_key
 
 HEADS: Final = (
     Head("lookup", "Lookup", number=True),
@@ -222,5 +222,5 @@ def _cell(name: str, value: Any) -> str:
     if name == "time_taken_ns":
         return duration(int(value))
     if name == "cache_key":
-        return f"{value[:SHORT_KEY]}…"
+        return short_key(value)
     return str(value)

@@ -54,7 +54,7 @@ class WhatIfView(Pane):
         Shared with other panes; a new one by default.
     """
 
-    beyond = "All lookups are replayed, and those of it counted. What single fields and causes save, and the text below them, covers all lookups."
+    beyond = "All lookups in torch's caches are replayed, and those of it counted. What single fields and causes save, and the text below them, covers all lookups."
 
     def __init__(self, scope: Read, state: State | None = None) -> None:
         self._scope, self._state, self._chosen = scope, state or State(), Chosen(scope)
@@ -185,6 +185,6 @@ class WhatIfView(Pane):
 _RANKING: Final = "Untick what should not count: what the misses that then hit had cost."
 _TREE: Final = "The same toggles, with all other fields. What each saves is counted by itself."
 _WHAT: Final = (
-    "All lookups are replayed in the order of time, as if torch had left out what is not ticked."
+    "All lookups in torch's caches are replayed in the order of time, as if torch had left out what is not ticked."
     " By what-if keys, cachescope's own: torch's cannot be rebuilt from what was recorded."
 )

@@ -22,7 +22,7 @@ class WillHit(Pane):
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope = scope
-        looked_up = sorted(scope.lookups["run"].unique().tolist())
+        looked_up = scope.asked_torch
         if not looked_up or not scope.facts.entries:
             super().__init__(
                 [markup(html.title("Will it hit") + html.paragraph(_missing(bool(looked_up)), "faint"))]

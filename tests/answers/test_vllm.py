@@ -14,8 +14,6 @@ from tests.vllm_folders import ENV, make_folder
 from tests.vllm_recordings import VERSIONS, Recorded, recorded
 
 NOON = 1_790_000_000
-LEAD = "(EngineCore pid=1) INFO 11-22 10:00:00 [backends.py:500] "
-PART = "torch_compile_cache/{}/rank_0_0/backbone"
 
 
 @pytest.fixture(scope="module")
@@ -70,23 +68,6 @@ def test_names_that_do_not_follow_are_said_to_be_unknown(
     text = explained(capsys, tmp_path)
     assert "0 folders whose names follow" in text
     assert "0123456789: the name follows from no factors in it" in text
-
-
-def test_of_two_compiles_into_one_folder_neither_is_explained(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_folder(tmp_path, time=NOON)
-    name = make_folder(tmp_path, {**ENV, "VLLM_A": "2"}, time=NOON + 1)
-    line = f"{LEAD}Using cache directory: {tmp_path}/{PART.format(name)} for vLLM's torch.compile\n"
-    done = f"{LEAD}Compiling a graph for compile range (1, 8) takes 1.0 s\n{LEAD}torch.compile takes 2.0 s in total\n"
-    (tmp_path / "server.log").write_text((line + done) * 2)
-    assert text_of_starts(explained(capsys, tmp_path)).count("why is not known") == 2
-    (tmp_path / "server.log").write_text(line + done)
-    assert 'env[VLLM_A]: "1" → "2"' in text_of_starts(explained(capsys, tmp_path))
-
-
-def text_of_starts(text: str) -> str:
-    return text.partition("vLLM's logs:")[2]
 
 
 def test_hostile_names_steer_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from fuzz.files import file_kinds
 from fuzz.logs import log_kinds
 from fuzz.seeds import Seeds
 from fuzz.tables import table_kinds
+from fuzz.vllm_logs import VllmLogs
 from fuzz.watch import Watch
 
 # How often a kind comes, by what it takes: a directory takes as long as hundreds of pickles.
@@ -27,6 +28,7 @@ WEIGHTS = {
     "files of a directory": 100,
     "mega-caches": 100,
     "shipped files": 40,
+    "vLLM logs": 40,
     "remote caches": 40,
     "packed logs": 40,
     "directories": 4,
@@ -64,7 +66,12 @@ class Driver:
         self._folder.mkdir()
         self._seed, self._keep = seed, keep
         seeds = Seeds(folder / "seeds")
-        kinds: list[Kind] = [*log_kinds(seeds), *file_kinds(seeds), *table_kinds(seeds, folder)]  # type: ignore[list-item]
+        kinds: list[Kind] = [
+            *log_kinds(seeds),
+            VllmLogs(seeds),
+            *file_kinds(seeds),
+            *table_kinds(seeds, folder),
+        ]  # type: ignore[list-item]
         assert {kind.name for kind in kinds} == set(WEIGHTS)
         self.kinds = [kind for kind in kinds if only is None or kind.name in only]
         self._weights = [WEIGHTS[kind.name] for kind in self.kinds]

@@ -25,7 +25,7 @@ from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow  # whole explorers are built
 
-SAMPLES = ["config_flip", "dynamic_guards", "entry_truncated", "tour", "training"]
+SAMPLES = ["config_flip", "dynamic_guards", "entry_truncated", "tour", "training", "vllm"]
 
 
 @pytest.fixture(scope="module")
@@ -549,7 +549,9 @@ def test_entries_of_a_span_were_asked_for_or_written_in_it(scopes: dict[str, Sco
 
 def texts_of(widget: Any) -> str:
     """The HTML of a pane."""
-    return getattr(widget, "value", "") + "".join(map(texts_of, getattr(widget, "children", ())))
+    value = getattr(widget, "value", "")
+    below = "".join(map(texts_of, getattr(widget, "children", ())))
+    return value + below if isinstance(value, str) else below
 
 
 def test_each_factor_that_made_vllm_compile_again_is_told() -> None:

@@ -38,7 +38,7 @@ def inferred_guard_misses(
         The places of lookups.
     """
     # A trace records them itself.
-    is_open = lookups.outcome.are("full_miss") & ~lookups.status_detailed.is_known
+    is_open = lookups.outcome.are("full_miss") & ~lookups.status_detailed.is_known & ~lookups.is_of_vllm
     if not is_open.any():
         return []
     # Whether each key that had been looked up before had been stored before.

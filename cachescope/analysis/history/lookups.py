@@ -18,7 +18,7 @@ from cachescope.analysis.history.places_by_group import NONE, Numbers, numbered,
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.columns import nanoseconds_of, texts_of
 from cachescope.details import HashDetails
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 
 Codes = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
@@ -243,6 +243,11 @@ class Lookups(Sequence[LookupRow]):
     def is_fx(self) -> Flags:
         """Which were made in the FX graph cache."""
         return self.cache.are(FXGRAPH)
+
+    @cached_property
+    def is_of_vllm(self) -> Flags:
+        """Which are vLLM's own, which no rule of torch's caches holds for."""
+        return self.cache.are(VLLM)
 
     @cached_property
     def key(self) -> Numbers:

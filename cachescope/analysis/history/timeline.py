@@ -73,7 +73,8 @@ class Timeline:
         self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
         run = lookups.run_number
         last = np.zeros(int(run.max(initial=NONE)) + 1, dtype=np.int64)
-        np.maximum.at(last, run, np.arange(len(lookups)))
+        of_torch = np.flatnonzero(~lookups.is_of_vllm)
+        np.maximum.at(last, run[of_torch], of_torch)
         compiles = lookups.compile_id.codes
         self._is_in_last_compile: Flags = compiles == compiles[last[run]]
         has_text_log = np.zeros(len(last), dtype=bool)

@@ -7,7 +7,10 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
 from cachescope.analysis.verdicts.misses import Miss
+from cachescope.analysis.verdicts.vllm_misses import VllmMisses
+from cachescope.analysis.vllm.advice import vllm_advice
 from cachescope.details import HashDetails
+from cachescope.terms import VLLM
 
 
 class Adviser:
@@ -17,23 +20,31 @@ class Adviser:
     ----------
     history : History
     details : HashDetails
+    vllm : VllmMisses, optional
+        What changed for lookups of vLLM's own.
     """
 
-    def __init__(self, history: History, details: HashDetails) -> None:
+    def __init__(self, history: History, details: HashDetails, vllm: VllmMisses | None = None) -> None:
         self._details = details
+        self._vllm = vllm
         self._history = history
         self._runs = {run.run: run for run in history.runs}
 
     def advice(self, root: Miss) -> str | None:
         """Advice for a cause, from its root miss; None if nothing is certain."""
         row = root.row
+        if row.cache == VLLM:
+            changes: tuple[FieldChange, ...] = (
+                () if self._vllm is None else self._vllm.changes.get(row.lookup, ())
+            )
+            return vllm_advice(root.why.verdict, root.why.kind, changes)
         lookups = self._history.lookups
         at = lookups.place_of(row.lookup)
         assert at is not None
         graphs = self._history.graphs_of(at)
         graphs = graphs[lookups.is_fx[graphs]]
         before = None if root.baseline is None else root.baseline.detail_set
-        changes: tuple[FieldChange, ...] = ()
+        changes = ()
         if root.why.changed and before is not None and row.detail_set is not None:
             other = self._runs.get(root.baseline.run) if isinstance(root.baseline, LookupRow) else None
             sides = other, self._runs.get(row.run)

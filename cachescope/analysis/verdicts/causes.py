@@ -20,13 +20,13 @@ from cachescope.analysis.verdicts.adviser import Adviser
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.entries_above import TOLD_BY_GRAPHS
 from cachescope.analysis.verdicts.misses import Misses, Why
-from cachescope.terms import AOT_INDUCTOR, AOTAUTOGRAD, FXGRAPH, Verdict
+from cachescope.terms import AOT_INDUCTOR, AOTAUTOGRAD, FXGRAPH, VLLM, Verdict
 
 # A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
 _COMPILED_AGAIN: Final = frozenset({"failed compile", "process ended", NOT_KNOWN})
 
 _Kind = tuple[Why, str]
-_CauseKey = tuple[Verdict, tuple[str, ...], str]
+_CauseKey = tuple[Verdict, tuple[str, ...], str, bool]
 
 
 def link_consequences(misses: Misses) -> None:
@@ -68,9 +68,12 @@ class _KindsOfMisses:
     """The distinct combinations of a reason and a cache: whether one miss explains another rests on these alone."""
 
     def __init__(self, misses: Misses) -> None:
-        self.cause_keys = list(dict.fromkeys(map(_cause_key, misses.whys)))
+        is_of_vllm = np.zeros(len(misses.whys), dtype=bool)
+        is_of_vllm[misses.why[misses.lookups.is_of_vllm[misses.at]]] = True
+        keys = list(map(_cause_key, misses.whys, is_of_vllm.tolist()))
+        self.cause_keys = list(dict.fromkeys(keys))
         code = {key: number for number, key in enumerate(self.cause_keys)}
-        self.of_why = np.array([code[_cause_key(why)] for why in misses.whys], dtype=np.int64)
+        self.of_why = np.array([code[key] for key in keys], dtype=np.int64)
         caches = misses.lookups.cache
         # What `_explains` looks at, which is more than what makes two misses one cause.
         looked_at: dict[tuple[object, ...], int] = {}
@@ -187,12 +190,12 @@ def _explains(above: _Kind, below: _Kind) -> bool:
     )
 
 
-def _cause_key(why: Why) -> _CauseKey:
+def _cause_key(why: Why, is_of_vllm: bool) -> _CauseKey:
     # Guards of one graph are one cause, in whichever cache they failed.
     kind = "" if why.verdict == "guard_failed" else why.kind
     # What changes with another torch differs from graph to graph.
     fields = () if kind.startswith(UPGRADE) else tuple(sorted(why.changed))
-    return why.verdict, fields, kind
+    return why.verdict, fields, kind, is_of_vllm
 
 
 def _roots_of(misses: Misses) -> Numbers:
@@ -243,7 +246,7 @@ def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[Cau
     of_group = Grouped(group)
     found = []
     for cause, one in enumerate(ordered):
-        verdict, _, kind = keys[one]
+        verdict, _, kind, _ = keys[one]
         members = at[of_group.of(one)]
         ranks = np.unique(history.rank[members])
         root = misses[int(roots[first[one]])]
@@ -258,25 +261,29 @@ def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[Cau
                 runs=tuple(np.unique(lookups.run[members]).tolist()),
                 ranks=tuple(ranks[ranks != NONE].tolist()),
                 time_lost_ns=int(lost[one]) if has_time[one] else None,
-                summary=_summary(root.why, kind),
+                summary=_summary(root.why, kind, root.row.cache == VLLM),
                 advice=adviser.advice(root),
             )
         )
     return found
 
 
-def _summary(root: Why, kind: str) -> str:
+def _summary(root: Why, kind: str, is_of_vllm: bool) -> str:
     match root.verdict:
         case "key_changed":
             if kind.startswith(UPGRADE):
                 return f"{kind.removeprefix(UPGRADE)}; {len(root.changed) - 1} fields follow"
             return ", ".join(root.changed)
         case "first_lookup":
+            if is_of_vllm:
+                return "first starts of vLLM" + (
+                    ", or changed factors" if kind == NOT_KNOWN else " (cold start)"
+                )
             return "first lookups, or changed graphs" if kind == NOT_KNOWN else "first lookups (cold start)"
         case "guard_failed":
             return "guards did not hold"
         case "entry_unavailable":
-            return f"entry unavailable: {kind}"
+            return f"{'vLLM: ' if is_of_vllm else ''}entry unavailable: {kind}"
         case "compiled_concurrently":
             return "compiled by several processes at once"
         case "bypassed":
@@ -286,6 +293,6 @@ def _summary(root: Why, kind: str) -> str:
                 return "AOTInductor asks no cache"
             return "caching was switched off"
         case "details_not_recorded":
-            return f"hash details not recorded ({kind})"
+            return f"{'factors' if is_of_vllm else 'hash details'} not recorded ({kind})"
         case "no_detail_differs":
             return "the keys differ and no recorded field does"

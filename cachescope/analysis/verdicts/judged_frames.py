@@ -17,14 +17,17 @@ from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import Cause, group_causes, link_consequences
 from cachescope.analysis.verdicts.judging import judged_misses
 from cachescope.analysis.verdicts.misses import Misses
+from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.columns import DEEP
 from cachescope.details import HashDetails
 from cachescope.frames.answers import CAUSES, MISSES
+from cachescope.terms import VLLM
 
 
 def has_open_misses(lookups: pd.DataFrame) -> bool:
     """Whether text logs leave open of some misses if guards failed: traces record guard misses themselves."""
-    return bool(((lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()).any())
+    is_open = (lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()
+    return bool((is_open & (lookups["cache"] != VLLM)).any())
 
 
 def settled_lookups(lookups: pd.DataFrame, history: History) -> pd.DataFrame:
@@ -35,11 +38,13 @@ def settled_lookups(lookups: pd.DataFrame, history: History) -> pd.DataFrame:
     return settled
 
 
-def judged(history: History, details: HashDetails, choice: Choice) -> tuple[Misses, list[Cause]]:
+def judged(
+    history: History, details: HashDetails, choice: Choice, vllm: VllmMisses | None = None
+) -> tuple[Misses, list[Cause]]:
     """Every miss with its verdict and its cause, in the order of the lookups; and the causes, the costliest first."""
-    misses = judged_misses(history, details, choice)
+    misses = judged_misses(history, details, choice, vllm)
     link_consequences(misses)
-    return misses, group_causes(misses, history, Adviser(history, details))
+    return misses, group_causes(misses, history, Adviser(history, details, vllm))
 
 
 def misses_frame(misses: Misses) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from cachescope.analysis.verdicts.misses import Misses, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
 from cachescope.analysis.verdicts.unavailable import UnavailableEntries
+from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.details import HashDetails
 from cachescope.terms import AOT_INDUCTOR, Evidence
 
@@ -37,7 +38,9 @@ _AOT_MODE: Final = Why(
 _RACES_AT_HAND: Final = 1 << 14
 
 
-def judged_misses(history: History, details: HashDetails, choice: Choice) -> Misses:
+def judged_misses(
+    history: History, details: HashDetails, choice: Choice, vllm: VllmMisses | None = None
+) -> Misses:
     """Judge every lookup that is known not to have hit; the misses in the order of the lookups."""
     lookups = history.lookups
     found = ReasonsFound(len(lookups))
@@ -47,11 +50,15 @@ def judged_misses(history: History, details: HashDetails, choice: Choice) -> Mis
     pasts = PastOfKeys(lookups, history.timeline, {run.run: run.cache_dir for run in history.runs})
     _judge_known_keys(history, pasts, found)
     new_keys = NewKeys(history, details, choice, pasts, found)
-    new_keys.judge(np.flatnonzero(~lookups.outcome.are("hit", "unknown") & (found.why == NONE)))
+    is_new = ~lookups.outcome.are("hit", "unknown") & (found.why == NONE) & ~lookups.is_of_vllm
+    new_keys.judge(np.flatnonzero(is_new))
+    entries = new_keys.entries
+    if vllm is not None:
+        entries = entries + vllm.judge(history, found, len(entries))
     at = np.flatnonzero(found.why != NONE)
     at = at[np.argsort(lookups.lookup[at], kind="stable")]
     columns = (found.baseline[at], found.baseline_entry[at])
-    return Misses(lookups, at, found.whys, found.why[at], new_keys.entries, *columns)
+    return Misses(lookups, at, found.whys, found.why[at], entries, *columns)
 
 
 def _judge_not_cached(history: History, found: ReasonsFound) -> None:
@@ -121,7 +128,8 @@ def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
 
 def _judge_known_keys(history: History, pasts: PastOfKeys, found: ReasonsFound) -> None:
     """Keys that another process was compiling, that had been stored, or whose entry torch could not load."""
-    is_asked = history.lookups.outcome.are("full_miss") & (found.why == NONE)
+    lookups = history.lookups
+    is_asked = lookups.outcome.are("full_miss") & (found.why == NONE) & ~lookups.is_of_vllm
     unavailable = UnavailableEntries(history, pasts)
     compiled_concurrently = lru_cache(_RACES_AT_HAND)(_compiled_concurrently)
     for at, past in pasts.of_each(is_asked):

@@ -11,7 +11,7 @@ import pandas as pd
 from cachescope.analysis.preflight.words import as_if_made
 from cachescope.errors import NotFoundError
 from cachescope.frames.answers import HIT_RATES
-from cachescope.terms import FXGRAPH, MISSED
+from cachescope.terms import FXGRAPH, MISSED, VLLM
 
 Groups = npt.NDArray[np.int64]
 
@@ -22,7 +22,7 @@ def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     Lookups whose outcome was not seen are counted separately, and are in no rate.
 
     Compile time is that of the FX graphs (an AOTAutograd hit contains the FX hits of its graphs, whose
-    times would count twice). ``time_hit_rate`` is missing if a group has no FX lookup with a time, and also if it has FX
+    times would count twice); where torch recorded none, what vLLM says that compiling took is lost time, too. ``time_hit_rate`` is missing if a group has no FX lookup with a time, and also if it has FX
     hits of which none has a time, or others of which none has one: what is not recorded is not zero.
 
     Parameters
@@ -70,8 +70,10 @@ def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[dict[st
     }
     counts = {name: np.bincount(group[mask], minlength=count).tolist() for name, mask in chosen.items()}
     is_compiled = is_fx & ~is_hit & ~chosen["unknown"]
+    is_vllm = (lookups["cache"] == VLLM).to_numpy(dtype=bool)
     saved = _totals(lookups["time_saved_ns"], group, is_fx & is_hit, count)
     lost = _totals(lookups["time_taken_ns"], group, is_fx & ~is_hit, count)
+    all_lost = _totals(lookups["time_taken_ns"], group, (is_fx | is_vllm) & ~is_hit, count)
     has_hits, has_others = (
         np.bincount(group[mask], minlength=count) > 0 for mask in (is_fx & is_hit, is_compiled)
     )
@@ -83,7 +85,7 @@ def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[dict[st
         yield row | {
             "hit_rate": row["hits"] / seen if seen else None,
             "time_saved_ns": saved[at],
-            "time_lost_ns": lost[at],
+            "time_lost_ns": all_lost[at],
             "time_hit_rate": (saved[at] or 0) / time if is_recorded and time else None,
         }
 

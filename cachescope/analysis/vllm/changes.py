@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named, process_kinds
+from cachescope.analysis.differences import FieldChange, field_change
+from cachescope.analysis.vllm.factors import CONFIGURATION, ENVIRONMENT, HASHES, Named, process_kinds
 from cachescope.frames.vllm import VLLM_CHANGES, VllmChange
 
 _HASH_TEXTS: Final = {
@@ -18,6 +19,7 @@ _HASH_TEXTS: Final = {
     "code_hash": "the files that were traced differ, in their text or in their paths: the model's, or torch's among them; "
     "vLLM keeps only their hash",
     "compiler_hash": "torch, its settings or the machine differ; vLLM keeps only their hash",
+    ENVIRONMENT: "the environment variables that vLLM counts differ; the log has only their hash, cache_key_factors.json their values",
 }
 _NOT_COUNTED: Final = "not counted"
 _LONGEST: Final = 200
@@ -66,6 +68,13 @@ def nearest(folders: Sequence[Named]) -> list[Beside]:
     return found
 
 
+def between(baseline: Named, folder: Named) -> Beside:
+    """Two folders side by side, whichever was there before."""
+    names = dict.fromkeys((*baseline.values, *folder.values))
+    changed = [name for name in names if baseline.values.get(name) != folder.values.get(name)]
+    return Beside(folder, baseline, False, tuple(sorted(changed, key=lambda name: (name in HASHES, name))))
+
+
 def coded(folders: Sequence[Named]) -> tuple[list[str], npt.NDArray[np.int32]]:
     """The factors that take several values, and a code for the value of each in each folder."""
     names = dict.fromkeys(name for folder in folders for name in folder.values)
@@ -82,7 +91,7 @@ def coded(folders: Sequence[Named]) -> tuple[list[str], npt.NDArray[np.int32]]:
 def changes_of(beside: Beside) -> Iterator[VllmChange]:
     """Each factor in which a folder differs from its baseline."""
     for factor in beside.changed:
-        if factor in HASHES:
+        if factor in _HASH_TEXTS:
             text = _HASH_TEXTS[factor]
             yield VllmChange(beside.folder.name, beside.baseline.name, factor, None, None, (), text)
             continue
@@ -99,6 +108,28 @@ def changes_of(beside: Beside) -> Iterator[VllmChange]:
             kinds.kinds if kinds else (),
             text,
         )
+
+
+def field_changes_of(beside: Beside) -> tuple[FieldChange, ...]:
+    """The same, as changes of the fields of a key are."""
+    sides = beside.baseline.values, beside.folder.values
+    return tuple(_field_change(factor, *(side.get(factor) for side in sides)) for factor in beside.changed)
+
+
+def hash_change(factor: str, before: str | None = None, after: str | None = None) -> FieldChange:
+    """The change of a factor of which only the hash is known."""
+    kind = "opaque" if None in (before, after) else "value"
+    return FieldChange(factor, kind, before, after, _HASH_TEXTS[factor])
+
+
+def _field_change(factor: str, before: str | None, after: str | None) -> FieldChange:
+    if factor in _HASH_TEXTS:
+        return hash_change(factor, before, after)
+    change = field_change(factor, before, after)
+    kinds = None if before is None or after is None else process_kinds(factor, before, after)
+    if kinds is None:
+        return change
+    return replace(change, summary=f"{kinds.words}: {change.summary}", process_values=kinds)
 
 
 def changes_frame(folders: Sequence[Named]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from cachescope.columns import plain_columns, rows_of
 from cachescope.frames.vllm import FactorsRow
 from cachescope.keys.vllm import FOLDER_NAME, vllm_folder_name
 
-CONFIGURATION, CODE, COMPILER = "config_hash", "code_hash", "compiler_hash"
+ENVIRONMENT, CONFIGURATION, CODE, COMPILER = "env_hash", "config_hash", "code_hash", "compiler_hash"
 HASHES: Final = (CONFIGURATION, CODE, COMPILER)
 """Factors of which vLLM keeps only the hash."""
 

@@ -97,7 +97,7 @@ def _with_factors(
     one = beside.get(own.folder or "") if name_is == "recomputed" else None
     text = NAME_TEXTS[name_is]
     if one is not None:
-        reason = _reason(one)
+        reason = reason_of(one)
     else:
         reason = "nothing was there before to compare with" if name_is == "recomputed" else text
     return FolderRow(
@@ -117,7 +117,8 @@ def _with_factors(
     )
 
 
-def _reason(one: Beside) -> str:
+def reason_of(one: Beside) -> str:
+    """In what a folder differs from the nearest before it, in a sentence."""
     changes = list(changes_of(one))
     of_one = [change for change in changes if _is_of_one(change)]
     if len(of_one) <= _CHANGES_SAID:

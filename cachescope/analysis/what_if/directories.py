@@ -31,7 +31,8 @@ class Directories:
         known = {run.run: run.cache_dir for run in history.runs if run.cache_dir is not None}
         code = {name: at for at, name in enumerate(dict.fromkeys(known.values()))}
         runs, which = np.unique(history.lookups.run, return_inverse=True)
-        self.are_all_known = known.keys() >= set(runs.tolist())
+        of_torch = ~history.lookups.is_of_vllm
+        self.are_all_known = known.keys() >= set(history.lookups.run[of_torch].tolist())
         of_run = {run: code[name] for run, name in known.items()}
         if of_run and not self.are_all_known:
             _find_by_hits(of_run, history, recorded)
@@ -40,10 +41,13 @@ class Directories:
         self.count = shared + 1
         codes = [of_run.get(run, shared) for run in runs.tolist()]
         self.of_lookup: Positions = np.array(codes, dtype=np.int64)[which]
-        self.of_root = self._roots(history, recorded, code)
+        self.of_root = self._roots(
+            history, recorded, code, np.unique(self.of_lookup[of_torch]).tolist() or [0]
+        )
 
-    def _roots(self, history: History, recorded: Recorded, code: dict[str, int]) -> dict[str, list[int]]:
-        used = np.unique(self.of_lookup).tolist() or [0]
+    def _roots(
+        self, history: History, recorded: Recorded, code: dict[str, int], used: list[int]
+    ) -> dict[str, list[int]]:
         looked_up = np.isin(recorded.key, np.unique(recorded.key_of_entry)) & (recorded.key >= 0)
         pairs = np.unique(np.stack([recorded.key[looked_up], self.of_lookup[looked_up]]), axis=1)
         where: dict[int, set[int]] = defaultdict(set)

@@ -21,7 +21,7 @@ MISS: Final = 1
 UNKNOWN: Final = 2
 """Not an outcome of torch: a replay reports it if nothing decides."""
 OTHER: Final = 3
-"""Bypassed or disabled: no replay changes it."""
+"""Bypassed, disabled, or of vLLM: no replay changes it."""
 
 Flags = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
@@ -51,8 +51,9 @@ class Recorded:
         self.lookups = lookups = history.lookups
         self.key, self.key_of_entry, self.keys = _keys(history)
         self.outcome: Outcomes = np.full(len(lookups), OTHER, dtype=np.int8)
-        self.outcome[lookups.is_hit & (self.key >= 0)] = HIT
-        self.outcome[lookups.is_miss & (self.key >= 0)] = MISS
+        is_replayed = (self.key >= 0) & ~lookups.is_of_vllm
+        self.outcome[lookups.is_hit & is_replayed] = HIT
+        self.outcome[lookups.is_miss & is_replayed] = MISS
         self.storing: Flags = (self.outcome == MISS) & history.stored
         self._times = _filled_times(lookups)
         self.since: Positions = self._since(history.end)

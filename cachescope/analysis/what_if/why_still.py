@@ -33,6 +33,7 @@ _OF_VERDICT: Final = {
     "details_not_recorded": "not known: the fields of its keys were not recorded",
     "no_detail_differs": "not known: the keys differ and no recorded field does",
 }
+_OF_VLLM: Final = "vLLM's own lookups are not replayed: vllm_fragments says what fewer factors would do"
 _SENTENCES: Final = {
     GUARDS: "of {} the entry was there and its guards did not hold",
     GONE: "the entry of {} was gone by then",
@@ -78,6 +79,8 @@ def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow
     """
     if (text := _by_verdict(cause)) is not None:
         return Kept(text, at[:0])
+    if len(at) and replay.recorded.lookups.is_of_vllm[at].all():
+        return Kept(_OF_VLLM, at[:0])
     if not (after[at] == MISS).any():
         return Kept(None, at[:0])
     missing = np.flatnonzero(after == MISS)

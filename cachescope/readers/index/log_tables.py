@@ -28,7 +28,7 @@ def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
 
 # Every row of a log has the source of the log.
 _PROCESS: Final = _columns(Process, ["source", "lookups"])
-_LOOKUP: Final = _columns(Lookup, [])
+_LOOKUP: Final = _columns(Lookup, ["start"])
 _PROBLEM: Final = _columns(Problem, ["source"])
 
 

@@ -14,7 +14,7 @@ from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.process_parts import parts_by_trace
 from cachescope.readers.logs.trace_compiles import compiles_of, tell_of_compiles
 from cachescope.readers.reading import Lookup, Process
-from cachescope.terms import AOTAUTOGRAD
+from cachescope.terms import AOTAUTOGRAD, VLLM
 
 _SLACK_US: Final = 60_000_000
 _SAME_MOMENT_NS: Final = 250_000_000
@@ -77,7 +77,8 @@ def join_processes(processes: list[Process]) -> list[Run]:
     of_pid: dict[int | None, list[Process]] = defaultdict(list)
     for trace in traces:
         of_pid[trace.pid].append(trace)
-    others = (process for process in processes if process.kind != "trace")
+    of_vllm = [process for process in processes if process.kind == VLLM]
+    others = (process for process in processes if process.kind not in ("trace", VLLM))
     for process in [
         *traces,
         *(part for other in others for part in parts_by_trace(other, of_pid[other.pid])),
@@ -91,6 +92,12 @@ def join_processes(processes: list[Process]) -> list[Run]:
         else:
             # Ranks in containers share pids and race for the same keys: the nearest moment decides.
             known.join(runs[min(distances)[1]], process)
+    for process in of_vllm:
+        run = next((run for run in known.runs_like(process) if _has_lines_of(run, process)), None)
+        if run is None:
+            known.add(Run(process, [process.source], process.lookups, {process.kind}))
+        else:
+            known.join(run, process)
     return sorted(
         known.runs, key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.process.rank or 0)
     )
@@ -122,6 +129,12 @@ class _Known:
         _join(run, other)
         before.remove(at)
         self._places[run.process.pid][run.process.rank].append(at)
+
+
+def _has_lines_of(run: Run, vllm: Process) -> bool:
+    """Whether a run is the process of vLLM that wrote the same log under the same pid at the same time."""
+    is_one = vllm.pid is not None and run.process.pid == vllm.pid and vllm.source in run.sources
+    return is_one and VLLM not in run.kinds and _overlap(run.process, vllm)
 
 
 def _distance_ns(run: Run, other: Process, *, is_sure: bool) -> int | None:
@@ -271,7 +284,8 @@ def _began_in(run: Run, lookups: list[Lookup], shift: int) -> bool:
 
 
 def _join(run: Run, other: Process) -> None:
-    run.sources.append(other.source)
+    if other.source not in run.sources:
+        run.sources.append(other.source)
     run.kinds.add(other.kind)
     process = run.process
     process.rank = process.rank if process.rank is not None else other.rank

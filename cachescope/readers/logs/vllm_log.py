@@ -18,6 +18,7 @@ from typing import Final
 
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.log_lines import Lines
+from cachescope.readers.logs.vllm_json import JSON_HEAD, read_json_line
 from cachescope.readers.logs.vllm_starts import Said, Starts
 from cachescope.readers.reading import Reading
 
@@ -63,7 +64,7 @@ _OPEN_ENDED: Final = frozenset({"factors", "aot_loaded", "aot_failed"})
 
 def looks_like_vllm_log(head: bytes) -> bool:
     """Whether a line of the first bytes of a file begins as those of vLLM do."""
-    return _HEAD.search(_COLOURS.sub(b"", head)) is not None
+    return _HEAD.search(_COLOURS.sub(b"", head)) is not None or JSON_HEAD.search(head) is not None
 
 
 def read_vllm_log(path: str, reading: Reading) -> None:
@@ -89,12 +90,19 @@ def read_vllm_log(path: str, reading: Reading) -> None:
 
 def _read_line(line: bytes, number: int, is_whole: bool, starts: Starts) -> None:
     """Take what a line says, if it is one of vLLM's that says something of its cache."""
+    if (in_json := read_json_line(line)) is not None:
+        _take(*in_json, number, is_whole, starts)
+        return
     text = _COLOURS.sub(b"", line).decode("utf-8", "backslashreplace").rstrip("\r")
     lead = _LEAD.search(text)
     # Two beginnings: the lines of two processes ran together, or one quotes another. Which says what is not known.
     if lead is None or _LEAD.search(text, lead.end()) is not None:
         return
-    message = text[lead.end() :]
+    _take(lead.groupdict(), text[lead.end() :], number, is_whole, starts)
+
+
+def _take(lead: dict[str, str | None], message: str, number: int, is_whole: bool, starts: Starts) -> None:
+    """Take a message, if it says something of vLLM's cache."""
     repeated = _REPEATED.search(message)
     if repeated is not None:
         message = message[: repeated.start()]
@@ -102,5 +110,5 @@ def _read_line(line: bytes, number: int, is_whole: bool, starts: Starts) -> None
         if (match := pattern.fullmatch(message)) is not None:
             if is_whole or name not in _OPEN_ENDED:
                 others = 0 if repeated is None else int(repeated["times"])
-                starts.take(Said(name, number, lead.groupdict(), match.groupdict(), others))
+                starts.take(Said(name, number, lead, match.groupdict(), others))
             return

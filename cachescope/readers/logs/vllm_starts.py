@@ -13,9 +13,14 @@ from typing import Final
 from cachescope.frames.vllm import StartRow
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from cachescope.readers.checked_file import well_formed
-from cachescope.readers.reading import Reading
+from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
+from cachescope.readers.logs.byte_source import modified_s
+from cachescope.readers.logs.log_prefix import LogClock, clock_us
+from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.terms import VLLM
 
 _MOST_STARTS: Final = 100_000
+_OUTCOMES: Final = {"loaded": "hit", "compiled": "full_miss", "not_known": "unknown"}
 _Ranks = tuple[int | None, int | None]
 _Process = tuple[str | None, str | None, str | None, _Ranks | None]
 
@@ -62,16 +67,19 @@ class _Start:
         self.texts: dict[str, str] = {}
         self.times: dict[str, int] = {}
         self.said: set[str] = set()
+        self.began_us = self.ended_us = _clock_us(said)
 
     def take(self, said: Said) -> None:
         """Add what a message says."""
         self.said.add(said.name)
+        self.ended_us = _clock_us(said) or self.ended_us
         self.prefix = self.prefix or said.lead["prefix"]
         self.ranks = said.ranks or self.ranks
         for group, value in said.values.items():
             if group == "seconds":
-                self.times[said.name] = self.times.get(said.name, 0) + round(float(value) * 1e9)
-            elif group != "package":
+                time = self.times.get(said.name, 0) + round(float(value) * 1e9)
+                self.times[said.name] = min(time, MOST_NS_OF_A_DURATION)
+            else:
                 self.texts[group] = well_formed(value)
 
     def is_attempt(self) -> bool:
@@ -85,6 +93,7 @@ class _Start:
         is_loaded = bool(self.said & {"aot_loaded", "graphs_loaded"})
         outcome = "compiled" if "compiled" in self.said else "loaded" if is_loaded else "not_known"
         return StartRow(
+            lookup=None,
             source=source,
             line=self.line,
             process=self.lead["process"],
@@ -99,11 +108,34 @@ class _Start:
             code_hash=self.texts.get("code"),
             compiler_hash=self.texts.get("comp"),
             outcome=outcome,
+            is_partial=is_loaded and outcome == "compiled",
             is_disabled="disabled" in self.said,
             load_error=self.texts.get("why"),
             dynamo_time_ns=self.times.get("dynamo"),
             compile_time_ns=self.times.get("compiled"),
             total_time_ns=self.times.get("ends"),
+        )
+
+    @property
+    def key(self) -> str | None:
+        """What was looked up: the folder, or the folder of the whole compiled model where no other is named."""
+        path = self.texts.get("path") or self.texts.get("package")
+        return None if path is None else _place(path).folder
+
+    def lookup(self, row: StartRow, clock: LogClock | None) -> Lookup:
+        """The same as one lookup of vLLM's cache."""
+        began, ended = (
+            None if clock is None or one is None else clock.ns(one) for one in (self.began_us, self.ended_us)
+        )
+        return Lookup(
+            cache=VLLM,
+            time_ns=began,
+            cache_key=self.key,
+            outcome="disabled" if row.is_disabled else _OUTCOMES[row.outcome],
+            load_error=row.load_error,
+            time_taken_ns=row.compile_time_ns,
+            end_time_ns=ended,
+            start=row,
         )
 
 
@@ -114,6 +146,7 @@ class Starts:
         self._path = path
         self._reading = reading
         self._open: dict[_Process, _Start] = {}
+        self._closed: dict[_Process, list[list[tuple[_Start, StartRow]]]] = {}
         self._count = 0
         self._not_named = 0
 
@@ -152,13 +185,25 @@ class Starts:
         return unnamed[0] if unnamed else (None, None, None, None)
 
     def _close(self, process: _Process) -> None:
-        if (start := self._open.pop(process, None)) is not None:
-            self._reading.vllm_starts.append(start.row(self._path))
+        if (start := self._open.pop(process, None)) is None:
+            return
+        row = start.row(self._path)
+        self._reading.vllm_starts.append(row)
+        parts = self._closed.setdefault(process, [[]])
+        # A container that starts again has the same pid.
+        if any(before.prefix == row.prefix for _, before in parts[-1]):
+            parts.append([])
+        parts[-1].append((start, row))
 
     def finish(self) -> None:
         """Close what the log left open."""
         for process in list(self._open):
             self._close(process)
+        modified = modified_s(self._path) if self._closed else 0.0
+        for (_, pid, _, _), found in self._closed.items():
+            self._reading.processes += [
+                _process(self._path, pid, starts, modified) for starts in found if starts
+            ]
         if self._count == _MOST_STARTS:
             message = f"says of more than {_MOST_STARTS:,} parts that they were compiled or loaded: the rest is left out"
             self._reading.problem(self._path, "", "limit", message)
@@ -177,6 +222,33 @@ def _begins_another(start: _Start, said: Said) -> bool:
     if said.name == "begins":
         return bool(start.said - {"aot_failed"})
     return said.name == "directory" and said.name in start.said
+
+
+def _process(source: str, pid: str | None, starts: list[tuple[_Start, StartRow]], modified: float) -> Process:
+    """A process of vLLM with its lookups; the year is that of the file, as it is for torch's text logs."""
+    clocks = [clock for start, _ in starts for clock in (start.began_us, start.ended_us) if clock is not None]
+    clock = LogClock.from_file_time(clocks[0], modified) if clocks else None
+    ranks = [row.rank for _, row in starts if row.rank is not None]
+    return Process(
+        source,
+        VLLM,
+        None if pid is None else int(pid),
+        rank=ranks[0] if ranks else None,
+        clock_first_us=min(clocks, default=None),
+        clock_last_us=max(clocks, default=None),
+        start_time_ns=None if clock is None else clock.ns(min(clocks)),
+        lookups=[start.lookup(row, clock) for start, row in starts],
+    )
+
+
+def _clock_us(said: Said) -> int | None:
+    """When it was said, on the clock of torch's logs: without a year."""
+    day, _, time = (said.lead["logged"] or "").partition(" ")
+    month, _, day = day.partition("-")
+    try:
+        return clock_us(month.encode(), day.encode(), f"{time}.000000".encode())
+    except ValueError:
+        return None
 
 
 def _place(path: str) -> PlaceInTree:

@@ -70,7 +70,8 @@ def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part
     if explained.sizes is not None:
         parts.insert(1, Text(f"{explained.sizes}."))
     changes = explained.changes
-    if first and changes:
+    # A key of vLLM is no list of hash details.
+    if first and changes and scope.facts.lookups[explained.lookup].detail_set is not None:
         parts.append(_strip(scope, explained))
     if changes:
         source = f"scope.explain({explained.lookup}).frame"

@@ -184,7 +184,7 @@ def _safety(row: PredictionRow) -> str:
 def _predictions(scope: Read) -> Group:
     """Whether a process like the last run would find each entry."""
     title = "Would the last run find each entry?"
-    looked_up = {lookup.run for lookup in scope.facts.lookups.values()}
+    looked_up = scope.asked_torch
     if not looked_up or not scope.facts.entries:
         lacks = "cache directory" if looked_up else "trace or log of a run"
         text = (

@@ -37,6 +37,10 @@ _MEANINGS: Final = (
     ("field", "one part of a key, such as one config or one input"),
     ("aotautograd", "the cache of joint, forward and backward graphs; asked first"),
     ("fxgraph", "the cache of compiled FX graphs, which AOTAutograd entries point to"),
+    (
+        "vllm",
+        "vLLM's own: one part of a model of one rank, which it found compiled or compiled when it started",
+    ),
     ("guard", "a condition on sizes that must hold for a stored entry to be used"),
     (
         "context",

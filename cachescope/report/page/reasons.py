@@ -26,7 +26,7 @@ from cachescope.report.page.tables import table
 from cachescope.report.past import past_lines
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
-from cachescope.wording import SHORT_KEY, listed, plural
+from cachescope.wording import listed, plural, short_key
 
 # Each is a picture, a table and a diff of code.
 EXPLAINED: Final = 10
@@ -92,11 +92,11 @@ def why_section(scope: Read) -> Section:
 def what_if_section(scope: Read) -> Section:
     """Question 3: would it have hit without that field."""
     sentence = (
-        "All lookups are replayed, in time order, as if a field were not in the key. The keys of a replay are what-if keys,"
+        "All lookups in torch's caches are replayed, in time order, as if a field were not in the key. The keys of a replay are what-if keys,"
         " cachescope's own, made from the remaining hash details; torch's keys cannot be rebuilt."
     )
-    parts: tuple[Part, ...] = (Text("No lookup was read, so none can be replayed."),)
-    if scope.facts.lookups:
+    parts: tuple[Part, ...] = (Text("No lookup in torch's caches was read, so none can be replayed."),)
+    if scope.asked_torch:
         parts = (*_ranking(scope), *replay_parts(scope), *_by_cause(scope))
     return Section("what-if", "What if a field did not count?", sentence, parts)
 
@@ -160,7 +160,7 @@ def _miss_row(lookup: LookupRow, miss: MissRow, labels: dict[int, str]) -> tuple
         lookup.cache + (" backward" if lookup.direction == "backward" else ""),
         lookup.compile_id,
         lookup.function,
-        None if key is None else f"{key[:SHORT_KEY]}…",
+        None if key is None else short_key(key),
         miss.verdict,
         "root" if miss.root else "follows",
         timed(lookup.time_taken_ns),
@@ -173,7 +173,7 @@ def _false_hits(scope: Read) -> list[Part]:
         (
             row.kind,
             row.cache,
-            None if row.cache_key is None else f"{row.cache_key[:SHORT_KEY]}…",
+            None if row.cache_key is None else short_key(row.cache_key),
             row.hits,
             row.evidence,
         )

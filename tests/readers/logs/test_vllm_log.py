@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,66 @@ def test_any_bytes_give_rows_and_never_an_exception(
 
 def test_a_line_without_end_is_no_trouble(tmp_path: Path) -> None:
     assert not read(LEAD + "Compiling a graph for compile range (" * 100_000, tmp_path).vllm_starts
+
+
+def test_times_that_no_column_holds_can_be_saved_and_read_again(tmp_path: Path) -> None:
+    text = f"{LEAD}Compiling a graph for compile range (1, 8) takes 999999999.0 s\n" * 3
+    (tmp_path / "server.log").write_text(text)
+    scope = cachescope.read(tmp_path / "server.log")
+    scope.save(tmp_path / "saved")
+    assert cachescope.read(tmp_path / "saved").vllm_starts["outcome"].tolist() == ["compiled"]
+
+
+# As python-json-logger 4.0 writes them, by the format of vLLM 0.33.0.
+def in_json(message: str, process: str = "EngineCore_DP0", pid: object = 42) -> str:
+    fields = {
+        "asctime": "2026-11-22 10:00:00,410",
+        "levelname": "INFO",
+        "name": "vllm.compilation.backends",
+        "processName": "MainProcess",
+        "process": pid,
+        "message": message,
+        "vllm_process_name": process,
+    }
+    return json.dumps(fields) + "\n"
+
+
+def test_lines_in_json_say_the_same(tmp_path: Path) -> None:
+    path = "/c/torch_compile_cache/aaaaaaaaaa/rank_0_1/backbone"
+    messages = (
+        f"[backbone] Using cache directory: {path} for vLLM's torch.compile",
+        f"[backbone] {COMPILED}",
+        f"[backbone] {ENDS}",
+    )
+    text = "".join(map(in_json, messages))
+    assert looks_like_vllm_log(text.encode())
+    (row,) = read(text, tmp_path).vllm_starts
+    plain = "".join(f"(EngineCore_DP0 pid=42) {LEAD}{message}\n" for message in messages)
+    assert read(plain, tmp_path).vllm_starts == [row]
+    assert (row.process, row.pid, row.folder, row.outcome) == ("EngineCore_DP0", 42, "aaaaaaaaaa", "compiled")
+    scope = cachescope.read(tmp_path / "server.log")
+    assert scope.lookups["outcome"].tolist() == ["full_miss"]
+
+
+def test_engines_that_run_in_parallel_stay_apart_in_json(tmp_path: Path) -> None:
+    lines = [in_json(COMPILED, f"EngineCore_DP{rank}", 40 + rank) for rank in (0, 1)]
+    lines += [in_json(ENDS, f"EngineCore_DP{rank}", 40 + rank) for rank in (1, 0)]
+    rows = read("".join(lines), tmp_path).vllm_starts
+    assert {(row.process, row.pid) for row in rows} == {("EngineCore_DP0", 40), ("EngineCore_DP1", 41)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        in_json(f"the user asked: {COMPILED}"),
+        in_json(COMPILED, pid=True),
+        in_json(COMPILED, pid="42"),
+        in_json(COMPILED, pid=10**12),
+        in_json(COMPILED)[:-20] + "\n",
+        in_json(COMPILED).replace("vllm.compilation.backends", "torch"),
+        in_json(COMPILED).replace("2026-11-22 10:00:00,410", "now"),
+        '{"asctime": "2026-11-22 10:00:00,410", "levelname": "INFO", "name": "vllm.x", "a": ' + "[" * 50_000,
+    ],
+)
+def test_json_of_others_is_no_start(line: str, tmp_path: Path) -> None:
+    assert not read(line, tmp_path).vllm_starts

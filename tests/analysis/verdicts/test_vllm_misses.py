@@ -1,0 +1,251 @@
+"""Why vLLM's own lookups missed: what real logs and folders say of each declared change, and where nothing is blamed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.scope import Scope
+from tests.vllm_folders import ENV, folder_name, make_folder
+from tests.vllm_logs import NOON, start, write_log
+from tests.vllm_recordings import CHANGED, VERSIONS, Recorded, recorded, recorded_ranks
+
+# What was stored for these steps: by the release, as it counts other things.
+LOADED = {"0.13.0": {"again", "compiler", "files", "files_again"}, "0.33.0": {"again", "home", "files_again"}}
+OTHER = {**ENV, "VLLM_A": "2"}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return recorded(request.param, tmp_path_factory.mktemp("vllm"))
+
+
+@pytest.fixture(scope="module")
+def scope(told: Recorded) -> Scope:
+    return cachescope.read(told.cache, told.logs)
+
+
+def by_step(scope: Scope) -> dict[str, Any]:
+    """The lookups by the step of their log, with their misses."""
+    rows = scope.lookups.merge(scope.misses, on="lookup", how="left").merge(
+        scope.runs[["run", "source"]], on="run"
+    )
+    return {Path(row.source).stem: row for row in rows.itertuples()}
+
+
+def verdicts(*paths: Path) -> list[Any]:
+    return list(cachescope.read(*paths).misses.itertuples())
+
+
+def test_each_step_is_a_lookup_with_its_outcome(scope: Scope, told: Recorded) -> None:
+    found = {step: row.outcome for step, row in by_step(scope).items()}
+    assert found == {step: "hit" if step in LOADED[told.version] else "full_miss" for step in told.steps}
+    assert set(scope.lookups["cache"]) == {"vllm"}
+
+
+def test_each_declared_change_is_named_and_nothing_else(scope: Scope, told: Recorded) -> None:
+    steps = by_step(scope)
+    found = {step: steps[step] for step in CHANGED[told.version]}
+    assert {step: row.changed for step, row in found.items()} == CHANGED[told.version]
+    assert {row.verdict for row in found.values()} == {"key_changed"}
+    # vLLM keeps nothing of the configuration but a hash, which may be that of another model.
+    assert {step for step, row in found.items() if row.evidence == "inferred"} == {"config"}
+    baselines = scope.lookups.set_index("lookup")["cache_key"]
+    assert {baselines[row.baseline_lookup] for row in found.values()} == {told.folder("first")}
+
+
+def test_nothing_is_blamed_where_nothing_changed(scope: Scope, told: Recorded) -> None:
+    steps = by_step(scope)
+    for step in ("first", "rank"):
+        assert (steps[step].verdict, steps[step].changed, steps[step].evidence) == (
+            "first_lookup",
+            (),
+            "inferred",
+        )
+    assert all(pd.isna(steps[step].verdict) for step in LOADED[told.version])
+
+
+def test_of_logs_alone_the_hashes_are_compared(told: Recorded) -> None:
+    steps = by_step(cachescope.read(told.logs))
+    for step, changed in CHANGED[told.version].items():
+        hashes = {"env_hash" if name.startswith("env[") else name for name in changed}
+        assert (steps[step].verdict, set(steps[step].changed)) == ("key_changed", hashes)
+
+
+def test_an_edited_file_is_known_from_vllm_itself(told: Recorded) -> None:
+    row = by_step(cachescope.read(told.logs / "edited.log"))["edited"]
+    assert (row.verdict, row.changed, row.evidence) == ("key_changed", ("code_hash",), "recorded")
+
+
+def test_a_saved_scope_says_the_same(scope: Scope, tmp_path: Path) -> None:
+    scope.save(tmp_path / "saved")
+    again = cachescope.read(tmp_path / "saved")
+    pd.testing.assert_frame_equal(again.misses, scope.misses)
+    pd.testing.assert_frame_equal(again.causes, scope.causes)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_of_two_ranks_each_is_compared_with_itself(version: str, tmp_path: Path) -> None:
+    told = recorded_ranks(version, tmp_path)
+    scope = cachescope.read(told.cache, told.logs)
+    rows = scope.lookups.merge(scope.misses, on="lookup").merge(
+        scope.runs[["run", "source", "rank"]], on="run"
+    )
+    found = {f"{Path(row.source).stem}_{row.rank}": row for row in rows.itertuples()}
+    first = [row for step, row in found.items() if step.startswith("first")]
+    assert {row.verdict for row in first} == {"first_lookup"}
+    if version == "0.13.0":
+        assert found["bundles_0"].changed == ("env[VLLM_RAY_BUNDLE_INDICES]",)
+        # Another torch cannot load what was stored: so says vLLM, and no factor is blamed for that.
+        assert (found["torch_0"].verdict, found["torch_0"].kind) == ("entry_unavailable", "load error")
+        return
+    port, variable = ("env[VLLM_NIXL_SIDE_CHANNEL_PORT]",), ("env[VLLM_USE_TRITON_AWQ]",)
+    assert {step: found[step].changed for step in ("ports_0", "ports_1", "on_one_1")} == {
+        "ports_0": port,
+        "ports_1": port,
+        "on_one_1": variable,
+    }
+    assert {found[f"torch_{rank}"].changed for rank in (0, 1)} == {("code_hash", "compiler_hash")}
+    assert found["alone_torch_0"].changed == ("compiler_hash",)
+    # Configuration and code both differ: it may be another model.
+    assert (found["alone_0"].verdict, found["alone_0"].changed, found["alone_0"].evidence) == (
+        "first_lookup",
+        (),
+        "not_known",
+    )
+
+
+def test_why_is_known_of_a_start_that_made_its_folder(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON - 500)
+    new = make_folder(tmp_path, OTHER, time=NOON + 3)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(new)))
+    assert (miss.verdict, miss.changed, miss.evidence) == ("key_changed", ("env[VLLM_A]",), "inferred")
+    assert miss.baseline.startswith("entry ")
+
+
+def test_a_folder_that_was_there_before_is_blamed_on_nothing(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON - 500)
+    old = make_folder(tmp_path, OTHER, time=NOON - 300)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(old)))
+    assert (miss.verdict, miss.kind, miss.changed) == ("entry_unavailable", "not known", ())
+    assert miss.evidence == "not_known"
+
+
+def test_a_copied_folder_says_nothing_of_a_start(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON + 80_000)
+    copied = make_folder(tmp_path, OTHER, time=NOON + 80_001)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(copied)))
+    assert (miss.verdict, miss.kind, miss.changed, miss.evidence) == (
+        "first_lookup",
+        "not known",
+        (),
+        "not_known",
+    )
+
+
+def test_the_second_compile_into_a_folder_is_not_explained(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON - 500)
+    new = make_folder(tmp_path, OTHER, time=NOON + 3)
+    log = write_log(tmp_path / "server.log", start(new), start(new, NOON + 60, pid=2))
+    first, second = verdicts(tmp_path, log)
+    assert first.changed == ("env[VLLM_A]",)
+    assert (second.verdict, second.kind, second.changed) == ("entry_unavailable", "not known", ())
+    assert second.baseline_lookup == first.lookup
+
+
+def test_two_that_compile_at_once_race(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 5, pid=2))
+    assert [miss.verdict for miss in verdicts(log)] == ["first_lookup", "compiled_concurrently"]
+
+
+def test_of_another_model_nothing_changed(tmp_path: Path) -> None:
+    one = start(folder_name(ENV), env=ENV)
+    two = start(folder_name(ENV, "other", "other"), NOON + 60, pid=2, env=ENV, config="other", code="other")
+    _, miss = verdicts(write_log(tmp_path / "server.log", one, two))
+    assert (miss.verdict, miss.changed, miss.evidence) == ("first_lookup", (), "not_known")
+
+
+def test_of_another_part_or_rank_nothing_changed(tmp_path: Path) -> None:
+    one = start(folder_name(ENV), env=ENV)
+    draft = start(folder_name(OTHER), NOON + 60, pid=2, env=OTHER, prefix="eagle_head")
+    other = start(folder_name(OTHER), NOON + 120, pid=3, env=OTHER, rank="rank_1_0")
+    misses = verdicts(write_log(tmp_path / "server.log", one, draft, other))
+    assert {(miss.verdict, miss.changed) for miss in misses} == {("first_lookup", ())}
+
+
+def test_without_hashes_it_is_not_known(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa"), start("bbbbbbbbbb", NOON + 60, pid=2))
+    first, second = verdicts(log)
+    assert first.verdict == "first_lookup"
+    assert (second.verdict, second.evidence) == ("details_not_recorded", "not_known")
+    assert "VLLM_LOGGING_LEVEL=DEBUG" in second.reason
+
+
+def test_a_name_that_does_not_follow_is_not_compared(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON - 500)
+    make_folder(tmp_path, OTHER, name="0123456789", time=NOON + 3)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start("0123456789")))
+    assert (miss.verdict, miss.changed, miss.evidence) == ("details_not_recorded", (), "not_known")
+
+
+def test_what_was_partly_stored_was_there(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON - 500)
+    new = make_folder(tmp_path, OTHER, time=NOON + 3)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(new, outcome="partial")))
+    assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "partly stored", "recorded")
+
+
+def test_a_cache_that_is_switched_off_is_said_to_be(tmp_path: Path) -> None:
+    off = start("aaaaaaaaaa", before=["vLLM's torch.compile cache is disabled."])
+    scope = cachescope.read(write_log(tmp_path / "server.log", off))
+    assert scope.lookups["outcome"].tolist() == ["disabled"]
+    assert scope.misses["verdict"].tolist() == ["disabled"]
+
+
+def test_the_same_folder_elsewhere_is_another_directory(tmp_path: Path) -> None:
+    log = write_log(
+        tmp_path / "server.log", start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 60, pid=2, root="/d")
+    )
+    _, miss = verdicts(log)
+    assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "another directory", "recorded")
+
+
+def test_a_tree_in_two_places_is_not_taken_for_either(tmp_path: Path) -> None:
+    for place, env in (("one", ENV), ("two", {**ENV, "VLLM_LIST": []})):
+        make_folder(tmp_path / place, env, time=NOON - 500)
+        new = make_folder(tmp_path / place, OTHER, time=NOON + 3)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(new)))
+    assert (miss.verdict, miss.changed, miss.evidence) == ("details_not_recorded", (), "not_known")
+
+
+@pytest.mark.slow
+def test_a_thousand_engines_that_differ_in_a_port_are_one_cause(tmp_path: Path) -> None:
+    starts = []
+    for number in range(1000):
+        env = {**ENV, "VLLM_SIDE_PORT": number}
+        name = make_folder(tmp_path, env, time=NOON + 20 * number + 3)
+        starts.append(start(name, NOON + 20 * number, pid=number + 1))
+    scope = cachescope.read(tmp_path, write_log(tmp_path / "server.log", *starts))
+    assert scope.causes[["verdict", "fields", "misses"]].values.tolist() == [
+        ["key_changed", ("env[VLLM_SIDE_PORT]",), 999],
+        ["first_lookup", (), 1],
+    ]
+
+
+@pytest.mark.parametrize("hours", [-8, 9])
+def test_a_clock_of_another_time_zone_is_told_by_two_folders(hours: int, tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON - 100_000)
+    names = [
+        make_folder(tmp_path, {**ENV, "VLLM_A": value}, time=NOON + at)
+        for value, at in (("2", 3), ("3", 603))
+    ]
+    starts = [start(name, NOON + 3600 * hours + 600 * at, pid=at + 1) for at, name in enumerate(names)]
+    log = write_log(tmp_path / "server.log", *starts)
+    assert {miss.changed for miss in verdicts(tmp_path, log)} == {("env[VLLM_A]",)}
+    alone = write_log(tmp_path / "server.log", starts[0])
+    (miss,) = verdicts(tmp_path, alone)
+    assert (miss.changed, miss.evidence) == ((), "not_known")
