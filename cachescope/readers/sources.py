@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import tarfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -155,8 +154,8 @@ def _nothing_in(path: str) -> SourceError:
     with contextlib.suppress(OSError):
         if not (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path)):
             return SourceError(path, f"this {what} is empty", "empty")
-        if what == "file" and tarfile.is_tarfile(path):
-            return SourceError(path, "this is a tar archive: unpack it, and give its folder", "unknown_source")
+        if what == "file" and _is_tar(read_head(path, _PROBE_BYTES)):
+            return _packed_in_tar(path)
     message = (
         f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile "
         "(a log that says nothing of a cache is from a run whose caching was off, or that compiled nothing)"
@@ -267,7 +266,20 @@ def _reader_of_file(path: str) -> ReadSource | None:
         return _read_context
     if looks_like_dump(head):
         return read_dump
-    return _reader_of_log(path, head)
+    read = _reader_of_log(path, head)
+    if read is not None and _is_tar(head):
+        # Its logs follow each other in the file, and would be taken for one.
+        raise _packed_in_tar(path)
+    return read
+
+
+def _is_tar(head: bytes) -> bool:
+    """Whether a file is a tar archive, packed or not: the header of its first member says so."""
+    return head[257:262] == b"ustar"
+
+
+def _packed_in_tar(path: str) -> SourceError:
+    return SourceError(path, "this is a tar archive: unpack it, and give its folder", "unknown_source")
 
 
 def _reader_of_address(address: str) -> ReadSource | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import os
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -155,6 +158,28 @@ def test_an_empty_folder_and_a_link_that_leads_nowhere(tmp_path: Path) -> None:
     # What is wrong with it is said once.
     assert found(tmp_path, "link") == ([], [("link", "missing", "this link leads nowhere")])
     assert found(tmp_path, "d", "link")[1][1][1] == "missing"
+
+
+def test_folders_may_be_nested_more_deeply_than_calls(tmp_path: Path) -> None:
+    put(tmp_path, "d/a:trace", f"d/{'x/' * 200}b:trace")
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 150)
+    try:
+        sources, _ = found(tmp_path, "d")
+    finally:
+        sys.setrecursionlimit(limit)
+    assert sources == [("trace", "d/a"), ("trace", f"d/{'x/' * 200}b")]
+
+
+@pytest.mark.parametrize("kind", ["trace", "text", "notes"])
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_an_archive_says_that_it_has_to_be_unpacked(kind: str, mode: str, tmp_path: Path) -> None:
+    put(tmp_path, f"a:{kind}")
+    with tarfile.open(tmp_path / "a.tar", mode) as archive:
+        archive.add(tmp_path / "a", "a")
+    sources, (problem,) = found(tmp_path, "a.tar")
+    assert not sources
+    assert problem == ("a.tar", "unknown_source", "this is a tar archive: unpack it, and give its folder")
 
 
 def test_logs_alone_are_asked_for(tmp_path: Path) -> None:
