@@ -92,6 +92,34 @@ CASES: dict[str, Case] = {
         [],
         "mmhhm",
     ),
+    # Only hits say where a run was, and only what a run stored is there to be found.
+    "one that missed what another directory held": (
+        (here(f1()), run(f2(5), cache_dir="/other"), run(f2(8), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0"))),
+        [],
+        "mmmm",
+    ),
+    "a hit without a key says nothing": (
+        (
+            run(fx(None, at=0, took=1.0), cache_dir="/other"),
+            here(f1(2)),
+            run(f2(5), cache_dir="/other"),
+            run(fx(None, "hit", at=8), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0")),
+        ),
+        [],
+        "mmmhm",
+    ),
+    # Keys of equal details, in several directories: their groups are no others'.
+    "keys of two directories beside those that become one": (
+        (
+            here(f1(), f2(10, compile_id="1/0")),
+            here(fx("f3", details={**G, "y": "3"}, at=20, took=1.0)),
+            run(fx("f3", details={**G, "y": "3"}, at=21, took=1.0), cache_dir="/other"),
+            here(fx("f4", details={**G, "y": "4"}, at=30, took=1.0)),
+            run(fx("f4", details={**G, "y": "4"}, at=31, took=1.0), cache_dir="/other"),
+        ),
+        [],
+        "mhmmmm",
+    ),
     # What is known not to have been stored.
     "its compile failed": ((here(f1(compile_error="ValueError: no", took=None)), here(f2())), [], "mm"),
     "it could not be stored": ((here(f1(save_error="OSError: full")), here(f2())), [], "mm"),
@@ -213,6 +241,10 @@ def test_guards_of_entries() -> None:
     assert found(entry("fxgraph", "f1", G, at=5, guards_expr="")) == "h"
     one, other = entry("fxgraph", "f1", G, at=5, guards_expr="s > 4"), entry("fxgraph", "f1", G, at=6)
     assert found(one, other) == "h"
+    # Whatever the last lookup was.
+    runs = here(f2(), fx("f9", "hit", XY, at=70))
+    assert letters(scope_of(runs, entries=[one]), "x") == "?h"
+    assert letters(scope_of(runs, entries=[one, other]), "x") == "hh"
     later = entry("fxgraph", "f1", G, at=50, guards_expr="s > 4")
     assert found(later) == "m"
 
