@@ -339,7 +339,9 @@ def compared(
         if made.path.endswith(".so"):
             made.path = f"{made.root if apart else '/libs'}/{made.path.rsplit('/', 1)[1]}"
     scope = scope_of(entries=files)
-    binaries = KernelBinaries(scope.entries, scope.links, lambda path: contents.get(path.removeprefix("/libs/")))
+    binaries = KernelBinaries(
+        scope.entries, scope.links, lambda path: contents.get(path.removeprefix("/libs/"))
+    )
     second = next(at for at, (made, _) in enumerate(files) if made.cache_key == key("b", "f"))
     found = binaries.compare(0, second, "told")
     return found.same, found.known_by.removeprefix("told; ")

@@ -5,6 +5,7 @@ A letter stands for each lookup, in its order: h hit, m miss, ? not known, - nei
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -38,6 +39,11 @@ def f1(at: float = 0, outcome: str = "full_miss", **told: Any) -> Made:
 def f2(at: float = 10, outcome: str = "full_miss", **told: Any) -> Made:
     return fx("f2", outcome, told.pop("details", X), at=at, **{"took": 1.0, **told})
 
+
+# A key that has nothing in common with the others, a hit of it, and a run in a second directory.
+OTHER = fx("f9", details={"gm": CODE, "y": "9"}, at=0, took=1.0)
+OTHER_HIT = replace(OTHER, outcome="hit", at=20, took=None)
+THERE = run(fx("f8", details={"gm": CODE, "y": "8"}, at=2, took=1.0), cache_dir="/other")
 
 Case = tuple[tuple[Run, ...], list[tuple[Entry, Details | None]], str]
 
@@ -93,6 +99,21 @@ CASES: dict[str, Case] = {
         "mmhhm",
     ),
     # Only hits say where a run was, and only what a run stored is there to be found.
+    "one that found what only that directory held, and missed another key": (
+        (here(OTHER, f1(1)), THERE, run(OTHER_HIT, f2(30, compile_id="1/0"))),
+        [],
+        "mmmhh",
+    ),
+    "one that found what two directories held": (
+        (here(OTHER, f1(1)), THERE, run(OTHER, cache_dir="/other"), run(OTHER_HIT, f2(30, compile_id="1/0"))),
+        [],
+        "mmmmhm",
+    ),
+    "one that found what nobody stored": (
+        (here(replace(OTHER, told={"compile_error": "E: x"}, took=None), f1(1)), THERE, run(OTHER_HIT, f2(30, compile_id="1/0"))),
+        [],
+        "mmmhm",
+    ),
     "one that missed what another directory held": (
         (here(f1()), run(f2(5), cache_dir="/other"), run(f2(8), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0"))),
         [],
