@@ -86,8 +86,9 @@ class _Coverage:
             return self._missing(cache, key)
         whole = [one for one in found if _is_ok(one)]
         if not whole:
-            is_read = all(one.status != UNREADABLE for one in found)
-            return "no" if is_read else "unknown", f"its entry is {found[0].status}: {found[0].damage}"
+            unread = next((one for one in found if one.status == UNREADABLE), None)
+            shown = unread or found[0]
+            return "unknown" if unread else "no", f"its entry is {shown.status}: {shown.damage}"
         if whole[0].cache == AOTAUTOGRAD and not any(map(self._has_graphs, whole)):
             return "no", "its entry points to FX graphs that are not in the bundle"
         return None

@@ -111,6 +111,8 @@ WINNER = "triton_cache_hash in the best configuration"
         ([fx(triton_hashes=(HASH,)), *triton(key="8" * 64)], []),
         ([best("x", triton_hashes=(HASH,)), *triton()], [(0, "triton", 1, WINNER)]),
         ([best("x", triton_hashes=(HASH,)), *triton(root="/other")], [(0, "triton", 1, WINNER + ", in another directory")]),
+        # That of its own directory comes first.
+        ([best("x", triton_hashes=(HASH,)), *triton(root="/other"), *triton()], [(0, "triton", 2, WINNER)]),
         ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, "triton", None, WINNER)]),
         # If no Triton directory was read it may be anywhere.
         ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64, root="/other")], []),
@@ -188,6 +190,8 @@ LOST_ONE = (
         ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64, root="/other")], []),
         ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64, status="temporary")], []),
         ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64), py(B, status="damaged", damage="code hash differs from the name")], [(4, UNUSED)]),
+        # Other files of that name are none.
+        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), entry("memoizer", "x", name="x.json")], []),
         # One that was moved has paths that are not there.
         (triton(detail="3 files, at /old: the directory was moved"), [(0, "its paths are those of another directory, so Triton compiles again")]),
         (triton(detail="3 files"), []),
@@ -315,9 +319,12 @@ def test_whether_two_entries_hold_the_same_code() -> None:
 
 
 def compared(
-    forms: list[str], others: list[str], contents: dict[str, str | None], **told: Any
+    forms: list[str], others: list[str], contents: dict[str, str | None], *, apart: bool = False, **told: Any
 ) -> tuple[bool | None, str]:
-    """Two entries whose wrappers have one C++ kernel each, compiled into files of these names."""
+    """Two entries whose wrappers have one C++ kernel each, compiled into files of these names, in one folder or in two.
+
+    With two folders, `contents` are by folder and name.
+    """
     files: list[Made] = []
     for at, names in enumerate((forms, others)):
         letter = "ab"[at]
@@ -330,9 +337,11 @@ def compared(
         files += [entry("code", key("q"), name=name, at=int(name[1:3]), root=f"/cache{at}") for name in names]
     for made, _ in files:
         if made.path.endswith(".so"):
-            made.path = f"/libs/{made.path.rsplit('/', 1)[1]}"
+            made.path = f"{made.root if apart else '/libs'}/{made.path.rsplit('/', 1)[1]}"
     scope = scope_of(entries=files)
-    binaries = KernelBinaries(scope.entries, scope.links, lambda path: contents.get(path.rsplit("/", 1)[1]))
+    binaries = KernelBinaries(
+        scope.entries, scope.links, lambda path: contents.get(path.removeprefix("/libs/"))
+    )
     second = next(at for at, (made, _) in enumerate(files) if made.cache_key == key("b", "f"))
     found = binaries.compare(0, second, "told")
     return found.same, found.known_by.removeprefix("told; ")
@@ -354,6 +363,19 @@ def test_whether_two_entries_run_the_same_binaries(
     forms: list[str], others: list[str], contents: dict[str, str | None], wanted: tuple[bool | None, str]
 ) -> None:
     assert compared(forms, others, contents) == wanted
+
+
+@pytest.mark.parametrize(
+    ("others", "same", "text"),
+    [
+        # Its name is of the source and the flags: a path in it may differ, or the compiler.
+        (["k05.so"], None, "compiled files of one name and other bytes: a path in them, or another compiler"),
+        (["k06.so"], False, "compiled files that differ: k05.so and k06.so"),
+    ],
+)
+def test_files_of_one_name_need_not_be_other_code(others: list[str], same: bool | None, text: str) -> None:
+    contents: dict[str, str | None] = {"/cache0/k05.so": "x", "/cache1/k05.so": "y", "/cache1/k06.so": "y"}
+    assert compared(["k05.so"], others, contents, apart=True) == (same, text)
 
 
 def test_bundled_kernels_are_compared_as_well() -> None:

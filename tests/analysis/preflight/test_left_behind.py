@@ -1,14 +1,15 @@
-"""What one process of a command finds of what another one stores. The processes are made by hand."""
+"""What runs leave under their keys, and what one process of a command finds of another's. Made by hand."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
 from cachescope.analysis.preflight.candidates import Candidate
-from cachescope.analysis.preflight.left_behind import Beside
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.analysis.preflight.left_behind import Beside, Command, LeftBehind, stored_candidate
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote
 
 KEY = ("fxgraph", "f11")
@@ -56,3 +57,105 @@ def test_what_it_stores_itself_is_no_others() -> None:
 
 def test_without_a_pid_nothing_is_in_turn() -> None:
     assert seen(process(0, None), note(), process(1, None), note()) == ["maybe"]
+
+
+@pytest.mark.parametrize(
+    ("asks", "of_other", "found"),
+    [
+        ({}, {"is_remote": True}, ["yes"]),
+        ({"is_remote": True}, {"is_remote": True, "cache_dir": "/other"}, ["yes"]),
+        ({"is_remote": True}, {"cache_dir": "/other"}, []),
+        ({"is_local": False}, {}, []),
+        ({}, {"is_local": False}, []),
+        ({"is_local": False, "is_remote": True}, {"is_local": False, "is_remote": True}, ["yes"]),
+    ],
+)
+def test_what_one_stores_is_found_where_both_look(
+    asks: dict[str, Any], of_other: dict[str, Any], found: list[str]
+) -> None:
+    assert seen(SECOND, replace(note(100), **asks), FIRST, replace(note(), **of_other)) == found
+
+
+def test_what_another_stores_is_said_to_be_its_own() -> None:
+    beside = Beside()
+    beside.add(FIRST, note(), KEY, Candidate("stored", guards="L['t0'] > 1"))
+    (after,), (meanwhile,) = (list(beside.under(SECOND, its, KEY)) for its in (note(100), note()))
+    assert after == Candidate("what run 0 of the same command would store", guards="L['t0'] > 1")
+    assert meanwhile.what == after.what
+    assert meanwhile.why_not == "they run at the same time, and which is first is not known"
+    assert not list(beside.under(SECOND, note(100), ("fxgraph", "f22")))
+
+
+def test_processes_of_one_folder_are_of_one_command() -> None:
+    sources = ("/a/1.log", "/b/1.log", "/a/2.log", "/a/3.log")
+    runs = [
+        replace(process(number, number), source=source, is_preflight=number != 2)
+        for number, source in enumerate(sources)
+    ]
+    assert [[one.run for one in command.runs] for command in Command.all_of(runs)] == [[0, 3], [1]]
+
+
+def looked_up(**told: Any) -> LookupRow:
+    nothing = {one.name: None for one in fields(LookupRow)}
+    usual = {"lookup": 1, "run": 7, "cache": "fxgraph", "cache_key": "f11", "outcome": "full_miss"}
+    return LookupRow(**{**nothing, **usual, **told})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("told", "left"),
+    [
+        ({}, ("yes", "")),
+        ({"outcome": "guard_miss"}, ("yes", "")),
+        ({"compile_ended": True}, ("yes", "")),
+        ({"compile_ended": False}, ("maybe", "its compile had not ended when the log did")),
+        ({"outcome": "hit", "compile_ended": False}, ("yes", "")),
+        ({"save_bypass": "no"}, None),
+        ({"save_error": "OSError: full"}, None),
+        ({"compile_error": "ValueError: no"}, None),
+        ({"outcome": "bypass"}, None),
+        ({"outcome": "would_miss"}, None),
+    ],
+)
+def test_what_a_recorded_lookup_left_behind(told: dict[str, Any], left: tuple[str, str] | None) -> None:
+    found = LeftBehind.by_recorded([looked_up(**told)]).under(KEY)
+    assert [(one.is_there, one.why_not) for one in found] == ([] if left is None else [left])
+
+
+def test_guards_are_known_of_what_was_found_alone() -> None:
+    """Those at a miss are the ones that failed, not those of what it stored."""
+    told = [{"outcome": "hit"}, {"outcome": "guard_miss"}, {"cache_key": "f22", "outcome": "hit"}]
+    recorded = LeftBehind.by_recorded([looked_up(**one, guards_expr="L['t0'] > 1") for one in told])
+    assert recorded.under(KEY) == [
+        Candidate("what run 7 had found", guards="L['t0'] > 1"),
+        Candidate("what run 7 had stored", are_guards_known=False),
+    ]
+    assert not recorded.under(("aotautograd", "f11"))
+
+
+def test_an_aotautograd_entry_points_to_the_graphs_that_were_looked_up_for_it() -> None:
+    rows = [
+        looked_up(lookup=0, cache="aotautograd", cache_key="a11"),
+        looked_up(lookup=1, cache_key="f11", aot_lookup=0),
+        looked_up(lookup=2, cache_key="f22", aot_lookup=0, outcome="hit"),
+        looked_up(lookup=3, cache_key="f11", aot_lookup=0),
+        # Bypassed, so it has no key; for another entry; for none.
+        looked_up(lookup=4, cache_key=None, aot_lookup=0, outcome="bypass"),
+        looked_up(lookup=6, cache_key="f33", aot_lookup=5),
+        looked_up(lookup=7, cache_key="f44"),
+        # Another of the same key, of which no graphs are recorded.
+        looked_up(lookup=8, cache="aotautograd", cache_key="a11"),
+    ]
+    made = LeftBehind.by_recorded(rows).under(("aotautograd", "a11"))
+    assert [one.graphs for one in made] == [(("f11", None), ("f22", None)), ()]
+
+
+def test_what_a_miss_would_store() -> None:
+    noted, graphs = replace(note(), stored_guards="L['t0'] > 1"), [("f11", "L['t0'] > 1")]
+    fx, aot = looked_up(), looked_up(cache="aotautograd")
+    assert stored_candidate(aot, noted, graphs, "yes") == Candidate(
+        "stored by this run itself", guards="L['t0'] > 1", graphs=tuple(graphs)
+    )
+    assert stored_candidate(fx, note(), graphs, "maybe") == Candidate(
+        "stored by this run itself", "maybe", "whether the run would store it is not known"
+    )
+    assert stored_candidate(fx, replace(noted, stored_guards=""), (), "yes").guards is None

@@ -101,6 +101,8 @@ CASES = [
     ("x", "node_name=alpha", "node_name=beta", "apparently differs by host", "apparently differs by host"),
     ("x", "MASTER_ADDR=10.0.0.1", "MASTER_ADDR=10.0.0.2", "apparently differs by host", "apparently differs by host"),
     ("x", "{'host': 'cpu'}", "{'host': 'cuda'}", None, None),
+    ("x", "{'hostname': '-'}", "{'hostname': 'gpu7'}", None, None),
+    ("x", "{'hostname': '17'}", "{'hostname': '18'}", None, None),
     ("x", "9.1.0.70", "9.1.1.17", None, None),
     ("x", "{'support': 4000}", "{'support': 4001}", None, None),
     # Addresses of objects.

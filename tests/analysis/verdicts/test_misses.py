@@ -185,6 +185,13 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         (run(*pair("a11", graph("f11", at=1), graph("f12", at=2), graph("f11", at=3, outcome="unknown")), **HERE),),
         ("graph entry", "recorded", "the FX graph entry that it points to"),
     ),
+    "graphs that were found are not looked up for it again": (
+        (
+            run(*pair("a11", graph("f11", **SAVED), entry_path=WRITTEN), **HERE),
+            run(*pair("a11", graph("f11", at=101, outcome="hit"), graph("f11", at=102, outcome="hit"), at=100), **HERE),
+        ),
+        ("deleted", "inferred", "deleted, moved or cleared"),
+    ),
     "begun anew": (
         (
             run(

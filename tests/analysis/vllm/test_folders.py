@@ -117,8 +117,12 @@ def test_two_models_stay_two(tmp_path: Path) -> None:
 def test_what_a_later_release_does_not_count_is_said(tmp_path: Path) -> None:
     for bundle in ("0", "1"):
         make_folder(tmp_path, {**ENV, "VLLM_RAY_BUNDLE_INDICES": bundle})
-    (row,) = cachescope.read(tmp_path).vllm_fragments.itertuples()
+    scope = cachescope.read(tmp_path)
+    (row,) = scope.vllm_fragments.itertuples()
     assert row.ignored_by == "0.33.0"
+    assert (row.folders, row.folders_without) == (2, 1)
+    # Every bundle index has this form, so it is no guess.
+    assert scope.vllm_changes["text"].str.endswith("(differs by bundle index)").all()
 
 
 def test_secrets_are_told_apart_and_never_kept(tmp_path: Path) -> None:

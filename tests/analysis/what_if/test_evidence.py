@@ -111,32 +111,39 @@ def safety(fields: list[str], *seen: tuple[tuple[str, ...], int, int]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("fields", "seen", "affects", "advice"),
+    ("fields", "seen", "affects", "safety_is", "advice"),
     [
-        ([GRAPH], [], "graph", "keep it: it is what is compiled"),
-        ([INPUT], [((INPUT,), 2, 0)], "inputs", "keep it: it is what is compiled"),
-        ([FUSES], [], "generated code", READS_IT),
-        ([FUSES], [((FUSES,), 2, 0)], "generated code", f"{READS_IT}, though entries that differ only there hold equal code (2 of 2)"),
-        ([HOST], [], "host", f"{MACHINE}; no entries here to compare"),
-        ([HOST], [((HOST,), 1, 0)], "host", f"{MACHINE}; entries that differ only there hold equal code (1 of 1)"),
-        ([NEW], [], "unknown", "not known what it changes; no entries here to compare"),
-        ([NEW], [((NEW,), 3, 0)], "unknown", "not known what it changes; entries that differ only there hold equal code (3 of 3)"),
+        ([GRAPH], [], "graph", "program", "keep it: it is what is compiled"),
+        ([INPUT], [((INPUT,), 2, 0)], "inputs", "program", "keep it: it is what is compiled"),
+        ([FUSES], [], "generated code", "unsafe", READS_IT),
+        ([FUSES], [((FUSES,), 2, 0)], "generated code", "unsafe", f"{READS_IT}, though entries that differ only there hold equal code (2 of 2)"),
+        ([HOST], [], "host", "safe", f"{MACHINE}; no entries here to compare"),
+        ([HOST], [((HOST,), 1, 0)], "host", "safe", f"{MACHINE}; entries that differ only there hold equal code (1 of 1)"),
+        ([NEW], [], "unknown", "unknown", "not known what it changes; no entries here to compare"),
+        ([NEW], [((NEW,), 3, 0)], "unknown", "unknown", "not known what it changes; entries that differ only there hold equal code (3 of 3)"),
         # Other code decides, whatever the field is for.
-        ([HOST], [((HOST,), 2, 1)], "host", "keep it: entries that differ only there hold other code (1 of 3)"),
+        ([HOST], [((HOST,), 2, 1)], "host", "unsafe", "keep it: entries that differ only there hold other code (1 of 3)"),
+        ([NEW], [((NEW,), 0, 1)], "unknown", "unsafe", "keep it: entries that differ only there hold other code (1 of 1)"),
+        # What is the program is never left out, whatever entries show.
+        ([GRAPH], [((GRAPH,), 0, 1)], "graph", "program", "keep it: entries that differ only there hold other code (1 of 1)"),
         # The most serious of several.
-        ([NEW, HOST], [], "unknown", "not known what it changes; no entries here to compare"),
-        ([NEW, FUSES], [], "generated code", READS_IT),
-        ([INPUT, FUSES], [], "inputs", "keep it: it is what is compiled"),
-        ([INPUT, GRAPH], [], "graph", "keep it: it is what is compiled"),
-        ([], [], "unknown", "not known what it changes; no entries here to compare"),
+        ([NEW, HOST], [], "unknown", "unknown", "not known what it changes; no entries here to compare"),
+        ([NEW, FUSES], [], "generated code", "unsafe", READS_IT),
+        ([INPUT, FUSES], [], "inputs", "program", "keep it: it is what is compiled"),
+        ([INPUT, GRAPH], [], "graph", "program", "keep it: it is what is compiled"),
+        ([], [], "unknown", "unknown", "not known what it changes; no entries here to compare"),
     ],
-    ids=range(14),
+    ids=range(16),
 )  # fmt: skip
 def test_advice(
-    fields: list[str], seen: list[tuple[tuple[str, ...], int, int]], affects: str, advice: str
+    fields: list[str],
+    seen: list[tuple[tuple[str, ...], int, int]],
+    affects: str,
+    safety_is: str,
+    advice: str,
 ) -> None:
     found = safety(fields, *seen)
-    assert (found.affects, found.advice) == (affects, advice)
+    assert (found.affects, found.safety, found.advice) == (affects, safety_is, advice)
 
 
 def test_pairs_count_that_differ_in_nothing_else() -> None:

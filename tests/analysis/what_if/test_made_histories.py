@@ -5,6 +5,7 @@ A letter stands for each lookup, in its order: h hit, m miss, ? not known, - nei
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -38,6 +39,11 @@ def f1(at: float = 0, outcome: str = "full_miss", **told: Any) -> Made:
 def f2(at: float = 10, outcome: str = "full_miss", **told: Any) -> Made:
     return fx("f2", outcome, told.pop("details", X), at=at, **{"took": 1.0, **told})
 
+
+# A key that has nothing in common with the others, a hit of it, and a run in a second directory.
+OTHER = fx("f9", details={"gm": CODE, "y": "9"}, at=0, took=1.0)
+OTHER_HIT = replace(OTHER, outcome="hit", at=20, took=None)
+THERE = run(fx("f8", details={"gm": CODE, "y": "8"}, at=2, took=1.0), cache_dir="/other")
 
 Case = tuple[tuple[Run, ...], list[tuple[Entry, Details | None]], str]
 
@@ -91,6 +97,49 @@ CASES: dict[str, Case] = {
         (here(f1()), run(f1(1), cache_dir="/other"), here(f2()), run(f2(11), cache_dir="/other"), run(f2(12), cache_dir="/third")),
         [],
         "mmhhm",
+    ),
+    # Only hits say where a run was, and only what a run stored is there to be found.
+    "one that found what only that directory held, and missed another key": (
+        (here(OTHER, f1(1)), THERE, run(OTHER_HIT, f2(30, compile_id="1/0"))),
+        [],
+        "mmmhh",
+    ),
+    "one that found what two directories held": (
+        (here(OTHER, f1(1)), THERE, run(OTHER, cache_dir="/other"), run(OTHER_HIT, f2(30, compile_id="1/0"))),
+        [],
+        "mmmmhm",
+    ),
+    "one that found what nobody stored": (
+        (here(replace(OTHER, told={"compile_error": "E: x"}, took=None), f1(1)), THERE, run(OTHER_HIT, f2(30, compile_id="1/0"))),
+        [],
+        "mmmhm",
+    ),
+    "one that missed what another directory held": (
+        (here(f1()), run(f2(5), cache_dir="/other"), run(f2(8), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0"))),
+        [],
+        "mmmm",
+    ),
+    "a hit without a key says nothing": (
+        (
+            run(fx(None, at=0, took=1.0), cache_dir="/other"),
+            here(f1(2)),
+            run(f2(5), cache_dir="/other"),
+            run(fx(None, "hit", at=8), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0")),
+        ),
+        [],
+        "mmmhm",
+    ),
+    # Keys of equal details, in several directories: their groups are no others'.
+    "keys of two directories beside those that become one": (
+        (
+            here(f1(), f2(10, compile_id="1/0")),
+            here(fx("f3", details={**G, "y": "3"}, at=20, took=1.0)),
+            run(fx("f3", details={**G, "y": "3"}, at=21, took=1.0), cache_dir="/other"),
+            here(fx("f4", details={**G, "y": "4"}, at=30, took=1.0)),
+            run(fx("f4", details={**G, "y": "4"}, at=31, took=1.0), cache_dir="/other"),
+        ),
+        [],
+        "mhmmmm",
     ),
     # What is known not to have been stored.
     "its compile failed": ((here(f1(compile_error="ValueError: no", took=None)), here(f2())), [], "mm"),
@@ -213,6 +262,10 @@ def test_guards_of_entries() -> None:
     assert found(entry("fxgraph", "f1", G, at=5, guards_expr="")) == "h"
     one, other = entry("fxgraph", "f1", G, at=5, guards_expr="s > 4"), entry("fxgraph", "f1", G, at=6)
     assert found(one, other) == "h"
+    # Whatever the last lookup was.
+    runs = here(f2(), fx("f9", "hit", XY, at=70))
+    assert letters(scope_of(runs, entries=[one]), "x") == "?h"
+    assert letters(scope_of(runs, entries=[one, other]), "x") == "hh"
     later = entry("fxgraph", "f1", G, at=50, guards_expr="s > 4")
     assert found(later) == "m"
 

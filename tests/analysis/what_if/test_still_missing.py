@@ -102,6 +102,28 @@ def test_no_field_is_ranked_for_runs_that_share_a_key_already() -> None:
     assert row["staggered"] == 1
 
 
+def test_what_hits_needs_no_staggered_start() -> None:
+    scope = scope_of(here(f1()), here(f2()), here(fx("f3", details={**G, "x": "3"}, at=20, took=1.0)))
+    (row,) = (row for row in records(scope.cause_savings()) if row["fields"] == ("x",))
+    assert (row["misses"], row["hits_after"], row["staggered"], row["why"]) == (2, 2, 0, None)
+    # Nor does one help where no field decides.
+    blind = scope_of(*(here(fx(f"f{at}", "bypass", at=at, bypass_reason="no")) for at in range(3)))
+    (row,) = records(blind.cause_savings())
+    assert (row["misses"], row["staggered"]) == (3, 0)
+    assert row["why"] == "the cache was bypassed, whatever the key"
+
+
+def test_fields_are_not_all_needed_where_one_alone_helps_a_staggered_start() -> None:
+    """Two ranks differ in x, and a third in y as well."""
+    third = fx("f3", details={**G, "x": "/rank2", "y": "2"}, at=1.0, took=10.0, **OF)
+    scope = scope_of(rank(0, 0.0, took=10.0), rank(1, 0.5, took=10.0), run(third, rank=2, **HERE))
+    rows = {row["fields"]: row for row in records(scope.sensitivity())}
+    assert {fields: (row["staggered"], row["needs_all"]) for fields, row in rows.items()} == {
+        ("x",): (1, False),
+        ("x", "y"): (2, False),
+    }
+
+
 def test_graphs_of_another_kind_never_share_a_key(recording: Recording) -> None:
     scope = read_once(recording("2.13.0", "infer_then_train_fx"))
     (row,) = records(scope.cause_savings())

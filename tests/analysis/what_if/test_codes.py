@@ -1,0 +1,74 @@
+"""What a page needs for a replay of its own: a small history in, its fields, forms and numbers out; made by hand."""
+
+from __future__ import annotations
+
+from cachescope.analysis.what_if.codes import ReplayCodes
+from cachescope.analysis.what_if.recorded import NEVER
+from cachescope.keys.key_fields import VERSION_FIELD
+from tests.analysis.what_if.test_made_histories import G, here
+from tests.made import Details, aot, fx, run, scope_of
+
+FUSES = "inductor_config[epilogue_fusion]"
+OLD = "{'device': {'name': 'cpu'}, 'runtime': {'cuda': '12.4'}, 'version': {'triton': '3.1'}}"
+NEW = OLD.replace("12.4", "12.6").replace("3.1", "3.2")
+
+
+def forms(*details: Details) -> dict[str, tuple[tuple[str, ...], int]]:
+    """The fields and the part of each form, by its name."""
+    runs = [
+        here(fx(f"f{at}", details={**G, **told}, at=10 * at, took=1.0)) for at, told in enumerate(details)
+    ]
+    codes = ReplayCodes.of(scope_of(*runs).replayed)
+    return {form.name: (tuple(codes.fields[at] for at in form.fields), form.part) for form in codes.forms}
+
+
+def test_a_form_has_its_varying_fields_and_no_part() -> None:
+    assert forms({FUSES: "True"}, {FUSES: "False"}) == {"inductor_configs": ((FUSES,), 0)}
+    # What varies in no form makes none.
+    assert forms({"x": "1"}, {"x": "2"}) == forms({FUSES: "True"}, {FUSES: "True"}) == {}
+
+
+def test_forms_that_share_a_field_have_a_bit_each() -> None:
+    found = forms({FUSES: "True", VERSION_FIELD: OLD}, {FUSES: "False", VERSION_FIELD: NEW})
+    assert found.pop("inductor_configs") == ((FUSES,), 0)
+    assert {fields for fields, _ in found.values()} == {()}
+    assert sorted(part for _, part in found.values()) == [1 << at for at in range(len(found))]
+    assert len(found) > 1
+
+
+def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
+    scope = scope_of(
+        here(aot("a1", details=G, at=0), fx("f1", details=G, at=1, took=2.0)),
+        here(fx("f1", "hit", details=G, at=10)),
+        here(fx("f2", details={**G, "x": "2"}, at=20, took=3.0, save_error="OSError: full")),
+        here(fx("f3", details=None, at=30, took=4.0)),
+    )
+    misses = ReplayCodes.of(scope.replayed).misses
+    assert misses.at.tolist() == [0, 1, 3, 4]
+    assert misses.aot.tolist() == [-1, 0, -1, -1]
+    assert misses.is_open.tolist() == [False, False, False, True]
+    # By the position of the first lookup that could find it.
+    assert misses.since.tolist()[1:] == [2, NEVER, 5]
+
+
+def test_values_are_numbered_within_a_cache_and_a_directory_the_most_frequent_first() -> None:
+    made = [("/cache", 0, ("11", "21", "22")), ("/other", 10, ("11", "31"))]
+    runs = [
+        run(
+            *(
+                fx(f"f{x}{y}", details={**G, "x": x, "y": y}, at=at, took=1.0)
+                for at, (x, y) in enumerate(keys, start)
+            ),
+            cache_dir=cache_dir,
+        )
+        for cache_dir, start, keys in made
+    ]
+    codes = ReplayCodes.of(scope_of(*runs).replayed)
+    values = dict(zip(codes.fields, codes.values, strict=True))
+    assert {field: of_cells.tolist() for field, of_cells in values.items()} == {
+        "x": [1, 0, 0, 0, 1],
+        "y": [0, 0, 1, 0, 0],
+    }
+    home = codes.cells.home.tolist()
+    assert home[0] == home[1] == home[2] != home[3] == home[4]
+    assert codes.parted is None
