@@ -97,9 +97,10 @@ GPU = "DeviceProperties(type='cuda', cc=90)"
         # It ends with its bracket, and with its line.
         ("DeviceProperties(type='xpu', cc={'a': 1}) + f(x=1)", [{"type": "xpu", "cc": "{'a': 1}"}]),
         ("DeviceProperties(type='xpu', cc={'a': 1\n})", []),
+        ("DeviceProperties(type='xpu', cc={'a': 1})\ntype='cuda', cc=90)", [{"type": "xpu", "cc": "{'a': 1}"}]),
         ("DeviceProperties(type='xpu', cc={'a': " + "1" * 10_000 + "})", []),
     ],
-    ids=range(16),
+    ids=range(17),
 )  # fmt: skip
 def test_the_devices_of_generated_code(source: str, found: list[dict[str, str]]) -> None:
     assert kernel_device_parts(source) == found

@@ -28,6 +28,22 @@ def test_code_hash_is_torchs(codecache: ModuleType, code: str | bytes, extra: st
     assert code_hash(code, extra) == codecache.code_hash(code, extra)
 
 
+@pytest.mark.parametrize(
+    ("code", "extra", "hash_type", "wanted"),
+    [
+        ("x = 1", "", "code", "cr72dnxxriujikwm2dmnnocaaje5y3sx54kis4grygrldgbkojqt"),
+        ("x = 1", "g++ -O3", "code", "c6sbf7qzx6o5volobmwkpfb36ma22cilzvhk7ukg4z3o7fz475dj"),
+        (b"\x00\xff", "isa", "code", "cixukw5dtg7x632smv6iw3ivdxllhpxtd24omfdl5sthv5zs7gw4"),
+        ("x", "g", "ptx", "cwnwo7nzik5mpht5535r76wu5lh5wsu6yi5rg7cd5ox5ofiefu6l"),
+        (b"\x7fELF", "g", "cubin", "czhgcjmtaorhi4t5lq2emycpymb2ohdmmwhjz5r3hq2vldwfhe6k"),
+    ],
+)
+def test_what_get_hash_of_torch_2_13_returned(
+    code: str | bytes, extra: str, hash_type: str, wanted: str
+) -> None:
+    assert get_hash(code, extra, hash_type) == wanted
+
+
 @given(
     content=CODE,
     extra=TEXT,

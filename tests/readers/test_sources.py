@@ -182,6 +182,24 @@ def test_an_archive_says_that_it_has_to_be_unpacked(kind: str, mode: str, tmp_pa
     assert problem == ("a.tar", "unknown_source", "this is a tar archive: unpack it, and give its folder")
 
 
+def test_a_folder_that_may_not_be_listed_is_a_problem_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not by chmod: the tests may run as root, who may read everything.
+    put(tmp_path, "a:trace", "shut/b:trace", "z:text")
+    real = os.listdir
+
+    def refuse(path: str) -> list[str]:
+        if Path(path).name == "shut":
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    sources, problems = found(tmp_path, ".")
+    assert sources == [("trace", "a"), ("text", "z")]
+    assert problems == [("shut", "unreadable", "cannot be read: Permission denied")]
+
+
 def test_logs_alone_are_asked_for(tmp_path: Path) -> None:
     put(tmp_path, "a:trace", "b:text", "c:snapshot", f"d/{ENTRY}:entry")
     paths = [str(tmp_path / name) for name in "abcd"]

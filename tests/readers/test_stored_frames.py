@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,8 @@ from pyarrow import parquet
 
 import cachescope
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
-from cachescope.readers.stored_frames import read_frames
+from cachescope.readers.stored_frames import read_batches, read_frames, read_table
 from tests.made import aot, entry, fx, run, scope_of
-
-pytestmark = pytest.mark.slow
 
 NAMES = ("runs", "lookups", "entries", "contexts", "problems")
 
@@ -123,3 +122,25 @@ def test_times_are_of_an_age_that_a_column_holds(tables: dict[str, pa.Table], tm
 def test_a_column_is_there_once(tables: dict[str, pa.Table], tmp_path: Path) -> None:
     lacking = {**tables, "runs": tables["runs"].drop_columns(["pid"])}
     assert said(lacking, tmp_path, "runs") == "runs.parquet: pid is not there, or not once"
+
+
+@pytest.mark.parametrize("read", [read_table, lambda file, columns: list(read_batches(file, columns))])
+def test_a_changed_byte_of_a_page_is_not_believed(
+    read: Callable[[Path, list[str]], object], tmp_path: Path
+) -> None:
+    file, value = tmp_path / "numbers.parquet", (0x1234567).to_bytes(4, "little")
+    table = pa.table({"number": pa.array([0x1234567], pa.int32())})
+    parquet.write_table(
+        table,
+        file,
+        use_dictionary=False,
+        write_statistics=False,
+        write_page_checksum=True,
+        store_schema=False,
+    )
+    read(file, ["number"])
+    data = file.read_bytes()
+    assert data.count(value) == 1
+    file.write_bytes(data.replace(value, (0x1234566).to_bytes(4, "little")))
+    with pytest.raises(OSError, match="checksum|CRC"):
+        read(file, ["number"])

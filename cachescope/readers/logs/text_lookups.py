@@ -191,7 +191,7 @@ class MessageReader:
         """One of several processes, with its part of the lookups."""
         lookups = self._lookups[start:end]
         clocks = [clock for clock in self._clocks[start:end] if clock is not None]
-        last = max([*clocks[-1:], self._outcome_clocks.get(id(lookups[-1])) or 0], default=0)
+        last = max([*clocks, self._outcome_clocks.get(id(lookups[-1])) or 0])
         directories = (cache_dir_of(lookup.entry_path) for lookup in lookups if lookup.entry_path)
         return replace(
             self.process,

@@ -123,7 +123,7 @@ def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records
                 buffer[: len(codecs.BOM_UTF8)] = b"\n" * len(codecs.BOM_UTF8)
             records = Records(buffer, have, marks, is_last=at_end)
             records.has_mark = has_mark
-            records.is_too_long = not (at_end or records.end) and have > _MOST_BYTES_OF_A_RECORD
+            records.is_too_long = not records.end and have > _MOST_BYTES_OF_A_RECORD
             yield offset, records
             if records.is_too_long:
                 passed, have = _pass_over(pieces, buffer, have)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import cachescope
 from cachescope.errors import RecordError, SourceError
@@ -22,11 +25,9 @@ from cachescope.readers.index.log_folder import (
 )
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs.byte_source import open_bytes
-from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.reading import Lookup, Problem, Process, Reading
 from tests.conftest import Recording
 from tests.made import component
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -53,6 +54,7 @@ def fleet(logs: list[Path], tmp_path: Path) -> Path:
 FRAMES = ("runs", "lookups", "problems", "misses", "causes", "contexts", "rank_differences")
 
 
+@pytest.mark.slow
 def test_it_reads_back_as_the_logs_themselves(fleet: Path, logs: list[Path]) -> None:
     there, here = cachescope.read(fleet), cachescope.read(*logs)
     for name in FRAMES:
@@ -62,6 +64,7 @@ def test_it_reads_back_as_the_logs_themselves(fleet: Path, logs: list[Path]) -> 
     assert [codes.tolist() for codes in one.sets] == [codes.tolist() for codes in other.sets]
 
 
+@pytest.mark.slow
 def test_trace_and_text_log_of_one_process_are_joined(recording: Recording, tmp_path: Path) -> None:
     folder = recording("2.13.0", "training")
     cachescope.collect(folder / "text", folder=tmp_path)
@@ -72,6 +75,7 @@ def test_trace_and_text_log_of_one_process_are_joined(recording: Recording, tmp_
     pd.testing.assert_frame_equal(there.lookups, here.lookups)
 
 
+@pytest.mark.slow
 def test_details_stay_in_the_files_until_they_are_asked_for(fleet: Path) -> None:
     scope = cachescope.read(fleet)
     details = scope.tables.hash_details
@@ -85,6 +89,7 @@ def test_details_stay_in_the_files_until_they_are_asked_for(fleet: Path) -> None
     assert "components" in vars(details)
 
 
+@pytest.mark.slow
 def test_it_reads_beside_other_sources(fleet: Path, logs: list[Path]) -> None:
     (one, *_) = sorted(fleet.iterdir())
     beside = cachescope.read(one, cachescope.sample("config_flip"))
@@ -92,6 +97,7 @@ def test_it_reads_beside_other_sources(fleet: Path, logs: list[Path]) -> None:
     assert len(cachescope.read(fleet, cachescope.sample("config_flip")).lookups) == 48 + 6
 
 
+@pytest.mark.slow
 def test_many_processes_write_at_once(logs: list[Path], tmp_path: Path) -> None:
     code = "import sys, cachescope; sys.stdin.read(1); cachescope.collect(sys.argv[1], folder=sys.argv[2])"
     folder = tmp_path / "fleet"
@@ -105,6 +111,7 @@ def test_many_processes_write_at_once(logs: list[Path], tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(cachescope.read(folder).lookups, cachescope.read(*logs[:3]).lookups)
 
 
+@pytest.mark.slow
 def test_what_is_not_whole_is_not_read(fleet: Path, logs: list[Path]) -> None:
     (fleet / "0123.unfinished").write_bytes(b"PAR1 and no more")
     assert len(cachescope.read(fleet).lookups) == 48
@@ -114,6 +121,7 @@ def test_what_is_not_whole_is_not_read(fleet: Path, logs: list[Path]) -> None:
     assert len(list(fleet.iterdir())) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-1], lambda data: b"PAR1" + b"\0" * 100, lambda data: data[:200]]
 )
@@ -124,6 +132,7 @@ def test_a_damaged_file_is_a_clear_error(damage, fleet: Path) -> None:  # type: 
         cachescope.read(fleet)
 
 
+@pytest.mark.slow
 def test_a_file_that_goes_before_its_details_are_read_is_a_clear_error(fleet: Path) -> None:
     scope = cachescope.read(fleet)
     min(fleet.iterdir()).unlink()
@@ -131,6 +140,7 @@ def test_a_file_that_goes_before_its_details_are_read_is_a_clear_error(fleet: Pa
         scope.hash_details(lookup=0)
 
 
+@pytest.mark.slow
 def test_strict_raises_for_a_problem_that_was_collected(fleet: Path) -> None:
     assert len(cachescope.read(fleet).problems) == 1
     with pytest.raises(RecordError, match="truncated"):
@@ -208,6 +218,7 @@ def test_a_file_of_logs_by_its_name_and_its_first_bytes(tmp_path: Path) -> None:
     assert not is_log_folder(str(tmp_path / "absent")) and not is_log_folder(str(file))
 
 
+@pytest.mark.slow
 def test_no_changed_byte_of_a_page_is_believed(tmp_path: Path) -> None:
     write_logs(tmp_path, [one_log("/a", A, B)])
     (file,) = tmp_path.iterdir()
@@ -221,6 +232,96 @@ def test_no_changed_byte_of_a_page_is_believed(tmp_path: Path) -> None:
         except SourceError:
             refused += 1
     assert refused > 10
+
+
+def stored(folder: Path, table: pa.Table, name: str = "a") -> str:
+    parquet.write_table(table, folder / f"{name}.logs.parquet", write_page_checksum=True)
+    return str(folder)
+
+
+def test_what_another_version_wrote_is_refused(tmp_path: Path) -> None:
+    write_logs(tmp_path, [one_log("/a", A)])
+    (file,) = tmp_path.iterdir()
+    table = parquet.read_table(file)
+    file.unlink()
+    folder = stored(tmp_path, table)
+    assert found(read_log_folder(folder)) == {"/a": ["1"]}
+    for other in (
+        table.append_column("more", pa.array([1])),
+        table.drop_columns(["set_hashes"]),
+        table.rename_columns(["other", *table.column_names[1:]]),
+    ):
+        stored(tmp_path, other)
+        with pytest.raises(SourceError, match="was written by another version"):
+            read_log_folder(folder)
+        with pytest.raises(SourceError, match="was written by another version"):
+            read_log_file(str(file.with_name("a.logs.parquet")), Reading())
+
+
+def test_two_logs_in_one_row_group_are_refused(tmp_path: Path) -> None:
+    write_logs(tmp_path, [one_log("/a", A), one_log("/b", B)])
+    (file,) = tmp_path.iterdir()
+    table = parquet.read_table(file)
+    file.unlink()
+    with pytest.raises(SourceError, match="a row group that is not one log"):
+        read_log_folder(stored(tmp_path, table))
+
+
+def test_a_changed_byte_of_a_page_is_not_believed(tmp_path: Path) -> None:
+    write_logs(tmp_path, [one_log("/a", A)])
+    (file,) = tmp_path.iterdir()
+    pages = parquet.read_metadata(file).row_group(0)
+    data = file.read_bytes()
+    at = {pages.column(number).path_in_schema: pages.column(number) for number in range(pages.num_columns)}
+    # What is read at once, and what is read when a text is asked for.
+    for name, is_at_once in (("source", True), ("components.list.element", False)):
+        end = at[name].data_page_offset + at[name].total_compressed_size
+        end -= at[name].data_page_offset - (at[name].dictionary_page_offset or at[name].data_page_offset)
+        file.write_bytes(data[: end - 1] + bytes([data[end - 1] ^ 1]) + data[end:])
+        with pytest.raises(SourceError, match="cannot be read"):
+            found(read_log_folder(str(tmp_path)))
+        if not is_at_once:
+            assert len(read_log_folder(str(tmp_path)).processes) == 1
+        with pytest.raises(SourceError, match="cannot be read"):
+            read_log_file(str(file), Reading())
+
+
+def test_details_that_are_not_those_of_their_hashes_are_refused(tmp_path: Path) -> None:
+    write_logs(tmp_path, [one_log("/a", A), one_log("/b", B)])
+    (file,) = tmp_path.iterdir()
+    tables = [parquet.ParquetFile(file).read_row_group(row) for row in range(2)]
+    file.unlink()
+    # The hashes of the second log are those of the first.
+    at = tables[1].column_names.index("set_hashes")
+    tables[1] = tables[1].set_column(at, tables[0].schema.field(at), tables[0]["set_hashes"])
+    for name, table in zip("ab", tables, strict=True):
+        stored(tmp_path, table, name)
+    reading = read_log_folder(str(tmp_path))
+    assert [one.lookups[0].details for one in reading.processes] == [0, 0]
+    with pytest.raises(SourceError, match="hash details that are not those of their hashes"):
+        found(reading)
+
+
+def test_details_have_no_attribute_that_hash_details_lack(tmp_path: Path) -> None:
+    write_logs(tmp_path, [one_log("/a", A)])
+    details = read_log_folder(str(tmp_path)).details
+    for name in ("__array__", "absent"):
+        assert not hasattr(details, name)
+    assert details.details(0)[0].value_text == "a"
+    assert not hasattr(details, "absent")
+    assert copy.copy(details).direction(0) is None
+
+
+def test_a_folder_without_a_log_and_one_whose_log_has_a_problem(tmp_path: Path) -> None:
+    torn = one_log("/b", A)
+    torn.problems.append(Problem("/b", "end", "truncated", "cut"))
+    write_logs(tmp_path, [torn, one_log("/a")])
+    (problem,) = read_log_folder(str(tmp_path)).problems
+    assert (problem.source, problem.kind) == ("/b", "truncated")
+    with pytest.raises(RecordError, match="cut"):
+        read_log_folder(str(tmp_path), strict=True)
+    with pytest.raises(RecordError, match="cut"):
+        read_log_file(str(next(tmp_path.iterdir())), Reading(strict=True))
 
 
 def test_what_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:

@@ -157,6 +157,23 @@ def test_reasons_are_one_text_or_a_list(payload: str, expected: tuple[str, ...],
 
 
 @pytest.mark.parametrize(
+    ("told", "restarts"),
+    [
+        ({"restart_reasons": ["one", "two\n  in lines"]}, ("one", "two")),
+        ({"restart_reasons": []}, ()),
+        ({"restart_reasons": None}, ()),
+        ({}, ()),
+    ],
+)
+def test_why_the_analysis_began_again(
+    told: dict[str, object], restarts: tuple[str, ...], tmp_path: Path
+) -> None:
+    found = read(tmp_path, START, metrics(**told))
+    assert [one.restarts for one in found.rows] == [restarts]
+    assert not found.problems
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         record("dynamo_start", {"stack": 5}),

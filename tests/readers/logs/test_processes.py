@@ -241,6 +241,16 @@ def test_two_clocks_that_print_alike_are_one_clock() -> None:
     assert run.start_time_ns == NOON_NS
 
 
+@pytest.mark.parametrize("name", ["start_time_ns", "clock_first_us"])
+@pytest.mark.parametrize("kind", ["trace", "text"])
+def test_times_stay_as_they_are_where_a_clock_is_not_known(kind: str, name: str) -> None:
+    trace = process("trace", [lookup("f1", 1)])
+    text = process("text", [lookup("f1", 0.9), lookup("f2", 3)], pid=None)
+    setattr(trace if kind == "trace" else text, name, None)
+    (run,) = join_processes([trace, text])
+    assert [one.time_ns for one in run.lookups] == [NOON_NS + int(0.9 * S), NOON_NS + 3 * S]
+
+
 def test_of_several_processes_of_one_pid_the_nearest_moment_tells() -> None:
     """Containers share pids, and race for the same keys."""
     first = process("trace-a", [lookup(at=1.0)], compiles=None)
@@ -377,6 +387,7 @@ def test_a_trace_without_a_time_tells_nothing_of_what_only_the_text_log_has() ->
     (run,) = join_processes([trace, process("text", [lookup(), lookup("f2", 5)])])
     assert [one.cache_key for one in run.lookups] == ["f1", "f2"]
     assert run.lookups[1].compile_error is None
+    assert run.lookups[1].time_ns == NOON_NS + 5 * S
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,27 @@ def test_another_process_under_one_pid_has_its_own_times_and_directory(tmp_path:
     assert one.start_time_ns - two.start_time_ns == 2 * hour * 1_000
 
 
+def test_of_three_processes_under_one_pid_each_has_its_own_times(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for hour in (10, 8, 6):
+        log = Log(hour).say("before", "7/0").details("f1").outcome("f1", "miss")
+        lines += log.details("f2").outcome("f2", "miss").say("behind", "7/0").lines
+    made = Log()
+    made.lines = lines
+    processes = made.read(tmp_path)
+    assert told(processes) == [["f1 full_miss", "f2 full_miss"]] * 3
+    hour_us, second_us = 3_600_000_000, 1_000_000
+    begins = [one.clock_first_us for one in processes]
+    ends = [one.clock_last_us for one in processes]
+    noon = begins[0] - 10 * hour_us  # type: ignore[operator]
+    # The first begins with the first line of the log, the others with their first lookup.
+    assert begins == [noon + 10 * hour_us, noon + 8 * hour_us + second_us, noon + 6 * hour_us + second_us]
+    # They end with their last outcome, and the last with the last line of the log.
+    assert ends == [noon + hour * hour_us + s * second_us for hour, s in ((10, 6), (8, 6), (6, 7))]
+    starts = [one.start_time_ns for one in processes]
+    assert [start - starts[0] for start in starts] == [(at - begins[0]) * 1_000 for at in begins]  # type: ignore[operator]
+
+
 def test_a_process_whose_last_outcome_is_lost_ends_where_that_lookup_began(tmp_path: Path) -> None:
     first, second = Log(10), Log(8)
     first.outcome("f1", "miss").details("f2")

@@ -179,6 +179,16 @@ def test_a_password_is_never_shown(dump: Path, tmp_path: Path, capsys: pytest.Ca
     assert Path(page).stat().st_size
 
 
+@needs_server
+def test_whether_a_server_can_be_read_is_said_even_if_it_holds_nothing(port: int) -> None:
+    server.check_redis(f"redis://127.0.0.1:{port}/0")
+    server.check_redis(f"redis://127.0.0.1:{port}/5")
+    with pytest.raises(cachescope.SourceError, match="answers with an error"):
+        server.check_redis(f"redis://127.0.0.1:{port}/99")
+    with pytest.raises(cachescope.SourceError, match="holds no key of torch"):
+        list(server.stored_in(f"redis://127.0.0.1:{port}/5"))
+
+
 def refused(url: str) -> str:
     with pytest.raises(cachescope.SourceError) as error:
         cachescope.read(url)

@@ -1,0 +1,267 @@
+"""What is stored of a log, and when it is still of use: a log made by hand in, the same or nothing out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from cachescope.readers.index import log_state
+from cachescope.readers.index.kept_logs import OFF, Index, Kept, index_of_user
+from cachescope.readers.index.log_tables import LogTables, to_arrow
+from cachescope.readers.reading import Problem, Process
+from tests.readers.index.test_log_folder import A, B, one_log
+
+YOUNG, OLD = 10**18, -(10**18)
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A log of any size and age."""
+    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(log_state, "_QUIET_NS", OLD)
+    path = tmp_path / "a.log"
+    path.write_bytes(b"x" * 10_000)
+    return path
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    return Index(tmp_path / "index")
+
+
+def place(index: Index, log: Path) -> Kept:
+    kept = index.kept(str(log))
+    assert kept is not None
+    return kept
+
+
+def table(log: Path, end_state: str | None = None, processes: int = 1) -> pa.Table:
+    """The first process has the lookups and the state at the end, as in a log of several."""
+    made = one_log(str(log), A, B)
+    made.processes[0].end_state = end_state
+    made.processes.append(Process(str(log), "text", 8))
+    made.problems.append(Problem(str(log), "end", "truncated", "cut"))
+    del made.processes[processes:]
+    found = to_arrow([made])
+    assert found is not None
+    return found
+
+
+def told(log: LogTables | None) -> object:
+    if log is None:
+        return None
+    lookups = [(one.cache_key, one.details) for process in log.processes for one in process.lookups]
+    return log.source, lookups, [one.message for one in log.problems], len(log.components), len(log.sets)
+
+
+def append(log: Path) -> None:
+    with log.open("ab") as file:
+        file.write(b"more")
+
+
+WHOLE = [("f0", 0), ("f1", 1)], ["cut"], 3, 2
+
+
+@pytest.mark.parametrize(
+    ("age", "end_state", "processes", "is_stored", "is_current", "is_grown"),
+    [
+        (OLD, "{}", 1, True, True, True),
+        (OLD, None, 1, True, True, False),
+        (OLD, "{}", 2, True, True, True),
+        (OLD, "{}", 0, True, True, False),
+        # A log that may still be written to is only where a later reading begins.
+        (YOUNG, "{}", 1, True, False, True),
+        (YOUNG, None, 1, False, False, False),
+        (YOUNG, "{}", 0, False, False, False),
+    ],
+)
+def test_what_is_stored_of_a_log(
+    age: int,
+    end_state: str | None,
+    processes: int,
+    is_stored: bool,
+    is_current: bool,
+    is_grown: bool,
+    log: Path,
+    index: Index,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_state, "_QUIET_NS", age)
+    place(index, log).store(table(log, end_state, processes))
+    assert len(index.logs()) == is_stored
+    kept = place(index, log)
+    whole = ("now", *(WHOLE if processes else ([], *WHOLE[1:])))
+    assert told(kept.as_it_is("now")) == (whole if is_current else None)
+    assert kept.as_it_was("now") is None
+    assert kept.is_of_use() is is_current
+    append(log)
+    grown = place(index, log)
+    assert grown.as_it_is("now") is None
+    assert told(grown.as_it_was("now")) == (whole if is_grown else None)
+    assert grown.is_of_use() is is_grown
+
+
+def replaced(log: Path) -> None:
+    log.with_name("other").write_bytes(log.read_bytes())
+    os.replace(log.with_name("other"), log)
+
+
+def changed(log: Path) -> None:
+    log.write_bytes(b"y" * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_same"), [(append, True), (replaced, False), (changed, False), (Path.unlink, False)]
+)
+def test_a_log_that_was_written_to_since_is_not_stored(
+    change: Callable[[Path], None], is_same: bool, log: Path, index: Index
+) -> None:
+    kept = place(index, log)
+    assert kept.is_same_file()
+    change(log)
+    assert kept.is_same_file() is is_same
+    kept.store(table(log, "{}"))
+    assert index.logs() == []
+    assert not index.folder.exists()
+
+
+def test_another_log_in_its_place_is_not_what_was_stored(log: Path, index: Index) -> None:
+    place(index, log).store(table(log, "{}"))
+    for change in (replaced, changed):
+        change(log)
+        kept = place(index, log)
+        assert (kept.as_it_is("now"), kept.as_it_was("now"), kept.is_of_use()) == (None, None, False)
+
+
+def test_what_has_no_place_in_an_index(
+    log: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert index.kept(str(tmp_path / "absent")) is None
+    assert index.kept(str(tmp_path)) is None
+    monkeypatch.setattr(log_state, "_LEAST_BYTES", 10_001)
+    assert index.kept(str(log)) is None
+
+
+def test_a_link_of_another_name_has_a_place_of_its_own(log: Path, index: Index, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.log").symlink_to(log)
+    (tmp_path / "rank_1.log").symlink_to(log)
+    own = place(index, log).file
+    assert place(index, tmp_path / "folder" / "a.log").file == own
+    assert place(index, tmp_path / "rank_1.log").file != own
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+        lambda data: b"C" + data[1:],
+        lambda data: data.replace(b'"is_settled": true', b'"is_settled": false'),
+        lambda data: data.replace(b'"can_go_on"', b'"can_go_in"'),
+        lambda data: data[:17] + b"[]\n" + data[17:],
+        lambda data: data[:17] + b"{\n" + data[17:],
+        lambda data: b"",
+    ],
+)
+def test_a_damaged_file_is_of_no_use(damage: Callable[[bytes], bytes], log: Path, index: Index) -> None:
+    kept = place(index, log)
+    kept.store(table(log))
+    data = kept.file.read_bytes()
+    assert data.startswith(b"cachescope index\n{")
+    kept.file.write_bytes(damage(data))
+    assert kept.file.read_bytes() != data
+    assert kept.as_it_is("now") is None
+    kept.file.write_bytes(data)
+    assert kept.as_it_is("now") is not None
+
+
+def test_no_other_content_is_believed_than_what_was_stored(log: Path, index: Index) -> None:
+    kept = place(index, log)
+    data = []
+    for made in (table(log), table(log, processes=0)):
+        kept.store(made)
+        stored = kept.file.read_bytes()
+        line = stored.index(b"\n", 20)
+        data.append((stored[:line], stored[line:]))
+    (head, body), (_, other) = data
+    kept.file.write_bytes(head + body)
+    assert told(kept.as_it_is("now")) == ("now", *WHOLE)
+    kept.file.write_bytes(head + other)
+    assert kept.as_it_is("now") is None
+    # Nor may reading go on from a state that is not there.
+    kept.file.write_bytes(head.replace(b'"can_go_on": false', b'"can_go_on": true') + body)
+    append(log)
+    grown = place(index, log)
+    assert grown.is_of_use()
+    assert grown.as_it_was("now") is None
+
+
+def test_columns_of_another_form_are_of_no_use(log: Path, index: Index) -> None:
+    kept = place(index, log)
+    kept.store(table(log).append_column("more", pa.array([1])))
+    assert kept.is_of_use()
+    assert kept.as_it_is("now") is None
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(log: Path, tmp_path: Path) -> None:
+    kept = place(Index(log / "index"), log)
+    kept.store(table(log))
+    assert kept.as_it_is("now") is None
+    assert Index(log / "index").logs() == []
+
+
+def test_logs_are_listed_and_trimmed_by_when_they_were_used(index: Index, log: Path, tmp_path: Path) -> None:
+    now = time.time()
+    for number, name in enumerate(("a.log", "b.log", "c.log")):
+        path = tmp_path / name
+        path.write_bytes(b"x" * (20_000 + number))
+        place(index, path).store(table(path))
+        os.utime(place(index, path).file, (now - 100 + number, now - 100 + number))
+    # One that is read counts as used now.
+    assert place(index, log).as_it_is("now") is not None
+    logs = index.logs()
+    assert [(Path(one.path).name, one.log_bytes) for one in logs] == [
+        ("a.log", 20_000),
+        ("c.log", 20_002),
+        ("b.log", 20_001),
+    ]
+    assert all(one.kept_bytes == place(index, Path(one.path)).file.stat().st_size for one in logs)
+    sizes = [one.kept_bytes for one in logs]
+    for limit, names in ((sum(sizes), "acb"), (sum(sizes) - 1, "ac"), (sum(sizes[:2]), "ac"), (1, "")):
+        index.trim(limit)
+        assert [Path(one.path).stem for one in index.logs()] == list(names)
+
+
+def test_only_unfinished_files_that_are_old_are_trimmed(index: Index, log: Path) -> None:
+    place(index, log).store(table(log))
+    for name, age_s in (("new", 0), ("old", 4_000)):
+        file = index.folder / f"{name}.unfinished"
+        file.write_bytes(b"half")
+        os.utime(file, (time.time() - age_s,) * 2)
+    index.trim()
+    assert [file.name for file in index.folder.glob("*.unfinished")] == ["new.unfinished"]
+    assert len(index.logs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("torch", "off", "is_there"),
+    [("torch", "", True), (".", "", False), ("home/cachescope", "", False), ("torch", "1", False)],
+)
+def test_where_the_index_of_a_user_is(
+    torch: str, off: str, is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / torch))
+    monkeypatch.setenv(OFF, off)
+    index = index_of_user()
+    if not is_there:
+        assert index is None
+        return
+    assert index is not None
+    assert index.folder == tmp_path / "home" / "cachescope" / "logs"
