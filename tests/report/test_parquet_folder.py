@@ -16,7 +16,6 @@ from cachescope.report import parquet_folder
 from cachescope.scope import Scope
 from tests.made import fx, run, scope_of
 
-
 SETS = [{"gm": f"g{number}", **{f"x[{at}]": "1" for at in range(number)}} for number in range(5)]
 
 
