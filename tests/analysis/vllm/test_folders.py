@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,52 @@ def test_values_of_processes_are_told_together_besides(tmp_path: Path) -> None:
         ("env[VLLM_SIDE_PORT]",): 2,
         ("env[VLLM_ROOT]",): 10,
     }
+
+
+def test_groups_of_such_variables_are_told_together_too(tmp_path: Path) -> None:
+    for number in range(4):
+        env = {
+            "VLLM_DP_RANK": number % 2,
+            "VLLM_SIDE_PORT": 8000 + number // 2,
+            "VLLM_ROOT": f"/home/user{number // 2}/c",
+        }
+        make_folder(tmp_path, {**ENV, **env})
+    found = {row.factors: (row.folders_without, row.differs_by) for row in fragments(tmp_path).values()}
+    of_start = ("env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]")
+    assert found == {
+        ("env[VLLM_DP_RANK]", *of_start): (1, ("rank", "path", "port")),
+        of_start: (2, ("path", "port")),
+        ("env[VLLM_DP_RANK]",): (2, ("rank",)),
+    }
+
+
+def fragments(root: Path) -> dict[tuple[str, ...], Any]:
+    return {row.factors: row for row in cachescope.read(root).vllm_fragments.itertuples()}
+
+
+def test_a_variable_that_makes_a_folder_by_being_counted_is_no_value_of_a_process(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON)
+    for at, port in enumerate((8000, 8001), 1):
+        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": port}, time=NOON + at)
+    (row,) = fragments(tmp_path).values()
+    assert (row.values, row.folders_without, row.differs_by) == (3, 1, ())
+    assert sorted(row.examples) == ["8000", "8001"]
+
+
+def test_a_factor_that_differs_by_more_than_the_process_is_not_called_one_of_it(tmp_path: Path) -> None:
+    """Of two that change together, both have to be."""
+    for number in range(4):
+        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": 8000 + number, "VLLM_A": "abcd"[number]})
+    (row,) = fragments(tmp_path).values()
+    assert (row.factors, row.differs_by, row.examples) == (("env[VLLM_A]", "env[VLLM_SIDE_PORT]"), (), ())
+
+
+def test_only_a_few_values_are_shown(tmp_path: Path) -> None:
+    for number in range(5):
+        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": 8000 + number}, time=NOON + number)
+    (row,) = fragments(tmp_path).values()
+    assert row.examples == ("8000", "8001", "8002")
+    assert (row.values, row.folders, row.differs_by) == (5, 5, ("port",))
 
 
 def test_two_models_stay_two(tmp_path: Path) -> None:
