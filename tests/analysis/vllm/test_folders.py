@@ -195,3 +195,58 @@ def test_a_rank_that_is_alone_in_its_folder_is_compared_with_the_others(tmp_path
     rows = scope.vllm_folders.set_index("folder")
     assert (rows.loc[other, "rank"], rows.loc[other, "changed"]) == (1, ("env[VLLM_DP_RANK]",))
     assert scope.vllm_changes["differs_by"].tolist() == [("rank",)]
+
+
+SAID = 'env[VLLM_A]: "1" → "2"'
+RELEASES = "variables are counted for one of them alone: releases of vLLM differ in that"
+
+
+@pytest.mark.parametrize(
+    ("env", "code", "reason"),
+    [
+        ({"VLLM_A": "2"}, "code", f"{SAID}; the other 5 factors equal"),
+        ({"VLLM_A": "2", "VLLM_LIST": []}, "code", f'{SAID}; env[VLLM_LIST]: ["x", "y"] → []; the other 4 factors equal'),
+        ({"VLLM_A": "2", "VLLM_N0": 0}, "code", f"{SAID}; env[VLLM_N0]: not counted → 0; the other 5 factors equal"),
+        # A few variables that only one of them counts are named; many are a release.
+        ({f"VLLM_N{at}": at for at in range(4)}, "code",
+         "; ".join(f"env[VLLM_N{at}]: not counted → {at}" for at in range(4)) + "; the other 6 factors equal"),
+        ({"VLLM_A": "2", **{f"VLLM_N{at}": at for at in range(5)}}, "code", f"5 {RELEASES}; {SAID}; the other 5 factors equal"),
+        ({f"VLLM_N{at}": at for at in range(6)}, "code", f"6 {RELEASES}; the other 6 factors equal"),
+        # Of a hash no value is known: it is none that only one of them has.
+        ({f"VLLM_N{at}": at for at in range(4)}, "other",
+         "; ".join(f"env[VLLM_N{at}]: not counted → {at}" for at in range(4)) + " and 1 more; the other 5 factors equal"),
+    ],
+)  # fmt: skip
+def test_the_reason_says_what_differs_from_the_nearest(
+    env: dict[str, Any], code: str, reason: str, tmp_path: Path
+) -> None:
+    first = make_folder(tmp_path, time=NOON)
+    new = make_folder(tmp_path, {**ENV, **env}, code=code, time=NOON + 1)
+    rows = cachescope.read(tmp_path).vllm_folders.set_index("folder")
+    assert rows.loc[new, "reason"] == reason
+    assert rows.loc[first, "reason"] == "nothing was there before to compare with"
+
+
+def test_folders_come_in_the_order_in_which_they_were_written_and_their_parts_by_rank(tmp_path: Path) -> None:
+    later = make_folder(tmp_path, {**ENV, "VLLM_A": "2"}, time=NOON + 1)
+    for rank in ("rank_1_0", "rank_0_1", "rank_0_0"):
+        name = make_folder(tmp_path, rank=rank, time=NOON)
+    make_folder(tmp_path, rank="rank_0_0", prefix="a_head", time=NOON)
+    unknown = make_folder(tmp_path, {"VLLM_A": "3"}, name="0000000000", time=NOON - 60)
+    rows = cachescope.read(tmp_path).vllm_folders
+    names = ("folder", "rank", "dp_rank", "prefix")
+    assert list(zip(*(rows[name] for name in names), strict=True)) == [
+        (name, 0, 0, "a_head"),
+        (name, 0, 0, "backbone"),
+        (name, 0, 1, "backbone"),
+        (name, 1, 0, "backbone"),
+        (later, 0, 0, "backbone"),
+        (unknown, 0, 0, "backbone"),
+    ]
+
+
+def test_the_size_is_of_all_files_of_a_part(tmp_path: Path) -> None:
+    part = tmp_path / "torch_compile_cache" / make_folder(tmp_path) / "rank_0_0" / "backbone"
+    (part / "vllm_compile_cache.py").write_text("{}")
+    (row,) = cachescope.read(tmp_path).vllm_folders.itertuples()
+    assert row.size_bytes == sum(file.stat().st_size for file in part.iterdir())
