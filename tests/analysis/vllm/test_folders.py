@@ -56,6 +56,7 @@ def test_without_factors_nothing_is_known_of_a_name(tmp_path: Path) -> None:
     (part / "vllm_compile_cache.py").write_text("{}")
     (row,) = cachescope.read(tmp_path).vllm_folders.itertuples()
     assert (row.folder, row.name_is, row.changed) == (name, "not_known", ())
+    assert row.reason.startswith("no cache_key_factors.json that could be read lies there")
 
 
 def test_the_nearest_has_the_same_configuration_and_was_there_before(tmp_path: Path) -> None:
@@ -210,7 +211,8 @@ RELEASES = "variables are counted for one of them alone: releases of vLLM differ
         # A few variables that only one of them counts are named; many are a release.
         ({f"VLLM_N{at}": at for at in range(4)}, "code",
          "; ".join(f"env[VLLM_N{at}]: not counted → {at}" for at in range(4)) + "; the other 6 factors equal"),
-        ({"VLLM_A": "2", **{f"VLLM_N{at}": at for at in range(5)}}, "code", f"5 {RELEASES}; {SAID}; the other 5 factors equal"),
+        ({"VLLM_A": "2", "VLLM_LIST": [], **{f"VLLM_N{at}": at for at in range(5)}}, "code",
+         f'5 {RELEASES}; {SAID}; env[VLLM_LIST]: ["x", "y"] → []; the other 4 factors equal'),
         ({f"VLLM_N{at}": at for at in range(6)}, "code", f"6 {RELEASES}; the other 6 factors equal"),
         # Of a hash no value is known: it is none that only one of them has.
         ({f"VLLM_N{at}": at for at in range(4)}, "other",
