@@ -48,6 +48,12 @@ def found(*candidates: Candidate, note: LookupNote | None = None) -> Found:
         ),
         ([OPEN], "unknown", "one: whether its guards hold for these sizes is not known: L['t1'] < 8", None),
         ([DAMAGED], "full_miss", "one is under this key, but it is damaged", None),
+        (
+            [DAMAGED, Candidate("two", "no", "it is foreign")],
+            "full_miss",
+            "one is under this key, but it is damaged",
+            None,
+        ),
         ([UNREAD], "unknown", "one: it was not read", None),
         # What would fail is no matter, whether it is there or not.
         ([Candidate("one", "maybe", "it was not read", LARGE)], "guard_miss", None, LARGE),
@@ -122,7 +128,7 @@ def test_an_aotautograd_entry_is_of_use_with_its_graphs_alone(
 @pytest.mark.parametrize(
     ("key", "why"),
     [
-        ("f9", "the entry fits, but the FX entry f9… that it points to is not there"),
+        ("f123456789", "the entry fits, but the FX entry f1234567… that it points to is not there"),
         ("f3", "the entry fits, but the FX entry f3… that it points to cannot be loaded"),
         ("f4", "the entry points to the FX entry f4…, which may not be there"),
     ],

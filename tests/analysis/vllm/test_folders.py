@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,7 @@ def test_without_factors_nothing_is_known_of_a_name(tmp_path: Path) -> None:
     (part / "vllm_compile_cache.py").write_text("{}")
     (row,) = cachescope.read(tmp_path).vllm_folders.itertuples()
     assert (row.folder, row.name_is, row.changed) == (name, "not_known", ())
+    assert row.reason.startswith("no cache_key_factors.json that could be read lies there")
 
 
 def test_the_nearest_has_the_same_configuration_and_was_there_before(tmp_path: Path) -> None:
@@ -106,6 +108,52 @@ def test_values_of_processes_are_told_together_besides(tmp_path: Path) -> None:
     }
 
 
+def test_groups_of_such_variables_are_told_together_too(tmp_path: Path) -> None:
+    for number in range(4):
+        env = {
+            "VLLM_DP_RANK": number % 2,
+            "VLLM_SIDE_PORT": 8000 + number // 2,
+            "VLLM_ROOT": f"/home/user{number // 2}/c",
+        }
+        make_folder(tmp_path, {**ENV, **env})
+    found = {row.factors: (row.folders_without, row.differs_by) for row in fragments(tmp_path).values()}
+    of_start = ("env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]")
+    assert found == {
+        ("env[VLLM_DP_RANK]", *of_start): (1, ("rank", "path", "port")),
+        of_start: (2, ("path", "port")),
+        ("env[VLLM_DP_RANK]",): (2, ("rank",)),
+    }
+
+
+def fragments(root: Path) -> dict[tuple[str, ...], Any]:
+    return {row.factors: row for row in cachescope.read(root).vllm_fragments.itertuples()}
+
+
+def test_a_variable_that_makes_a_folder_by_being_counted_is_no_value_of_a_process(tmp_path: Path) -> None:
+    make_folder(tmp_path, time=NOON)
+    for at, port in enumerate((8000, 8001), 1):
+        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": port}, time=NOON + at)
+    (row,) = fragments(tmp_path).values()
+    assert (row.values, row.folders_without, row.differs_by) == (3, 1, ())
+    assert sorted(row.examples) == ["8000", "8001"]
+
+
+def test_a_factor_that_differs_by_more_than_the_process_is_not_called_one_of_it(tmp_path: Path) -> None:
+    """Of two that change together, both have to be."""
+    for number in range(4):
+        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": 8000 + number, "VLLM_A": "abcd"[number]})
+    (row,) = fragments(tmp_path).values()
+    assert (row.factors, row.differs_by, row.examples) == (("env[VLLM_A]", "env[VLLM_SIDE_PORT]"), (), ())
+
+
+def test_only_a_few_values_are_shown(tmp_path: Path) -> None:
+    for number in range(5):
+        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": 8000 + number}, time=NOON + number)
+    (row,) = fragments(tmp_path).values()
+    assert row.examples == ("8000", "8001", "8002")
+    assert (row.values, row.folders, row.differs_by) == (5, 5, ("port",))
+
+
 def test_two_models_stay_two(tmp_path: Path) -> None:
     for config in ("one", "two"):
         for port in (1111, 2222, 3333):
@@ -148,3 +196,59 @@ def test_a_rank_that_is_alone_in_its_folder_is_compared_with_the_others(tmp_path
     rows = scope.vllm_folders.set_index("folder")
     assert (rows.loc[other, "rank"], rows.loc[other, "changed"]) == (1, ("env[VLLM_DP_RANK]",))
     assert scope.vllm_changes["differs_by"].tolist() == [("rank",)]
+
+
+SAID = 'env[VLLM_A]: "1" → "2"'
+RELEASES = "variables are counted for one of them alone: releases of vLLM differ in that"
+
+
+@pytest.mark.parametrize(
+    ("env", "code", "reason"),
+    [
+        ({"VLLM_A": "2"}, "code", f"{SAID}; the other 5 factors equal"),
+        ({"VLLM_A": "2", "VLLM_LIST": []}, "code", f'{SAID}; env[VLLM_LIST]: ["x", "y"] → []; the other 4 factors equal'),
+        ({"VLLM_A": "2", "VLLM_N0": 0}, "code", f"{SAID}; env[VLLM_N0]: not counted → 0; the other 5 factors equal"),
+        # A few variables that only one of them counts are named; many are a release.
+        ({f"VLLM_N{at}": at for at in range(4)}, "code",
+         "; ".join(f"env[VLLM_N{at}]: not counted → {at}" for at in range(4)) + "; the other 6 factors equal"),
+        ({"VLLM_A": "2", "VLLM_LIST": [], **{f"VLLM_N{at}": at for at in range(5)}}, "code",
+         f'5 {RELEASES}; {SAID}; env[VLLM_LIST]: ["x", "y"] → []; the other 4 factors equal'),
+        ({f"VLLM_N{at}": at for at in range(6)}, "code", f"6 {RELEASES}; the other 6 factors equal"),
+        # Of a hash no value is known: it is none that only one of them has.
+        ({f"VLLM_N{at}": at for at in range(4)}, "other",
+         "; ".join(f"env[VLLM_N{at}]: not counted → {at}" for at in range(4)) + " and 1 more; the other 5 factors equal"),
+    ],
+)  # fmt: skip
+def test_the_reason_says_what_differs_from_the_nearest(
+    env: dict[str, Any], code: str, reason: str, tmp_path: Path
+) -> None:
+    first = make_folder(tmp_path, time=NOON)
+    new = make_folder(tmp_path, {**ENV, **env}, code=code, time=NOON + 1)
+    rows = cachescope.read(tmp_path).vllm_folders.set_index("folder")
+    assert rows.loc[new, "reason"] == reason
+    assert rows.loc[first, "reason"] == "nothing was there before to compare with"
+
+
+def test_folders_come_in_the_order_in_which_they_were_written_and_their_parts_by_rank(tmp_path: Path) -> None:
+    later = make_folder(tmp_path, {**ENV, "VLLM_A": "2"}, time=NOON + 1)
+    for rank in ("rank_1_0", "rank_0_1", "rank_0_0"):
+        name = make_folder(tmp_path, rank=rank, time=NOON)
+    make_folder(tmp_path, rank="rank_0_0", prefix="a_head", time=NOON)
+    unknown = make_folder(tmp_path, {"VLLM_A": "3"}, name="0000000000", time=NOON - 60)
+    rows = cachescope.read(tmp_path).vllm_folders
+    names = ("folder", "rank", "dp_rank", "prefix")
+    assert list(zip(*(rows[name] for name in names), strict=True)) == [
+        (name, 0, 0, "a_head"),
+        (name, 0, 0, "backbone"),
+        (name, 0, 1, "backbone"),
+        (name, 1, 0, "backbone"),
+        (later, 0, 0, "backbone"),
+        (unknown, 0, 0, "backbone"),
+    ]
+
+
+def test_the_size_is_of_all_files_of_a_part(tmp_path: Path) -> None:
+    part = tmp_path / "torch_compile_cache" / make_folder(tmp_path) / "rank_0_0" / "backbone"
+    (part / "vllm_compile_cache.py").write_text("{}")
+    (row,) = cachescope.read(tmp_path).vllm_folders.itertuples()
+    assert row.size_bytes == sum(file.stat().st_size for file in part.iterdir())

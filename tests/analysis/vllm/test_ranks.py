@@ -125,3 +125,51 @@ def test_a_thousand_engines_of_two_ranks(tmp_path: Path) -> None:
         for rank in (0, 1):
             make_ranks(tmp_path, rank, VLLM_SIDE_PORT=port + rank, time=NOON + port)
     assert len(rows(tmp_path)) == 500
+
+
+def test_of_two_halves_the_one_without_the_first_rank_stands_apart(tmp_path: Path) -> None:
+    first = make_ranks(tmp_path, 0, 3)
+    other = make_ranks(tmp_path, 1, 2, VLLM_A="2", time=NOON + 60)
+    (row,) = rows(tmp_path)
+    assert (row.folder, row.ranks) == (other, ("rank_1_0", "rank_2_0"))
+    assert (row.baseline, row.baseline_ranks) == (first, ("rank_0_0", "rank_3_0"))
+
+
+@pytest.mark.parametrize(
+    ("of_first", "of_second", "text"),
+    [
+        ({"VLLM_SIDE_PORT": 5600}, {}, "5600 → not counted"),
+        ({}, {"VLLM_SIDE_PORT": 5600}, "not counted → 5600"),
+    ],
+)
+def test_a_variable_that_one_rank_lacks_is_nothing_that_ranks_have_of_their_own(
+    of_first: dict[str, int], of_second: dict[str, int], text: str, tmp_path: Path
+) -> None:
+    make_ranks(tmp_path, 0, **of_first)
+    make_ranks(tmp_path, 1, **of_second)
+    (row,) = rows(tmp_path)
+    assert (row.differs_by, row.is_of_a_rank, row.text) == ((), False, f"env[VLLM_SIDE_PORT]: {text}")
+
+
+def test_the_nearest_differs_in_the_fewest_factors(tmp_path: Path) -> None:
+    near = make_ranks(tmp_path, 0, 1)
+    make_ranks(tmp_path, 0, 1, VLLM_LIST=[], time=NOON + 60)
+    make_ranks(tmp_path, 1, VLLM_A="2", time=NOON + 60)
+    (row,) = rows(tmp_path)
+    assert (row.baseline, row.factor) == (near, "env[VLLM_A]")
+
+
+def test_a_first_rank_stands_apart_from_one_that_lacks_it(tmp_path: Path) -> None:
+    """Its nearest is a second rank, which has a nearer first one."""
+    apart = make_ranks(tmp_path, 0, VLLM_A="2")
+    second = make_ranks(tmp_path, 1, time=NOON + 60)
+    first = make_ranks(tmp_path, 0, VLLM_LIST=[], time=NOON + 70)
+    assert {row.folder: row.baseline for row in rows(tmp_path)} == {apart: second, second: first}
+
+
+def test_what_is_not_of_the_ranks_besides_is_said(tmp_path: Path) -> None:
+    """A hash may differ as well: which of its parts do is not known."""
+    make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": 5600}, rank="rank_0_0")
+    make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": 5601}, rank="rank_1_0", code="other")
+    of_each = {row.factor: row.is_of_a_rank for row in rows(tmp_path)}
+    assert of_each == {"env[VLLM_SIDE_PORT]": True, "code_hash": False}
