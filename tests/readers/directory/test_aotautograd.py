@@ -7,7 +7,9 @@ import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
 from cachescope.keys.hashing import entry_name
+from cachescope.readers.directory.aotautograd import take_bundled
 from cachescope.readers.directory.cache_dir import read_cache_dir
+from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.readers.reading import Entry, Reading
 
 Recording = Callable[[str, str], Path]
@@ -86,6 +88,30 @@ def test_a_bundled_entry_gives_the_graph_inside(tmp_path: Path, name: str) -> No
     assert (entry.guards_expr, entry.time_taken_ns) == ("of the entry", None)
     details = reading.details.details(reading.details_of_key[FX_KEYS[0]])
     assert [detail.field for detail in details] == ["gm", "example_inputs[0]"]
+
+
+RESULT = Object(f"{NEW}.BundledAOTAutogradResult", {"guards_expr": "of the entry"})
+
+
+@pytest.mark.parametrize(
+    ("stored", "guards"),
+    [
+        (RESULT, "of the entry"),
+        ((RESULT,), "of the entry"),
+        ((RESULT, 1), "of the entry"),
+        # What another backend stores.
+        ((1, RESULT), None),
+        ((), None),
+        (("text",), None),
+        (None, None),
+        ([RESULT], None),
+        (Object("backend.Result", {"guards_expr": "of the backend"}), None),
+    ],
+)
+def test_what_a_callable_stores(stored: object, guards: str | None) -> None:
+    entry = Entry("aot_compile", "/made/file", "/made")
+    take_bundled(entry, loads_harmless(entry_bytes(stored)), Reading())
+    assert entry.guards_expr == guards
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
+from cachescope.readers.directory import aotinductor
 from cachescope.readers.directory.aot_compile import looks_like_aot_compile
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.shipped import SHIPPED_READERS, shipped_kind
@@ -259,6 +260,17 @@ def test_metadata_of_a_package(metadata: bytes, status: str, what: str | None, t
     entry, _ = filled(path, "sources.pt2")
     assert entry.status == status
     assert what is None or what in str(entry.damage)
+
+
+def test_the_metadata_of_so_many_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = {
+        f"{device}.wrapper_metadata.json": json.dumps({"AOTI_DEVICE_KEY": device}).encode()
+        for device in ("cpu", "cuda", "xpu")
+    }
+    path = archive(tmp_path / "x.pt2", devices | {"metadata.txt": b"{}"})
+    assert filled(path, "sources.pt2")[0].device_types == ("cpu", "cuda", "xpu")
+    monkeypatch.setattr(aotinductor, "_MOST_METADATA", 2)
+    assert filled(path, "sources.pt2")[0].device_types == ("cpu", "cuda")
 
 
 def test_a_package_with_too_many_members_is_not_read(tmp_path: Path) -> None:

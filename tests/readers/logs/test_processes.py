@@ -444,6 +444,22 @@ def test_the_rank_that_a_log_adds_counts_for_the_next_one() -> None:
     assert (run.process.pid, len(run.sources)) == (7, 3)
 
 
+@pytest.mark.parametrize("first", [-500, 500])
+def test_the_rank_that_a_log_adds_counts_for_its_own_run_alone(first: int) -> None:
+    other = process("trace-b", [lookup("f9", first + 1)], first=first, last=first + 10)
+    texts = [process(f"text-{rank}", [lookup()], rank=rank) for rank in (1, 2)]
+    runs = join_processes([other, process("trace-a", [lookup()]), *texts])
+    assert sorted(sources(runs)) == [("text-2",), ("trace-a", "text-1"), ("trace-b",)]
+
+
+def test_one_key_that_two_logs_share_is_enough() -> None:
+    """Where two traces have one pid, though another compile looked up something else."""
+    other = process("trace-b", [lookup("f9", 501)], first=500, last=510)
+    trace = process("trace-a", [lookup(), lookup("f3", 2, compile_id="1/0")])
+    text = process("text", [lookup(), lookup("f2", 2, compile_id="1/0")])
+    assert ("trace-a", "text") in sources(join_processes([trace, other, text]))
+
+
 def test_what_a_run_knows_already_stays() -> None:
     trace = process(
         "trace", [lookup()], cache_dir="/own", command="own", exit_status=0, rank=1, looked_up=True
